@@ -1,0 +1,296 @@
+//! The device interface: what a runner asks of a device, and what a device answers.
+//!
+//! A [`Plan`] holds kernels, buffers and an ordered list of steps. A [`Device`] prepares it once (pipelines, memory,
+//! recorded commands) and gives back a [`Prepared`] plan, which is submitted as often as wanted and polled. Vulkan
+//! devices, the simulated GPU and compile-only devices implement [`Device`]; nothing here assumes one queue, one
+//! dispatch, a working clock, or that anything was executed. This crate knows no litmus test and no Vulkan loader.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Index into [`Plan::kernels`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KernelId(pub u32);
+
+/// Index into [`Plan::buffers`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferId(pub u32);
+
+/// Index into [`Plan::queues`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct QueueId(pub u32);
+
+/// Everything that a device needs to know to run something.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// Compute kernels.
+    pub kernels: Vec<Kernel>,
+    /// Buffers, in no order.
+    pub buffers: Vec<Buffer>,
+    /// Queues that the steps name; at least one.
+    pub queues: Vec<Queue>,
+    /// What happens, in order. Steps of one queue between two [`Step::Submit`]s form one submission.
+    pub steps: Vec<Step>,
+}
+
+/// A compute kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// SPIR-V words; the entry point is `main`.
+    pub words: Vec<u32>,
+    /// Number of storage-buffer bindings, all in descriptor set 0, numbered from 0.
+    pub bindings: u32,
+    /// Size of the push constants in bytes.
+    pub push_constant_bytes: u32,
+    /// The subgroup size that the kernel was made for, where it depends on one: the pipeline then requires it, and full subgroups.
+    pub subgroup_size: Option<u32>,
+}
+
+/// A buffer.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    /// Size in 32-bit words.
+    pub words: u64,
+    /// Where it lives.
+    pub memory: Memory,
+    /// The name under which debuggers and errors show it.
+    pub name: &'static str,
+}
+
+/// A kind of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Memory {
+    /// Device-local where there is such memory; host-visible besides only where that costs nothing.
+    Device,
+    /// Host-visible and cached: results that the host reads.
+    Readback,
+    /// Host-visible and coherent: what the host writes while kernels run.
+    Shared,
+}
+
+/// A queue that a plan needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Queue {
+    /// Queues with different numbers here must come from different queue families.
+    pub family: u32,
+}
+
+/// A step of a plan.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Sets every word of a buffer, on the device's time line.
+    Fill {
+        /// The queue that does it.
+        queue: QueueId,
+        /// The buffer.
+        buffer: BufferId,
+        /// The word.
+        value: u32,
+    },
+    /// Runs a kernel.
+    Dispatch {
+        /// The queue that does it.
+        queue: QueueId,
+        /// The kernel.
+        kernel: KernelId,
+        /// Workgroups in x; y and z are 1.
+        workgroups: u32,
+        /// The buffer of each binding, in the order of the bindings. Two bindings may name one buffer.
+        bindings: Vec<BufferId>,
+        /// Push constants; exactly [`Kernel::push_constant_bytes`] bytes.
+        push_constants: Vec<u8>,
+    },
+    /// A full memory barrier on one queue: everything before is finished, available and visible to everything after.
+    Barrier {
+        /// The queue.
+        queue: QueueId,
+    },
+    /// An execution barrier without access masks: orders, but publishes no write.
+    ExecutionBarrier {
+        /// The queue.
+        queue: QueueId,
+    },
+    /// Ends a submission of the queue; what follows is submitted after it, in order.
+    Submit {
+        /// The queue.
+        queue: QueueId,
+    },
+    /// Makes what was written so far visible to [`Prepared::read`].
+    ToHost {
+        /// The queue that produced it.
+        queue: QueueId,
+        /// The buffer.
+        buffer: BufferId,
+    },
+}
+
+/// A device: Vulkan, simulated or compile-only.
+pub trait Device {
+    /// Who it is.
+    fn identity(&self) -> &Identity;
+
+    /// What it can do. Ask before making a plan.
+    fn capabilities(&self) -> &Capabilities;
+
+    /// Builds pipelines and memory for a plan and records its commands.
+    ///
+    /// # Errors
+    /// Whatever the plan needs and the device lacks, as [`DeviceError::Unsupported`]; otherwise what the driver said.
+    fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError>;
+
+    /// Validation messages since the last call; empty unless validation was asked for and is there.
+    fn validation_messages(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// A plan with its pipelines and memory. At most one submission is in flight at a time; prepare a plan twice to overlap.
+pub trait Prepared {
+    /// Starts the steps of the plan. Returns at once.
+    ///
+    /// # Errors
+    /// [`DeviceError::Busy`] while the last submission is in flight; otherwise what the driver said.
+    fn submit(&mut self) -> Result<(), DeviceError>;
+
+    /// Waits for the submission in flight, at most `timeout`.
+    ///
+    /// # Errors
+    /// [`DeviceError::DeviceLost`] and the like.
+    fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError>;
+
+    /// Replaces the push constants of the dispatch that is step number `step`, from the next submission on.
+    ///
+    /// # Errors
+    /// When the step is no dispatch or the size differs.
+    fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// The words of a host-visible buffer ([`Memory::Readback`] or [`Memory::Shared`], or any that the device keeps
+    /// host-visible). Call it only while nothing is in flight.
+    ///
+    /// # Errors
+    /// When the buffer is not host-visible.
+    fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError>;
+
+    /// The same, to write to. What is written is there for the next submission.
+    ///
+    /// # Errors
+    /// When the buffer is not host-visible.
+    fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError>;
+}
+
+/// How far a submission is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Still going when the time was up.
+    Running,
+    /// Finished: every step was executed.
+    Finished {
+        /// Time that the device measured for it, where it has a clock.
+        device_time: Option<Duration>,
+    },
+    /// The device answered, but executes nothing (compile-only devices).
+    NotExecuted,
+}
+
+/// Who a device is. Goes into records as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Short name for people and reports: `lavapipe`, `swiftshader`, `sim`, or the device name of hardware.
+    pub name: String,
+    /// The device name that the driver reports.
+    pub device_name: String,
+    /// `discrete`, `integrated`, `virtual`, `cpu`, `simulated`, `compile-only` or `other`.
+    pub kind: String,
+    /// Driver name (`VkPhysicalDeviceDriverProperties::driverName`).
+    pub driver_name: String,
+    /// Driver information string.
+    pub driver_info: String,
+    /// `VkDriverId` as a number; 0 for none.
+    pub driver_id: i32,
+    /// Driver version, as the driver encodes it.
+    pub driver_version: u32,
+    /// Vulkan version, `major.minor.patch`; empty for none.
+    pub api_version: String,
+    /// Vendor id.
+    pub vendor_id: u32,
+    /// Device id.
+    pub device_id: u32,
+    /// Device UUID, 32 hexadecimal digits.
+    pub uuid: String,
+}
+
+/// What a device can do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capabilities {
+    /// False for compile-only devices: they answer, but never execute.
+    pub executes: bool,
+    /// Kernels run on the host's processor: presets for CPU drivers apply.
+    pub is_cpu: bool,
+    /// `vulkanMemoryModel`.
+    pub memory_model: bool,
+    /// `vulkanMemoryModelDeviceScope`.
+    pub device_scope: bool,
+    /// `vulkanMemoryModelAvailabilityVisibilityChains`.
+    pub availability_visibility_chains: bool,
+    /// Invocations of a subgroup.
+    pub subgroup_size: u32,
+    /// Smallest and largest subgroup size that a pipeline may require.
+    pub subgroup_size_range: (u32, u32),
+    /// `computeFullSubgroups` and `subgroupSizeControl`: kernels may rely on lanes of a subgroup.
+    pub full_subgroups: bool,
+    /// Subgroup operations in compute (the basic ones suffice).
+    pub subgroups_in_compute: bool,
+    /// Invocations of a workgroup at most.
+    pub max_workgroup_invocations: u32,
+    /// Workgroups of a dispatch at most, in x.
+    pub max_workgroups: u32,
+    /// Workgroup memory in bytes.
+    pub max_workgroup_memory_bytes: u32,
+    /// Bytes of one storage buffer at most.
+    pub max_storage_buffer_bytes: u64,
+    /// Storage buffers of a stage at most.
+    pub max_storage_buffers: u32,
+    /// Push constants in bytes at most.
+    pub max_push_constant_bytes: u32,
+    /// Number of queue families with compute, and queues in each.
+    pub compute_queues: Vec<u32>,
+    /// Loop iterations that a kernel may make in all before the driver stops it without a word; `None` where there is no such limit.
+    pub loop_budget: Option<u32>,
+    /// Features by the names that `needs:` lines use (Vulkan's feature names).
+    pub features: Vec<String>,
+}
+
+/// Why a device did not do something.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// There is no Vulkan loader, or it has no driver.
+    #[error("no Vulkan driver: {0}")]
+    NoDriver(String),
+    /// No device meets the selection.
+    #[error("no device matches `{0}`")]
+    NoSuchDevice(String),
+    /// The device lacks something by name.
+    #[error("the device lacks {0}")]
+    Unsupported(String),
+    /// The driver gave up the device.
+    #[error("the device was lost during {0}")]
+    DeviceLost(&'static str),
+    /// Memory ran out.
+    #[error("out of memory during {0}")]
+    OutOfMemory(&'static str),
+    /// A submission is still in flight.
+    #[error("a submission is still in flight")]
+    Busy,
+    /// The plan contradicts itself.
+    #[error("invalid plan: {0}")]
+    InvalidPlan(String),
+    /// Another error of the driver.
+    #[error("the driver failed in {call}: {code}")]
+    Driver {
+        /// The call.
+        call: &'static str,
+        /// The result code's name.
+        code: String,
+    },
+}

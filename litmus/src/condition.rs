@@ -1,0 +1,130 @@
+//! Conditions over outcomes: `filter`, `exists`, `~exists`, `forall`.
+
+use crate::span::Span;
+use crate::test::{LocationId, RegisterId, ThreadId};
+
+/// A predicate on an outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Always true; an empty conjunction.
+    True,
+    /// A comparison of two terms; relations other than equality are signed.
+    Compare {
+        /// Left side.
+        left: Term,
+        /// The relation.
+        comparison: Comparison,
+        /// Right side.
+        right: Term,
+    },
+    /// Both hold.
+    And(Box<Condition>, Box<Condition>),
+    /// At least one holds.
+    Or(Box<Condition>, Box<Condition>),
+    /// It does not hold.
+    Not(Box<Condition>),
+}
+
+/// A side of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Term {
+    /// The final value of a register.
+    Register(ThreadId, RegisterId),
+    /// The final value of a location.
+    Location(LocationId),
+    /// The address of a location: what a bare location on the right of a comparison means in Dartagnan's reader.
+    Address(LocationId),
+    /// A number.
+    Constant(i64),
+}
+
+/// The relation of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==` or `=`.
+    Equal,
+    /// `!=`.
+    NotEqual,
+    /// `<`.
+    Less,
+    /// `<=`.
+    LessOrEqual,
+    /// `>`.
+    Greater,
+    /// `>=`.
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// Whether the relation holds between two signed numbers.
+    pub fn holds(self, left: i64, right: i64) -> bool {
+        match self {
+            Comparison::Equal => left == right,
+            Comparison::NotEqual => left != right,
+            Comparison::Less => left < right,
+            Comparison::LessOrEqual => left <= right,
+            Comparison::Greater => left > right,
+            Comparison::GreaterOrEqual => left >= right,
+        }
+    }
+}
+
+/// What a test asks about its outcomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The quantifier.
+    pub kind: QuestionKind,
+    /// The condition under it.
+    pub condition: Condition,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The quantifier of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuestionKind {
+    /// `exists`: some allowed outcome meets the condition.
+    Exists,
+    /// `~exists`: no allowed outcome meets it.
+    NotExists,
+    /// `forall`: every allowed outcome meets it.
+    Forall,
+    /// `final`: read by Dartagnan like `exists`.
+    Final,
+}
+
+impl Condition {
+    /// Visits every term of the condition, left to right.
+    pub fn for_each_term<'a>(&'a self, visit: &mut impl FnMut(&'a Term)) {
+        match self {
+            Condition::True => {}
+            Condition::Compare { left, right, .. } => {
+                visit(left);
+                visit(right);
+            }
+            Condition::And(left, right) | Condition::Or(left, right) => {
+                left.for_each_term(visit);
+                right.for_each_term(visit);
+            }
+            Condition::Not(inner) => inner.for_each_term(visit),
+        }
+    }
+
+    /// Whether the condition holds where `value` gives the signed value of every term but constants.
+    pub fn holds(&self, value: &mut impl FnMut(&Term) -> i64) -> bool {
+        let mut term = |t: &Term| match t {
+            Term::Constant(constant) => *constant,
+            other => value(other),
+        };
+        match self {
+            Condition::True => true,
+            Condition::Compare { left, comparison, right } => {
+                let (left, right) = (term(left), term(right));
+                comparison.holds(left, right)
+            }
+            Condition::And(left, right) => left.holds(value) && right.holds(value),
+            Condition::Or(left, right) => left.holds(value) || right.holds(value),
+            Condition::Not(inner) => !inner.holds(value),
+        }
+    }
+}

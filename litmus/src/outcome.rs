@@ -1,0 +1,148 @@
+//! What comes out of a test: outcomes, the prediction of a model, the histogram of a device.
+
+use std::collections::BTreeMap;
+
+use crate::condition::{Condition, Term};
+use crate::test::{LocationId, RegisterId, Test, ThreadId};
+use crate::value::Value;
+
+/// Something whose final value belongs to the outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Observable {
+    /// A register that the code assigns.
+    Register(ThreadId, RegisterId),
+    /// A location that the condition names.
+    Location(LocationId),
+}
+
+/// The final values of [`Test::observables`], in that order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Outcome(pub Vec<Value>);
+
+impl Outcome {
+    /// Whether the outcome of `test` meets `condition`.
+    pub fn meets(&self, test: &Test, observables: &[Observable], condition: &Condition) -> bool {
+        condition.holds(&mut |term| {
+            let (observable, ty) = match term {
+                Term::Register(thread, register) => {
+                    (Observable::Register(*thread, *register), test.register_type(*thread, *register))
+                }
+                Term::Location(location) => {
+                    (Observable::Location(*location), test.location(*location).scalar_type())
+                }
+                // Distinct locations have distinct addresses; nothing else about them can be said.
+                Term::Address(location) => return -(1 + location.0 as i64),
+                Term::Constant(constant) => return *constant,
+            };
+            match observables.iter().position(|o| *o == observable) {
+                Some(index) => self.0.get(index).copied().unwrap_or_default().signed(ty),
+                // Only what the code never assigns is not observed: it keeps its initial value.
+                None => match observable {
+                    Observable::Register(thread, register) => {
+                        test.initial_register(thread, register).signed(ty)
+                    }
+                    Observable::Location(location) => test.initial_value(location).signed(ty),
+                },
+            }
+        })
+    }
+}
+
+/// Whether a program has a data race in some consistent execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Race {
+    /// No consistent execution races.
+    Free,
+    /// Some consistent execution races: the program has no defined outcome.
+    Racy,
+    /// The answer was not reached within the time given.
+    Unknown,
+}
+
+/// HSA's two levels of undefinedness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Undefinedness {
+    /// A race makes values undefined.
+    Value,
+    /// An execution as a whole is undefined.
+    Program,
+}
+
+/// The answer of a model to a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// Name of the model.
+    pub model: String,
+    /// What the outcomes list, in order; [`Test::observables`].
+    pub observables: Vec<Observable>,
+    /// Every outcome of a candidate execution before the axioms.
+    pub outcomes: BTreeMap<Outcome, PredictedOutcome>,
+    /// Whether the program races.
+    pub race: Race,
+    /// HSA only.
+    pub level: Option<Undefinedness>,
+    /// Candidate executions: control-flow paths × reads-from × modification orders that the model can tell apart.
+    pub candidate_executions: u64,
+    /// Those of them that pass every axiom.
+    pub consistent_executions: u64,
+    /// False when the search was cut short: then nothing may be concluded from an outcome's absence.
+    pub complete: bool,
+}
+
+/// What a model says of one outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PredictedOutcome {
+    /// Some consistent execution shows it.
+    pub allowed: bool,
+    /// Sequential consistency cannot produce it.
+    pub weak: bool,
+    /// Some serial order of whole threads produces it. An instance with any other outcome was *interleaved*.
+    pub serial: bool,
+    /// The test's `filter` excludes it.
+    pub filtered: bool,
+}
+
+/// How often each outcome was seen, in the order of outcomes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Histogram {
+    /// Counts by outcome.
+    pub counts: BTreeMap<Outcome, u64>,
+}
+
+impl Histogram {
+    /// Counts one more sighting of `outcome`, `count` times.
+    pub fn add(&mut self, outcome: Outcome, count: u64) {
+        *self.counts.entry(outcome).or_default() += count;
+    }
+
+    /// All sightings together.
+    pub fn total(&self) -> u64 {
+        self.counts.values().sum()
+    }
+}
+
+/// What a device showed of one test: the answer of a runner.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Complete outcomes by their count, whether any model allows them or not.
+    pub histogram: Histogram,
+    /// Raw result words of instances that were written only in part, by their count.
+    pub unexpected: BTreeMap<Vec<u32>, u64>,
+    /// Instances that ran into the bound of a spin loop.
+    pub unresolved: u64,
+    /// Instances that left no trace in their result memory. Their dispatches are discarded and count nowhere else.
+    pub not_executed: u64,
+    /// Dispatches made.
+    pub dispatches: u64,
+    /// Dispatches among them that were discarded because an instance was not executed.
+    pub discarded_dispatches: u64,
+    /// Wall-clock time of all dispatches, in seconds.
+    pub seconds: f64,
+}
+
+impl Observation {
+    /// All instances that are accounted for: complete, unexpected and unresolved ones.
+    pub fn instances(&self) -> u64 {
+        self.histogram.total() + self.unexpected.values().sum::<u64>() + self.unresolved
+    }
+}

@@ -1,0 +1,175 @@
+//! What a compiled kernel is, and the contract between kernel and runner.
+//!
+//! # Where things run
+//! The threads of a test are its **roles**. Roles that share a workgroup (same queue family and workgroup number) form a
+//! *workgroup class*; within it, roles that share a subgroup form a *subgroup class*; within that, roles are told apart
+//! by lane. With `C` workgroup classes and `G` = [`Parameters::groups`], a dispatch has `C × G` workgroups.
+//! Workgroup `w` plays class `(w / p) mod C` for group `(w / (p × C)) × p + w mod p`, where `p` =
+//! [`Parameters::pairing`] divides `G`: 1 alternates the classes, `G` gives each class one contiguous range.
+//! The `L` = [`Kernel::lanes`] slots of a workgroup (each slot hosts every role of the workgroup's class once) are
+//! permuted: slot `l` of group `g` and class `c` plays instance
+//! `((g × group_multiplier + c × group_offset) mod G) × L + (l × lane_multiplier + c × lane_offset) mod L`.
+//! Multipliers are co-prime to `G` and to `L`.
+//!
+//! # Where things lie
+//! Every round `k` of `K` = [`Parameters::rounds`] has instances of its own: instance index `n = k × G × L + i`.
+//! Storage number `s` of instance `n` is word `n × stride + s × spacing` of the location buffer, with
+//! [`Parameters::stride`] at least `storages × spacing` words. Aliases of a storage are bindings of their own over the
+//! same buffer. Result slot `r` of instance `n` is word `r × K × G × L + n` of the result buffer. The caller fills the
+//! result buffer with [`Parameters::poison`] before each dispatch and the location buffer with the initial values.
+//!
+//! # Meeting
+//! With [`Parameters::spin`] > 0, the workgroups of one group meet before every round: one invocation of each adds 1 to
+//! word `g × 16` of the rendezvous buffer (relaxed, device or queue-family scope) and waits, for at most `spin` loads,
+//! until it reads at least `C × (k + 1)`. The caller zeroes that buffer before each dispatch. Whoever waited in vain
+//! does not wait again in that dispatch.
+
+use litmus::{Observable, ThreadId, Value};
+
+/// A compiled kernel.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// SPIR-V words.
+    pub words: Vec<u32>,
+    /// Workgroup size in x; y and z are 1.
+    pub workgroup_size: u32,
+    /// Slots of a workgroup: how many instances it plays in one round.
+    pub lanes: u32,
+    /// What stands behind each storage-buffer binding of set 0, from binding 0.
+    pub bindings: Vec<Binding>,
+    /// How threads are spread.
+    pub roles: Roles,
+    /// Words of location memory for one instance without padding: the number of distinct storages.
+    pub storages: u32,
+    /// The initial value of each storage.
+    pub initial: Vec<Value>,
+    /// What each result word of an instance holds. Every role writes at least one slot.
+    pub results: Vec<ResultSlot>,
+    /// Storages whose final value belongs to the outcome, with their number: read by the host from the location buffer.
+    pub finals: Vec<(Observable, u32)>,
+    /// What the kernel needs of a device.
+    pub requirements: Requirements,
+}
+
+/// What a binding refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// The location buffer (one binding for each reference of the test; several may show the same buffer).
+    Locations,
+    /// The result buffer.
+    Results,
+    /// The rendezvous buffer.
+    Rendezvous,
+}
+
+/// How the threads of a test are spread over workgroup classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roles {
+    /// For each workgroup class its threads.
+    pub classes: Vec<Vec<ThreadId>>,
+}
+
+/// What a result word holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResultSlot {
+    /// The final value of a register.
+    Register(Observable),
+    /// [`Parameters::done`] once the thread has ended: for threads that assign no register.
+    Done(ThreadId),
+}
+
+/// How to compile: what a device and a placement decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelConfig {
+    /// Subgroup size of the device; matters only where roles share a workgroup.
+    pub subgroup_size: u32,
+    /// Slots of a workgroup where every role has a workgroup of its own.
+    pub lanes: u32,
+    /// Invocations of a workgroup at most.
+    pub max_workgroup_invocations: u32,
+    /// Declare `vulkanMemoryModelDeviceScope`; without it the rendezvous uses queue-family scope.
+    pub device_scope: bool,
+}
+
+/// What a kernel needs of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    /// Vulkan names of features (`vulkanMemoryModel`, `vulkanMemoryModelDeviceScope`, …).
+    pub features: Vec<&'static str>,
+    /// The subgroup size that the kernel was made for, where it depends on one.
+    pub subgroup_size: Option<u32>,
+}
+
+/// The push constants of a kernel, in this order, each a 32-bit word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// `G`: groups, that is, workgroups of each class.
+    pub groups: u32,
+    /// `K`: rounds.
+    pub rounds: u32,
+    /// Loads that a workgroup spends at most on waiting before a round; 0: no rendezvous.
+    pub spin: u32,
+    /// `p`: workgroups of one class in a row; divides `groups`.
+    pub pairing: u32,
+    /// Co-prime to `groups`.
+    pub group_multiplier: u32,
+    /// Added per class.
+    pub group_offset: u32,
+    /// Co-prime to the kernel's lanes.
+    pub lane_multiplier: u32,
+    /// Added per class.
+    pub lane_offset: u32,
+    /// Words from one instance's locations to the next one's.
+    pub stride: u32,
+    /// Words from one storage of an instance to the next.
+    pub spacing: u32,
+    /// What the result memory is filled with.
+    pub poison: u32,
+    /// What a [`ResultSlot::Done`] holds.
+    pub done: u32,
+}
+
+impl Parameters {
+    /// Size of the push constants in bytes.
+    pub const BYTES: u32 = 12 * 4;
+
+    /// The push constants as the kernel reads them (little-endian words, in the order of the fields).
+    pub fn to_bytes(self) -> Vec<u8> {
+        [
+            self.groups,
+            self.rounds,
+            self.spin,
+            self.pairing,
+            self.group_multiplier,
+            self.group_offset,
+            self.lane_multiplier,
+            self.lane_offset,
+            self.stride,
+            self.spacing,
+            self.poison,
+            self.done,
+        ]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .collect()
+    }
+}
+
+/// Why a test has no kernel.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// A rule of how tests meet a device; the test is skipped by this name, `check` still answers.
+    #[error("{rule}")]
+    NotPlaceable {
+        /// The rule by name, such as `sc1 across workgroups`.
+        rule: String,
+    },
+    /// The device is too small for the test.
+    #[error("needs {needed} invocations in a workgroup, the device has {available}")]
+    WorkgroupTooLarge {
+        /// Needed.
+        needed: u32,
+        /// Available.
+        available: u32,
+    },
+}
