@@ -88,6 +88,16 @@ pub enum Step {
         /// The word.
         value: u32,
     },
+    /// Copies all words of a buffer to the start of another, on the device's time line: host-visible memory to and from
+    /// memory that the host cannot reach.
+    Copy {
+        /// The queue that does it.
+        queue: QueueId,
+        /// The buffer that is read.
+        from: BufferId,
+        /// The buffer that is written; at least as large.
+        to: BufferId,
+    },
     /// Runs a kernel.
     Dispatch {
         /// The queue that does it.
@@ -164,6 +174,15 @@ pub trait Prepared {
     /// # Errors
     /// When the step is no dispatch or the size differs.
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// Replaces the number of workgroups of the dispatch that is step number `step`, from the next submission on.
+    ///
+    /// # Errors
+    /// When the step is no dispatch, the number is more than the device allows, or the device cannot change it.
+    fn set_workgroups(&mut self, step: usize, workgroups: u32) -> Result<(), DeviceError> {
+        let _ = (step, workgroups);
+        Err(DeviceError::Unsupported("changing the number of workgroups of a prepared plan".into()))
+    }
 
     /// The words of a host-visible buffer ([`Memory::Readback`] or [`Memory::Shared`], or any that the device keeps
     /// host-visible). Call it only while nothing is in flight.
