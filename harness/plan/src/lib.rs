@@ -5,6 +5,8 @@
 //! devices, the simulated GPU and compile-only devices implement [`Device`]; nothing here assumes one queue, one
 //! dispatch, a working clock, or that anything was executed. This crate knows no litmus test and no Vulkan loader.
 
+mod check;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -196,6 +198,34 @@ pub trait Prepared {
     /// # Errors
     /// When the buffer is not host-visible.
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError>;
+
+    /// Reads one word of a [`Memory::Shared`] buffer, also while a submission is in flight: a relaxed atomic load of
+    /// the host. Devices whose host memory is not shared with running kernels keep the default, which answers
+    /// [`DeviceError::Busy`] then.
+    ///
+    /// # Errors
+    /// When the buffer is not shared or has no such word.
+    fn load(&mut self, buffer: BufferId, word: u64) -> Result<u32, DeviceError> {
+        let words = self.read(buffer)?;
+        let found = usize::try_from(word).ok().and_then(|index| words.get(index));
+        found.copied().ok_or_else(|| no_such_word(buffer, word))
+    }
+
+    /// Writes one word of a [`Memory::Shared`] buffer, also while a submission is in flight: a relaxed atomic store of
+    /// the host. The default is as for [`Prepared::load`].
+    ///
+    /// # Errors
+    /// When the buffer is not shared or has no such word.
+    fn store(&mut self, buffer: BufferId, word: u64, value: u32) -> Result<(), DeviceError> {
+        let words = self.write(buffer)?;
+        let found = usize::try_from(word).ok().and_then(|index| words.get_mut(index));
+        *found.ok_or_else(|| no_such_word(buffer, word))? = value;
+        Ok(())
+    }
+}
+
+fn no_such_word(buffer: BufferId, word: u64) -> DeviceError {
+    DeviceError::InvalidPlan(format!("buffer {} has no word {word}", buffer.0))
 }
 
 /// How far a submission is.
@@ -254,7 +284,7 @@ pub struct Capabilities {
     pub availability_visibility_chains: bool,
     /// Invocations of a subgroup.
     pub subgroup_size: u32,
-    /// Smallest and largest subgroup size that a pipeline may require.
+    /// Smallest and largest subgroup size that a kernel may require ([`Kernel::subgroup_size`]).
     pub subgroup_size_range: (u32, u32),
     /// `computeFullSubgroups` and `subgroupSizeControl`: kernels may rely on lanes of a subgroup.
     pub full_subgroups: bool,
@@ -264,6 +294,9 @@ pub struct Capabilities {
     pub max_workgroup_invocations: u32,
     /// Workgroups of a dispatch at most, in x.
     pub max_workgroups: u32,
+    /// Subgroups of a workgroup at most where a kernel requires its subgroup size: such a workgroup has at most
+    /// this many times that size invocations.
+    pub max_workgroup_subgroups: u32,
     /// Workgroup memory in bytes.
     pub max_workgroup_memory_bytes: u32,
     /// Bytes of one storage buffer at most.

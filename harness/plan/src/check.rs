@@ -1,0 +1,200 @@
+//! What a plan must satisfy before any device looks at it, and what a device must offer for it.
+
+use crate::{BufferId, Capabilities, DeviceError, Kernel, Plan, QueueId, Step};
+
+const SPIRV_MAGIC: u32 = 0x0723_0203;
+const SPIRV_HEADER_WORDS: usize = 5;
+const OP_EXECUTION_MODE: u32 = 16;
+const LOCAL_SIZE: u32 = 17;
+
+impl Plan {
+    /// Whether the plan is consistent in itself: every number in it names something, and sizes agree.
+    ///
+    /// # Errors
+    /// [`DeviceError::InvalidPlan`] with the first contradiction.
+    pub fn validate(&self) -> Result<(), DeviceError> {
+        if self.queues.is_empty() {
+            return Err(invalid("no queue"));
+        }
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            kernel.validate().map_err(|why| invalid(format!("kernel {number}: {why}")))?;
+        }
+        for (number, buffer) in self.buffers.iter().enumerate() {
+            if buffer.words == 0 {
+                return Err(invalid(format!("buffer {number} ({}) is empty", buffer.name)));
+            }
+        }
+        for (number, step) in self.steps.iter().enumerate() {
+            self.validate_step(step).map_err(|why| invalid(format!("step {number}: {why}")))?;
+        }
+        Ok(())
+    }
+
+    fn validate_step(&self, step: &Step) -> Result<(), String> {
+        self.has_queue(step.queue())?;
+        match step {
+            Step::Fill { buffer, .. } | Step::ToHost { buffer, .. } => self.has_buffer(*buffer),
+            Step::Copy { from, to, .. } => {
+                self.has_buffer(*from)?;
+                self.has_buffer(*to)?;
+                let words =
+                    |buffer: &BufferId| self.buffers.get(buffer.0 as usize).map(|buffer| buffer.words);
+                if from == to {
+                    return Err(format!("a copy of buffer {} to itself", from.0));
+                }
+                if words(to) < words(from) {
+                    return Err(format!("a copy of buffer {} to the smaller buffer {}", from.0, to.0));
+                }
+                Ok(())
+            }
+            Step::Dispatch { kernel, workgroups, bindings, push_constants, .. } => {
+                let number = kernel.0;
+                let kernel = usize::try_from(number).ok().and_then(|index| self.kernels.get(index));
+                let kernel = kernel.ok_or_else(|| format!("no kernel {number}"))?;
+                if *workgroups == 0 {
+                    return Err("a dispatch of no workgroup".to_owned());
+                }
+                if bindings.len() as u64 != u64::from(kernel.bindings) {
+                    return Err(format!(
+                        "{} buffers for the {} bindings of kernel {number}",
+                        bindings.len(),
+                        kernel.bindings
+                    ));
+                }
+                if push_constants.len() as u64 != u64::from(kernel.push_constant_bytes) {
+                    return Err(format!(
+                        "{} bytes of push constants where kernel {number} takes {}",
+                        push_constants.len(),
+                        kernel.push_constant_bytes
+                    ));
+                }
+                bindings.iter().try_for_each(|buffer| self.has_buffer(*buffer))
+            }
+            Step::Barrier { .. } | Step::ExecutionBarrier { .. } | Step::Submit { .. } => Ok(()),
+        }
+    }
+
+    fn has_queue(&self, queue: QueueId) -> Result<(), String> {
+        let found = (queue.0 as usize) < self.queues.len();
+        found.then_some(()).ok_or_else(|| format!("no queue {}", queue.0))
+    }
+
+    fn has_buffer(&self, buffer: BufferId) -> Result<(), String> {
+        let found = (buffer.0 as usize) < self.buffers.len();
+        found.then_some(()).ok_or_else(|| format!("no buffer {}", buffer.0))
+    }
+}
+
+impl Step {
+    /// The queue that does the step.
+    pub fn queue(&self) -> QueueId {
+        match self {
+            Step::Fill { queue, .. }
+            | Step::Copy { queue, .. }
+            | Step::Dispatch { queue, .. }
+            | Step::Barrier { queue }
+            | Step::ExecutionBarrier { queue }
+            | Step::Submit { queue }
+            | Step::ToHost { queue, .. } => *queue,
+        }
+    }
+}
+
+impl Kernel {
+    /// The size of a workgroup in x, y and z, by the `LocalSize` execution mode; `None` where the words state none.
+    pub fn workgroup_size(&self) -> Option<[u32; 3]> {
+        let mut rest = self.words.get(SPIRV_HEADER_WORDS..)?;
+        while let Some(first) = rest.first() {
+            let (count, opcode) = ((first >> 16) as usize, first & 0xffff);
+            let instruction = rest.get(..count.max(1))?;
+            if let (OP_EXECUTION_MODE, [_, _, LOCAL_SIZE, x, y, z]) = (opcode, instruction) {
+                return Some([*x, *y, *z]);
+            }
+            rest = rest.get(count.max(1)..)?;
+        }
+        None
+    }
+
+    fn validate(&self) -> Result<(), String> {
+        if self.words.len() <= SPIRV_HEADER_WORDS || self.words.first() != Some(&SPIRV_MAGIC) {
+            return Err("its words are no SPIR-V module".to_owned());
+        }
+        if !self.push_constant_bytes.is_multiple_of(4) {
+            return Err(format!("{} bytes of push constants are no whole words", self.push_constant_bytes));
+        }
+        match self.subgroup_size {
+            Some(size) if !size.is_power_of_two() => Err(format!("a subgroup size of {size}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Capabilities {
+    /// Whether the device is large enough for a plan that is consistent in itself ([`Plan::validate`]). It does not
+    /// look at the features that the kernels use, nor at how queues fall on queue families.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] with the first thing that the device lacks.
+    pub fn check(&self, plan: &Plan) -> Result<(), DeviceError> {
+        for buffer in &plan.buffers {
+            let most = self.max_storage_buffer_bytes / 4;
+            at_most(buffer.words, most, || format!("words in a storage buffer ({})", buffer.name))?;
+        }
+        for kernel in &plan.kernels {
+            self.check_kernel(kernel)?;
+        }
+        for step in &plan.steps {
+            if let Step::Dispatch { workgroups, .. } = step {
+                at_most((*workgroups).into(), self.max_workgroups.into(), || {
+                    "workgroups in a dispatch".to_owned()
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_kernel(&self, kernel: &Kernel) -> Result<(), DeviceError> {
+        at_most(kernel.bindings.into(), self.max_storage_buffers.into(), || {
+            "storage buffers of a kernel".to_owned()
+        })?;
+        at_most(kernel.push_constant_bytes.into(), self.max_push_constant_bytes.into(), || {
+            "bytes of push constants".to_owned()
+        })?;
+        let size = kernel.workgroup_size();
+        if let Some([x, y, z]) = size {
+            let invocations = u64::from(x).saturating_mul(y.into()).saturating_mul(z.into());
+            at_most(invocations, self.max_workgroup_invocations.into(), || {
+                "invocations in a workgroup".to_owned()
+            })?;
+        }
+        let Some(subgroup_size) = kernel.subgroup_size else { return Ok(()) };
+        let (smallest, largest) = self.subgroup_size_range;
+        if !self.full_subgroups || !(smallest..=largest).contains(&subgroup_size) {
+            return Err(DeviceError::Unsupported(format!("full subgroups of {subgroup_size} invocations")));
+        }
+        if let Some([x, y, z]) = size {
+            if !x.is_multiple_of(subgroup_size) {
+                return Err(DeviceError::InvalidPlan(format!(
+                    "a workgroup of {x} invocations in x is not made of full subgroups of {subgroup_size}"
+                )));
+            }
+            let invocations = u64::from(x).saturating_mul(y.into()).saturating_mul(z.into());
+            let most = u64::from(self.max_workgroup_subgroups).saturating_mul(subgroup_size.into());
+            at_most(invocations, most, || {
+                format!("invocations in a workgroup of full subgroups of {subgroup_size}")
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn at_most(needed: u64, available: u64, what: impl Fn() -> String) -> Result<(), DeviceError> {
+    if needed <= available {
+        return Ok(());
+    }
+    Err(DeviceError::Unsupported(format!("{needed} {} (it has {available})", what())))
+}
+
+fn invalid(why: impl Into<String>) -> DeviceError {
+    DeviceError::InvalidPlan(why.into())
+}
