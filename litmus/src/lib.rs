@@ -9,6 +9,7 @@
 pub mod condition;
 pub mod metadata;
 pub mod outcome;
+pub mod overlap;
 pub mod span;
 pub mod test;
 pub mod value;
@@ -18,6 +19,7 @@ pub use metadata::{Expectation, Metadata, Reachability};
 pub use outcome::{
     Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, Undefinedness,
 };
+pub use overlap::Overlap;
 pub use span::Span;
 pub use test::{
     Access, ArithmeticOperation, BarrierSemantics, BranchRelation, ControlBarrier, Dialect, Instruction,

@@ -1,0 +1,221 @@
+//! Whether the threads of a test can run at the same time: what `exercised` asks of a run depends on it.
+
+use crate::test::{ControlBarrier, InstructionKind, Place, Scope, SyncPoint, Test, Thread, ThreadId};
+
+/// How the threads of a test stand to one another in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Overlap {
+    /// Some pair of threads is kept apart by nothing: their accesses may interleave.
+    Possible,
+    /// Every pair of threads that is not ordered meets in a control barrier.
+    ControlBarrier,
+    /// There is one thread, or system-synchronizes-with puts all of them one after another.
+    Ordered,
+}
+
+impl Test {
+    /// How the threads of the test stand to one another in time. Only what the text says counts, not what a device does.
+    pub fn overlap(&self) -> Overlap {
+        let before = whole_thread_order(self);
+        let mut overlap = Overlap::Ordered;
+        for left in 0..self.threads.len() {
+            for right in left + 1..self.threads.len() {
+                if before[left][right] || before[right][left] {
+                    continue;
+                }
+                if meet(&self.threads[left], &self.threads[right]) {
+                    overlap = Overlap::ControlBarrier;
+                } else {
+                    return Overlap::Possible;
+                }
+            }
+        }
+        overlap
+    }
+}
+
+/// `[i][j]`: all of thread i happens before all of thread j, by a chain of system-synchronizes-with pairs.
+fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
+    let count = test.threads.len();
+    let mut before = vec![vec![false; count]; count];
+    for pair in &test.system_sync {
+        let (from, to) = (index(pair.from.thread), index(pair.to.thread));
+        if from < count && to < count && nothing_after(test, pair.from) && nothing_before(test, pair.to) {
+            before[from][to] = true;
+        }
+    }
+    for middle in 0..count {
+        for from in 0..count {
+            for to in 0..count {
+                before[from][to] |= before[from][middle] && before[middle][to];
+            }
+        }
+    }
+    before
+}
+
+fn index(thread: ThreadId) -> usize {
+    usize::from(thread.0)
+}
+
+/// Whether the thread accesses no memory after the point.
+fn nothing_after(test: &Test, point: SyncPoint) -> bool {
+    point.instruction.is_none_or(|last| {
+        let instructions = &test.thread(point.thread).instructions;
+        !instructions.iter().skip(usize::from(last) + 1).any(|instruction| accesses(&instruction.kind))
+    })
+}
+
+/// Whether the thread accesses no memory before the point.
+fn nothing_before(test: &Test, point: SyncPoint) -> bool {
+    point.instruction.is_none_or(|first| {
+        let instructions = &test.thread(point.thread).instructions;
+        !instructions.iter().take(usize::from(first)).any(|instruction| accesses(&instruction.kind))
+    })
+}
+
+fn accesses(kind: &InstructionKind) -> bool {
+    matches!(kind, InstructionKind::Load { .. } | InstructionKind::Store { .. } | InstructionKind::Rmw { .. })
+}
+
+fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
+    thread.instructions.iter().filter_map(|instruction| match &instruction.kind {
+        InstructionKind::ControlBarrier(barrier) => Some(barrier),
+        _ => None,
+    })
+}
+
+/// Whether two threads reach the same instance of a control barrier whose execution scope holds both.
+fn meet(left: &Thread, right: &Thread) -> bool {
+    let (Place::Device(here), Place::Device(there)) = (left.place, right.place) else {
+        return false;
+    };
+    let workgroup = here.queue_family == there.queue_family && here.workgroup == there.workgroup;
+    let subgroup = workgroup && here.subgroup == there.subgroup;
+    barriers(left).any(|barrier| {
+        let together = match barrier.execution_scope {
+            Scope::Invocation => false,
+            Scope::Subgroup => subgroup,
+            Scope::Workgroup => workgroup,
+            Scope::QueueFamily => here.queue_family == there.queue_family,
+            Scope::Device | Scope::CrossDevice => true,
+        };
+        together
+            && barriers(right)
+                .any(|other| other.id == barrier.id && other.execution_scope == barrier.execution_scope)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::Metadata;
+    use crate::span::Span;
+    use crate::test::{
+        Access, Dialect, Instruction, LocationId, Operand, Placement, StorageClass, SystemSync,
+    };
+
+    fn instruction(kind: InstructionKind) -> Instruction {
+        Instruction { kind, span: Span::default() }
+    }
+
+    fn store() -> Instruction {
+        instruction(InstructionKind::Store {
+            location: LocationId(0),
+            offset: 0,
+            scalar: None,
+            value: Operand::Constant(1),
+            class: StorageClass::Buffer,
+            access: Access::NonPrivate,
+        })
+    }
+
+    fn barrier(id: &str) -> Instruction {
+        instruction(InstructionKind::ControlBarrier(ControlBarrier {
+            execution_scope: Scope::Workgroup,
+            memory_scope: Scope::Workgroup,
+            semantics: None,
+            id: id.into(),
+            resource: None,
+            quorum: None,
+        }))
+    }
+
+    fn test(threads: Vec<(u32, Vec<Instruction>)>) -> Test {
+        let threads = (0..)
+            .zip(threads)
+            .map(|(number, (workgroup, instructions))| Thread {
+                number,
+                place: Place::Device(Placement { queue_family: 0, workgroup, subgroup: number }),
+                registers: Vec::new(),
+                labels: Vec::new(),
+                instructions,
+                span: Span::default(),
+            })
+            .collect();
+        Test {
+            name: "T".into(),
+            dialect: Dialect::Vulkan,
+            metadata: Metadata::default(),
+            locations: Vec::new(),
+            threads,
+            system_sync: Vec::new(),
+            listed: Vec::new(),
+            filter: None,
+            question: None,
+        }
+    }
+
+    fn ssw(from: (u16, Option<u16>), to: (u16, Option<u16>)) -> SystemSync {
+        SystemSync {
+            from: SyncPoint { thread: ThreadId(from.0), instruction: from.1 },
+            to: SyncPoint { thread: ThreadId(to.0), instruction: to.1 },
+            span: Span::default(),
+        }
+    }
+
+    #[test]
+    fn one_thread_is_ordered() {
+        assert_eq!(test(vec![(0, vec![store()])]).overlap(), Overlap::Ordered);
+    }
+
+    #[test]
+    fn threads_without_a_bond_may_overlap() {
+        assert_eq!(test(vec![(0, vec![store()]), (1, vec![store()])]).overlap(), Overlap::Possible);
+    }
+
+    #[test]
+    fn a_shared_barrier_is_a_meeting() {
+        let with = |left, right| {
+            test(vec![(0, vec![store(), barrier(left)]), (0, vec![barrier(right), store()])]).overlap()
+        };
+        assert_eq!(with("0", "0"), Overlap::ControlBarrier);
+        assert_eq!(with("0", "00"), Overlap::Possible, "instances are compared as text");
+    }
+
+    #[test]
+    fn a_barrier_holds_within_its_workgroup_only() {
+        let apart = test(vec![(0, vec![barrier("0")]), (1, vec![barrier("0")])]);
+        assert_eq!(apart.overlap(), Overlap::Possible);
+        let third = test(vec![(0, vec![barrier("0")]), (0, vec![barrier("0")]), (1, vec![store()])]);
+        assert_eq!(third.overlap(), Overlap::Possible);
+    }
+
+    #[test]
+    fn a_chain_of_system_synchronization_orders_all() {
+        let mut chain = test(vec![(0, vec![store()]), (1, vec![store()]), (2, vec![store()])]);
+        chain.system_sync = vec![ssw((0, None), (1, None)), ssw((1, Some(0)), (2, Some(0)))];
+        assert_eq!(chain.overlap(), Overlap::Ordered);
+        chain.system_sync.pop();
+        assert_eq!(chain.overlap(), Overlap::Possible);
+    }
+
+    #[test]
+    fn an_access_outside_the_synchronized_part_may_overlap() {
+        let mut partly = test(vec![(0, vec![store(), store()]), (1, vec![store()])]);
+        partly.system_sync = vec![ssw((0, Some(0)), (1, None))];
+        assert_eq!(partly.overlap(), Overlap::Possible);
+        partly.system_sync = vec![ssw((0, Some(1)), (1, None))];
+        assert_eq!(partly.overlap(), Overlap::Ordered);
+    }
+}
