@@ -30,8 +30,7 @@ impl Outcome {
                 Term::Location(location) => {
                     (Observable::Location(*location), test.location(*location).scalar_type())
                 }
-                // Distinct locations have distinct addresses; nothing else about them can be said.
-                Term::Address(location) => return -(1 + location.0 as i64),
+                Term::Address(location) => return test.address_of(*location),
                 Term::Constant(constant) => return *constant,
             };
             match observables.iter().position(|o| *o == observable) {

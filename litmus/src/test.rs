@@ -94,6 +94,8 @@ pub enum LocationInit {
     Constant(i64),
     /// `x = y`: the initial value of another, earlier location.
     CopyOf(LocationId),
+    /// `x = &y`: the address of another, earlier location.
+    AddressOf(LocationId),
     /// `x aliases y`: a second reference to the storage of an earlier name, with its initial value.
     AliasOf(LocationId),
 }
@@ -634,6 +636,12 @@ impl Test {
         current
     }
 
+    /// The number that stands for the address of a location where a program or a condition compares addresses:
+    /// names of one storage share it, and it is negative, so that no small constant equals it.
+    pub fn address_of(&self, id: LocationId) -> i64 {
+        -(1 + i64::from(self.storage_of(id).0))
+    }
+
     /// The value that a location holds at first.
     pub fn initial_value(&self, id: LocationId) -> Value {
         let mut current = id;
@@ -641,6 +649,9 @@ impl Test {
             match self.location(current).init {
                 LocationInit::Constant(constant) => {
                     return Value::from_constant(constant, self.location(id).scalar_type());
+                }
+                LocationInit::AddressOf(location) => {
+                    return Value::from_constant(self.address_of(location), self.location(id).scalar_type());
                 }
                 LocationInit::CopyOf(next) | LocationInit::AliasOf(next) => current = next,
             }
@@ -653,7 +664,7 @@ impl Test {
         match self.thread(thread).registers.get(usize::from(register.0)).map(|r| r.init) {
             Some(RegisterInit::Constant(constant)) => Value::from_constant(constant, ty),
             Some(RegisterInit::ValueOf(location)) => self.initial_value(location),
-            Some(RegisterInit::AddressOf(location)) => Value::from_constant(-(1 + i64::from(location.0)), ty),
+            Some(RegisterInit::AddressOf(location)) => Value::from_constant(self.address_of(location), ty),
             None => Value(0),
         }
     }
