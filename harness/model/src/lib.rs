@@ -1,1 +1,4 @@
 //! Placeholder.
+
+pub mod cat;
+pub mod matrix;

@@ -1,0 +1,374 @@
+//! A cat model compiled for one kind of program: operations on sets and relations in the order of their evaluation.
+//!
+//! [`Plan::nodes`] is sorted so that each node comes after its operands, equal expressions are one node, and what the
+//! laws of relation algebra and the storage classes of the program settle is already worked out. Base sets and
+//! relations are leaves; the engine supplies them.
+
+use super::source::{Source, Span};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Index of a node in [`Plan::nodes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+impl NodeId {
+    /// The index as a number to index with.
+    #[inline]
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Index of a base name in [`Plan::names`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NameId(pub u32);
+
+/// Index of a group of mutually recursive definitions in [`Plan::groups`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GroupId(pub u32);
+
+/// Index of a statement in [`Plan::statements`]: statements are numbered in the order of the text, includes in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StatementId(pub u32);
+
+/// Whether a node is a set of events or a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Events.
+    Set,
+    /// Pairs of events.
+    Relation,
+}
+
+/// A set or relation that the engine supplies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Base {
+    /// Its name, in [`Plan::names`].
+    pub name: NameId,
+    /// The storage classes of a base that is indexed by a set of them (bit i = class i), as `SEM(M)`.
+    pub mask: Option<u8>,
+}
+
+/// One operation. Operands are indices of earlier nodes, but for what [`Group`] says of recursion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Node {
+    /// A set that the engine supplies.
+    BaseSet(Base),
+    /// The set without events.
+    EmptySet,
+    /// All events.
+    Universe,
+    /// Events of either.
+    SetUnion(NodeId, NodeId),
+    /// Events of both.
+    SetIntersection(NodeId, NodeId),
+    /// Events of the first that are not in the second.
+    SetDifference(NodeId, NodeId),
+    /// Events that are not in the set.
+    SetComplement(NodeId),
+    /// Events with a target in the relation.
+    Domain(NodeId),
+    /// Events with a source in the relation.
+    Range(NodeId),
+
+    /// A relation that the engine supplies.
+    BaseRelation(Base),
+    /// The relation without pairs.
+    Empty,
+    /// Each event with itself.
+    Identity,
+    /// Each event with each.
+    Full,
+    /// Each event of a set with itself.
+    IdentityOn(NodeId),
+    /// Each event of the first set with each of the second.
+    Product(NodeId, NodeId),
+    /// Pairs of either.
+    Union(NodeId, NodeId),
+    /// Pairs of both.
+    Intersection(NodeId, NodeId),
+    /// Pairs of the first that are not in the second.
+    Difference(NodeId, NodeId),
+    /// Pairs that are not in the relation.
+    Complement(NodeId),
+    /// Relational composition.
+    Sequence(NodeId, NodeId),
+    /// Pairs turned round.
+    Inverse(NodeId),
+    /// Transitive closure.
+    Plus(NodeId),
+    /// Reflexive and transitive closure.
+    Star(NodeId),
+    /// Reflexive closure.
+    Optional(NodeId),
+    /// `r \ (r; r⁺)`.
+    Immediate(NodeId),
+    /// Pairs of the relation whose source is in the set: set first, relation second (`[s]; r`).
+    RestrictRows(NodeId, NodeId),
+    /// Pairs of the relation whose target is in the set: relation first, set second (`r; [s]`).
+    RestrictColumns(NodeId, NodeId),
+
+    /// Member of a recursive group: its value in the least fixpoint.
+    Recursive {
+        /// The group.
+        group: GroupId,
+        /// Which of its members.
+        index: u32,
+        /// Whether it is a set or a relation.
+        kind: Kind,
+    },
+}
+
+impl Node {
+    /// The nodes that this one is computed from; none for leaves, nor for [`Node::Recursive`] (see [`Group::bodies`]).
+    pub fn operands(self) -> impl Iterator<Item = NodeId> {
+        let [first, second] = match self {
+            Node::BaseSet(_)
+            | Node::EmptySet
+            | Node::Universe
+            | Node::BaseRelation(_)
+            | Node::Empty
+            | Node::Identity
+            | Node::Full
+            | Node::Recursive { .. } => [None, None],
+            Node::SetComplement(a)
+            | Node::Domain(a)
+            | Node::Range(a)
+            | Node::IdentityOn(a)
+            | Node::Complement(a)
+            | Node::Inverse(a)
+            | Node::Plus(a)
+            | Node::Star(a)
+            | Node::Optional(a)
+            | Node::Immediate(a) => [Some(a), None],
+            Node::SetUnion(a, b)
+            | Node::SetIntersection(a, b)
+            | Node::SetDifference(a, b)
+            | Node::Product(a, b)
+            | Node::Union(a, b)
+            | Node::Intersection(a, b)
+            | Node::Difference(a, b)
+            | Node::Sequence(a, b)
+            | Node::RestrictRows(a, b)
+            | Node::RestrictColumns(a, b) => [Some(a), Some(b)],
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// Whether the node is a set or a relation.
+    pub fn kind(self) -> Kind {
+        match self {
+            Node::BaseSet(_)
+            | Node::EmptySet
+            | Node::Universe
+            | Node::SetUnion(..)
+            | Node::SetIntersection(..)
+            | Node::SetDifference(..)
+            | Node::SetComplement(_)
+            | Node::Domain(_)
+            | Node::Range(_) => Kind::Set,
+            Node::Recursive { kind, .. } => kind,
+            Node::BaseRelation(_)
+            | Node::Empty
+            | Node::Identity
+            | Node::Full
+            | Node::IdentityOn(_)
+            | Node::Product(..)
+            | Node::Union(..)
+            | Node::Intersection(..)
+            | Node::Difference(..)
+            | Node::Complement(_)
+            | Node::Sequence(..)
+            | Node::Inverse(_)
+            | Node::Plus(_)
+            | Node::Star(_)
+            | Node::Optional(_)
+            | Node::Immediate(_)
+            | Node::RestrictRows(..)
+            | Node::RestrictColumns(..) => Kind::Relation,
+        }
+    }
+
+    /// The node with each operand replaced.
+    pub(crate) fn map_operands(self, mut replace: impl FnMut(NodeId) -> NodeId) -> Node {
+        match self {
+            Node::BaseSet(_)
+            | Node::EmptySet
+            | Node::Universe
+            | Node::BaseRelation(_)
+            | Node::Empty
+            | Node::Identity
+            | Node::Full
+            | Node::Recursive { .. } => self,
+            Node::SetUnion(a, b) => Node::SetUnion(replace(a), replace(b)),
+            Node::SetIntersection(a, b) => Node::SetIntersection(replace(a), replace(b)),
+            Node::SetDifference(a, b) => Node::SetDifference(replace(a), replace(b)),
+            Node::SetComplement(a) => Node::SetComplement(replace(a)),
+            Node::Domain(a) => Node::Domain(replace(a)),
+            Node::Range(a) => Node::Range(replace(a)),
+            Node::IdentityOn(a) => Node::IdentityOn(replace(a)),
+            Node::Product(a, b) => Node::Product(replace(a), replace(b)),
+            Node::Union(a, b) => Node::Union(replace(a), replace(b)),
+            Node::Intersection(a, b) => Node::Intersection(replace(a), replace(b)),
+            Node::Difference(a, b) => Node::Difference(replace(a), replace(b)),
+            Node::Complement(a) => Node::Complement(replace(a)),
+            Node::Sequence(a, b) => Node::Sequence(replace(a), replace(b)),
+            Node::Inverse(a) => Node::Inverse(replace(a)),
+            Node::Plus(a) => Node::Plus(replace(a)),
+            Node::Star(a) => Node::Star(replace(a)),
+            Node::Optional(a) => Node::Optional(replace(a)),
+            Node::Immediate(a) => Node::Immediate(replace(a)),
+            Node::RestrictRows(a, b) => Node::RestrictRows(replace(a), replace(b)),
+            Node::RestrictColumns(a, b) => Node::RestrictColumns(replace(a), replace(b)),
+        }
+    }
+}
+
+/// Mutually recursive definitions (`let rec … and …`), evaluated together to their least fixpoint.
+///
+/// The members' [`Node::Recursive`] nodes stand first in `nodes`, in order, and the nodes that depend on them follow.
+/// To evaluate: set the members empty, evaluate the rest of `nodes` in order, copy each body to its member, and repeat
+/// until no member changes. Then every node of the range holds its final value. Groups never nest or overlap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// Indices of the members and of all nodes that their bodies compute from them.
+    pub nodes: Range<u32>,
+    /// The body of each member.
+    pub bodies: Vec<NodeId>,
+}
+
+/// What an axiom says of its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AxiomKind {
+    /// No event reaches itself.
+    Acyclic,
+    /// No event is related to itself.
+    Irreflexive,
+    /// No pair, or no event where the node is a set.
+    Empty,
+}
+
+/// An `acyclic`, `irreflexive` or `empty` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Axiom {
+    /// What is demanded.
+    pub kind: AxiomKind,
+    /// Whether it is demanded that this does not hold.
+    pub negated: bool,
+    /// Whether the line forbids nothing and only raises a flag when what it says is so (`flag ~empty dr as racy`).
+    pub flag: bool,
+    /// What it speaks of.
+    pub node: NodeId,
+    /// The word after `as`.
+    pub name: Option<String>,
+    /// The line.
+    pub statement: StatementId,
+}
+
+/// A statement of the model's text, for explanations and for the list of clauses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statement {
+    /// The names that it defines, or the name of the axiom.
+    pub names: Vec<String>,
+    /// Where it stands.
+    pub span: Span,
+    /// Clauses of the specification that it encodes, as its comment cites them.
+    pub clauses: Vec<String>,
+}
+
+/// A `let` definition of a set or a relation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The name.
+    pub name: String,
+    /// Its value.
+    pub node: NodeId,
+    /// The statement that defines it.
+    pub statement: StatementId,
+}
+
+/// A compiled model.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The operations, operands first.
+    pub nodes: Vec<Node>,
+    /// For each node the first statement that uses it.
+    pub origins: Vec<StatementId>,
+    /// Names of base sets and relations.
+    pub names: Vec<String>,
+    /// Recursive groups in the order of their nodes.
+    pub groups: Vec<Group>,
+    /// The axioms and flags in the order of the text.
+    pub axioms: Vec<Axiom>,
+    /// The definitions in the order of the text; a later one of the same name hides an earlier one.
+    pub definitions: Vec<Definition>,
+    /// The statements in the order of the text.
+    pub statements: Vec<Statement>,
+    /// The texts that the statements' spans point into.
+    pub sources: Arc<[Source]>,
+}
+
+impl Plan {
+    /// The node.
+    ///
+    /// # Panics
+    /// On an index of another plan.
+    #[inline]
+    pub fn node(&self, id: NodeId) -> Node {
+        self.nodes[id.index()]
+    }
+
+    /// The name of a base set or relation.
+    pub fn name(&self, id: NameId) -> &str {
+        self.names.get(id.0 as usize).map_or("", String::as_str)
+    }
+
+    /// The value that a `let` gave the name last.
+    pub fn definition(&self, name: &str) -> Option<NodeId> {
+        self.definitions
+            .iter()
+            .rev()
+            .find(|definition| definition.name == name)
+            .map(|definition| definition.node)
+    }
+
+    /// The name under which people know a node: its first `let` definition, or the name of the base.
+    pub fn name_of(&self, node: NodeId) -> Option<&str> {
+        if let Some(definition) = self.definitions.iter().find(|definition| definition.node == node) {
+            return Some(&definition.name);
+        }
+        match self.node(node) {
+            Node::BaseSet(base) | Node::BaseRelation(base) => Some(self.name(base.name)),
+            _ => None,
+        }
+    }
+
+    /// The statement.
+    ///
+    /// # Panics
+    /// On an index of another plan.
+    pub fn statement(&self, id: StatementId) -> &Statement {
+        &self.statements[id.0 as usize]
+    }
+
+    /// Which nodes must be evaluated for the given ones: themselves and whatever they are computed from.
+    pub fn needed_for(&self, roots: impl IntoIterator<Item = NodeId>) -> Vec<bool> {
+        let mut needed = vec![false; self.nodes.len()];
+        let mut open: Vec<NodeId> = roots.into_iter().collect();
+        while let Some(id) = open.pop() {
+            if std::mem::replace(&mut needed[id.index()], true) {
+                continue;
+            }
+            match self.node(id) {
+                // A group is evaluated as a whole.
+                Node::Recursive { group, .. } => {
+                    let group = &self.groups[group.0 as usize];
+                    open.extend(group.nodes.clone().map(NodeId));
+                }
+                node => open.extend(node.operands()),
+            }
+        }
+        needed
+    }
+}

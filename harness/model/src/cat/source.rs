@@ -1,0 +1,43 @@
+//! The texts that a model is made of, and places in them.
+
+use std::sync::Arc;
+
+/// Index of a text in the list of a model's sources: 0 is the model itself, the others are its includes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceId(pub u16);
+
+/// One text: the model, or an included file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its name, as given by the caller or written after `include`.
+    pub name: String,
+    /// The whole text.
+    pub text: Arc<str>,
+}
+
+/// A place in one of the texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// Which text.
+    pub source: SourceId,
+    /// Byte offset of the first character.
+    pub offset: u32,
+    /// Length in bytes.
+    pub length: u32,
+    /// Line, counted from 1.
+    pub line: u32,
+    /// Column in characters, counted from 1.
+    pub column: u32,
+}
+
+impl Span {
+    /// Byte offset of the end.
+    pub fn end(self) -> u32 {
+        self.offset + self.length
+    }
+
+    /// From the start of `self` to the end of `other`, which must not start before it.
+    pub fn to(self, other: Span) -> Span {
+        Span { length: other.end().saturating_sub(self.offset), ..self }
+    }
+}

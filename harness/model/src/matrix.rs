@@ -1,0 +1,204 @@
+//! Sets and relations over the events of one execution, as bits and bit matrices.
+//!
+//! A relation over n events is an n×n matrix of bits: row = source, column = target. The engine is generic over
+//! [`Matrix`] and takes the smallest type that holds the test: [`Matrix8`] keeps a whole relation in one word,
+//! [`Matrix16`], [`Matrix32`] and [`Matrix64`] keep a word a row, [`Matrix256`] four words a row.
+//!
+//! All matrices and sets of one execution must be made for the same number of events. Event numbers must be below it;
+//! a number past the capacity is never a member and inserting it does nothing.
+
+mod bits;
+mod rows;
+mod wide;
+mod word;
+
+pub use bits::{Bits, Bits256};
+pub use rows::{Matrix16, Matrix32, Matrix64};
+pub use wide::Matrix256;
+pub use word::Matrix8;
+
+use std::fmt::Debug;
+use std::hash::Hash;
+
+/// A binary relation over the events 0 … n−1.
+pub trait Matrix: Clone + PartialEq + Eq + Hash + Debug + Send + Sync + 'static {
+    /// Sets of events: the rows of the matrix.
+    type Set: Bits;
+
+    /// The largest number of events that the type can hold.
+    const CAPACITY: usize = Self::Set::CAPACITY;
+
+    /// The relation without pairs.
+    fn empty(n: usize) -> Self;
+
+    /// Each of the n events with itself.
+    fn identity(n: usize) -> Self;
+
+    /// Each of the n events with each.
+    fn full(n: usize) -> Self;
+
+    /// The events that `source` is related to.
+    fn row(&self, source: usize) -> Self::Set;
+
+    /// Replaces the events that `source` is related to.
+    fn set_row(&mut self, source: usize, targets: Self::Set);
+
+    /// Whether the pair is in the relation.
+    #[inline]
+    fn contains(&self, source: usize, target: usize) -> bool {
+        self.row(source).contains(target)
+    }
+
+    /// Adds a pair.
+    fn insert(&mut self, source: usize, target: usize);
+
+    /// Removes a pair.
+    fn remove(&mut self, source: usize, target: usize);
+
+    /// Whether there is no pair.
+    fn is_empty(&self) -> bool;
+
+    /// Number of pairs.
+    fn len(&self) -> usize;
+
+    /// Pairs of either.
+    fn union(&self, other: &Self) -> Self;
+
+    /// Pairs of both.
+    fn intersection(&self, other: &Self) -> Self;
+
+    /// Pairs of `self` that are not in `other`.
+    fn difference(&self, other: &Self) -> Self;
+
+    /// Adds the pairs of `other` in place.
+    #[inline]
+    fn union_with(&mut self, other: &Self) {
+        *self = self.union(other);
+    }
+
+    /// Pairs over n events that are not in `self`.
+    #[inline]
+    fn complement(&self, n: usize) -> Self {
+        Self::full(n).difference(self)
+    }
+
+    /// Whether every pair of `self` is in `other`.
+    #[inline]
+    fn is_subset(&self, other: &Self) -> bool {
+        self.difference(other).is_empty()
+    }
+
+    /// Pairs (a, c) with (a, b) in `self` and (b, c) in `other`.
+    fn compose(&self, other: &Self) -> Self;
+
+    /// Each pair turned round.
+    fn transpose(&self) -> Self;
+
+    /// Transitive closure: one step or more.
+    fn plus(&self) -> Self;
+
+    /// Reflexive and transitive closure over n events.
+    #[inline]
+    fn star(&self, n: usize) -> Self {
+        self.plus().optional(n)
+    }
+
+    /// Reflexive closure over n events.
+    #[inline]
+    fn optional(&self, n: usize) -> Self {
+        self.union(&Self::identity(n))
+    }
+
+    /// Pairs that no longer path replaces: `r \ (r; r⁺)`.
+    #[inline]
+    fn immediate(&self) -> Self {
+        self.difference(&self.compose(&self.plus()))
+    }
+
+    /// Each event of `sources` with each of `targets`, among n events.
+    fn product(n: usize, sources: Self::Set, targets: Self::Set) -> Self;
+
+    /// Each event of the set with itself, among n events.
+    fn identity_on(n: usize, events: Self::Set) -> Self;
+
+    /// Events with at least one target.
+    fn domain(&self) -> Self::Set;
+
+    /// Events with at least one source.
+    fn range(&self) -> Self::Set;
+
+    /// Pairs whose source is in the set: `[sources]; r`.
+    fn restrict_rows(&self, sources: Self::Set) -> Self;
+
+    /// Pairs whose target is in the set: `r; [targets]`.
+    fn restrict_columns(&self, targets: Self::Set) -> Self;
+
+    /// Whether no event is related to itself.
+    fn is_irreflexive(&self) -> bool;
+
+    /// Whether no event can be reached from itself.
+    fn is_acyclic(&self) -> bool;
+
+    /// The pairs in the order of their sources, then of their targets.
+    fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.domain()
+            .iter()
+            .flat_map(move |source| self.row(source).iter().map(move |target| (source, target)))
+    }
+
+    /// The relation over n events that holds the given pairs.
+    fn from_pairs(n: usize, pairs: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let mut matrix = Self::empty(n);
+        for (source, target) in pairs {
+            matrix.insert(source, target);
+        }
+        matrix
+    }
+
+    /// A shortest cycle as its events in order, starting at the smallest of them; `None` for an acyclic relation.
+    ///
+    /// This serves explanations and is not meant for the search.
+    fn shortest_cycle(&self) -> Option<Vec<usize>> {
+        let mut best: Option<Vec<usize>> = None;
+        for start in self.domain().intersection(self.range()).iter() {
+            if let Some(path) = self.shortest_path(start, start)
+                && best.as_ref().is_none_or(|known| path.len() < known.len() + 1)
+            {
+                best = Some(path[..path.len() - 1].to_vec());
+            }
+        }
+        best
+    }
+
+    /// A shortest path of at least one step, both ends included; `None` where there is none.
+    fn shortest_path(&self, source: usize, target: usize) -> Option<Vec<usize>> {
+        let mut previous = vec![usize::MAX; Self::CAPACITY];
+        let mut seen = Self::Set::empty();
+        let mut frontier = vec![source];
+        while !frontier.is_empty() {
+            let mut next = Vec::new();
+            for &event in &frontier {
+                let row = self.row(event);
+                if row.contains(target) {
+                    let mut path = vec![target, event];
+                    let mut last = event;
+                    while last != source {
+                        last = previous[last];
+                        path.push(last);
+                    }
+                    path.reverse();
+                    return Some(path);
+                }
+                for found in row.difference(seen).iter() {
+                    seen.insert(found);
+                    if found != source {
+                        previous[found] = event;
+                        next.push(found);
+                    }
+                }
+            }
+            frontier = next;
+        }
+        None
+    }
+}
