@@ -1,2 +1,68 @@
-//! Chores of the project.
-fn main() {}
+//! Chores of the project: one door for what is not building or testing. Without arguments it lists them.
+
+mod bless;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A chore: its name, what it does, and how.
+struct Chore {
+    name: &'static str,
+    summary: &'static str,
+    run: fn(&std::path::Path) -> Result<(), ChoreError>,
+}
+
+/// Every chore, in the order in which they are listed.
+const CHORES: &[Chore] = &[
+    Chore { name: "tidy", summary: "refuse what does not belong in the repository", run: tidy::run },
+    Chore { name: "bless", summary: "run the tests and accept every new snapshot", run: bless::run },
+];
+
+/// Why a chore failed.
+#[derive(Debug, thiserror::Error)]
+enum ChoreError {
+    /// The repository breaks rules; they have been printed.
+    #[error("{0} rule violations")]
+    Untidy(usize),
+    /// A file could not be read.
+    #[error(transparent)]
+    Read(#[from] tidy::ReadError),
+    /// A command could not be started.
+    #[error("could not start cargo: {0}")]
+    Start(std::io::Error),
+    /// A command failed; it has said why.
+    #[error("cargo ended with {0}")]
+    Command(std::process::ExitStatus),
+}
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let (name, rest) = (arguments.next(), arguments.next());
+    let (Some(name), None) = (name, rest) else {
+        println!("usage: cargo xtask CHORE\n");
+        for chore in CHORES {
+            println!("  {:8} {}", chore.name, chore.summary);
+        }
+        return ExitCode::SUCCESS;
+    };
+    let Some(chore) = CHORES.iter().find(|chore| chore.name == name) else {
+        eprintln!("xtask: there is no chore {name:?}; `cargo xtask` lists them");
+        return ExitCode::from(2);
+    };
+    match (chore.run)(&repository_root()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {name}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder with the workspace's `Cargo.toml`: two above this crate's, whose place cargo names when it runs us.
+fn repository_root() -> PathBuf {
+    match std::env::var_os("CARGO_MANIFEST_DIR") {
+        Some(manifest) => PathBuf::from(manifest).join("../.."),
+        None => PathBuf::from("."),
+    }
+}

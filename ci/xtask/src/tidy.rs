@@ -1,0 +1,153 @@
+//! Rules of the repository that no compiler checks. Each rule is one function from a text to what is wrong with it.
+
+mod code;
+mod corpus;
+mod edges;
+mod text;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+use crate::ChoreError;
+
+/// A broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The file, relative to the repository.
+    pub file: String,
+    /// The line, counted from 1; 0 where the whole file is meant.
+    pub line: usize,
+    /// The rule and how to keep it.
+    pub message: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.message),
+            line => write!(f, "{}:{line}: {}", self.file, self.message),
+        }
+    }
+}
+
+/// A file or folder that could not be read.
+#[derive(Debug, thiserror::Error)]
+#[error("could not read {}: {source}", path.display())]
+pub struct ReadError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// A text file of the repository.
+pub struct SourceFile {
+    /// Path relative to the repository, with `/` between its parts.
+    pub path: String,
+    /// What it holds.
+    pub text: String,
+}
+
+/// Reads the repository, applies every rule, prints what is broken.
+pub fn run(root: &Path) -> Result<(), ChoreError> {
+    let files = read_tree(root)?;
+    let findings = check(&files);
+    for finding in &findings {
+        println!("{finding}");
+    }
+    if findings.is_empty() {
+        println!("tidy: {} files, nothing to complain about", files.len());
+        Ok(())
+    } else {
+        Err(ChoreError::Untidy(findings.len()))
+    }
+}
+
+/// Applies every rule to every file.
+pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in files {
+        findings.extend(text::machine_paths(file));
+        findings.extend(text::unfinished_marks(file));
+        if file.path.ends_with(".rs") {
+            findings.extend(text::length(file));
+            findings.extend(code::ash_outside_device(file));
+            findings.extend(code::printing_in_libraries(file));
+            findings.extend(code::unsafe_outside_device(file));
+            findings.extend(code::ignored_tests(file));
+        }
+    }
+    findings.extend(edges::check(files));
+    findings.extend(corpus::check(files));
+    findings
+}
+
+/// Folders that hold no source: build outputs, results, version control.
+fn is_foreign(name: &str) -> bool {
+    name == "target" || name == ".git" || name.starts_with("vk-litmus-out")
+}
+
+/// Every text file below `root`, in the order of the paths. Files that are not UTF-8 are no text and left out.
+fn read_tree(root: &Path) -> Result<Vec<SourceFile>, ReadError> {
+    let mut files = Vec::new();
+    let walk = WalkDir::new(root).sort_by_file_name().into_iter().filter_entry(|entry| {
+        !(entry.file_type().is_dir() && entry.file_name().to_str().is_some_and(is_foreign))
+    });
+    for entry in walk {
+        let entry = entry.map_err(|error| ReadError {
+            path: error.path().unwrap_or(root).to_path_buf(),
+            source: error.into(),
+        })?;
+        if !entry.file_type().is_file() {
+            continue;
+        }
+        let path = entry.path();
+        let bytes = std::fs::read(path).map_err(|source| ReadError { path: path.to_path_buf(), source })?;
+        let Ok(text) = String::from_utf8(bytes) else { continue };
+        let relative = path.strip_prefix(root).unwrap_or(path);
+        let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+        files.push(SourceFile { path: parts.join("/"), text });
+    }
+    Ok(files)
+}
+
+#[cfg(test)]
+fn file(path: &str, text: &str) -> SourceFile {
+    SourceFile { path: path.to_owned(), text: text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_is_read_without_build_outputs_and_binaries() {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, bytes) in [
+            ("a/b.rs", b"fn main() {}".as_slice()),
+            ("target/c.rs", b""),
+            (".git/d", b""),
+            ("vk-litmus-out/e", b""),
+            ("f.spv", &[0xff, 0xfe, 0x00]),
+        ] {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        let paths: Vec<_> = read_tree(folder.path()).unwrap().into_iter().map(|f| f.path).collect();
+        assert_eq!(paths, ["a/b.rs"]);
+    }
+
+    #[test]
+    fn a_missing_root_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read_tree(&folder.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn findings_name_file_and_line() {
+        let finding = Finding { file: "a.rs".to_owned(), line: 3, message: "too long".to_owned() };
+        assert_eq!(finding.to_string(), "a.rs:3: too long");
+        assert_eq!(Finding { line: 0, ..finding }.to_string(), "a.rs: too long");
+    }
+}

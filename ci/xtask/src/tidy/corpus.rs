@@ -1,0 +1,116 @@
+//! Rules on the corpus: every test says what is expected and why, bears its file's name, and every suite finds tests.
+
+use globset::GlobBuilder;
+
+use super::{Finding, SourceFile};
+
+const CORPUS: &str = "litmus/corpus/";
+const SUITES: &str = "litmus/suites/";
+
+/// Checks tests and suites.
+pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut ids = Vec::new();
+    for file in files.iter().filter(|file| file.path.starts_with(CORPUS) && file.path.ends_with(".litmus")) {
+        findings.extend(header(file));
+        ids.push(file.path[CORPUS.len()..file.path.len() - ".litmus".len()].to_owned());
+    }
+    for file in files.iter().filter(|file| file.path.starts_with(SUITES) && file.path.ends_with(".txt")) {
+        findings.extend(suite(file, &ids));
+    }
+    findings
+}
+
+/// The header of a test: dialect and name on its first line, then `expect:` and `why:` before the first `{`.
+fn header(file: &SourceFile) -> Vec<Finding> {
+    let finding = |line: usize, message: String| Finding { file: file.path.clone(), line, message };
+    let header = file.text.split('{').next().unwrap_or_default();
+    let mut findings = Vec::new();
+    let stem = file.path.rsplit('/').next().and_then(|name| name.strip_suffix(".litmus")).unwrap_or_default();
+    let name = header.lines().next().unwrap_or_default().split_whitespace().nth(1).unwrap_or_default();
+    if name != stem {
+        findings.push(finding(1, format!("the test is named {name:?}, its file {stem:?}")));
+    }
+    for key in ["expect:", "why:"] {
+        let says_something = |line: &str| line.strip_prefix(key).is_some_and(|rest| !rest.trim().is_empty());
+        if !header.lines().any(says_something) {
+            findings.push(finding(0, format!("no `{key}` line")));
+        }
+    }
+    findings
+}
+
+/// A suite: every line that is neither empty nor a `#` comment is a glob that finds tests.
+fn suite(file: &SourceFile, ids: &[String]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (index, line) in file.text.lines().enumerate() {
+        let pattern = line.trim();
+        if pattern.is_empty() || pattern.starts_with('#') {
+            continue;
+        }
+        let message = match GlobBuilder::new(pattern).literal_separator(true).build() {
+            Err(error) => error.to_string(),
+            Ok(glob) => {
+                let matcher = glob.compile_matcher();
+                if ids.iter().any(|id| matcher.is_match(id)) {
+                    continue;
+                }
+                format!("no test matches {pattern:?}")
+            }
+        };
+        findings.push(Finding { file: file.path.clone(), line: index + 1, message });
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    const GOOD: &str = "VULKAN SB+rlx\nexpect: vulkan allowed free\nwhy: because\n{ x = 0; }\n";
+
+    fn messages(files: &[SourceFile]) -> Vec<String> {
+        check(files).iter().map(Finding::to_string).collect()
+    }
+
+    #[test]
+    fn a_test_with_its_header_and_a_suite_that_finds_it_pass() {
+        let files = [
+            file("litmus/corpus/sb/SB+rlx.litmus", GOOD),
+            file("litmus/suites/quick.txt", "# comment\n\nsb/SB+rlx\nsb/*\n**\n"),
+        ];
+        assert!(messages(&files).is_empty());
+    }
+
+    #[test]
+    fn name_and_stem_agree() {
+        let found = messages(&[file("litmus/corpus/sb/SB+acq.litmus", GOOD)]);
+        assert_eq!(
+            found,
+            ["litmus/corpus/sb/SB+acq.litmus:1: the test is named \"SB+rlx\", its file \"SB+acq\""]
+        );
+    }
+
+    #[test]
+    fn expectation_and_reason_are_required_before_the_program() {
+        let found =
+            messages(&[file("litmus/corpus/sb/SB.litmus", "VULKAN SB\nwhy:\n{ }\nexpect: vulkan allowed\n")]);
+        assert_eq!(
+            found,
+            ["litmus/corpus/sb/SB.litmus: no `expect:` line", "litmus/corpus/sb/SB.litmus: no `why:` line"]
+        );
+    }
+
+    #[test]
+    fn a_suite_line_without_a_test_is_refused() {
+        let files = [
+            file("litmus/corpus/sb/SB+rlx.litmus", GOOD),
+            file("litmus/suites/quick.txt", "sb/*\nmp/*\n*\n[\n"),
+        ];
+        let found = messages(&files);
+        assert_eq!(found[0], "litmus/suites/quick.txt:2: no test matches \"mp/*\"");
+        assert_eq!(found[1], "litmus/suites/quick.txt:3: no test matches \"*\"");
+        assert!(found[2].starts_with("litmus/suites/quick.txt:4: "), "{found:?}");
+    }
+}

@@ -1,0 +1,150 @@
+//! Rules on the shape of the workspace: the crate edges are those that ARCHITECTURE.md lists, and it lists every crate.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Finding, SourceFile};
+
+const MAP: &str = "ARCHITECTURE.md";
+
+/// Where the list stands in ARCHITECTURE.md.
+const START: &str = "<!-- crate edges -->";
+const END: &str = "<!-- end of crate edges -->";
+
+type Edges = BTreeMap<String, BTreeSet<String>>;
+
+/// Compares the manifests with the list. Dev-dependencies are free: a test may join what the product keeps apart.
+pub fn check(files: &[SourceFile]) -> Vec<Finding> {
+    let complaint = |message: String| Finding { file: MAP.to_owned(), line: 0, message };
+    let Some(map) = files.iter().find(|file| file.path == MAP) else {
+        return vec![complaint("missing".to_owned())];
+    };
+    let Some(allowed) = listed_edges(&map.text) else {
+        return vec![complaint(format!("no list of crate edges between {START:?} and {END:?}"))];
+    };
+    let manifests = manifests(files);
+    let mut findings = Vec::new();
+    for (name, manifest) in &manifests {
+        let Some(targets) = allowed.get(name) else {
+            findings.push(complaint(format!("the crate {name} is not listed among the crate edges")));
+            continue;
+        };
+        for dependency in dependencies(&manifest.table).intersection(&manifests.keys().cloned().collect()) {
+            if !targets.contains(dependency) && !targets.contains("*") {
+                findings.push(Finding {
+                    file: manifest.path.clone(),
+                    line: 0,
+                    message: format!("{name} may not depend on {dependency}: {MAP} does not list that edge"),
+                });
+            }
+        }
+        if dependencies(&manifest.table).contains("ash") && manifest.path != "harness/device/Cargo.toml" {
+            findings.push(Finding {
+                file: manifest.path.clone(),
+                line: 0,
+                message: "`ash` belongs in harness/device alone".to_owned(),
+            });
+        }
+    }
+    for name in allowed.keys().filter(|name| !manifests.contains_key(*name)) {
+        findings.push(complaint(format!("the crate {name} is listed but does not exist")));
+    }
+    findings
+}
+
+/// The lines `name → a, b` between the marks; `∅` for none, `all` for every crate.
+fn listed_edges(text: &str) -> Option<Edges> {
+    let list = text.split_once(START)?.1.split_once(END)?.0;
+    let edges = list
+        .lines()
+        .filter_map(|line| line.split_once('→'))
+        .map(|(name, targets)| {
+            let targets = targets.split(',').map(|target| match target.trim() {
+                "all" => "*".to_owned(),
+                name => name.to_owned(),
+            });
+            (name.trim().to_owned(), targets.filter(|target| target != "∅").collect())
+        })
+        .collect();
+    Some(edges)
+}
+
+struct Manifest {
+    path: String,
+    table: toml::Table,
+}
+
+/// The manifests of packages, by the package's name.
+fn manifests(files: &[SourceFile]) -> BTreeMap<String, Manifest> {
+    let mut found = BTreeMap::new();
+    for file in files.iter().filter(|file| file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml")) {
+        // A manifest that is no TOML stops cargo, which says so better than we could.
+        let Ok(table) = file.text.parse::<toml::Table>() else { continue };
+        let name = table.get("package").and_then(|package| package.get("name")).and_then(toml::Value::as_str);
+        if let Some(name) = name.map(str::to_owned) {
+            found.insert(name, Manifest { path: file.path.clone(), table });
+        }
+    }
+    found
+}
+
+fn dependencies(manifest: &toml::Table) -> BTreeSet<String> {
+    ["dependencies", "build-dependencies"]
+        .iter()
+        .filter_map(|section| manifest.get(*section).and_then(toml::Value::as_table))
+        .flat_map(|table| table.keys().cloned())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    fn tree(edges: &str) -> Vec<SourceFile> {
+        vec![
+            file(MAP, &format!("# Map\n{START}\n```\n{edges}\n```\n{END}\n")),
+            file("Cargo.toml", "[workspace]\nmembers = []\n"),
+            file("litmus/Cargo.toml", "[package]\nname = \"litmus\"\n"),
+            file(
+                "shaders/Cargo.toml",
+                "[package]\nname = \"shaders\"\n[dependencies]\nlitmus.workspace = true\nrspirv = \"1\"\n[dev-dependencies]\ncli = \"1\"\n",
+            ),
+            file(
+                "harness/cli/Cargo.toml",
+                "[package]\nname = \"cli\"\n[dependencies]\nshaders = \"1\"\nash = \"1\"\n",
+            ),
+        ]
+    }
+
+    fn messages(files: &[SourceFile]) -> Vec<String> {
+        check(files).iter().map(Finding::to_string).collect()
+    }
+
+    #[test]
+    fn the_listed_edges_are_allowed_and_dev_dependencies_are_free() {
+        assert_eq!(
+            messages(&tree("litmus → ∅\nshaders → litmus\ncli → all")),
+            ["harness/cli/Cargo.toml: `ash` belongs in harness/device alone"]
+        );
+    }
+
+    #[test]
+    fn an_edge_that_is_not_listed_is_refused() {
+        let found = messages(&tree("litmus → ∅\nshaders → ∅\ncli → all"));
+        let expected = "shaders/Cargo.toml: shaders may not depend on litmus";
+        assert!(found.iter().any(|message| message.starts_with(expected)), "{found:?}");
+    }
+
+    #[test]
+    fn crates_and_list_agree() {
+        let found = messages(&tree("litmus → ∅\nshaders → litmus\nmodel → litmus"));
+        assert!(found.iter().any(|message| message.contains("the crate cli is not listed")), "{found:?}");
+        assert!(found.iter().any(|message| message.contains("the crate model is listed but does not exist")));
+    }
+
+    #[test]
+    fn a_missing_map_or_list_is_refused() {
+        assert_eq!(messages(&[]), ["ARCHITECTURE.md: missing"]);
+        assert!(messages(&[file(MAP, "")])[0].contains("no list of crate edges"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Rules on any text: no paths of one machine, no unfinished marks, no overlong file.
+
+use super::{Finding, SourceFile};
+
+/// Lines that a source file may have without giving a reason.
+const LONGEST: usize = 700;
+
+/// How a longer file begins the line, among its first ten, that says why.
+const REASON: &str = "Long because";
+
+/// Files whose text is not ours to word: generated, or the texts of licences.
+fn is_foreign_text(path: &str) -> bool {
+    path == "Cargo.lock" || path.starts_with("LICENSE-")
+}
+
+/// Refuses absolute paths below folders that exist on one machine only.
+pub fn machine_paths(file: &SourceFile) -> Vec<Finding> {
+    if is_foreign_text(&file.path) {
+        return Vec::new();
+    }
+    let homes = ["work", "root", "home", "tmp"].map(|folder| format!("/{folder}/"));
+    lines_where(file, "a path of one machine", |line| {
+        homes.iter().any(|home| {
+            line.match_indices(home.as_str()).any(|(start, _)| {
+                // Within a longer path (`harness/work/`) or an address it is no path of a machine.
+                line[..start]
+                    .chars()
+                    .next_back()
+                    .is_none_or(|before| !before.is_alphanumeric() && !".-_}".contains(before))
+            })
+        })
+    })
+}
+
+/// Refuses marks of work that is not done.
+pub fn unfinished_marks(file: &SourceFile) -> Vec<Finding> {
+    if is_foreign_text(&file.path) {
+        return Vec::new();
+    }
+    let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"]].map(|parts| parts.concat());
+    lines_where(file, "an unfinished mark: do it, or open an issue", |line| {
+        marks.iter().any(|mark| {
+            line.match_indices(mark.as_str()).any(|(start, found)| {
+                let before = line[..start].chars().next_back();
+                let after = line[start + found.len()..].chars().next();
+                [before, after].into_iter().flatten().all(|c| !c.is_alphanumeric() && c != '_')
+            })
+        })
+    })
+}
+
+/// Refuses source files of more than 700 lines without a reason in their first lines.
+pub fn length(file: &SourceFile) -> Vec<Finding> {
+    let lines = file.text.lines().count();
+    let explained = file.text.lines().take(10).any(|line| line.contains(REASON));
+    if lines <= LONGEST || explained {
+        return Vec::new();
+    }
+    vec![Finding {
+        file: file.path.clone(),
+        line: 0,
+        message: format!("{lines} lines: split it, or say {REASON:?} and why in its first ten lines"),
+    }]
+}
+
+fn lines_where(file: &SourceFile, message: &str, is_bad: impl Fn(&str) -> bool) -> Vec<Finding> {
+    file.text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| is_bad(line))
+        .map(|(index, _)| Finding { file: file.path.clone(), line: index + 1, message: message.to_owned() })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file;
+    use super::*;
+
+    #[test]
+    fn machine_paths_are_found_and_others_are_not() {
+        let bad = ["wo", "rk"].concat();
+        let found = machine_paths(&file("a.md", &format!("fine\nsee /{bad}/main\n")));
+        assert_eq!(found.iter().map(|f| f.line).collect::<Vec<_>>(), [2]);
+        assert!(
+            machine_paths(&file("a.md", &format!("ci/{bad}/x https://a.b/{bad}/ /usr/share/vulkan/")))
+                .is_empty()
+        );
+        assert!(machine_paths(&file("Cargo.lock", &format!("/{bad}/main"))).is_empty());
+    }
+
+    #[test]
+    fn unfinished_marks_are_found_as_words_only() {
+        let mark = ["TO", "DO"].concat();
+        assert_eq!(unfinished_marks(&file("a.rs", &format!("// {mark}: later"))).len(), 1);
+        assert!(unfinished_marks(&file("a.rs", &format!("const MY_{mark}S: u8 = 1;"))).is_empty());
+    }
+
+    #[test]
+    fn long_files_need_a_reason() {
+        let long = "//\n".repeat(LONGEST + 1);
+        assert_eq!(length(&file("a.rs", &long)).len(), 1);
+        assert!(length(&file("a.rs", &format!("//! {REASON} it is a table.\n{long}"))).is_empty());
+        assert!(length(&file("a.rs", &"//\n".repeat(LONGEST))).is_empty());
+    }
+}
