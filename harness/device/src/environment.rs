@@ -1,0 +1,235 @@
+//! Where driver files lie, and the environment variables that make the Vulkan loader read them.
+//!
+//! The loader reads `VK_DRIVER_FILES` (older ones: `VK_ICD_FILENAMES`) when an instance is created, and a program cannot
+//! change its own environment safely once it has threads. So whoever starts a process decides: a parent passes
+//! [`DriverEnvironment::variables`] to its workers, and a program that wants the drivers for itself replaces itself
+//! once, at the start of `main`, by [`DriverEnvironment::restart_command`].
+//!
+//! The loader finds what distributions install. What it does not find is added here: SwiftShader, which comes inside
+//! Chromium, and the files that `VK_LITMUS_EXTRA_ICDS` names. As the variables replace the loader's own search, they
+//! then list everything that this search would have found.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::select::{Selector, SoftwareDriver};
+
+/// Names SwiftShader's driver file where it is not in a usual place.
+pub const SWIFTSHADER_VARIABLE: &str = "VK_LITMUS_SWIFTSHADER_ICD";
+/// Names more driver files, separated as in `PATH`.
+pub const EXTRA_VARIABLE: &str = "VK_LITMUS_EXTRA_ICDS";
+/// The loader's variables that replace its search, the one it prefers first.
+const LOADER_VARIABLES: [&str; 2] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"];
+/// The loader's variable that adds to its search, unless one of the others is set.
+const LOADER_ADDITION: &str = "VK_ADD_DRIVER_FILES";
+
+/// Browsers bring SwiftShader along, out of the loader's sight.
+const SWIFTSHADER_FILES: [&str; 5] = [
+    "/usr/lib/chromium/vk_swiftshader_icd.json",
+    "/usr/lib64/chromium-browser/vk_swiftshader_icd.json",
+    "/usr/lib/chromium-browser/vk_swiftshader_icd.json",
+    "/opt/google/chrome/vk_swiftshader_icd.json",
+    "/snap/chromium/current/usr/lib/chromium-browser/vk_swiftshader_icd.json",
+];
+
+/// The driver files that the loader is to read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DriverEnvironment {
+    files: Vec<PathBuf>,
+    /// The loader has to be told: with the environment as it is it would read other files.
+    told: bool,
+}
+
+/// A variable names a driver file that is not there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{variable} names `{}`, which is no file", path.display())]
+pub struct EnvironmentError {
+    /// The variable.
+    pub variable: &'static str,
+    /// What it names.
+    pub path: PathBuf,
+}
+
+impl DriverEnvironment {
+    /// Looks around, in this process's environment and the usual folders. Where the user has set `VK_DRIVER_FILES` or
+    /// `VK_ICD_FILENAMES`, that is his choice, and nothing is added to it.
+    ///
+    /// # Errors
+    /// When `VK_LITMUS_SWIFTSHADER_ICD` or `VK_LITMUS_EXTRA_ICDS` names a file that is not there.
+    pub fn discover() -> Result<DriverEnvironment, EnvironmentError> {
+        let swiftshader = SWIFTSHADER_FILES.map(PathBuf::from);
+        discover_from(&|name| env::var_os(name).filter(|value| !value.is_empty()), &swiftshader)
+    }
+
+    /// The driver files, in the order in which the loader gets them.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// Whether a file of a software driver is among them, recognized by its name.
+    pub fn provides(&self, driver: SoftwareDriver) -> bool {
+        self.files.iter().any(|file| software_driver_of(file) == Some(driver))
+    }
+
+    /// Only the drivers that `selectors` name, where every one of them names a software driver and its files are
+    /// recognized by name: probing drivers without a device costs time. Otherwise everything.
+    pub fn pinned(&self, selectors: &[Selector]) -> DriverEnvironment {
+        let mut wanted = Vec::new();
+        for selector in selectors {
+            let files = selector
+                .software()
+                .map(|driver| self.files.iter().filter(move |file| software_driver_of(file) == Some(driver)));
+            let Some(files) = files else { return self.clone() };
+            let before = wanted.len();
+            wanted.extend(files.cloned());
+            if wanted.len() == before {
+                return self.clone();
+            }
+        }
+        let mut files = self.files.clone();
+        files.retain(|file| wanted.contains(file));
+        let told = self.told || files != self.files;
+        if files.is_empty() { self.clone() } else { DriverEnvironment { files, told } }
+    }
+
+    /// The variables to set for a process that is to use these drivers; none where the loader's own search does.
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        if !self.told {
+            return Vec::new();
+        }
+        let mut list = OsString::new();
+        for file in &self.files {
+            if !list.is_empty() {
+                list.push(separator());
+            }
+            list.push(file);
+        }
+        LOADER_VARIABLES.map(|name| (name, list.clone())).to_vec()
+    }
+
+    /// Whether this process's environment already says what [`Self::variables`] says.
+    pub fn is_in_place(&self) -> bool {
+        self.variables().into_iter().all(|(name, value)| env::var_os(name) == Some(value))
+    }
+
+    /// A command that runs this program again with the same arguments and these drivers, to be executed in its place
+    /// at the start of `main`; `None` where the variables are in place already, as they are the second time.
+    ///
+    /// # Errors
+    /// When the program's own file cannot be found.
+    pub fn restart_command(&self) -> io::Result<Option<Command>> {
+        if self.is_in_place() {
+            return Ok(None);
+        }
+        let mut command = Command::new(env::current_exe()?);
+        command.args(env::args_os().skip(1)).envs(self.variables());
+        Ok(Some(command))
+    }
+}
+
+fn discover_from(
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    swiftshader: &[PathBuf],
+) -> Result<DriverEnvironment, EnvironmentError> {
+    if let Some(chosen) = LOADER_VARIABLES.iter().find_map(|name| variable(name)) {
+        let files = expand(&chosen);
+        return Ok(DriverEnvironment { files, told: false });
+    }
+    let mut added = Vec::new();
+    if let Some(named) = variable(SWIFTSHADER_VARIABLE) {
+        added.push(existing(SWIFTSHADER_VARIABLE, PathBuf::from(named))?);
+    } else {
+        added.extend(swiftshader.iter().find(|file| file.is_file()).cloned());
+    }
+    for path in variable(EXTRA_VARIABLE).iter().flat_map(env::split_paths) {
+        if !path.as_os_str().is_empty() {
+            added.push(existing(EXTRA_VARIABLE, path)?);
+        }
+    }
+    let mut files: Vec<PathBuf> = variable(LOADER_ADDITION).iter().flat_map(|value| expand(value)).collect();
+    for folder in search_folders(variable) {
+        files.extend(driver_files(&folder.join("vulkan/icd.d")));
+    }
+    let mut environment = DriverEnvironment::default();
+    for file in files {
+        environment.add(file);
+    }
+    let found_by_loader = environment.files.len();
+    for file in added {
+        environment.add(file);
+    }
+    environment.told = environment.files.len() > found_by_loader;
+    Ok(environment)
+}
+
+impl DriverEnvironment {
+    /// Adds a file unless it is there already, perhaps by another path, or cannot stand in a list.
+    fn add(&mut self, file: PathBuf) {
+        let same = |a: &Path, b: &Path| {
+            a == b || a.canonicalize().ok().is_some_and(|a| b.canonicalize().ok() == Some(a))
+        };
+        if env::join_paths([&file]).is_err() {
+            tracing::warn!(file = %file.display(), "driver file left out: its name has a separator in it");
+        } else if !self.files.iter().any(|known| same(known, &file)) {
+            self.files.push(file);
+        }
+    }
+}
+
+fn existing(variable: &'static str, path: PathBuf) -> Result<PathBuf, EnvironmentError> {
+    if path.is_file() { Ok(path) } else { Err(EnvironmentError { variable, path }) }
+}
+
+/// The files of a list in the loader's sense: an entry may be a folder too.
+fn expand(list: &OsStr) -> Vec<PathBuf> {
+    env::split_paths(list)
+        .filter(|path| !path.as_os_str().is_empty())
+        .flat_map(|path| if path.is_dir() { driver_files(&path) } else { vec![path] })
+        .collect()
+}
+
+/// The folders under which the loader looks for `vulkan/icd.d` on Linux, in its order.
+fn search_folders(variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    let in_home = |rest: &str| variable("HOME").map(|home| Path::new(&home).join(rest));
+    let several = |name: &str, default: &str| -> Vec<PathBuf> {
+        env::split_paths(&variable(name).unwrap_or_else(|| default.into())).collect()
+    };
+    let mut folders = Vec::new();
+    folders.extend(variable("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| in_home(".config")));
+    folders.extend(several("XDG_CONFIG_DIRS", "/etc/xdg"));
+    folders.extend(["/usr/local/etc", "/etc"].map(PathBuf::from));
+    folders.extend(variable("XDG_DATA_HOME").map(PathBuf::from).or_else(|| in_home(".local/share")));
+    folders.extend(several("XDG_DATA_DIRS", "/usr/local/share:/usr/share"));
+    folders.push("/run/opengl-driver/share".into());
+    folders
+}
+
+/// The driver files in a folder, by name; none where there is no such folder.
+fn driver_files(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = folder.read_dir() else { return Vec::new() };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "json") && path.is_file())
+        .collect();
+    files.sort();
+    files
+}
+
+/// The software driver that a file belongs to, by its name.
+fn software_driver_of(file: &Path) -> Option<SoftwareDriver> {
+    let name = file.file_name()?.to_str()?;
+    if name.starts_with("lvp_icd") {
+        Some(SoftwareDriver::Lavapipe)
+    } else if name.contains("swiftshader") {
+        Some(SoftwareDriver::Swiftshader)
+    } else {
+        None
+    }
+}
+
+const fn separator() -> &'static str {
+    if cfg!(windows) { ";" } else { ":" }
+}

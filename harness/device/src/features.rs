@@ -1,0 +1,227 @@
+//! The Vulkan features that kernels may use, by their Vulkan names.
+
+use std::collections::BTreeSet;
+use std::ffi::CStr;
+
+use ash::{ext, khr, vk};
+
+/// Feature structures of one device. The pointers between them are set by [`Features::chain`] alone, and hold only
+/// while its result is borrowed.
+#[derive(Clone, Default)]
+pub(crate) struct Features {
+    core: vk::PhysicalDeviceFeatures,
+    v11: vk::PhysicalDeviceVulkan11Features<'static>,
+    v12: vk::PhysicalDeviceVulkan12Features<'static>,
+    subgroup_size: vk::PhysicalDeviceSubgroupSizeControlFeatures<'static>,
+    zero_initialize: vk::PhysicalDeviceZeroInitializeWorkgroupMemoryFeatures<'static>,
+    synchronization2: vk::PhysicalDeviceSynchronization2Features<'static>,
+    atomic_float: vk::PhysicalDeviceShaderAtomicFloatFeaturesEXT<'static>,
+    atomic_float2: vk::PhysicalDeviceShaderAtomicFloat2FeaturesEXT<'static>,
+    image_int64: vk::PhysicalDeviceShaderImageAtomicInt64FeaturesEXT<'static>,
+    clock: vk::PhysicalDeviceShaderClockFeaturesKHR<'static>,
+    explicit_layout: vk::PhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR<'static>,
+    uniform_control_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'static>,
+    reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
+}
+
+/// The version of a device and its extensions.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Available {
+    pub(crate) version: u32,
+    pub(crate) extensions: BTreeSet<String>,
+}
+
+impl Available {
+    fn has(&self, extension: &CStr) -> bool {
+        extension.to_str().is_ok_and(|name| self.extensions.contains(name))
+    }
+}
+
+/// One list for three purposes: to name, to keep only what is listed, and to chain what the device knows.
+/// A structure comes with the Vulkan version that has it in its core (0: none) and with the extension that brings it.
+macro_rules! features {
+    ($(
+        $member:ident $(: $version:expr, $extension:expr)? => {$($field:ident = $name:literal),* $(,)?}
+    )*) => {
+        impl Features {
+            /// Vulkan names of what is on, in the order of the list.
+            pub(crate) fn names(&self) -> Vec<String> {
+                let mut names = Vec::new();
+                $($(if self.$member.$field == vk::TRUE { names.push($name.to_owned()); })*)*
+                names
+            }
+
+            /// Only what the list holds: other features change how kernels are compiled (`robustBufferAccess`), or
+            /// are not for kernels.
+            pub(crate) fn listed(&self) -> Features {
+                let mut listed = Features::default();
+                $($(listed.$member.$field = self.$member.$field;)*)*
+                listed
+            }
+
+            /// Extensions to enable for the structures of [`Self::chain`].
+            pub(crate) fn extensions(available: &Available) -> Vec<&'static CStr> {
+                let mut extensions: Vec<&'static CStr> = Vec::new();
+                $($(
+                    if needs_extension(available, $version, $extension) { extensions.push($extension); }
+                )?)*
+                extensions
+            }
+
+            /// The structures that the device knows, linked. To be filled by a query or to create a device.
+            pub(crate) fn chain<'a>(&'a mut self, available: &Available) -> vk::PhysicalDeviceFeatures2<'a> {
+                let mut chain = vk::PhysicalDeviceFeatures2::default().features(self.core);
+                self.v11.p_next = std::ptr::null_mut();
+                self.v12.p_next = std::ptr::null_mut();
+                if available.version >= vk::API_VERSION_1_2 {
+                    chain = chain.push_next(&mut self.v11).push_next(&mut self.v12);
+                }
+                $($(
+                    self.$member.p_next = std::ptr::null_mut();
+                    if is_known(available, $version, $extension) { chain = chain.push_next(&mut self.$member); }
+                )?)*
+                chain
+            }
+        }
+    };
+}
+
+fn is_known(available: &Available, version: u32, extension: &CStr) -> bool {
+    (version != 0 && available.version >= version) || available.has(extension)
+}
+
+fn needs_extension(available: &Available, version: u32, extension: &CStr) -> bool {
+    (version == 0 || available.version < version) && available.has(extension)
+}
+
+impl Features {
+    /// Asks a device; `core` takes what the query writes outside the chain.
+    pub(crate) fn query(
+        instance: &ash::Instance,
+        physical: vk::PhysicalDevice,
+        available: &Available,
+    ) -> Features {
+        let mut features = Features::default();
+        let core = {
+            let mut chain = features.chain(available);
+            // SAFETY: the handle comes from this instance, and the chain holds only structures that the device knows.
+            unsafe { instance.get_physical_device_features2(physical, &mut chain) };
+            chain.features
+        };
+        features.core = core;
+        features
+    }
+
+    pub(crate) fn memory_model(&self) -> bool {
+        self.v12.vulkan_memory_model == vk::TRUE
+    }
+
+    pub(crate) fn device_scope(&self) -> bool {
+        self.v12.vulkan_memory_model_device_scope == vk::TRUE
+    }
+
+    pub(crate) fn availability_visibility_chains(&self) -> bool {
+        self.v12.vulkan_memory_model_availability_visibility_chains == vk::TRUE
+    }
+
+    pub(crate) fn subgroup_size_control(&self) -> bool {
+        self.subgroup_size.subgroup_size_control == vk::TRUE
+    }
+
+    pub(crate) fn full_subgroups(&self) -> bool {
+        self.subgroup_size.compute_full_subgroups == vk::TRUE
+    }
+}
+
+features! {
+    core => {
+        fragment_stores_and_atomics = "fragmentStoresAndAtomics",
+        vertex_pipeline_stores_and_atomics = "vertexPipelineStoresAndAtomics",
+        shader_float64 = "shaderFloat64",
+        shader_int64 = "shaderInt64",
+        shader_int16 = "shaderInt16",
+        shader_storage_buffer_array_dynamic_indexing = "shaderStorageBufferArrayDynamicIndexing",
+        shader_storage_image_array_dynamic_indexing = "shaderStorageImageArrayDynamicIndexing",
+        shader_storage_image_extended_formats = "shaderStorageImageExtendedFormats",
+        shader_storage_image_read_without_format = "shaderStorageImageReadWithoutFormat",
+        shader_storage_image_write_without_format = "shaderStorageImageWriteWithoutFormat",
+    }
+    v11 => {
+        storage_buffer16_bit_access = "storageBuffer16BitAccess",
+        uniform_and_storage_buffer16_bit_access = "uniformAndStorageBuffer16BitAccess",
+        variable_pointers_storage_buffer = "variablePointersStorageBuffer",
+        variable_pointers = "variablePointers",
+    }
+    v12 => {
+        storage_buffer8_bit_access = "storageBuffer8BitAccess",
+        uniform_and_storage_buffer8_bit_access = "uniformAndStorageBuffer8BitAccess",
+        shader_buffer_int64_atomics = "shaderBufferInt64Atomics",
+        shader_shared_int64_atomics = "shaderSharedInt64Atomics",
+        shader_float16 = "shaderFloat16",
+        shader_int8 = "shaderInt8",
+        scalar_block_layout = "scalarBlockLayout",
+        uniform_buffer_standard_layout = "uniformBufferStandardLayout",
+        shader_subgroup_extended_types = "shaderSubgroupExtendedTypes",
+        runtime_descriptor_array = "runtimeDescriptorArray",
+        timeline_semaphore = "timelineSemaphore",
+        buffer_device_address = "bufferDeviceAddress",
+        vulkan_memory_model = "vulkanMemoryModel",
+        vulkan_memory_model_device_scope = "vulkanMemoryModelDeviceScope",
+        vulkan_memory_model_availability_visibility_chains = "vulkanMemoryModelAvailabilityVisibilityChains",
+        subgroup_broadcast_dynamic_id = "subgroupBroadcastDynamicId",
+    }
+    subgroup_size: vk::API_VERSION_1_3, ext::subgroup_size_control::NAME => {
+        subgroup_size_control = "subgroupSizeControl",
+        compute_full_subgroups = "computeFullSubgroups",
+    }
+    zero_initialize: vk::API_VERSION_1_3, khr::zero_initialize_workgroup_memory::NAME => {
+        shader_zero_initialize_workgroup_memory = "shaderZeroInitializeWorkgroupMemory",
+    }
+    synchronization2: vk::API_VERSION_1_3, khr::synchronization2::NAME => {
+        synchronization2 = "synchronization2",
+    }
+    atomic_float: 0, ext::shader_atomic_float::NAME => {
+        shader_buffer_float32_atomics = "shaderBufferFloat32Atomics",
+        shader_buffer_float32_atomic_add = "shaderBufferFloat32AtomicAdd",
+        shader_buffer_float64_atomics = "shaderBufferFloat64Atomics",
+        shader_buffer_float64_atomic_add = "shaderBufferFloat64AtomicAdd",
+        shader_shared_float32_atomics = "shaderSharedFloat32Atomics",
+        shader_shared_float32_atomic_add = "shaderSharedFloat32AtomicAdd",
+        shader_shared_float64_atomics = "shaderSharedFloat64Atomics",
+        shader_shared_float64_atomic_add = "shaderSharedFloat64AtomicAdd",
+        shader_image_float32_atomics = "shaderImageFloat32Atomics",
+        shader_image_float32_atomic_add = "shaderImageFloat32AtomicAdd",
+    }
+    atomic_float2: 0, ext::shader_atomic_float2::NAME => {
+        shader_buffer_float16_atomics = "shaderBufferFloat16Atomics",
+        shader_buffer_float16_atomic_add = "shaderBufferFloat16AtomicAdd",
+        shader_buffer_float16_atomic_min_max = "shaderBufferFloat16AtomicMinMax",
+        shader_buffer_float32_atomic_min_max = "shaderBufferFloat32AtomicMinMax",
+        shader_buffer_float64_atomic_min_max = "shaderBufferFloat64AtomicMinMax",
+        shader_shared_float16_atomics = "shaderSharedFloat16Atomics",
+        shader_shared_float16_atomic_add = "shaderSharedFloat16AtomicAdd",
+        shader_shared_float16_atomic_min_max = "shaderSharedFloat16AtomicMinMax",
+        shader_shared_float32_atomic_min_max = "shaderSharedFloat32AtomicMinMax",
+        shader_shared_float64_atomic_min_max = "shaderSharedFloat64AtomicMinMax",
+        shader_image_float32_atomic_min_max = "shaderImageFloat32AtomicMinMax",
+    }
+    image_int64: 0, ext::shader_image_atomic_int64::NAME => {
+        shader_image_int64_atomics = "shaderImageInt64Atomics",
+    }
+    clock: 0, khr::shader_clock::NAME => {
+        shader_subgroup_clock = "shaderSubgroupClock",
+        shader_device_clock = "shaderDeviceClock",
+    }
+    explicit_layout: 0, khr::workgroup_memory_explicit_layout::NAME => {
+        workgroup_memory_explicit_layout = "workgroupMemoryExplicitLayout",
+        workgroup_memory_explicit_layout_scalar_block_layout = "workgroupMemoryExplicitLayoutScalarBlockLayout",
+        workgroup_memory_explicit_layout8_bit_access = "workgroupMemoryExplicitLayout8BitAccess",
+        workgroup_memory_explicit_layout16_bit_access = "workgroupMemoryExplicitLayout16BitAccess",
+    }
+    uniform_control_flow: 0, khr::shader_subgroup_uniform_control_flow::NAME => {
+        shader_subgroup_uniform_control_flow = "shaderSubgroupUniformControlFlow",
+    }
+    reconvergence: 0, khr::shader_maximal_reconvergence::NAME => {
+        shader_maximal_reconvergence = "shaderMaximalReconvergence",
+    }
+}

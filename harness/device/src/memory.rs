@@ -1,0 +1,130 @@
+//! Buffers: where they lie, and how the host reaches them.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ash::vk;
+use gpu_allocator::MemoryLocation;
+use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
+use plan::{DeviceError, Memory};
+
+use crate::error::{allocation_failed, failed};
+use crate::vulkan::VulkanDevice;
+
+/// A buffer with its memory. To be given back by [`VulkanDevice::destroy_buffer`].
+pub(crate) struct Words {
+    pub(crate) raw: vk::Buffer,
+    allocation: Option<Allocation>,
+    /// Size in words.
+    len: usize,
+}
+
+impl VulkanDevice {
+    /// Makes a buffer for the queue families given. Host-visible memory is coherent and stays mapped.
+    pub(crate) fn create_buffer(
+        &self,
+        words: u64,
+        memory: Memory,
+        families: &[u32],
+        name: &str,
+    ) -> Result<Words, DeviceError> {
+        let too_large = || DeviceError::Unsupported(format!("memory for {words} words ({name})"));
+        let len = usize::try_from(words).map_err(|_| too_large())?;
+        let size = words.checked_mul(4).ok_or_else(too_large)?;
+        let usage = vk::BufferUsageFlags::STORAGE_BUFFER
+            | vk::BufferUsageFlags::TRANSFER_SRC
+            | vk::BufferUsageFlags::TRANSFER_DST;
+        let mut info = vk::BufferCreateInfo::default().size(size).usage(usage);
+        if families.len() > 1 {
+            info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(families);
+        }
+        // SAFETY: the device lives, and the families are distinct ones of it.
+        let raw = unsafe { self.raw.create_buffer(&info, None) }.map_err(failed("vkCreateBuffer"))?;
+        // From here on the buffer is destroyed on the way out.
+        let mut buffer = Words { raw, allocation: None, len };
+        match self.bind_memory(&mut buffer, memory, name) {
+            Ok(()) => Ok(buffer),
+            Err(error) => {
+                self.destroy_buffer(&mut buffer);
+                Err(error)
+            }
+        }
+    }
+
+    fn bind_memory(&self, buffer: &mut Words, memory: Memory, name: &str) -> Result<(), DeviceError> {
+        // SAFETY: the buffer was made by this device.
+        let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
+        let location = match memory {
+            Memory::Device if self.stages() => MemoryLocation::GpuOnly,
+            Memory::Device | Memory::Readback => MemoryLocation::GpuToCpu,
+            Memory::Shared => MemoryLocation::CpuToGpu,
+        };
+        let description = AllocationCreateDesc {
+            name,
+            requirements,
+            location,
+            linear: true,
+            allocation_scheme: AllocationScheme::GpuAllocatorManaged,
+        };
+        let allocation = self.memory.borrow_mut().allocate(&description).map_err(allocation_failed)?;
+        // SAFETY: the handle is used only to bind the buffer to the range that was allocated for it.
+        let bound =
+            unsafe { self.raw.bind_buffer_memory(buffer.raw, allocation.memory(), allocation.offset()) };
+        buffer.allocation = Some(allocation);
+        bound.map_err(failed("vkBindBufferMemory"))
+    }
+
+    /// Gives a buffer back. Nothing on the device may use it any more.
+    pub(crate) fn destroy_buffer(&self, buffer: &mut Words) {
+        // SAFETY: the buffer was made by this device, and callers see to it that no submission uses it.
+        unsafe { self.raw.destroy_buffer(buffer.raw, None) };
+        if let Some(allocation) = buffer.allocation.take()
+            && let Err(error) = self.memory.borrow_mut().free(allocation)
+        {
+            tracing::error!(%error, "memory was not given back");
+        }
+    }
+}
+
+impl Words {
+    /// Size in bytes.
+    pub(crate) fn bytes(&self) -> vk::DeviceSize {
+        self.len as vk::DeviceSize * 4
+    }
+
+    /// The words, as the host sees them; `None` where it does not. No submission that uses the buffer may be in flight.
+    pub(crate) fn read(&self) -> Option<&[u32]> {
+        let start = self.start()?;
+        // SAFETY: the mapping covers the buffer, lives as long as the allocation, and is aligned to at least a word, as
+        // buffers are; the device writes nothing while the slice lives, by the caller's word. Any bits are a `u32`.
+        Some(unsafe { std::slice::from_raw_parts(start, self.len) })
+    }
+
+    /// The same, to write to.
+    pub(crate) fn write(&mut self) -> Option<&mut [u32]> {
+        let start = self.start()?;
+        // SAFETY: as in `read`; `self` is borrowed mutably, and no two buffers share memory.
+        Some(unsafe { std::slice::from_raw_parts_mut(start, self.len) })
+    }
+
+    /// One word as an atomic, also while the device uses the buffer.
+    fn word(&self, index: u64) -> Option<&AtomicU32> {
+        let start = self.start()?;
+        let index = usize::try_from(index).ok().filter(|index| *index < self.len)?;
+        // SAFETY: the word lies within the mapping and is aligned; while kernels run, the host reaches it by atomics only.
+        Some(unsafe { AtomicU32::from_ptr(start.add(index)) })
+    }
+
+    pub(crate) fn load(&self, index: u64) -> Option<u32> {
+        self.word(index).map(|word| word.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn store(&self, index: u64, value: u32) -> Option<()> {
+        self.word(index).map(|word| word.store(value, Ordering::Relaxed))
+    }
+
+    /// Start of the mapping.
+    fn start(&self) -> Option<*mut u32> {
+        let pointer = self.allocation.as_ref()?.mapped_ptr()?.cast::<u32>();
+        pointer.is_aligned().then_some(pointer.as_ptr())
+    }
+}

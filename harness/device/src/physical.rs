@@ -1,0 +1,280 @@
+//! What a physical device says of itself: identity, capabilities, queue families.
+
+use std::collections::BTreeSet;
+use std::ffi::CStr;
+
+use ash::{ext, vk};
+use plan::{Capabilities, DeviceError, Identity};
+
+use crate::error::failed;
+use crate::features::{Available, Features};
+use crate::instance::Instance;
+use crate::select::{Listed, SoftwareDriver};
+
+/// The loop iterations that lavapipe lets an invocation make in all before it leaves every loop without a word
+/// (`LP_MAX_TGSI_LOOP_ITERATIONS` in Mesa's llvmpipe).
+const LAVAPIPE_LOOP_BUDGET: u32 = 65_535;
+
+/// A physical device and what was asked of it.
+pub(crate) struct Physical {
+    pub(crate) handle: vk::PhysicalDevice,
+    pub(crate) available: Available,
+    pub(crate) features: Features,
+    pub(crate) families: Vec<ComputeFamily>,
+    pub(crate) identity: Identity,
+    pub(crate) capabilities: Capabilities,
+    /// Nanoseconds of a tick of the device's clock.
+    pub(crate) timestamp_period: f32,
+    /// Device-local memory that the host reads as fast as any other: there is nothing to gain from a staging copy.
+    pub(crate) unified_memory: bool,
+    /// Pipelines of kernels may require a subgroup size; where false, there is just one.
+    pub(crate) may_require_subgroup_size: bool,
+    kind: vk::PhysicalDeviceType,
+}
+
+/// A queue family with compute.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ComputeFamily {
+    pub(crate) index: u32,
+    pub(crate) queues: u32,
+    pub(crate) timestamp_bits: u32,
+}
+
+/// All devices of an instance, the one that is taken by default first; a device that two driver files offer counts once.
+pub(crate) fn physical_devices(instance: &Instance) -> Result<Vec<Physical>, DeviceError> {
+    let mut devices: Vec<Physical> = Vec::new();
+    for handle in instance.physical_devices()? {
+        let device = Physical::query(instance, handle)?;
+        if !devices.iter().any(|known| known.identity == device.identity) {
+            devices.push(device);
+        }
+    }
+    // Stable: hardware stays in the loader's order, which users set; software drivers do not depend on it.
+    devices.sort_by_key(Physical::rank);
+    Ok(devices)
+}
+
+/// The list for users.
+pub(crate) fn listed(devices: &[Physical]) -> Vec<Listed> {
+    let rows = devices.iter().enumerate();
+    rows.map(|(index, device)| Listed {
+        index,
+        identity: device.identity.clone(),
+        capabilities: device.capabilities.clone(),
+    })
+    .collect()
+}
+
+impl Physical {
+    fn query(instance: &Instance, handle: vk::PhysicalDevice) -> Result<Physical, DeviceError> {
+        let raw = &instance.raw;
+        // SAFETY: the handle comes from this instance.
+        let (core, extensions, queue_families, memory) = unsafe {
+            (
+                raw.get_physical_device_properties(handle),
+                raw.enumerate_device_extension_properties(handle)
+                    .map_err(failed("vkEnumerateDeviceExtensionProperties"))?,
+                raw.get_physical_device_queue_family_properties(handle),
+                raw.get_physical_device_memory_properties(handle),
+            )
+        };
+        let available = Available { version: core.api_version, extensions: names(&extensions) };
+        let features = Features::query(raw, handle, &available).listed();
+        let families = compute_families(&queue_families);
+        let properties = Properties::query(instance, handle, &available);
+        let software = match properties.driver_id {
+            vk::DriverId::MESA_LLVMPIPE => Some(SoftwareDriver::Lavapipe),
+            vk::DriverId::GOOGLE_SWIFTSHADER => Some(SoftwareDriver::Swiftshader),
+            _ => None,
+        };
+        let identity = identity(&core, &properties, software);
+        let is_cpu = core.device_type == vk::PhysicalDeviceType::CPU;
+        let capabilities = capabilities(&core.limits, &properties, &features, &families, software, is_cpu);
+        Ok(Physical {
+            handle,
+            available,
+            features,
+            families,
+            identity,
+            capabilities,
+            timestamp_period: core.limits.timestamp_period,
+            unified_memory: core.device_type != vk::PhysicalDeviceType::DISCRETE_GPU
+                && has_unified_memory(&memory),
+            may_require_subgroup_size: properties.may_require_subgroup_size,
+            kind: core.device_type,
+        })
+    }
+
+    /// Sorts by who is taken first.
+    fn rank(&self) -> (u8, String) {
+        let order = match self.kind {
+            vk::PhysicalDeviceType::DISCRETE_GPU => 0,
+            vk::PhysicalDeviceType::INTEGRATED_GPU => 1,
+            vk::PhysicalDeviceType::VIRTUAL_GPU => 2,
+            vk::PhysicalDeviceType::CPU => 3,
+            _ => 4,
+        };
+        let name = if order >= 3 { self.identity.name.clone() } else { String::new() };
+        (order, name)
+    }
+}
+
+/// Properties beyond the core structure, zero where the device does not know them.
+struct Properties {
+    driver_id: vk::DriverId,
+    driver_name: String,
+    driver_info: String,
+    uuid: [u8; vk::UUID_SIZE],
+    subgroup_size: u32,
+    subgroup_size_range: (u32, u32),
+    max_workgroup_subgroups: u32,
+    subgroup_stages: vk::ShaderStageFlags,
+    may_require_subgroup_size: bool,
+}
+
+impl Properties {
+    fn query(instance: &Instance, handle: vk::PhysicalDevice, available: &Available) -> Properties {
+        let mut ids = vk::PhysicalDeviceIDProperties::default();
+        let mut subgroup = vk::PhysicalDeviceSubgroupProperties::default();
+        let mut driver = vk::PhysicalDeviceDriverProperties::default();
+        let mut size_control = vk::PhysicalDeviceSubgroupSizeControlProperties::default();
+        let mut chain = vk::PhysicalDeviceProperties2::default();
+        if available.version >= vk::API_VERSION_1_1 {
+            chain = chain.push_next(&mut ids).push_next(&mut subgroup);
+        }
+        if available.version >= vk::API_VERSION_1_2 {
+            chain = chain.push_next(&mut driver);
+        }
+        let sizes_known = available.version >= vk::API_VERSION_1_3
+            || ext::subgroup_size_control::NAME
+                .to_str()
+                .is_ok_and(|name| available.extensions.contains(name));
+        if sizes_known {
+            chain = chain.push_next(&mut size_control);
+        }
+        // SAFETY: the handle comes from this instance, and the chain holds only structures that the device knows.
+        unsafe { instance.raw.get_physical_device_properties2(handle, &mut chain) };
+        let range = (size_control.min_subgroup_size, size_control.max_subgroup_size);
+        Properties {
+            driver_id: driver.driver_id,
+            driver_name: text(driver.driver_name_as_c_str().ok()),
+            driver_info: text(driver.driver_info_as_c_str().ok()),
+            uuid: ids.device_uuid,
+            subgroup_size: subgroup.subgroup_size,
+            subgroup_size_range: if range.0 == 0 {
+                (subgroup.subgroup_size, subgroup.subgroup_size)
+            } else {
+                range
+            },
+            max_workgroup_subgroups: size_control.max_compute_workgroup_subgroups,
+            subgroup_stages: if subgroup.supported_operations.contains(vk::SubgroupFeatureFlags::BASIC) {
+                subgroup.supported_stages
+            } else {
+                vk::ShaderStageFlags::empty()
+            },
+            may_require_subgroup_size: size_control
+                .required_subgroup_size_stages
+                .contains(vk::ShaderStageFlags::COMPUTE),
+        }
+    }
+}
+
+fn identity(
+    core: &vk::PhysicalDeviceProperties,
+    properties: &Properties,
+    software: Option<SoftwareDriver>,
+) -> Identity {
+    let device_name = text(core.device_name_as_c_str().ok());
+    let version = core.api_version;
+    Identity {
+        name: software.map_or_else(|| device_name.clone(), |driver| driver.name().to_owned()),
+        device_name,
+        kind: match core.device_type {
+            vk::PhysicalDeviceType::DISCRETE_GPU => "discrete",
+            vk::PhysicalDeviceType::INTEGRATED_GPU => "integrated",
+            vk::PhysicalDeviceType::VIRTUAL_GPU => "virtual",
+            vk::PhysicalDeviceType::CPU => "cpu",
+            _ => "other",
+        }
+        .to_owned(),
+        driver_name: properties.driver_name.clone(),
+        driver_info: properties.driver_info.clone(),
+        driver_id: properties.driver_id.as_raw(),
+        driver_version: core.driver_version,
+        api_version: format!(
+            "{}.{}.{}",
+            vk::api_version_major(version),
+            vk::api_version_minor(version),
+            vk::api_version_patch(version)
+        ),
+        vendor_id: core.vendor_id,
+        device_id: core.device_id,
+        uuid: properties.uuid.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+fn capabilities(
+    limits: &vk::PhysicalDeviceLimits,
+    properties: &Properties,
+    features: &Features,
+    families: &[ComputeFamily],
+    software: Option<SoftwareDriver>,
+    is_cpu: bool,
+) -> Capabilities {
+    let (smallest, largest) = properties.subgroup_size_range;
+    Capabilities {
+        executes: true,
+        is_cpu,
+        memory_model: features.memory_model(),
+        device_scope: features.device_scope(),
+        availability_visibility_chains: features.availability_visibility_chains(),
+        subgroup_size: properties.subgroup_size,
+        subgroup_size_range: properties.subgroup_size_range,
+        full_subgroups: features.full_subgroups()
+            && features.subgroup_size_control()
+            && (properties.may_require_subgroup_size || smallest == largest),
+        subgroups_in_compute: properties.subgroup_stages.contains(vk::ShaderStageFlags::COMPUTE),
+        max_workgroup_invocations: limits.max_compute_work_group_invocations,
+        max_workgroups: limits.max_compute_work_group_count[0],
+        max_workgroup_subgroups: properties.max_workgroup_subgroups,
+        max_workgroup_memory_bytes: limits.max_compute_shared_memory_size,
+        max_storage_buffer_bytes: limits.max_storage_buffer_range.into(),
+        max_storage_buffers: limits
+            .max_per_stage_descriptor_storage_buffers
+            .min(limits.max_descriptor_set_storage_buffers)
+            .min(limits.max_per_stage_resources),
+        max_push_constant_bytes: limits.max_push_constants_size,
+        compute_queues: families.iter().map(|family| family.queues).collect(),
+        loop_budget: (software == Some(SoftwareDriver::Lavapipe)).then_some(LAVAPIPE_LOOP_BUDGET),
+        features: features.names(),
+    }
+}
+
+fn compute_families(families: &[vk::QueueFamilyProperties]) -> Vec<ComputeFamily> {
+    (0..)
+        .zip(families)
+        .filter(|(_, family)| family.queue_flags.contains(vk::QueueFlags::COMPUTE) && family.queue_count > 0)
+        .map(|(index, family)| ComputeFamily {
+            index,
+            queues: family.queue_count,
+            timestamp_bits: family.timestamp_valid_bits,
+        })
+        .collect()
+}
+
+fn has_unified_memory(memory: &vk::PhysicalDeviceMemoryProperties) -> bool {
+    let needed = vk::MemoryPropertyFlags::DEVICE_LOCAL
+        | vk::MemoryPropertyFlags::HOST_VISIBLE
+        | vk::MemoryPropertyFlags::HOST_COHERENT
+        | vk::MemoryPropertyFlags::HOST_CACHED;
+    memory.memory_types_as_slice().iter().any(|kind| kind.property_flags.contains(needed))
+}
+
+fn names(extensions: &[vk::ExtensionProperties]) -> BTreeSet<String> {
+    extensions.iter().map(|extension| text(extension.extension_name_as_c_str().ok())).collect()
+}
+
+/// A string of the driver, with anything that is no UTF-8 replaced.
+fn text(bytes: Option<&CStr>) -> String {
+    bytes.map_or_else(String::new, |bytes| bytes.to_string_lossy().into_owned())
+}

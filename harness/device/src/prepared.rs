@@ -1,0 +1,386 @@
+//! A prepared plan: its memory, pipelines and recorded commands, and the submission in flight.
+
+use std::time::Duration;
+
+use ash::vk;
+use plan::{BufferId, DeviceError, Memory, Plan, Prepared, Progress, Step};
+
+use crate::error::failed;
+use crate::memory::Words;
+use crate::pipeline::Pipeline;
+use crate::queue::{QueueUse, assign_queues};
+use crate::record::{Recorder, Submission, submissions};
+use crate::vulkan::VulkanDevice;
+
+/// A plan on a [`VulkanDevice`]. Poll a submission to its end before dropping this: dropped while one is in flight,
+/// everything that the device may still use is left alive for good, and so is the device.
+pub(crate) struct VulkanPrepared<'d> {
+    device: &'d VulkanDevice,
+    steps: Vec<Step>,
+    memory: Vec<Memory>,
+    max_workgroups: u32,
+    buffers: Vec<Words>,
+    staging: Vec<Option<Words>>,
+    pipelines: Vec<Pipeline>,
+    descriptor_pool: vk::DescriptorPool,
+    sets: Vec<vk::DescriptorSet>,
+    queues: Vec<QueueUse>,
+    submissions: Vec<Submission>,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    NeverSubmitted,
+    InFlight,
+    Finished(Option<Duration>),
+}
+
+impl<'d> VulkanPrepared<'d> {
+    /// Builds everything; the plan is valid and within the device's capabilities.
+    pub(crate) fn new(device: &'d VulkanDevice, plan: &Plan) -> Result<VulkanPrepared<'d>, DeviceError> {
+        // What is built is held by the value from the start, so that an error on the way gives it back.
+        let mut prepared = VulkanPrepared {
+            device,
+            steps: plan.steps.clone(),
+            memory: plan.buffers.iter().map(|buffer| buffer.memory).collect(),
+            max_workgroups: plan::Device::capabilities(device).max_workgroups,
+            buffers: Vec::new(),
+            staging: Vec::new(),
+            pipelines: Vec::new(),
+            descriptor_pool: vk::DescriptorPool::null(),
+            sets: vec![vk::DescriptorSet::null(); plan.steps.len()],
+            queues: Vec::new(),
+            submissions: submissions(plan),
+            state: State::NeverSubmitted,
+        };
+        let places = assign_queues(&plan.queues, &device.families)?;
+        let mut families: Vec<u32> = places.iter().map(|place| place.family.index).collect();
+        families.sort_unstable();
+        families.dedup();
+        for buffer in &plan.buffers {
+            prepared.buffers.push(device.create_buffer(
+                buffer.words,
+                buffer.memory,
+                &families,
+                buffer.name,
+            )?);
+        }
+        for (index, buffer) in (0..).zip(&plan.buffers) {
+            let read = plan
+                .steps
+                .iter()
+                .any(|step| matches!(step, Step::ToHost { buffer, .. } if *buffer == BufferId(index)));
+            let staging = if read && buffer.memory == Memory::Device && device.stages() {
+                Some(device.create_buffer(buffer.words, Memory::Readback, &families, buffer.name)?)
+            } else {
+                None
+            };
+            prepared.staging.push(staging);
+        }
+        for kernel in &plan.kernels {
+            prepared.pipelines.push(device.create_pipeline(kernel)?);
+        }
+        prepared.create_descriptor_sets()?;
+        for place in places {
+            // Pushed before it is complete, for the same reason.
+            prepared.queues.push(QueueUse::new(place));
+            if let Some(queue) = prepared.queues.last_mut() {
+                queue.create(device)?;
+            }
+        }
+        for submission in &mut prepared.submissions {
+            if let Some(queue) = prepared.queues.get_mut(submission.queue) {
+                submission.commands = queue.allocate_commands(device)?;
+            }
+        }
+        prepared.record()?;
+        Ok(prepared)
+    }
+
+    fn create_descriptor_sets(&mut self) -> Result<(), DeviceError> {
+        let raw = &self.device.raw;
+        let (sets, descriptors) = dispatches(&self.steps)
+            .fold((0, 0), |(sets, descriptors), (_, _, bindings)| {
+                (sets + 1, descriptors + bindings.len() as u32)
+            });
+        if sets == 0 {
+            return Ok(());
+        }
+        let sizes = [vk::DescriptorPoolSize::default()
+            .ty(vk::DescriptorType::STORAGE_BUFFER)
+            .descriptor_count(descriptors)];
+        let info = vk::DescriptorPoolCreateInfo::default().max_sets(sets).pool_sizes(&sizes);
+        // SAFETY: the device lives.
+        self.descriptor_pool =
+            unsafe { raw.create_descriptor_pool(&info, None) }.map_err(failed("vkCreateDescriptorPool"))?;
+        for (number, kernel, bindings) in dispatches(&self.steps) {
+            let Some(pipeline) = self.pipelines.get(kernel) else { continue };
+            let layouts = [pipeline.set_layout];
+            let info = vk::DescriptorSetAllocateInfo::default()
+                .descriptor_pool(self.descriptor_pool)
+                .set_layouts(&layouts);
+            // SAFETY: pool and layout are this device's; the pool has room for every dispatch.
+            let allocated =
+                unsafe { raw.allocate_descriptor_sets(&info) }.map_err(failed("vkAllocateDescriptorSets"))?;
+            let set = allocated.first().copied().unwrap_or_default();
+            let infos: Vec<_> = bindings
+                .iter()
+                .filter_map(|buffer| self.buffers.get(buffer.0 as usize))
+                .map(|buffer| [vk::DescriptorBufferInfo::default().buffer(buffer.raw).range(vk::WHOLE_SIZE)])
+                .collect();
+            let writes: Vec<_> = (0..)
+                .zip(&infos)
+                .map(|(binding, info)| {
+                    vk::WriteDescriptorSet::default()
+                        .dst_set(set)
+                        .dst_binding(binding)
+                        .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+                        .buffer_info(info)
+                })
+                .collect();
+            // SAFETY: the set is new, so nothing uses it; its layout has these bindings, and the buffers live.
+            unsafe { raw.update_descriptor_sets(&writes, &[]) };
+            if let Some(slot) = self.sets.get_mut(number) {
+                *slot = set;
+            }
+        }
+        Ok(())
+    }
+
+    /// Records what has changed since it was recorded. Nothing may be in flight.
+    fn record(&mut self) -> Result<(), DeviceError> {
+        let recorder = Recorder {
+            device: self.device,
+            steps: &self.steps,
+            buffers: &self.buffers,
+            staging: &self.staging,
+            pipelines: &self.pipelines,
+            sets: &self.sets,
+        };
+        for submission in self.submissions.iter_mut().filter(|submission| submission.stale) {
+            let clock = self.queues.get(submission.queue).and_then(|queue| queue.clock);
+            recorder.record(submission, clock)?;
+            submission.stale = false;
+        }
+        Ok(())
+    }
+
+    fn start(&self) -> Result<(), DeviceError> {
+        let raw = &self.device.raw;
+        let fences = self.fences();
+        if !fences.is_empty() {
+            // SAFETY: no submission is in flight, so no fence is in use.
+            unsafe { raw.reset_fences(&fences) }.map_err(failed("vkResetFences"))?;
+        }
+        for (number, submission) in self.submissions.iter().enumerate() {
+            let Some(queue) = self.queues.get(submission.queue) else { continue };
+            let commands = [submission.commands];
+            let info = [vk::SubmitInfo::default().command_buffers(&commands)];
+            let fence = if submission.last { queue.fence } else { vk::Fence::null() };
+            // SAFETY: the commands are recorded for this queue's family and not in flight. The device is not shared between
+            // threads, so nobody else uses the queue.
+            let submitted = unsafe { raw.queue_submit(queue.raw, &info, fence) };
+            if let Err(result) = submitted {
+                if number > 0 || result == vk::Result::ERROR_DEVICE_LOST {
+                    // Part of the plan runs, and no fence will tell when it ends.
+                    self.device.abandon();
+                }
+                return Err(failed("vkQueueSubmit")(result));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fences of the queues that do something.
+    fn fences(&self) -> Vec<vk::Fence> {
+        let last = self.submissions.iter().filter(|submission| submission.last);
+        last.filter_map(|submission| self.queues.get(submission.queue)).map(|queue| queue.fence).collect()
+    }
+
+    /// The longest time of a queue: clocks of different queues need not agree.
+    fn device_time(&self) -> Result<Option<Duration>, DeviceError> {
+        let mut longest = None;
+        for submission in self.submissions.iter().filter(|submission| submission.last) {
+            if let Some(queue) = self.queues.get(submission.queue) {
+                longest = longest.max(queue.elapsed(self.device)?);
+            }
+        }
+        Ok(longest)
+    }
+
+    /// Errors while something is in flight.
+    fn idle(&mut self) -> Result<(), DeviceError> {
+        if self.device.is_abandoned() {
+            return Err(DeviceError::DeviceLost("an earlier submission"));
+        }
+        if self.state == State::InFlight && self.poll(Duration::ZERO)? == Progress::Running {
+            return Err(DeviceError::Busy);
+        }
+        Ok(())
+    }
+
+    /// Changes a dispatch, from the next submission on.
+    fn change(
+        &mut self,
+        step: usize,
+        change: impl FnOnce(&mut u32, &mut Vec<u8>) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let Some(Step::Dispatch { workgroups, push_constants, .. }) = self.steps.get_mut(step) else {
+            return Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch")));
+        };
+        change(workgroups, push_constants)?;
+        for submission in self.submissions.iter_mut().filter(|submission| submission.steps.contains(&step)) {
+            submission.stale = true;
+        }
+        Ok(())
+    }
+
+    /// The memory behind a buffer that the host reaches.
+    fn host_words(&self, buffer: BufferId) -> Result<&Words, DeviceError> {
+        let index = buffer.0 as usize;
+        match (self.staging.get(index), self.buffers.get(index)) {
+            (Some(Some(staging)), _) => Ok(staging),
+            (_, Some(words)) => Ok(words),
+            _ => Err(DeviceError::InvalidPlan(format!("no buffer {index}"))),
+        }
+    }
+
+    fn shared(&self, buffer: BufferId) -> Result<&Words, DeviceError> {
+        if self.device.is_abandoned() {
+            return Err(DeviceError::DeviceLost("an earlier submission"));
+        }
+        let index = buffer.0 as usize;
+        match (self.memory.get(index), self.buffers.get(index)) {
+            (Some(Memory::Shared), Some(words)) => Ok(words),
+            (Some(_), _) => Err(DeviceError::InvalidPlan(format!("buffer {index} is not shared"))),
+            _ => Err(DeviceError::InvalidPlan(format!("no buffer {index}"))),
+        }
+    }
+}
+
+impl Prepared for VulkanPrepared<'_> {
+    fn submit(&mut self) -> Result<(), DeviceError> {
+        self.idle()?;
+        self.record()?;
+        self.start()?;
+        self.state = State::InFlight;
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError> {
+        match self.state {
+            State::NeverSubmitted => {
+                return Err(DeviceError::InvalidPlan("nothing was submitted".to_owned()));
+            }
+            State::Finished(device_time) => return Ok(Progress::Finished { device_time }),
+            State::InFlight => {}
+        }
+        let fences = self.fences();
+        if !fences.is_empty() {
+            let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+            // SAFETY: the fences are this device's and were given to submissions.
+            match unsafe { self.device.raw.wait_for_fences(&fences, true, timeout) } {
+                Ok(()) => {}
+                Err(vk::Result::TIMEOUT) => return Ok(Progress::Running),
+                Err(result) => {
+                    self.device.abandon();
+                    return Err(failed("vkWaitForFences")(result));
+                }
+            }
+        }
+        let device_time = self.device_time()?;
+        self.state = State::Finished(device_time);
+        Ok(Progress::Finished { device_time })
+    }
+
+    fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+        self.change(step, |_, push_constants| {
+            if push_constants.len() != bytes.len() {
+                let (new, old) = (bytes.len(), push_constants.len());
+                return Err(DeviceError::InvalidPlan(format!("{new} bytes of push constants for {old}")));
+            }
+            push_constants.copy_from_slice(bytes);
+            Ok(())
+        })
+    }
+
+    fn set_workgroups(&mut self, step: usize, new: u32) -> Result<(), DeviceError> {
+        let most = self.max_workgroups;
+        self.change(step, |workgroups, _| {
+            if new == 0 {
+                return Err(DeviceError::InvalidPlan("a dispatch of no workgroup".to_owned()));
+            }
+            if new > most {
+                let lack = format!("{new} workgroups in a dispatch (it has {most})");
+                return Err(DeviceError::Unsupported(lack));
+            }
+            *workgroups = new;
+            Ok(())
+        })
+    }
+
+    fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
+        self.idle()?;
+        self.host_words(buffer)?.read().ok_or_else(|| out_of_reach(buffer))
+    }
+
+    fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {
+        self.idle()?;
+        self.host_words(buffer)?;
+        // Never the staging copy: what is written has to reach the device.
+        let words = self.buffers.get_mut(buffer.0 as usize);
+        words.and_then(Words::write).ok_or_else(|| out_of_reach(buffer))
+    }
+
+    fn load(&mut self, buffer: BufferId, word: u64) -> Result<u32, DeviceError> {
+        self.shared(buffer)?.load(word).ok_or_else(|| no_such_word(buffer, word))
+    }
+
+    fn store(&mut self, buffer: BufferId, word: u64, value: u32) -> Result<(), DeviceError> {
+        self.shared(buffer)?.store(word, value).ok_or_else(|| no_such_word(buffer, word))
+    }
+}
+
+impl Drop for VulkanPrepared<'_> {
+    fn drop(&mut self) {
+        // A poll without waiting: a submission that has ended by now holds nothing.
+        if self.state == State::InFlight
+            && !matches!(self.poll(Duration::ZERO), Ok(Progress::Finished { .. }))
+        {
+            self.device.abandon();
+        }
+        if self.device.is_abandoned() {
+            return;
+        }
+        // SAFETY: nothing is in flight, so nothing uses these objects; all are this device's or null.
+        unsafe { self.device.raw.destroy_descriptor_pool(self.descriptor_pool, None) };
+        for queue in &self.queues {
+            queue.destroy(self.device);
+        }
+        for pipeline in &self.pipelines {
+            self.device.destroy_pipeline(pipeline);
+        }
+        for buffer in self.buffers.iter_mut().chain(self.staging.iter_mut().flatten()) {
+            self.device.destroy_buffer(buffer);
+        }
+    }
+}
+
+/// Dispatches with bindings: number of the step, number of the kernel, buffers.
+fn dispatches(steps: &[Step]) -> impl Iterator<Item = (usize, usize, &[BufferId])> {
+    steps.iter().enumerate().filter_map(|(number, step)| match step {
+        Step::Dispatch { kernel, bindings, .. } if !bindings.is_empty() => {
+            Some((number, kernel.0 as usize, bindings.as_slice()))
+        }
+        _ => None,
+    })
+}
+
+fn out_of_reach(buffer: BufferId) -> DeviceError {
+    DeviceError::InvalidPlan(format!("buffer {} is out of the host's reach", buffer.0))
+}
+
+fn no_such_word(buffer: BufferId, word: u64) -> DeviceError {
+    DeviceError::InvalidPlan(format!("buffer {} has no word {word}", buffer.0))
+}

@@ -1,0 +1,135 @@
+//! Queues of a plan on queues of a device.
+
+use std::time::Duration;
+
+use ash::vk;
+use plan::{DeviceError, Queue};
+
+use crate::error::failed;
+use crate::physical::ComputeFamily;
+use crate::vulkan::VulkanDevice;
+
+/// A queue of the device: its family and its number there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) family: ComputeFamily,
+    pub(crate) index: u32,
+}
+
+/// What a prepared plan needs of one of its queues; null handles until [`QueueUse::create`] has made them.
+pub(crate) struct QueueUse {
+    place: Place,
+    pub(crate) raw: vk::Queue,
+    pool: vk::CommandPool,
+    /// Signalled when the last submission has ended, and so all before it.
+    pub(crate) fence: vk::Fence,
+    /// Two timestamps, where the family has a clock.
+    pub(crate) clock: Option<vk::QueryPool>,
+}
+
+/// Gives every queue of a plan a queue of its own: one family for each family number, the demanding ones first.
+pub(crate) fn assign_queues(wanted: &[Queue], families: &[ComputeFamily]) -> Result<Vec<Place>, DeviceError> {
+    let demand = |number: u32| wanted.iter().filter(|queue| queue.family == number).count();
+    let mut numbers: Vec<u32> = Vec::new();
+    for queue in wanted {
+        if !numbers.contains(&queue.family) {
+            numbers.push(queue.family);
+        }
+    }
+    if numbers.len() > families.len() {
+        return Err(DeviceError::Unsupported(format!(
+            "{} queue families with compute (it has {})",
+            numbers.len(),
+            families.len()
+        )));
+    }
+    numbers.sort_by_key(|number| std::cmp::Reverse(demand(*number)));
+    let mut free: Vec<ComputeFamily> = families.to_vec();
+    let mut chosen: Vec<(u32, ComputeFamily)> = Vec::new();
+    for number in numbers {
+        let needed = demand(number);
+        let Some(found) = free.iter().position(|family| family.queues as usize >= needed) else {
+            return Err(DeviceError::Unsupported(format!("{needed} compute queues in one queue family")));
+        };
+        chosen.push((number, free.remove(found)));
+    }
+    let mut used: Vec<u32> = vec![0; chosen.len()];
+    let mut places = Vec::new();
+    for queue in wanted {
+        let row = chosen.iter().zip(&mut used).find(|((number, _), _)| *number == queue.family);
+        if let Some(((_, family), used)) = row {
+            places.push(Place { family: *family, index: *used });
+            *used += 1;
+        }
+    }
+    Ok(places)
+}
+
+impl QueueUse {
+    pub(crate) fn new(place: Place) -> QueueUse {
+        QueueUse {
+            place,
+            raw: vk::Queue::null(),
+            pool: vk::CommandPool::null(),
+            fence: vk::Fence::null(),
+            clock: None,
+        }
+    }
+
+    pub(crate) fn create(&mut self, device: &VulkanDevice) -> Result<(), DeviceError> {
+        let family = self.place.family;
+        // SAFETY: every compute queue of the device was asked for when it was made.
+        self.raw = unsafe { device.raw.get_device_queue(family.index, self.place.index) };
+        let info = vk::CommandPoolCreateInfo::default()
+            .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER)
+            .queue_family_index(family.index);
+        // SAFETY: the family is one of the device's.
+        self.pool =
+            unsafe { device.raw.create_command_pool(&info, None) }.map_err(failed("vkCreateCommandPool"))?;
+        // SAFETY: the device lives.
+        self.fence = unsafe { device.raw.create_fence(&vk::FenceCreateInfo::default(), None) }
+            .map_err(failed("vkCreateFence"))?;
+        if family.timestamp_bits > 0 {
+            let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(2);
+            // SAFETY: the device lives.
+            let clock = unsafe { device.raw.create_query_pool(&info, None) };
+            self.clock = Some(clock.map_err(failed("vkCreateQueryPool"))?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn allocate_commands(&self, device: &VulkanDevice) -> Result<vk::CommandBuffer, DeviceError> {
+        let info = vk::CommandBufferAllocateInfo::default()
+            .command_pool(self.pool)
+            .level(vk::CommandBufferLevel::PRIMARY)
+            .command_buffer_count(1);
+        // SAFETY: the pool is this device's.
+        let allocated = unsafe { device.raw.allocate_command_buffers(&info) };
+        let allocated = allocated.map_err(failed("vkAllocateCommandBuffers"))?;
+        allocated.first().copied().ok_or(DeviceError::OutOfMemory("vkAllocateCommandBuffers"))
+    }
+
+    /// Time between the two timestamps. The submission has ended.
+    pub(crate) fn elapsed(&self, device: &VulkanDevice) -> Result<Option<Duration>, DeviceError> {
+        let Some(clock) = self.clock else { return Ok(None) };
+        let mut ticks = [0_u64; 2];
+        let flags = vk::QueryResultFlags::TYPE_64;
+        // SAFETY: the pool has two queries, both written by the submission that has ended.
+        unsafe { device.raw.get_query_pool_results(clock, 0, &mut ticks, flags) }
+            .map_err(failed("vkGetQueryPoolResults"))?;
+        let [start, end] = ticks;
+        let mask = u64::MAX >> (64 - self.place.family.timestamp_bits.clamp(1, 64));
+        let nanoseconds = (end.wrapping_sub(start) & mask) as f64 * f64::from(device.timestamp_period);
+        Ok(Some(Duration::from_nanos(nanoseconds as u64)))
+    }
+
+    /// Gives everything back. Nothing may be in flight.
+    pub(crate) fn destroy(&self, device: &VulkanDevice) {
+        // SAFETY: the objects are this device's or null, and no submission uses them; command buffers go with their pool.
+        unsafe {
+            device.raw.destroy_query_pool(self.clock.unwrap_or_default(), None);
+            device.raw.destroy_fence(self.fence, None);
+            device.raw.destroy_command_pool(self.pool, None);
+        }
+    }
+}

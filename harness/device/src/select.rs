@@ -1,0 +1,142 @@
+//! Which device a user means: `--device` selectors.
+
+use std::fmt;
+use std::str::FromStr;
+
+use plan::{Capabilities, DeviceError, Identity};
+
+/// A device of [`crate::list`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// Its place in the list. The list is ordered from the device that is taken by default: discrete, integrated and
+    /// virtual GPUs, then software drivers by name.
+    pub index: usize,
+    /// Who it is.
+    pub identity: Identity,
+    /// What it can do.
+    pub capabilities: Capabilities,
+}
+
+/// A software driver that is selected by its driver id, never by its place in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SoftwareDriver {
+    /// Mesa's llvmpipe for Vulkan.
+    Lavapipe,
+    /// Google's SwiftShader.
+    Swiftshader,
+}
+
+impl SoftwareDriver {
+    /// Its name in selectors and in [`Identity::name`].
+    pub fn name(self) -> &'static str {
+        match self {
+            SoftwareDriver::Lavapipe => "lavapipe",
+            SoftwareDriver::Swiftshader => "swiftshader",
+        }
+    }
+}
+
+/// Which device is meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Selector {
+    /// The best one that has the Vulkan memory model, else the best one.
+    Best,
+    /// A known software driver.
+    Software(SoftwareDriver),
+    /// `gpu`: the first hardware device: discrete, then integrated, then virtual.
+    Gpu,
+    /// A number of the list.
+    Index(usize),
+    /// A device UUID: 32 hexadecimal digits in lower case.
+    Uuid(String),
+    /// Part of its name, device name, driver name or driver information, whatever the case.
+    Name(String),
+}
+
+/// Why a text selects no Vulkan device.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorError {
+    /// An empty text.
+    #[error("an empty device selector")]
+    Empty,
+    /// A device of another kind: the simulated GPU (`sim`) or a compile-only one (`radv:…`).
+    #[error("`{0}` is no Vulkan device")]
+    NotVulkan(String),
+}
+
+impl FromStr for Selector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Selector, SelectorError> {
+        let lower = text.trim().to_lowercase();
+        if lower == "sim" || lower.starts_with("radv:") {
+            return Err(SelectorError::NotVulkan(lower));
+        }
+        let digits = lower.replace('-', "");
+        Ok(match lower.as_str() {
+            "" => return Err(SelectorError::Empty),
+            "lavapipe" => Selector::Software(SoftwareDriver::Lavapipe),
+            "swiftshader" => Selector::Software(SoftwareDriver::Swiftshader),
+            "gpu" => Selector::Gpu,
+            _ if digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                Selector::Uuid(digits)
+            }
+            _ => match lower.parse() {
+                Ok(index) => Selector::Index(index),
+                Err(_) => Selector::Name(lower),
+            },
+        })
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Selector::Best => f.write_str("any device"),
+            Selector::Software(driver) => f.write_str(driver.name()),
+            Selector::Gpu => f.write_str("gpu"),
+            Selector::Index(index) => write!(f, "{index}"),
+            Selector::Uuid(text) | Selector::Name(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Selector {
+    /// The software driver that is named.
+    pub fn software(&self) -> Option<SoftwareDriver> {
+        match self {
+            Selector::Software(driver) => Some(*driver),
+            _ => None,
+        }
+    }
+
+    /// The first device of a list that is meant.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchDevice`].
+    pub fn choose<'a>(&self, devices: &'a [Listed]) -> Result<&'a Listed, DeviceError> {
+        let found = match self {
+            Selector::Best => {
+                devices.iter().find(|device| device.capabilities.memory_model).or_else(|| devices.first())
+            }
+            _ => devices.iter().find(|device| self.matches(device)),
+        };
+        found.ok_or_else(|| DeviceError::NoSuchDevice(self.to_string()))
+    }
+
+    fn matches(&self, device: &Listed) -> bool {
+        let identity = &device.identity;
+        match self {
+            Selector::Best => true,
+            Selector::Software(driver) => identity.name == driver.name(),
+            Selector::Gpu => matches!(identity.kind.as_str(), "discrete" | "integrated" | "virtual"),
+            Selector::Index(index) => device.index == *index,
+            Selector::Uuid(uuid) => identity.uuid == *uuid,
+            Selector::Name(part) => {
+                let names =
+                    [&identity.name, &identity.device_name, &identity.driver_name, &identity.driver_info];
+                names.iter().any(|name| name.to_lowercase().contains(part.as_str()))
+            }
+        }
+    }
+}

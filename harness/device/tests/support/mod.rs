@@ -1,0 +1,149 @@
+//! Runs each test on every driver, in a process of its own.
+
+pub mod kernels;
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use device::{DriverEnvironment, Options, Selector, SoftwareDriver, VulkanDevice};
+use plan::{BufferId, Device, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Progress, Queue, QueueId, Step};
+
+/// Tells a process that it is the one to run a test, and on which driver.
+const DRIVER: &str = "VK_LITMUS_TEST_DRIVER";
+/// Longer than any test takes; a test that gets here hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub const QUEUE: QueueId = QueueId(0);
+
+/// Runs `body` on lavapipe and on SwiftShader. `test` is the name of the calling test: each run is a process of its own
+/// that runs just this test, because the loader reads the environment, and because a driver may hang or crash.
+pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
+    if let Some(driver) = std::env::var_os(DRIVER) {
+        body(&driver.to_str().unwrap().parse().unwrap());
+        return;
+    }
+    let environment = DriverEnvironment::discover().unwrap();
+    for driver in [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader] {
+        if environment.provides(driver) {
+            in_child(test, driver, &environment.pinned(&[Selector::Software(driver)]));
+        } else {
+            // Past the capture of the test harness: a skip has to be seen.
+            writeln!(std::io::stderr(), "skipped: {test} on {}: driver not installed", driver.name()).unwrap();
+        }
+    }
+}
+
+fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment) {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(DRIVER, driver.name())
+        .envs(environment.variables())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("{test} on {} hangs", driver.name());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (mut output, mut errors) = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut output).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    let status = child.wait().unwrap();
+    assert!(
+        status.success() && output.contains("1 passed"),
+        "{test} on {}: {status}\n{output}\n{errors}",
+        driver.name()
+    );
+}
+
+/// Runs `body` with each driver's device, with the memory of its own and as if it were a discrete GPU.
+pub fn on_each_device(test: &str, body: impl Fn(&VulkanDevice)) {
+    on_each_driver(test, |selector| {
+        for staging in [false, true] {
+            body(&VulkanDevice::open(selector, Options { staging, ..Options::default() }).unwrap());
+        }
+    });
+}
+
+/// A plan on one queue, put together step by step.
+#[derive(Default)]
+pub struct Builder(pub Plan);
+
+impl Builder {
+    pub fn new() -> Builder {
+        Builder(Plan { queues: vec![Queue { family: 0 }], ..Plan::default() })
+    }
+
+    pub fn buffer(&mut self, words: u64, memory: Memory) -> BufferId {
+        self.0.buffers.push(plan::Buffer { words, memory, name: "test" });
+        BufferId(self.0.buffers.len() as u32 - 1)
+    }
+
+    pub fn kernel(&mut self, kernel: Kernel) -> KernelId {
+        self.0.kernels.push(kernel);
+        KernelId(self.0.kernels.len() as u32 - 1)
+    }
+
+    /// Adds a step and gives its number.
+    pub fn step(&mut self, step: Step) -> usize {
+        self.0.steps.push(step);
+        self.0.steps.len() - 1
+    }
+
+    pub fn fill(&mut self, buffer: BufferId, value: u32) -> usize {
+        self.step(Step::Fill { queue: QUEUE, buffer, value })
+    }
+
+    pub fn dispatch(&mut self, kernel: KernelId, workgroups: u32, bindings: &[BufferId], words: &[u32]) -> usize {
+        self.step(Step::Dispatch {
+            queue: QUEUE,
+            kernel,
+            workgroups,
+            bindings: bindings.to_vec(),
+            push_constants: bytes(words),
+        })
+    }
+
+    pub fn barrier(&mut self) -> usize {
+        self.step(Step::Barrier { queue: QUEUE })
+    }
+
+    pub fn to_host(&mut self, buffer: BufferId) -> usize {
+        self.step(Step::ToHost { queue: QUEUE, buffer })
+    }
+
+    pub fn prepare<'d>(&self, device: &'d VulkanDevice) -> Box<dyn Prepared + 'd> {
+        device.prepare(&self.0).unwrap()
+    }
+}
+
+/// Words as push constants.
+pub fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Submits and waits for the end.
+pub fn run(prepared: &mut dyn Prepared) {
+    prepared.submit().unwrap();
+    finish(prepared);
+}
+
+/// Waits for the end.
+pub fn finish(prepared: &mut dyn Prepared) {
+    assert!(matches!(prepared.poll(PATIENCE), Ok(Progress::Finished { .. })));
+}
+
+/// The error of preparing a plan that must not be prepared.
+pub fn refused(device: &VulkanDevice, plan: &Plan) -> DeviceError {
+    match device.prepare(plan) {
+        Ok(_) => panic!("the plan was accepted"),
+        Err(error) => error,
+    }
+}
