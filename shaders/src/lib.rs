@@ -3,14 +3,114 @@
 //! [`compile`] is pure: the same test and configuration give the same words. The module never sees a device; what a
 //! kernel needs of one is listed in [`Kernel::requirements`].
 
+mod dispatch;
+mod flow;
 pub mod kernel;
+mod module;
+mod placement;
+pub mod rules;
+mod segments;
+mod semantics;
+mod thread;
+
+use rspirv::binary::Disassemble;
+use rspirv::spirv::Op;
 
 pub use kernel::{Binding, CompileError, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles};
+
+/// Every instruction that a kernel can hold.
+///
+/// What executes or reads kernels has to know these and no others.
+pub const OPCODES: &[Op] = &[
+    Op::Capability,
+    Op::MemoryModel,
+    Op::EntryPoint,
+    Op::ExecutionMode,
+    Op::Name,
+    Op::Decorate,
+    Op::MemberDecorate,
+    Op::TypeVoid,
+    Op::TypeBool,
+    Op::TypeInt,
+    Op::TypeVector,
+    Op::TypeRuntimeArray,
+    Op::TypeStruct,
+    Op::TypePointer,
+    Op::TypeFunction,
+    Op::Constant,
+    Op::Variable,
+    Op::Function,
+    Op::FunctionEnd,
+    Op::Label,
+    Op::Phi,
+    Op::LoopMerge,
+    Op::SelectionMerge,
+    Op::Branch,
+    Op::BranchConditional,
+    Op::Switch,
+    Op::Return,
+    Op::AccessChain,
+    Op::CompositeExtract,
+    Op::Load,
+    Op::Store,
+    Op::AtomicLoad,
+    Op::AtomicStore,
+    Op::AtomicExchange,
+    Op::AtomicCompareExchange,
+    Op::AtomicIAdd,
+    Op::AtomicISub,
+    Op::AtomicAnd,
+    Op::AtomicOr,
+    Op::AtomicXor,
+    Op::AtomicSMin,
+    Op::AtomicUMin,
+    Op::AtomicSMax,
+    Op::AtomicUMax,
+    Op::MemoryBarrier,
+    Op::ControlBarrier,
+    Op::IAdd,
+    Op::ISub,
+    Op::IMul,
+    Op::UDiv,
+    Op::UMod,
+    Op::BitwiseAnd,
+    Op::BitwiseOr,
+    Op::BitwiseXor,
+    Op::Select,
+    Op::LogicalAnd,
+    Op::IEqual,
+    Op::INotEqual,
+    Op::SGreaterThanEqual,
+    Op::SLessThanEqual,
+    Op::SGreaterThan,
+    Op::SLessThan,
+    Op::UGreaterThanEqual,
+    Op::ULessThanEqual,
+    Op::ULessThan,
+];
+
+/// The text form of a module.
+///
+/// # Errors
+/// [`ModuleError`] where the words are no SPIR-V module.
+pub fn disassemble(words: &[u32]) -> Result<String, ModuleError> {
+    Ok(load(words)?.disassemble())
+}
+
+/// Words that are no SPIR-V module.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a SPIR-V module: {0}")]
+pub struct ModuleError(String);
+
+pub(crate) fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
+    rspirv::dr::load_words(words).map_err(|state| ModuleError(state.to_string()))
+}
 
 /// Compiles a test to one compute kernel that holds all its threads.
 ///
 /// # Errors
-/// [`CompileError::NotPlaceable`] names the rule for which the test cannot meet a device as one kernel.
-pub fn compile(_test: &litmus::Test, _config: &KernelConfig) -> Result<Kernel, CompileError> {
-    Err(CompileError::NotPlaceable { rule: "not available".into() })
+/// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
+/// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
+pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
+    dispatch::compile(test, config)
 }

@@ -1,0 +1,579 @@
+//! The kernel around the threads: who plays which thread of which instance, where it lies, when workgroups meet.
+
+use litmus::{InstructionKind, LocationId, Observable, RegisterId, Scope, Test, ThreadId};
+use rspirv::dr::Operand;
+use rspirv::spirv::{self, BuiltIn, Capability, Op, Word};
+
+use crate::flow::{self, Step};
+use crate::kernel::{
+    Binding, CompileError, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
+};
+use crate::module::Module;
+use crate::placement::Layout;
+use crate::rules;
+use crate::segments::{self, Segment};
+use crate::semantics::{scope_word, semantics_word};
+use crate::thread::{Registers, ThreadCode};
+
+/// Words between the meeting places of two groups: a cache line each.
+const RENDEZVOUS_SPACING: u32 = 16;
+
+/// Position of a field of [`Parameters`] among the push constants.
+#[derive(Clone, Copy)]
+enum Parameter {
+    Groups,
+    Rounds,
+    Spin,
+    Pairing,
+    GroupMultiplier,
+    GroupOffset,
+    LaneMultiplier,
+    LaneOffset,
+    Stride,
+    Spacing,
+    Done = 11,
+}
+
+/// A thread's steps in a segment.
+struct Code {
+    part: segments::Part,
+    steps: Vec<Step>,
+}
+
+/// What an invocation knows before the first round.
+struct Place {
+    /// Index of the thread that it plays; the number of threads where it plays none.
+    role: Word,
+    /// Instance within a round.
+    instance: Word,
+    /// Instances of a round.
+    round_size: Word,
+    /// Instances of the dispatch.
+    total: Word,
+}
+
+/// Compiles a test; see [`crate::compile`].
+pub(crate) fn compile(test: &Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
+    rules::check(test)?;
+    let layout = Layout::new(test, config)?;
+    let segments = segments::cut(test, &layout)?;
+
+    let mut storages: Vec<LocationId> = Vec::new();
+    let storage_numbers: Vec<u32> = (0..test.locations.len())
+        .map(|location| {
+            let storage = test.storage_of(LocationId(location as u16));
+            storages.iter().position(|known| *known == storage).unwrap_or_else(|| {
+                storages.push(storage);
+                storages.len() - 1
+            }) as u32
+        })
+        .collect();
+    let storage_of =
+        |location: LocationId| storage_numbers.get(usize::from(location.0)).copied().unwrap_or(0);
+
+    let mut results = Vec::new();
+    let mut finals = Vec::new();
+    for observable in test.observables() {
+        match observable {
+            Observable::Register(..) => results.push(ResultSlot::Register(observable)),
+            Observable::Location(location) => finals.push((observable, storage_of(location))),
+        }
+    }
+    for thread in (0..test.threads.len()).map(|index| ThreadId(index as u16)) {
+        let reported = |slot: &ResultSlot| matches!(slot, ResultSlot::Register(Observable::Register(t, _)) if *t == thread);
+        if !results.iter().any(reported) {
+            results.push(ResultSlot::Done(thread));
+        }
+    }
+
+    let uses = Uses::of(test);
+    let uses_device_scope = config.device_scope || uses.scopes.contains(&Scope::Device);
+    let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
+    let mut features = vec!["vulkanMemoryModel"];
+    if uses_device_scope {
+        capabilities.push(Capability::VulkanMemoryModelDeviceScope);
+        features.push("vulkanMemoryModelDeviceScope");
+    }
+    if layout.subgroup_size.is_some() || uses.scopes.contains(&Scope::Subgroup) {
+        capabilities.push(Capability::GroupNonUniform);
+    }
+    let mut emitter = Emitter {
+        test,
+        config,
+        layout: &layout,
+        storage_numbers: &storage_numbers,
+        results: &results,
+        module: Module::new(&capabilities),
+        bindings: Vec::new(),
+        references: vec![None; test.locations.len()],
+        results_buffer: 0,
+        rendezvous_buffer: None,
+        parameters: 0,
+    };
+    emitter.declare(&uses.locations);
+    emitter.main(segments)?;
+    let bindings = emitter.bindings;
+    let words = emitter.module.finish(layout.workgroup_size);
+    Ok(Kernel {
+        words,
+        workgroup_size: layout.workgroup_size,
+        lanes: layout.lanes,
+        bindings,
+        roles: Roles { classes: layout.classes },
+        storages: storages.len() as u32,
+        initial: storages.iter().map(|storage| test.initial_value(*storage)).collect(),
+        results,
+        finals,
+        requirements: Requirements { features, subgroup_size: layout.subgroup_size },
+    })
+}
+
+/// What the instructions of a test name.
+struct Uses {
+    locations: Vec<LocationId>,
+    scopes: Vec<Scope>,
+}
+
+impl Uses {
+    fn of(test: &Test) -> Uses {
+        let mut uses = Uses { locations: Vec::new(), scopes: Vec::new() };
+        for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+            match &instruction.kind {
+                InstructionKind::Load { location, access, .. }
+                | InstructionKind::Store { location, access, .. } => {
+                    uses.locations.push(*location);
+                    if let litmus::Access::Coherent { scope } | litmus::Access::Atomic { scope, .. } = access
+                    {
+                        uses.scopes.push(*scope);
+                    }
+                }
+                InstructionKind::Rmw { location, scope, .. } => {
+                    uses.locations.push(*location);
+                    uses.scopes.push(*scope);
+                }
+                InstructionKind::Fence { scope, .. } => uses.scopes.push(*scope),
+                InstructionKind::ControlBarrier(barrier) => {
+                    uses.scopes.extend([barrier.execution_scope, barrier.memory_scope]);
+                }
+                _ => {}
+            }
+        }
+        uses.locations.sort_unstable();
+        uses.locations.dedup();
+        uses
+    }
+}
+
+struct Emitter<'a> {
+    test: &'a Test,
+    config: &'a KernelConfig,
+    layout: &'a Layout,
+    storage_numbers: &'a [u32],
+    results: &'a [ResultSlot],
+    module: Module,
+    bindings: Vec<Binding>,
+    /// Buffer variables by location.
+    references: Vec<Option<Word>>,
+    results_buffer: Word,
+    rendezvous_buffer: Option<Word>,
+    parameters: Word,
+}
+
+impl Emitter<'_> {
+    /// Declares the buffers: the references that are accessed in the order of the test, results, rendezvous.
+    fn declare(&mut self, locations: &[LocationId]) {
+        for location in locations {
+            // Every reference may alias: all locations of a test lie in one buffer, and restrict is the default.
+            let buffer = self.buffer(Binding::Locations, &self.test.location(*location).name, true);
+            if let Some(reference) = self.references.get_mut(usize::from(location.0)) {
+                *reference = Some(buffer);
+            }
+        }
+        self.results_buffer = self.buffer(Binding::Results, "results", false);
+        if self.layout.classes.len() > 1 {
+            self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous", false));
+        }
+        self.parameters = self.module.push_constants(Parameters::BYTES / 4);
+    }
+
+    fn buffer(&mut self, binding: Binding, name: &str, aliased: bool) -> Word {
+        let number = self.bindings.len() as u32;
+        self.bindings.push(binding);
+        self.module.buffer(number, name, aliased)
+    }
+
+    fn parameter(&mut self, parameter: Parameter) -> Word {
+        let member = self.module.constant(parameter as u32);
+        let pointer = self.module.value(
+            Op::AccessChain,
+            self.module.pointer_to_parameter,
+            [Operand::IdRef(self.parameters), Operand::IdRef(member)],
+        );
+        self.module.word(Op::Load, &[pointer])
+    }
+
+    /// Pointer to a word of a buffer.
+    fn element(&mut self, buffer: Word, index: Word) -> Word {
+        let member = self.module.constant(0);
+        self.module.value(
+            Op::AccessChain,
+            self.module.pointer_to_word,
+            [buffer, member, index].map(Operand::IdRef),
+        )
+    }
+
+    fn main(&mut self, segments: Vec<Segment>) -> Result<(), CompileError> {
+        let workgroup_id = self.module.built_in_vector(BuiltIn::WorkgroupId);
+        let local_index = self.module.built_in_word(BuiltIn::LocalInvocationIndex);
+        let subgroup_inputs = self.layout.subgroup_size.map(|_| {
+            let subgroup = self.module.built_in_word(BuiltIn::SubgroupId);
+            (subgroup, self.module.built_in_word(BuiltIn::SubgroupLocalInvocationId))
+        });
+        let mut codes: Vec<(Vec<Code>, Option<segments::Meeting>)> = Vec::with_capacity(segments.len());
+        for segment in segments {
+            let code = |part: segments::Part| {
+                let thread = self.test.thread(ThreadId(part.thread as u16));
+                Code { steps: flow::structure(thread, part.body.clone()), part }
+            };
+            codes.push((segment.parts.into_iter().map(code).collect(), segment.barrier));
+        }
+
+        let entry = self.module.id();
+        self.module.begin(entry);
+        let mut registers = self.register_files(&codes);
+        let workgroup = self.module.load_x(workgroup_id);
+        let local = self.module.word(Op::Load, &[local_index]);
+        let (class, group) = self.class_and_group(workgroup);
+        let (role, slot) = match subgroup_inputs {
+            None => (class, local),
+            Some((subgroup, lane)) => {
+                let subgroup = self.module.word(Op::Load, &[subgroup]);
+                let lane = self.module.word(Op::Load, &[lane]);
+                self.role_and_slot(class, subgroup, lane)
+            }
+        };
+        let place = self.place(role, class, group, slot);
+        let meeting = self.rendezvous_buffer.map(|buffer| {
+            let spacing = self.module.constant(RENDEZVOUS_SPACING);
+            let index = self.module.word(Op::IMul, &[group, spacing]);
+            (self.element(buffer, index), self.parameter(Parameter::Spin))
+        });
+        let rounds = self.parameter(Parameter::Rounds);
+        let stride = self.parameter(Parameter::Stride);
+        let spacing = self.parameter(Parameter::Spacing);
+
+        let (header, test, body, continuing, merge) =
+            (self.module.id(), self.module.id(), self.module.id(), self.module.id(), self.module.id());
+        let (zero, one) = (self.module.constant(0), self.module.constant(1));
+        self.module.branch(header);
+        self.module.begin(header);
+        let round_type = self.module.u32;
+        let (round, next_round) = (self.module.id(), self.module.id());
+        self.module.value_as(
+            round,
+            Op::Phi,
+            round_type,
+            [zero, entry, next_round, continuing].map(Operand::IdRef),
+        );
+        // How long to wait: the parameter, until this invocation has once waited in vain.
+        let patience = meeting.map(|(counter, spin)| {
+            let (patience, left) = (self.module.id(), self.module.id());
+            let sources = [spin, entry, left, continuing].map(Operand::IdRef);
+            self.module.value_as(patience, Op::Phi, round_type, sources);
+            (counter, patience, left)
+        });
+        self.module.loop_merge(merge, continuing);
+        self.module.branch(test);
+        self.module.begin(test);
+        let more = self.module.truth(Op::ULessThan, &[round, rounds]);
+        self.module.branch_if(more, body, merge);
+
+        self.module.begin(body);
+        let earlier = self.module.word(Op::IMul, &[round, place.round_size]);
+        let instance = self.module.word(Op::IAdd, &[earlier, place.instance]);
+        let pointers = self.location_pointers(instance, stride, spacing);
+        if let (Some((counter, patience, left)), Some((_, spin))) = (patience, meeting) {
+            self.meet(counter, spin, round, local, patience, left);
+        }
+        for (parts, barrier) in &codes {
+            self.segment(parts, &place, instance, &pointers, &mut registers)?;
+            if let Some(barrier) = barrier {
+                let scope = |scope| scope_word(scope).ok_or(rules::Rule::CrossDeviceScope);
+                let execution = self.module.constant(scope(barrier.execution)? as u32);
+                let memory = self.module.constant(scope(barrier.memory)? as u32);
+                let semantics = self.module.constant(semantics_word(barrier.semantics));
+                self.module.effect(
+                    Op::ControlBarrier,
+                    [
+                        Operand::IdScope(execution),
+                        Operand::IdScope(memory),
+                        Operand::IdMemorySemantics(semantics),
+                    ],
+                );
+            }
+        }
+        self.module.branch(continuing);
+        self.module.begin(continuing);
+        let round_type = self.module.u32;
+        self.module.value_as(next_round, Op::IAdd, round_type, [round, one].map(Operand::IdRef));
+        self.module.branch(header);
+        self.module.begin(merge);
+        self.module.effect(Op::Return, []);
+        Ok(())
+    }
+
+    /// Declares register variables for the threads that need them.
+    fn register_files(&mut self, codes: &[(Vec<Code>, Option<segments::Meeting>)]) -> Vec<Registers> {
+        let mut files = Vec::with_capacity(self.test.threads.len());
+        for (index, thread) in self.test.threads.iter().enumerate() {
+            let own = || codes.iter().flat_map(|(parts, _)| parts).filter(|code| code.part.thread == index);
+            let straight = own().flat_map(|code| &code.steps).all(|step| matches!(step, Step::Do(_)));
+            if straight && own().count() == 1 {
+                files.push(Registers::Values(vec![None; thread.registers.len()]));
+                continue;
+            }
+            let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
+            let registers = thread
+                .registers
+                .iter()
+                .map(|register| self.register_variable(&format!("P{}:{}", thread.number, register.name)))
+                .collect();
+            let jump = jumps.then(|| self.register_variable(&format!("P{}:goto", thread.number)));
+            files.push(Registers::Variables { registers, jump });
+        }
+        files
+    }
+
+    fn register_variable(&mut self, name: &str) -> Word {
+        let class = Operand::StorageClass(spirv::StorageClass::Function);
+        let variable = self.module.value(Op::Variable, self.module.pointer_to_register, [class]);
+        self.module.name(variable, name);
+        variable
+    }
+
+    /// Class `(w / p) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
+    fn class_and_group(&mut self, workgroup: Word) -> (Word, Word) {
+        let pairing = self.parameter(Parameter::Pairing);
+        let classes = self.module.constant(self.layout.classes.len() as u32);
+        let run = self.module.word(Op::UDiv, &[workgroup, pairing]);
+        let class = self.module.word(Op::UMod, &[run, classes]);
+        let turn = self.module.word(Op::UDiv, &[run, classes]);
+        let first = self.module.word(Op::IMul, &[turn, pairing]);
+        let rest = self.module.word(Op::UMod, &[workgroup, pairing]);
+        (class, self.module.word(Op::IAdd, &[first, rest]))
+    }
+
+    /// The thread and the slot that a lane plays where threads share workgroups.
+    fn role_and_slot(&mut self, class: Word, subgroup: Word, lane: Word) -> (Word, Word) {
+        let lanes = self.module.constant(self.layout.lanes);
+        let share = self.module.word(Op::UDiv, &[lane, lanes]);
+        let slot = self.module.word(Op::UMod, &[lane, lanes]);
+        let mut role = self.module.constant(self.layout.roles.len() as u32);
+        for (index, wanted) in self.layout.roles.iter().enumerate() {
+            let matches = [(class, wanted.class), (subgroup, wanted.subgroup), (share, wanted.share)].map(
+                |(value, wanted)| {
+                    let wanted = self.module.constant(wanted);
+                    self.module.truth(Op::IEqual, &[value, wanted])
+                },
+            );
+            let both = self.module.truth(Op::LogicalAnd, &[matches[0], matches[1]]);
+            let all = self.module.truth(Op::LogicalAnd, &[both, matches[2]]);
+            let index = self.module.constant(index as u32);
+            role = self.module.word(Op::Select, &[all, index, role]);
+        }
+        (role, slot)
+    }
+
+    /// The instance of a slot: the co-prime permutation of groups and lanes.
+    fn place(&mut self, role: Word, class: Word, group: Word, slot: Word) -> Place {
+        let groups = self.parameter(Parameter::Groups);
+        let lanes = self.module.constant(self.layout.lanes);
+        let [group, lane] = [
+            (group, Parameter::GroupMultiplier, Parameter::GroupOffset, groups),
+            (slot, Parameter::LaneMultiplier, Parameter::LaneOffset, lanes),
+        ]
+        .map(|(index, multiplier, offset, modulus)| {
+            let multiplier = self.parameter(multiplier);
+            let offset = self.parameter(offset);
+            let scaled = self.module.word(Op::IMul, &[index, multiplier]);
+            let shift = self.module.word(Op::IMul, &[class, offset]);
+            let sum = self.module.word(Op::IAdd, &[scaled, shift]);
+            self.module.word(Op::UMod, &[sum, modulus])
+        });
+        let first = self.module.word(Op::IMul, &[group, lanes]);
+        let instance = self.module.word(Op::IAdd, &[first, lane]);
+        let round_size = self.module.word(Op::IMul, &[groups, lanes]);
+        let rounds = self.parameter(Parameter::Rounds);
+        let total = self.module.word(Op::IMul, &[rounds, round_size]);
+        Place { role, instance, round_size, total }
+    }
+
+    /// Pointers to the locations of an instance, by location: word `n × stride + s × spacing` through each reference.
+    fn location_pointers(&mut self, instance: Word, stride: Word, spacing: Word) -> Vec<Option<Word>> {
+        let base = self.module.word(Op::IMul, &[instance, stride]);
+        let mut indices: Vec<Option<Word>> = vec![None; self.storage_numbers.len()];
+        let mut pointers = Vec::with_capacity(self.references.len());
+        for (location, number) in self.storage_numbers.iter().enumerate() {
+            let Some(buffer) = self.references.get(location).copied().flatten() else {
+                pointers.push(None);
+                continue;
+            };
+            let index = match indices.get(*number as usize).copied().flatten() {
+                Some(index) => index,
+                None => {
+                    let storage = self.module.constant(*number);
+                    let offset = self.module.word(Op::IMul, &[storage, spacing]);
+                    let index = self.module.word(Op::IAdd, &[base, offset]);
+                    if let Some(slot) = indices.get_mut(*number as usize) {
+                        *slot = Some(index);
+                    }
+                    index
+                }
+            };
+            pointers.push(Some(self.element(buffer, index)));
+        }
+        pointers
+    }
+
+    /// The bounded meeting of the workgroups of a group before a round. Every invocation waits for itself, so that no
+    /// barrier is needed and whoever gave up goes on alone.
+    fn meet(&mut self, counter: Word, spin: Word, round: Word, local: Word, patience: Word, left: Word) {
+        let [zero, one] = [0, 1].map(|value| self.module.constant(value));
+        let scope = if self.config.device_scope { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
+        let scope = Operand::IdScope(self.module.constant(scope as u32));
+        let relaxed = Operand::IdMemorySemantics(zero);
+        let [arrive_if, arrive, wait, header, test, look, again, waited, met] =
+            std::array::from_fn(|_| self.module.id());
+        let before = self.module.id();
+        self.module.branch(before);
+        self.module.begin(before);
+        let wanted = self.module.truth(Op::INotEqual, &[spin, zero]);
+        self.module.selection_merge(met);
+        self.module.branch_if(wanted, arrive_if, met);
+
+        self.module.begin(arrive_if);
+        let first = self.module.truth(Op::IEqual, &[local, zero]);
+        self.module.selection_merge(wait);
+        self.module.branch_if(first, arrive, wait);
+        self.module.begin(arrive);
+        let word = self.module.u32;
+        self.module.value(
+            Op::AtomicIAdd,
+            word,
+            [Operand::IdRef(counter), scope.clone(), relaxed.clone(), Operand::IdRef(one)],
+        );
+        self.module.branch(wait);
+
+        self.module.begin(wait);
+        let classes = self.module.constant(self.layout.classes.len() as u32);
+        let meetings = self.module.word(Op::IAdd, &[round, one]);
+        let expected = self.module.word(Op::IMul, &[classes, meetings]);
+        self.module.branch(header);
+        self.module.begin(header);
+        let (spent, spent_more) = (self.module.id(), self.module.id());
+        self.module.value_as(spent, Op::Phi, word, [zero, wait, spent_more, again].map(Operand::IdRef));
+        self.module.loop_merge(waited, again);
+        self.module.branch(test);
+        self.module.begin(test);
+        let patient = self.module.truth(Op::ULessThan, &[spent, patience]);
+        self.module.branch_if(patient, look, waited);
+        self.module.begin(look);
+        let arrived = self.module.value(Op::AtomicLoad, word, [Operand::IdRef(counter), scope, relaxed]);
+        let all_here = self.module.truth(Op::UGreaterThanEqual, &[arrived, expected]);
+        self.module.branch_if(all_here, waited, again);
+        self.module.begin(again);
+        self.module.value_as(spent_more, Op::IAdd, word, [spent, one].map(Operand::IdRef));
+        self.module.branch(header);
+        self.module.begin(waited);
+        let kept = self.module.value(Op::Phi, word, [zero, test, patience, look].map(Operand::IdRef));
+        self.module.branch(met);
+
+        self.module.begin(met);
+        self.module.value_as(left, Op::Phi, word, [patience, before, kept, waited].map(Operand::IdRef));
+    }
+
+    /// One segment: each role runs its own part.
+    fn segment(
+        &mut self,
+        parts: &[Code],
+        place: &Place,
+        instance: Word,
+        pointers: &[Option<Word>],
+        registers: &mut [Registers],
+    ) -> Result<(), CompileError> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        let merge = self.module.id();
+        let labels: Vec<Word> = parts.iter().map(|_| self.module.id()).collect();
+        self.module.selection_merge(merge);
+        let mut operands = vec![Operand::IdRef(place.role), Operand::IdRef(merge)];
+        for (code, label) in parts.iter().zip(&labels) {
+            operands.push(Operand::LiteralBit32(code.part.thread as u32));
+            operands.push(Operand::IdRef(*label));
+            let name = format!("P{}", self.test.thread(ThreadId(code.part.thread as u16)).number);
+            self.module.name(*label, &name);
+        }
+        self.module.effect(Op::Switch, operands);
+        for (code, label) in parts.iter().zip(&labels) {
+            self.module.begin(*label);
+            let thread = ThreadId(code.part.thread as u16);
+            let Some(registers) = registers.get_mut(code.part.thread) else { continue };
+            let mut thread_code =
+                ThreadCode { module: &mut self.module, test: self.test, thread, pointers, registers };
+            if code.part.first {
+                thread_code.begin();
+            }
+            if let Some((scope, semantics)) = code.part.acquire {
+                thread_code.fence(scope, semantics)?;
+            }
+            thread_code.steps(&code.steps)?;
+            if let Some((scope, semantics)) = code.part.release {
+                thread_code.fence(scope, semantics)?;
+            }
+            if code.part.last {
+                self.report(thread, place, instance, pointers, registers);
+            }
+            self.module.branch(merge);
+        }
+        self.module.begin(merge);
+        Ok(())
+    }
+
+    /// Writes the results of a thread: slot `r` of instance `n` is word `r × total + n`.
+    fn report(
+        &mut self,
+        thread: ThreadId,
+        place: &Place,
+        instance: Word,
+        pointers: &[Option<Word>],
+        registers: &mut Registers,
+    ) {
+        let results = self.results;
+        for (slot, result) in results.iter().enumerate() {
+            let value = match result {
+                ResultSlot::Register(Observable::Register(of, register)) if *of == thread => {
+                    self.register(thread, *register, pointers, registers)
+                }
+                ResultSlot::Done(of) if *of == thread => self.parameter(Parameter::Done),
+                _ => continue,
+            };
+            let slot = self.module.constant(slot as u32);
+            let first = self.module.word(Op::IMul, &[slot, place.total]);
+            let index = self.module.word(Op::IAdd, &[first, instance]);
+            let pointer = self.element(self.results_buffer, index);
+            self.module.effect(Op::Store, [pointer, value].map(Operand::IdRef));
+        }
+    }
+
+    fn register(
+        &mut self,
+        thread: ThreadId,
+        register: RegisterId,
+        pointers: &[Option<Word>],
+        registers: &mut Registers,
+    ) -> Word {
+        ThreadCode { module: &mut self.module, test: self.test, thread, pointers, registers }
+            .register(register)
+    }
+}

@@ -1,0 +1,98 @@
+//! Which invocations play which threads: workgroup classes, subgroup classes and lanes.
+
+use litmus::{Place, Placement, Test, ThreadId};
+
+use crate::kernel::{CompileError, KernelConfig};
+use crate::rules::Rule;
+
+/// Where a thread runs, in terms of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Role {
+    /// Workgroup class.
+    pub class: u32,
+    /// Subgroup class within the workgroup class.
+    pub subgroup: u32,
+    /// Which of the roles of its subgroup class: it takes the lanes from `share × lanes` on.
+    pub share: u32,
+}
+
+/// How a workgroup is divided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    /// By thread.
+    pub roles: Vec<Role>,
+    /// Threads by workgroup class.
+    pub classes: Vec<Vec<ThreadId>>,
+    /// Slots of a workgroup.
+    pub lanes: u32,
+    /// Invocations of a workgroup.
+    pub workgroup_size: u32,
+    /// The subgroup size that the division rests on; `None` where every thread has a workgroup of its own.
+    pub subgroup_size: Option<u32>,
+}
+
+impl Layout {
+    /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts.
+    pub fn new(test: &Test, config: &KernelConfig) -> Result<Layout, CompileError> {
+        let mut placements: Vec<Placement> = Vec::with_capacity(test.threads.len());
+        for thread in &test.threads {
+            match thread.place {
+                Place::Device(placement) => placements.push(placement),
+                Place::Host => return Err(Rule::HostThread.into()),
+            }
+        }
+        // Class c is the c-th distinct workgroup in the order of the threads, and likewise for subgroups.
+        let mut workgroups: Vec<u32> = Vec::new();
+        let mut subgroups: Vec<Vec<(u32, u32)>> = Vec::new();
+        let mut classes: Vec<Vec<ThreadId>> = Vec::new();
+        let mut roles = Vec::with_capacity(placements.len());
+        for (thread, placement) in placements.iter().enumerate() {
+            let class = position_or_push(
+                &mut workgroups,
+                |number| *number == placement.workgroup,
+                || placement.workgroup,
+            );
+            if class == classes.len() {
+                classes.push(Vec::new());
+                subgroups.push(Vec::new());
+            }
+            classes[class].push(ThreadId(thread as u16));
+            let members = &mut subgroups[class];
+            let subgroup = position_or_push(
+                members,
+                |(number, _)| *number == placement.subgroup,
+                || (placement.subgroup, 0),
+            );
+            let share = members[subgroup].1;
+            members[subgroup].1 += 1;
+            roles.push(Role { class: class as u32, subgroup: subgroup as u32, share });
+        }
+
+        if classes.iter().all(|threads| threads.len() == 1) {
+            let lanes = config.lanes.max(1);
+            require(lanes, config)?;
+            return Ok(Layout { roles, classes, lanes, workgroup_size: lanes, subgroup_size: None });
+        }
+        let largest_share = subgroups.iter().flatten().map(|(_, count)| *count).max().unwrap_or(1);
+        let most_subgroups = subgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
+        let lanes = config.subgroup_size / largest_share;
+        if lanes == 0 {
+            return Err(Rule::SubgroupTooSmall.into());
+        }
+        let workgroup_size = config.subgroup_size.saturating_mul(most_subgroups);
+        require(workgroup_size, config)?;
+        Ok(Layout { roles, classes, lanes, workgroup_size, subgroup_size: Some(config.subgroup_size) })
+    }
+}
+
+fn require(needed: u32, config: &KernelConfig) -> Result<(), CompileError> {
+    let available = config.max_workgroup_invocations;
+    if needed > available { Err(CompileError::WorkgroupTooLarge { needed, available }) } else { Ok(()) }
+}
+
+fn position_or_push<T>(list: &mut Vec<T>, found: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> usize {
+    list.iter().position(found).unwrap_or_else(|| {
+        list.push(make());
+        list.len() - 1
+    })
+}

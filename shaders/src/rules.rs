@@ -1,0 +1,344 @@
+//! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
+
+use litmus::{
+    Access, ArithmeticOperation, Instruction, InstructionKind, LocationId, Place, Reference, RmwOperation,
+    ScalarType, Scope, Semantics, StorageClass, Test, Thread,
+};
+
+use crate::kernel::CompileError;
+use crate::semantics::{self, Operation};
+
+/// A reason why [`compile`](crate::compile) has no kernel for a test. Its [`Display`](std::fmt::Display) form is the
+/// short name under which the test is reported as skipped; the model still answers for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// The test has no thread, so nothing can be dispatched.
+    #[error("no threads")]
+    NoThreads,
+    /// A thread of the host (`@host`) runs outside the kernel.
+    #[error("host thread")]
+    HostThread,
+    /// `ssw`, `avdevice` and `visdevice` stand for what happens between dispatches or submissions.
+    #[error("separate dispatches")]
+    SeparateDispatches,
+    /// One dispatch runs on one queue.
+    #[error("several queue families")]
+    SeveralQueueFamilies,
+    /// Locations declared `[host]` or `[noncoherent]` need memory of that kind; all locations lie in one buffer.
+    #[error("memory property")]
+    MemoryProperty,
+    /// A location that is reached by its device address.
+    #[error("device address")]
+    DeviceAddress,
+    /// A type other than `u32` and `i32`.
+    #[error("type {}", scalar_name(*.0))]
+    Type(ScalarType),
+    /// An access that does not start where its location starts.
+    #[error("offset into a location")]
+    Offset,
+    /// The names of one storage are declared or accessed with several storage classes; memory has one of them.
+    #[error("two classes on one location")]
+    TwoClasses,
+    /// Locations lie in storage buffers (`sc0`) so far: not in workgroup memory (`sc1`), not in images (`sc2`).
+    #[error("storage class sc{}", .0.index())]
+    Class(StorageClass),
+    /// Tessellation control outputs (`sc3`) do not exist in a compute shader.
+    #[error("output in compute")]
+    OutputInCompute,
+    /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
+    #[error("CrossDevice scope")]
+    CrossDeviceScope,
+    /// SPIR-V has no atomic multiplication and no atomic division.
+    #[error("atomic {}", arithmetic_name(*.0))]
+    AtomicArithmetic(ArithmeticOperation),
+    /// Division by zero is undefined in SPIR-V, so registers are not divided on a device.
+    #[error("division")]
+    Division,
+    /// A jump to an earlier place: loops are not unrolled here.
+    #[error("spin loop")]
+    SpinLoop,
+    /// Control barriers of Vulkan have no resource.
+    #[error("named barrier")]
+    NamedBarrier,
+    /// Control barriers of Vulkan have no quorum.
+    #[error("quorum barrier")]
+    QuorumBarrier,
+    /// Execution scopes other than Workgroup and Subgroup (VUID-StandaloneSpirv-None-04636).
+    #[error("execution scope of a control barrier")]
+    ExecutionScope,
+    /// A control barrier that a jump can skip is not reached in uniform control flow.
+    #[error("control barrier under a branch")]
+    GuardedBarrier,
+    /// The threads of a workgroup (of a subgroup, for barriers of that execution scope) do not meet in the same control
+    /// barriers in the same order. A device lets all of a workgroup meet, or its behaviour is undefined.
+    #[error("control barrier not reached by every thread")]
+    UnevenBarrier,
+    /// A thread reaches one barrier instance twice: for the model it is one instance, for a device two.
+    #[error("control barrier instance used twice")]
+    RepeatedBarrier,
+    /// A subgroup of the device has fewer lanes than the test has threads in a subgroup.
+    #[error("more threads than lanes in a subgroup")]
+    SubgroupTooSmall,
+    /// Memory semantics that Vulkan does not let an instruction have.
+    #[error("{0}")]
+    Semantics(SemanticsRule),
+}
+
+/// A rule on memory semantics words (Vulkan's appendix on the environment for SPIR-V).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum SemanticsRule {
+    /// VUID-StandaloneSpirv-MemorySemantics-10871.
+    #[error("relaxed order with storage classes")]
+    RelaxedWithClasses,
+    /// VUID-StandaloneSpirv-MemorySemantics-10870. Only Uniform, Workgroup, Image and Output memory count.
+    #[error("order without a storage class")]
+    OrderWithoutClass,
+    /// VUID-StandaloneSpirv-MemorySemantics-10869: a memory barrier has an order.
+    #[error("memory barrier without an order")]
+    RelaxedBarrier,
+    /// VUID-StandaloneSpirv-MemorySemantics-10868: an atomic load does not release.
+    #[error("release on a load")]
+    ReleaseLoad,
+    /// VUID-StandaloneSpirv-MemorySemantics-10867: an atomic store does not acquire.
+    #[error("acquire on a store")]
+    AcquireStore,
+    /// VUID-StandaloneSpirv-MemorySemantics-10872.
+    #[error("availability without release")]
+    AvailableWithoutRelease,
+    /// VUID-StandaloneSpirv-MemorySemantics-10873.
+    #[error("visibility without acquire")]
+    VisibleWithoutAcquire,
+    /// VUID-StandaloneSpirv-None-04641: Invocation scope goes with relaxed order only.
+    #[error("order at invocation scope")]
+    OrderAtInvocation,
+    /// VUID-StandaloneSpirv-UnequalMemorySemantics-10875: a failed compare-exchange only reads.
+    #[error("release of a failed compare-exchange")]
+    ReleaseUnequal,
+    /// VUID-StandaloneSpirv-UnequalMemorySemantics-10876.
+    #[error("failed compare-exchange ordered more strongly")]
+    UnequalStronger,
+    /// VUID-StandaloneSpirv-UnequalMemorySemantics-10877.
+    #[error("failed compare-exchange with more storage classes")]
+    UnequalClasses,
+    /// VUID-StandaloneSpirv-UnequalMemorySemantics-10878.
+    #[error("failed compare-exchange with more visibility")]
+    UnequalVisible,
+    /// A word that names more than one of Acquire, Release and AcquireRelease, or SequentiallyConsistent
+    /// (VUID-StandaloneSpirv-MemorySemantics-10865 and -10866). The syntax tree cannot say so; a module can.
+    #[error("not one memory order")]
+    SeveralOrders,
+}
+
+impl From<Rule> for CompileError {
+    fn from(rule: Rule) -> CompileError {
+        CompileError::NotPlaceable { rule: rule.to_string() }
+    }
+}
+
+impl From<SemanticsRule> for Rule {
+    fn from(rule: SemanticsRule) -> Rule {
+        Rule::Semantics(rule)
+    }
+}
+
+/// The first rule that keeps the test from a device, whatever the device. Rules on control barriers and on lanes are
+/// checked where the code is cut into segments and where lanes are handed out.
+///
+/// # Errors
+/// The rule.
+pub fn check(test: &Test) -> Result<(), Rule> {
+    check_threads(test)?;
+    check_locations(test)?;
+    for thread in &test.threads {
+        for (position, instruction) in thread.instructions.iter().enumerate() {
+            check_instruction(thread, position, instruction)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_threads(test: &Test) -> Result<(), Rule> {
+    let mut family = None;
+    for thread in &test.threads {
+        let Place::Device(placement) = thread.place else { return Err(Rule::HostThread) };
+        if *family.get_or_insert(placement.queue_family) != placement.queue_family {
+            return Err(Rule::SeveralQueueFamilies);
+        }
+    }
+    if family.is_none() {
+        return Err(Rule::NoThreads);
+    }
+    if !test.system_sync.is_empty() {
+        return Err(Rule::SeparateDispatches);
+    }
+    Ok(())
+}
+
+/// Storage class, type and properties of every location, by declaration and by use.
+fn check_locations(test: &Test) -> Result<(), Rule> {
+    let mut class_of_storage: Vec<Option<StorageClass>> = vec![None; test.locations.len()];
+    let mut classify = |location: LocationId, class: StorageClass| {
+        let storage = test.storage_of(location);
+        let known = class_of_storage.get_mut(usize::from(storage.0)).map(|slot| *slot.get_or_insert(class));
+        if known.is_some_and(|known| known != class) { Err(Rule::TwoClasses) } else { Ok(()) }
+    };
+    for (index, location) in test.locations.iter().enumerate() {
+        if let Some(reference) = location.reference {
+            classify(LocationId(index as u16), reference.storage_class())?;
+        }
+    }
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        if let InstructionKind::Load { location, class, .. }
+        | InstructionKind::Store { location, class, .. }
+        | InstructionKind::Rmw { location, class, .. } = &instruction.kind
+        {
+            classify(*location, *class)?;
+        }
+    }
+    for class in class_of_storage.into_iter().flatten() {
+        match class {
+            StorageClass::Buffer => {}
+            StorageClass::Workgroup | StorageClass::Image => return Err(Rule::Class(class)),
+            StorageClass::Output => return Err(Rule::OutputInCompute),
+        }
+    }
+    for location in &test.locations {
+        if location.reference == Some(Reference::Address) {
+            return Err(Rule::DeviceAddress);
+        }
+        if location.host || location.noncoherent {
+            return Err(Rule::MemoryProperty);
+        }
+        check_type(location.scalar_type())?;
+    }
+    Ok(())
+}
+
+fn check_type(scalar: ScalarType) -> Result<(), Rule> {
+    match scalar {
+        ScalarType::U32 | ScalarType::I32 => Ok(()),
+        other => Err(Rule::Type(other)),
+    }
+}
+
+fn check_scope(scope: Scope) -> Result<(), Rule> {
+    if scope == Scope::CrossDevice { Err(Rule::CrossDeviceScope) } else { Ok(()) }
+}
+
+fn check_ordered(operation: Operation, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
+    check_scope(scope)?;
+    Ok(semantics::check(operation, scope, semantics)?)
+}
+
+fn check_instruction(thread: &Thread, position: usize, instruction: &Instruction) -> Result<(), Rule> {
+    match &instruction.kind {
+        InstructionKind::Load { offset, scalar, access, .. } => {
+            check_access(*offset, *scalar)?;
+            check_plain_or_atomic(Operation::Load, access)
+        }
+        InstructionKind::Store { offset, scalar, access, .. } => {
+            check_access(*offset, *scalar)?;
+            check_plain_or_atomic(Operation::Store, access)
+        }
+        InstructionKind::Rmw { offset, scalar, operation, scope, semantics, .. } => {
+            check_access(*offset, *scalar)?;
+            check_ordered(Operation::Rmw, *scope, *semantics)?;
+            match operation {
+                RmwOperation::Exchange(_) => Ok(()),
+                RmwOperation::Fetch(
+                    arithmetic @ (ArithmeticOperation::Multiply | ArithmeticOperation::Divide),
+                    _,
+                ) => Err(Rule::AtomicArithmetic(*arithmetic)),
+                RmwOperation::Fetch(..) => Ok(()),
+                RmwOperation::CompareExchange { unequal, .. } => {
+                    Ok(semantics::check_unequal(*scope, *semantics, *unequal)?)
+                }
+            }
+        }
+        InstructionKind::Fence { scope, semantics } => {
+            check_ordered(Operation::MemoryBarrier, *scope, *semantics)
+        }
+        InstructionKind::ControlBarrier(barrier) => {
+            if barrier.quorum.is_some() {
+                return Err(Rule::QuorumBarrier);
+            }
+            if barrier.resource.is_some() {
+                return Err(Rule::NamedBarrier);
+            }
+            if !matches!(barrier.execution_scope, Scope::Workgroup | Scope::Subgroup) {
+                return Err(Rule::ExecutionScope);
+            }
+            check_ordered(
+                Operation::ControlBarrier,
+                barrier.memory_scope,
+                barrier.semantics.unwrap_or(Semantics::RELAXED),
+            )
+        }
+        InstructionKind::AvailableToDevice | InstructionKind::VisibleFromDevice => {
+            Err(Rule::SeparateDispatches)
+        }
+        InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
+        InstructionKind::Arithmetic { .. } | InstructionKind::Label(_) => Ok(()),
+        InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => {
+            match label_position(thread, *target) {
+                Some(there) if there > position => Ok(()),
+                // A label that stands nowhere cannot come from a parser; no later place is behind it.
+                _ => Err(Rule::SpinLoop),
+            }
+        }
+    }
+}
+
+fn check_access(offset: u32, scalar: Option<ScalarType>) -> Result<(), Rule> {
+    if offset != 0 {
+        return Err(Rule::Offset);
+    }
+    scalar.map_or(Ok(()), check_type)
+}
+
+fn check_plain_or_atomic(operation: Operation, access: &Access) -> Result<(), Rule> {
+    match access {
+        Access::Private | Access::NonPrivate => Ok(()),
+        Access::Coherent { scope } => check_scope(*scope),
+        Access::Atomic { scope, semantics } => check_ordered(operation, *scope, *semantics),
+    }
+}
+
+/// Where a label stands among the instructions of its thread.
+pub(crate) fn label_position(thread: &Thread, label: litmus::LabelId) -> Option<usize> {
+    thread
+        .instructions
+        .iter()
+        .position(|instruction| matches!(instruction.kind, InstructionKind::Label(here) if here == label))
+}
+
+fn scalar_name(scalar: ScalarType) -> &'static str {
+    match scalar {
+        ScalarType::U8 => "u8",
+        ScalarType::U16 => "u16",
+        ScalarType::U32 => "u32",
+        ScalarType::U64 => "u64",
+        ScalarType::I8 => "i8",
+        ScalarType::I16 => "i16",
+        ScalarType::I32 => "i32",
+        ScalarType::I64 => "i64",
+        ScalarType::F32 => "f32",
+        ScalarType::F64 => "f64",
+    }
+}
+
+fn arithmetic_name(operation: ArithmeticOperation) -> &'static str {
+    match operation {
+        ArithmeticOperation::Add => "add",
+        ArithmeticOperation::Subtract => "subtract",
+        ArithmeticOperation::Multiply => "multiply",
+        ArithmeticOperation::Divide => "divide",
+        ArithmeticOperation::And => "and",
+        ArithmeticOperation::Or => "or",
+        ArithmeticOperation::Xor => "xor",
+        ArithmeticOperation::Minimum => "minimum",
+        ArithmeticOperation::Maximum => "maximum",
+    }
+}

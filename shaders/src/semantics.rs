@@ -1,0 +1,105 @@
+//! Scopes and memory semantics as SPIR-V words, and which words an instruction may have.
+
+use litmus::{Order, Scope, Semantics, StorageClass};
+use rspirv::spirv::{self, MemorySemantics};
+
+use crate::rules::SemanticsRule;
+
+/// The kinds of instruction that have memory semantics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Load,
+    Store,
+    Rmw,
+    MemoryBarrier,
+    ControlBarrier,
+}
+
+/// The scope as an operand; `None` for CrossDevice, which no shader can name.
+pub(crate) fn scope_word(scope: Scope) -> Option<spirv::Scope> {
+    Some(match scope {
+        Scope::Invocation => spirv::Scope::Invocation,
+        Scope::Subgroup => spirv::Scope::Subgroup,
+        Scope::Workgroup => spirv::Scope::Workgroup,
+        Scope::QueueFamily => spirv::Scope::QueueFamily,
+        Scope::Device => spirv::Scope::Device,
+        Scope::CrossDevice => return None,
+    })
+}
+
+/// The memory semantics word. Relaxed semantics that [`check`] accepts are 0.
+pub(crate) fn semantics_word(semantics: Semantics) -> u32 {
+    let mut word = match semantics.order {
+        Order::Relaxed => MemorySemantics::RELAXED,
+        Order::Acquire => MemorySemantics::ACQUIRE,
+        Order::Release => MemorySemantics::RELEASE,
+        Order::AcquireRelease => MemorySemantics::ACQUIRE_RELEASE,
+    };
+    for class in semantics.classes.iter() {
+        word |= match class {
+            StorageClass::Buffer => MemorySemantics::UNIFORM_MEMORY,
+            StorageClass::Workgroup => MemorySemantics::WORKGROUP_MEMORY,
+            StorageClass::Image => MemorySemantics::IMAGE_MEMORY,
+            StorageClass::Output => MemorySemantics::OUTPUT_MEMORY,
+        };
+    }
+    if semantics.make_available {
+        word |= MemorySemantics::MAKE_AVAILABLE;
+    }
+    if semantics.make_visible {
+        word |= MemorySemantics::MAKE_VISIBLE;
+    }
+    word.bits()
+}
+
+/// Whether an instruction may have these semantics at this scope.
+pub(crate) fn check(operation: Operation, scope: Scope, semantics: Semantics) -> Result<(), SemanticsRule> {
+    let order = semantics.order;
+    if semantics.make_available && !order.releases() {
+        return Err(SemanticsRule::AvailableWithoutRelease);
+    }
+    if semantics.make_visible && !order.acquires() {
+        return Err(SemanticsRule::VisibleWithoutAcquire);
+    }
+    if order == Order::Relaxed {
+        if semantics.classes.iter().next().is_some() {
+            return Err(SemanticsRule::RelaxedWithClasses);
+        }
+        return if operation == Operation::MemoryBarrier {
+            Err(SemanticsRule::RelaxedBarrier)
+        } else {
+            Ok(())
+        };
+    }
+    if operation == Operation::Load && order.releases() {
+        return Err(SemanticsRule::ReleaseLoad);
+    }
+    if operation == Operation::Store && order.acquires() {
+        return Err(SemanticsRule::AcquireStore);
+    }
+    if semantics.classes.iter().next().is_none() {
+        return Err(SemanticsRule::OrderWithoutClass);
+    }
+    if scope == Scope::Invocation {
+        return Err(SemanticsRule::OrderAtInvocation);
+    }
+    Ok(())
+}
+
+/// Whether a compare-exchange with semantics `equal` may have these `unequal` ones.
+pub(crate) fn check_unequal(scope: Scope, equal: Semantics, unequal: Semantics) -> Result<(), SemanticsRule> {
+    match check(Operation::Load, scope, unequal) {
+        Err(SemanticsRule::ReleaseLoad) => return Err(SemanticsRule::ReleaseUnequal),
+        other => other?,
+    }
+    if unequal.order.acquires() && !equal.order.acquires() {
+        return Err(SemanticsRule::UnequalStronger);
+    }
+    if unequal.classes.iter().any(|class| !equal.classes.contains(class)) {
+        return Err(SemanticsRule::UnequalClasses);
+    }
+    if unequal.make_visible && !equal.make_visible {
+        return Err(SemanticsRule::UnequalVisible);
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Tests built by hand, and the outside validator.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+use std::io::Write;
+use std::process::Command;
+
+use litmus::*;
+use shaders::{Kernel, KernelConfig};
+
+/// The configurations that kernels are made for in the tests.
+pub const LAVAPIPE: KernelConfig =
+    KernelConfig { subgroup_size: 8, lanes: 8, max_workgroup_invocations: 1024, device_scope: true };
+
+/// A device without Device scope and with small subgroups.
+pub const NARROW: KernelConfig =
+    KernelConfig { subgroup_size: 4, lanes: 64, max_workgroup_invocations: 128, device_scope: false };
+
+pub fn sc0() -> StorageClassSet {
+    StorageClassSet::EMPTY.with(StorageClass::Buffer)
+}
+
+pub fn semantics(order: Order) -> Semantics {
+    let classes = if order == Order::Relaxed { StorageClassSet::EMPTY } else { sc0() };
+    Semantics { order, classes, ..Semantics::RELAXED }
+}
+
+pub fn at(workgroup: u32, subgroup: u32) -> Place {
+    Place::Device(Placement { queue_family: 0, workgroup, subgroup })
+}
+
+/// Collects a test.
+#[derive(Clone)]
+pub struct Builder {
+    pub test: Test,
+}
+
+impl Builder {
+    pub fn new(name: &str, locations: &[&str]) -> Builder {
+        let locations = locations
+            .iter()
+            .map(|name| Location {
+                name: (*name).to_owned(),
+                reference: None,
+                scalar: None,
+                init: LocationInit::Constant(0),
+                host: false,
+                noncoherent: false,
+                declared: true,
+                span: Span::default(),
+            })
+            .collect();
+        Builder {
+            test: Test {
+                name: name.to_owned(),
+                dialect: Dialect::Vulkan,
+                metadata: Metadata::default(),
+                locations,
+                threads: Vec::new(),
+                system_sync: Vec::new(),
+                listed: Vec::new(),
+                filter: None,
+                question: None,
+            },
+        }
+    }
+
+    /// Adds a thread with registers r0 … r3 and labels LC00 … LC03.
+    pub fn thread(mut self, place: Place, instructions: Vec<InstructionKind>) -> Builder {
+        let number = self.test.threads.len() as u32;
+        self.test.threads.push(Thread {
+            number,
+            place,
+            registers: (0..4)
+                .map(|index| Register {
+                    name: format!("r{index}"),
+                    init: RegisterInit::Constant(0),
+                    declared: false,
+                })
+                .collect(),
+            labels: (0..4).map(|index| Label { name: format!("LC0{index}") }).collect(),
+            instructions: instructions
+                .into_iter()
+                .map(|kind| Instruction { kind, span: Span::default() })
+                .collect(),
+            span: Span::default(),
+        });
+        self
+    }
+}
+
+pub fn load(register: u16, location: u16, access: Access) -> InstructionKind {
+    InstructionKind::Load {
+        destination: RegisterId(register),
+        location: LocationId(location),
+        offset: 0,
+        scalar: None,
+        class: StorageClass::Buffer,
+        access,
+    }
+}
+
+pub fn store(location: u16, value: Operand, access: Access) -> InstructionKind {
+    InstructionKind::Store {
+        location: LocationId(location),
+        offset: 0,
+        scalar: None,
+        value,
+        class: StorageClass::Buffer,
+        access,
+    }
+}
+
+pub fn rmw(
+    register: u16,
+    location: u16,
+    operation: RmwOperation,
+    scope: Scope,
+    semantics: Semantics,
+) -> InstructionKind {
+    InstructionKind::Rmw {
+        destination: RegisterId(register),
+        location: LocationId(location),
+        offset: 0,
+        scalar: None,
+        operation,
+        class: StorageClass::Buffer,
+        scope,
+        semantics,
+    }
+}
+
+pub fn atomic(scope: Scope, order: Order) -> Access {
+    Access::Atomic { scope, semantics: semantics(order) }
+}
+
+pub fn constant(value: i64) -> Operand {
+    Operand::Constant(value)
+}
+
+pub fn register(index: u16) -> Operand {
+    Operand::Register(RegisterId(index))
+}
+
+pub fn barrier(execution: Scope, memory: Scope, semantics: BarrierSemantics, id: &str) -> InstructionKind {
+    InstructionKind::ControlBarrier(ControlBarrier {
+        execution_scope: execution,
+        memory_scope: memory,
+        semantics,
+        id: id.to_owned(),
+        resource: None,
+        quorum: None,
+    })
+}
+
+/// Runs spirv-val on modules; counts and prints what it could not run.
+pub struct Validator {
+    available: bool,
+    folder: tempfile::TempDir,
+    pub validated: usize,
+}
+
+impl Validator {
+    pub fn new() -> Validator {
+        let available =
+            Command::new("spirv-val").arg("--version").output().is_ok_and(|output| output.status.success());
+        if !available {
+            eprintln!("skipped: spirv-val is not on PATH, modules are not validated from outside");
+        }
+        Validator { available, folder: tempfile::tempdir().unwrap(), validated: 0 }
+    }
+
+    /// Fails where the module is not valid for Vulkan 1.2.
+    pub fn check(&mut self, name: &str, kernel: &Kernel) {
+        if !self.available {
+            return;
+        }
+        if let Err(message) = self.verdict(&kernel.words) {
+            panic!("{name}: {message}\n{}", shaders::disassemble(&kernel.words).unwrap());
+        }
+        self.validated += 1;
+    }
+
+    /// What spirv-val says; `Ok` where it is not available.
+    pub fn verdict(&self, words: &[u32]) -> Result<(), String> {
+        if !self.available {
+            return Ok(());
+        }
+        let path = self.folder.path().join("module.spv");
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        std::fs::File::create(&path).unwrap().write_all(&bytes).unwrap();
+        let output =
+            Command::new("spirv-val").args(["--target-env", "vulkan1.2"]).arg(&path).output().unwrap();
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
+    }
+}
