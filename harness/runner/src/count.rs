@@ -1,0 +1,289 @@
+//! Counts outcomes: result words of many instances to a histogram, without an allocation for each instance.
+
+use std::collections::{BTreeMap, HashMap};
+
+use litmus::{Histogram, Observable, Outcome, ScalarType, Test, Value};
+use shaders::{Kernel, Parameters, ResultSlot};
+
+use crate::error::Cause;
+
+/// Instances that are turned into keys together.
+const BLOCK: usize = 512;
+/// Width of a key: the table of all keys stays within the processor's second-level cache.
+const KEY_BITS: u32 = 14;
+/// Distinct rare rows that are kept: a device that answers noise must not exhaust the memory.
+const MAX_ROWS: usize = 4096;
+
+/// Where a word of an instance is found.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// Number of the result slot.
+    Slot(usize),
+    /// Number of the storage.
+    Storage(usize),
+}
+
+/// A word of each instance that holds a value of the outcome.
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    source: Source,
+    /// Position in the outcome.
+    observable: usize,
+    scalar: ScalarType,
+    /// Place and width in the key; a value that needs more bits takes the slow path.
+    shift: u32,
+    bits: u32,
+}
+
+/// What is counted so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Counter {
+    columns: Vec<Column>,
+    /// Slots that hold [`Parameters::done`].
+    done_slots: Vec<usize>,
+    slots: usize,
+    observables: usize,
+    direct: Vec<u64>,
+    /// Complete rows with values too large for a key, in the order of the columns.
+    rare: HashMap<Vec<u32>, u64>,
+    /// Result words of instances that were written in part.
+    unexpected: BTreeMap<Vec<u32>, u64>,
+    row: Vec<u32>,
+    instances: u64,
+}
+
+/// The memory of one finished dispatch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dispatched<'a> {
+    /// Its parameters.
+    pub parameters: &'a Parameters,
+    /// Instances that it played.
+    pub instances: usize,
+    /// The result buffer.
+    pub results: &'a [u32],
+    /// The location buffer; empty where no location belongs to the outcome.
+    pub locations: &'a [u32],
+}
+
+impl Counter {
+    /// A counter for the outcomes of `test` as `kernel` reports them.
+    ///
+    /// # Errors
+    /// [`Cause::Kernel`] when the kernel does not report everything that belongs to an outcome.
+    pub fn new(test: &Test, kernel: &Kernel) -> Result<Counter, Cause> {
+        let observables = test.observables();
+        let bits = (KEY_BITS / u32::try_from(observables.len()).unwrap_or(u32::MAX).max(1)).clamp(1, 8);
+        let mut columns = Vec::new();
+        let mut shift = 0;
+        for (position, observable) in observables.iter().enumerate() {
+            let source = find(kernel, *observable)
+                .ok_or_else(|| Cause::Kernel(format!("no `{}`", test.observable_name(*observable))))?;
+            let scalar = match observable {
+                Observable::Register(thread, register) => test.register_type(*thread, *register),
+                Observable::Location(location) => test.location(*location).scalar_type(),
+            };
+            let bits = bits.min(KEY_BITS - shift);
+            columns.push(Column { source, observable: position, scalar, shift, bits });
+            shift += bits;
+        }
+        let is_done = |slot: &ResultSlot| matches!(slot, ResultSlot::Done(_));
+        Ok(Counter {
+            columns,
+            done_slots: (0..)
+                .zip(&kernel.results)
+                .filter(|(_, slot)| is_done(slot))
+                .map(|(number, _)| number)
+                .collect(),
+            slots: kernel.results.len(),
+            observables: observables.len(),
+            direct: vec![0; 1 << KEY_BITS],
+            rare: HashMap::new(),
+            unexpected: BTreeMap::new(),
+            row: Vec::new(),
+            instances: 0,
+        })
+    }
+
+    /// Whether outcomes have values of locations.
+    pub fn reads_locations(&self) -> bool {
+        self.columns.iter().any(|column| matches!(column.source, Source::Storage(_)))
+    }
+
+    /// Instances counted.
+    pub fn instances(&self) -> u64 {
+        self.instances
+    }
+
+    /// Counts a dispatch, unless some of its instances left no trace: then nothing is counted. The answer is the number
+    /// of instances that were not executed.
+    ///
+    /// # Errors
+    /// [`Cause::Kernel`] when the memory is smaller than the parameters say.
+    pub fn count(&mut self, dispatched: &Dispatched<'_>) -> Result<u64, Cause> {
+        let poison = dispatched.parameters.poison;
+        let count = dispatched.instances;
+        if dispatched.locations.len() < self.location_words(dispatched) {
+            return Err(Cause::Kernel("its location memory is too short".into()));
+        }
+        let Some(used) = dispatched.results.get(..self.slots * count) else {
+            return Err(Cause::Kernel("its result memory is too short".into()));
+        };
+        if holds(used, poison) {
+            let unwritten = (0..count)
+                .filter(|instance| used.iter().skip(*instance).step_by(count).all(|word| *word == poison))
+                .count();
+            if unwritten > 0 {
+                return Ok(unwritten as u64);
+            }
+        }
+        let mut keys = [0u32; BLOCK];
+        let mut odd = [0u32; BLOCK];
+        for start in (0..count).step_by(BLOCK) {
+            let length = BLOCK.min(count - start);
+            let (keys, odd) = (&mut keys[..length], &mut odd[..length]);
+            self.make_keys(dispatched, start, keys, odd);
+            for (offset, (key, odd)) in keys.iter().zip(odd.iter()).enumerate() {
+                match self.direct.get_mut(*key as usize) {
+                    Some(cell) if *odd == 0 => *cell += 1,
+                    _ => self.count_row(dispatched, start + offset),
+                }
+            }
+        }
+        self.instances += count as u64;
+        Ok(0)
+    }
+
+    /// Words of the location buffer that the outcomes of a dispatch are read from.
+    fn location_words(&self, dispatched: &Dispatched<'_>) -> usize {
+        let Dispatched { parameters, instances, .. } = dispatched;
+        let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
+        let last = |column: &Column| match column.source {
+            Source::Storage(storage) if *instances > 0 => (instances - 1) * stride + storage * spacing + 1,
+            _ => 0,
+        };
+        self.columns.iter().map(last).max().unwrap_or(0)
+    }
+
+    /// Fills `keys` for the instances from `start`, and `odd` with something other than 0 where a key cannot hold them.
+    fn make_keys(&self, dispatched: &Dispatched<'_>, start: usize, keys: &mut [u32], odd: &mut [u32]) {
+        let Dispatched { parameters, instances, results, locations } = *dispatched;
+        keys.fill(0);
+        odd.fill(0);
+        for slot in &self.done_slots {
+            for (odd, word) in odd.iter_mut().zip(&results[slot * instances + start..]) {
+                *odd |= word ^ parameters.done;
+            }
+        }
+        for column in &self.columns {
+            let cells = keys.iter_mut().zip(odd.iter_mut());
+            match column.source {
+                Source::Slot(slot) => {
+                    for ((key, odd), word) in cells.zip(&results[slot * instances + start..]) {
+                        column.add_to(key, odd, *word);
+                    }
+                }
+                Source::Storage(storage) => {
+                    let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
+                    let words = locations[start * stride + storage * spacing..].iter().step_by(stride);
+                    for ((key, odd), word) in cells.zip(words) {
+                        column.add_to(key, odd, *word);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts an instance that no key can hold.
+    fn count_row(&mut self, dispatched: &Dispatched<'_>, instance: usize) {
+        let Dispatched { parameters, instances, results, locations } = *dispatched;
+        let slot = |number: usize| results[number * instances + instance];
+        let in_part = (0..self.slots).any(|number| slot(number) == parameters.poison)
+            || self.done_slots.iter().any(|number| slot(*number) != parameters.done);
+        self.row.clear();
+        if in_part {
+            self.row.extend((0..self.slots).map(slot));
+            if let Some(count) = self.unexpected.get_mut(self.row.as_slice()) {
+                *count += 1;
+                return;
+            }
+            // Past the bound, the empty row stands for all others.
+            if self.unexpected.len() >= MAX_ROWS {
+                self.row.clear();
+            }
+            *self.unexpected.entry(self.row.clone()).or_default() += 1;
+            return;
+        }
+        self.row.extend(self.columns.iter().map(|column| match column.source {
+            Source::Slot(number) => slot(number),
+            Source::Storage(storage) => {
+                locations[instance * parameters.stride as usize + storage * parameters.spacing as usize]
+            }
+        }));
+        if let Some(count) = self.rare.get_mut(self.row.as_slice()) {
+            *count += 1;
+        } else if self.rare.len() < MAX_ROWS {
+            self.rare.insert(self.row.clone(), 1);
+        } else {
+            *self.unexpected.entry(Vec::new()).or_default() += 1;
+        }
+    }
+
+    /// The histogram of complete outcomes.
+    pub fn histogram(&self) -> Histogram {
+        let mut histogram = Histogram::default();
+        for (key, count) in (0u32..).zip(&self.direct).filter(|(_, count)| **count > 0) {
+            let words = self.columns.iter().map(|column| (key >> column.shift) & column.mask());
+            histogram.add(self.outcome(words), *count);
+        }
+        // The order of the rows does not matter: sums end in an ordered map.
+        let mut rows: Vec<_> = self.rare.iter().collect();
+        rows.sort_unstable();
+        for (row, count) in rows {
+            histogram.add(self.outcome(row.iter().copied()), *count);
+        }
+        histogram
+    }
+
+    /// Result words of instances that were written only in part, in the order of the slots, by their count. The empty
+    /// row stands for all rows past the first 4096 different ones.
+    pub fn unexpected(&self) -> &BTreeMap<Vec<u32>, u64> {
+        &self.unexpected
+    }
+
+    fn outcome(&self, words: impl Iterator<Item = u32>) -> Outcome {
+        let mut values = vec![Value::default(); self.observables];
+        for (column, word) in self.columns.iter().zip(words) {
+            if let Some(value) = values.get_mut(column.observable) {
+                *value = Value(word.into()).truncate(column.scalar);
+            }
+        }
+        Outcome(values)
+    }
+}
+
+impl Column {
+    fn mask(&self) -> u32 {
+        (1 << self.bits) - 1
+    }
+
+    #[inline]
+    fn add_to(&self, key: &mut u32, odd: &mut u32, word: u32) {
+        *key |= (word & self.mask()) << self.shift;
+        *odd |= word >> self.bits;
+    }
+}
+
+/// Where the kernel reports an observable.
+fn find(kernel: &Kernel, observable: Observable) -> Option<Source> {
+    let slot = kernel.results.iter().position(|slot| *slot == ResultSlot::Register(observable));
+    let storage = || {
+        let (_, storage) = kernel.finals.iter().find(|(known, _)| *known == observable)?;
+        (*storage < kernel.storages).then_some(Source::Storage(*storage as usize))
+    };
+    slot.map(Source::Slot).or_else(storage)
+}
+
+/// Whether some word is `wanted`; without an early end, so that it runs on whole vectors.
+fn holds(words: &[u32], wanted: u32) -> bool {
+    words.chunks(BLOCK).any(|chunk| chunk.iter().fold(false, |found, word| found | (*word == wanted)))
+}

@@ -1,0 +1,313 @@
+//! Draws the parameters of each dispatch from a seed, within what kernel, device and memory allow.
+
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use shaders::{Kernel, Parameters};
+
+use crate::error::Cause;
+use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
+
+/// Bytes of location memory at most.
+const LOCATION_BYTES: u64 = 32 << 20;
+/// Bytes of result memory at most.
+const RESULT_BYTES: u64 = 16 << 20;
+/// Words between the rendezvous counters of two groups.
+const RENDEZVOUS_STRIDE: u64 = 16;
+
+/// What bounds the parameters of a kernel on a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// Workgroup classes of the kernel.
+    pub classes: u32,
+    /// Slots of a workgroup.
+    pub lanes: u32,
+    /// Words of location memory of an instance without padding.
+    pub storages: u32,
+    /// Result words of an instance.
+    pub slots: u32,
+    /// Smallest and largest number of groups.
+    pub groups: (u32, u32),
+    /// Words of the location buffer.
+    pub location_words: u64,
+    /// Words of the result buffer.
+    pub result_words: u64,
+    /// Words of the rendezvous buffer.
+    pub rendezvous_words: u64,
+    /// Loop iterations that the driver lets a kernel make.
+    pub loop_budget: Option<u32>,
+}
+
+impl Bounds {
+    /// What bounds `kernel` on a device under `stress`.
+    ///
+    /// # Errors
+    /// [`Cause::TooSmall`] when the device cannot hold one group, [`Cause::Kernel`] for a kernel without threads.
+    pub fn new(kernel: &Kernel, capabilities: &plan::Capabilities, stress: &Stress) -> Result<Bounds, Cause> {
+        let classes = u32::try_from(kernel.roles.classes.len()).unwrap_or(u32::MAX);
+        let slots = u32::try_from(kernel.results.len()).unwrap_or(u32::MAX);
+        if classes == 0 || slots == 0 || kernel.lanes == 0 {
+            return Err(Cause::Kernel("it has no thread that reports anything".into()));
+        }
+        let device_words = capabilities.max_storage_buffer_bytes / 4;
+        let locations = device_words.min(LOCATION_BYTES / 4);
+        let results = device_words.min(RESULT_BYTES / 4);
+        let lanes = u64::from(kernel.lanes);
+        let storages = kernel.storages.max(1);
+
+        let by_memory = (results / (lanes * u64::from(slots)))
+            .min(locations / (lanes * u64::from(storages)))
+            .min(device_words / RENDEZVOUS_STRIDE);
+        let by_count = u64::from(capabilities.max_workgroups / classes);
+        let most = u32::try_from(by_memory.min(by_count)).unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
+        if most == 0 {
+            return Err(Cause::TooSmall(format!(
+                "one group of {classes} workgroups with {lanes} lanes, {storages} locations and {slots} results"
+            )));
+        }
+        let wanted = if classes == 1 { stress.groups_within } else { stress.groups };
+        let groups = (wanted.0.min(most), wanted.1.min(most));
+
+        // The largest dispatch that can be drawn; drawing keeps to whatever is granted here.
+        let instances = u64::from(groups.1) * lanes * u64::from(stress.rounds.1);
+        let stride = u64::from(storages) * u64::from(stress.spacing.1) + u64::from(stress.padding.1);
+        Ok(Bounds {
+            classes,
+            lanes: kernel.lanes,
+            storages,
+            slots,
+            groups,
+            location_words: instances.saturating_mul(stride).clamp(1, locations),
+            result_words: instances.saturating_mul(u64::from(slots)).min(results),
+            rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
+            loop_budget: capabilities.loop_budget,
+        })
+    }
+}
+
+/// Draws parameters.
+#[derive(Clone, Debug)]
+pub(crate) struct Draw {
+    generator: Xoshiro256PlusPlus,
+    stress: Stress,
+    bounds: Bounds,
+    poison: u32,
+    done: u32,
+}
+
+impl Draw {
+    /// A generator for `seed`.
+    pub fn new(seed: u64, stress: Stress, bounds: Bounds, poison: u32, done: u32) -> Draw {
+        Draw { generator: Xoshiro256PlusPlus::seed_from_u64(seed), stress, bounds, poison, done }
+    }
+
+    /// The number of groups of a dispatch.
+    pub fn groups(&mut self) -> u32 {
+        self.within(self.bounds.groups)
+    }
+
+    /// The parameters of a dispatch of `groups` groups. `scale` says which part of the drawn rounds it may make, and
+    /// `instances` how many are wanted at most; there is always one round.
+    pub fn parameters(&mut self, groups: u32, scale: f64, instances: u64) -> Parameters {
+        let bounds = self.bounds;
+        let (spin, rounds) = (self.within(self.stress.spin), self.within(self.stress.rounds));
+        let spacing = self.within(self.stress.spacing);
+        let padding = self.within(self.stress.padding);
+        let pairing = self.pairing(groups);
+        let mixed = |draw: &mut Draw, count, mix| {
+            if mix { (draw.coprime(count), draw.within((0, count - 1))) } else { (1, 0) }
+        };
+        let (group_multiplier, group_offset) = mixed(self, groups, self.stress.mix_groups);
+        let (lane_multiplier, lane_offset) = mixed(self, bounds.lanes, self.stress.mix_lanes);
+
+        // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
+        // where there is another class.
+        let spin = if bounds.classes == 1 { 0 } else { self.spin_within_budget(spin) };
+        let each_round = u64::from(groups) * u64::from(bounds.lanes);
+        let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
+
+        let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
+            .min(bounds.location_words / (each_round * u64::from(stride)))
+            .min(bounds.loop_budget.map_or(u64::MAX, |budget| rounds_within(budget, spin).into()))
+            .min(instances.div_ceil(each_round));
+        let rounds = ((f64::from(rounds) * scale) as u64).min(most).max(1);
+        Parameters {
+            groups,
+            rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+            spin,
+            pairing,
+            group_multiplier,
+            group_offset,
+            lane_multiplier,
+            lane_offset,
+            stride,
+            spacing,
+            poison: self.poison,
+            done: self.done,
+        }
+    }
+
+    /// Spin loads such that at least one round fits the driver's loop budget.
+    fn spin_within_budget(&self, spin: u32) -> u32 {
+        match self.bounds.loop_budget {
+            Some(budget) if rounds_within(budget, spin) == 0 => self.stress.spin.0,
+            _ => spin,
+        }
+    }
+
+    /// Spacing and stride, cut down to what leaves room for one round.
+    fn fitting_layout(&self, each_round: u64, spacing: u32, padding: u32) -> (u32, u32) {
+        let storages = self.bounds.storages;
+        let room = u32::try_from(self.bounds.location_words / each_round).unwrap_or(u32::MAX);
+        let spacing = spacing.min(room / storages).max(1);
+        (spacing, storages.saturating_mul(spacing).saturating_add(padding).min(room).max(storages * spacing))
+    }
+
+    fn pairing(&mut self, groups: u32) -> u32 {
+        match self.stress.pairing {
+            Pairing::Alternating => 1,
+            Pairing::Contiguous => groups,
+            Pairing::Any => {
+                let divisors: Vec<u32> =
+                    (1..=groups).filter(|divisor| groups.is_multiple_of(*divisor)).collect();
+                let choice = self.generator.random_range(0..divisors.len());
+                divisors.get(choice).copied().unwrap_or(1)
+            }
+        }
+    }
+
+    /// A number below `count` that shares no factor with it; 1 for counts of 1 and 2.
+    fn coprime(&mut self, count: u32) -> u32 {
+        if count <= 2 {
+            return 1;
+        }
+        loop {
+            let candidate = self.generator.random_range(1..count);
+            if gcd(candidate, count) == 1 {
+                return candidate;
+            }
+        }
+    }
+
+    fn within(&mut self, (low, high): (u32, u32)) -> u32 {
+        self.generator.random_range(low..=high)
+    }
+}
+
+fn gcd(left: u32, right: u32) -> u32 {
+    if right == 0 { left } else { gcd(right, left % right) }
+}
+
+#[cfg(test)]
+mod tests {
+    use litmus::{Observable, RegisterId, ThreadId, Value};
+    use proptest::prelude::*;
+    use shaders::{Requirements, ResultSlot, Roles};
+
+    use super::*;
+
+    fn kernel(classes: u16, lanes: u32, storages: u32) -> Kernel {
+        let thread = |number| ResultSlot::Register(Observable::Register(ThreadId(number), RegisterId(0)));
+        Kernel {
+            words: Vec::new(),
+            workgroup_size: lanes,
+            lanes,
+            bindings: Vec::new(),
+            roles: Roles { classes: (0..classes).map(|number| vec![ThreadId(number)]).collect() },
+            storages,
+            initial: vec![Value(0); storages as usize],
+            results: (0..classes).map(thread).collect(),
+            finals: Vec::new(),
+            requirements: Requirements::default(),
+        }
+    }
+
+    fn pairing() -> impl Strategy<Value = Pairing> {
+        prop_oneof![Just(Pairing::Alternating), Just(Pairing::Contiguous), Just(Pairing::Any)]
+    }
+
+    fn range(low: u32, high: u32) -> impl Strategy<Value = (u32, u32)> {
+        (low..=high, low..=high).prop_map(|(a, b)| (a.min(b), a.max(b)))
+    }
+
+    prop_compose! {
+        fn stress()(
+            groups in range(1, 20), rounds in range(1, 9), spin in range(0, 300), spacing in range(1, 40),
+            padding in range(0, 9), pairing in pairing(), mix_groups: bool, mix_lanes: bool,
+        ) -> Stress {
+            Stress {
+                groups, groups_within: groups, rounds, spin, spacing, padding, pairing, mix_groups, mix_lanes,
+                ..Stress::preset("sim").unwrap()
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_instance_gets_each_role_once_and_lies_in_memory(
+            stress in stress(),
+            (classes, lanes, storages) in (1u16..5, 1u32..18, 1u32..4),
+            bytes in 2_000u64..200_000,
+            loop_budget in prop_oneof![Just(None), Just(Some(65_535u32)), Just(Some(400u32))],
+            seed: u64,
+            scale in 0.0f64..1.0,
+        ) {
+            let kernel = kernel(classes, lanes, storages);
+            let capabilities = plan::Capabilities {
+                max_workgroups: 64, max_storage_buffer_bytes: bytes, loop_budget, ..Default::default()
+            };
+            let bounds = Bounds::new(&kernel, &capabilities, &stress).unwrap();
+            let mut draw = Draw::new(seed, stress.clone(), bounds, 77, 78);
+            let classes = u32::from(classes);
+            for _ in 0..4 {
+                let groups = draw.groups();
+                prop_assert!(groups >= 1 && groups * classes <= 64);
+                let p = draw.parameters(groups, scale, u64::MAX);
+                let instances = p.groups * p.rounds * lanes;
+                prop_assert!(p.rounds >= 1 && p.groups == groups);
+                prop_assert!(p.stride >= storages * p.spacing && p.spacing >= 1);
+                prop_assert!(u64::from(instances * p.stride) <= bounds.location_words);
+                prop_assert!(u64::from(instances * bounds.slots) <= bounds.result_words);
+                if let Some(budget) = loop_budget {
+                    prop_assert!(p.rounds * (p.spin + 2) < budget || p.rounds == 1);
+                }
+                // The contract of the kernel.
+                let mut played = vec![0u64; instances as usize];
+                for workgroup in 0..classes * groups {
+                    let class = (workgroup / p.pairing) % classes;
+                    let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
+                    prop_assert!(group < groups);
+                    for (round, lane) in (0..p.rounds).flat_map(|round| (0..lanes).map(move |lane| (round, lane))) {
+                        let i = ((group * p.group_multiplier + class * p.group_offset) % groups) * lanes
+                            + (lane * p.lane_multiplier + class * p.lane_offset) % lanes;
+                        let instance = &mut played[(round * groups * lanes + i) as usize];
+                        prop_assert_eq!(*instance & (1 << class), 0, "class {} twice", class);
+                        *instance |= 1 << class;
+                    }
+                }
+                prop_assert!(played.iter().all(|roles| *roles == (1 << classes) - 1));
+            }
+        }
+    }
+
+    #[test]
+    fn a_lone_workgroup_waits_for_nobody() {
+        let stress = Stress { spin: (50, 50), ..Stress::preset("sim").unwrap() };
+        let bounds = Bounds::new(
+            &kernel(1, 4, 1),
+            &plan::Capabilities {
+                max_workgroups: 9,
+                max_storage_buffer_bytes: 1 << 20,
+                ..Default::default()
+            },
+            &stress,
+        )
+        .unwrap();
+        assert_eq!(Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, 100).spin, 0);
+    }
+
+    #[test]
+    fn the_largest_groups_do_not_overflow() {
+        let largest = u64::from(MAX_GROUPS);
+        assert!(largest * largest + 16 * largest < 1 << 32);
+    }
+}

@@ -1,0 +1,418 @@
+//! The loop: dispatches a kernel again and again until its budget is used, and counts what comes back.
+
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use litmus::{Observation, Test};
+use plan::{Device, DeviceError, Prepared};
+use shaders::{Kernel, Parameters};
+
+use crate::count::{Counter, Dispatched};
+use crate::draw::{Bounds, Draw};
+use crate::error::{Cause, RunError};
+use crate::memory::{Layout, Sharing};
+use crate::stress::Stress;
+
+/// How long a run goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// Until at least so many instances are accounted for.
+    Instances(u64),
+    /// For so long; at least one dispatch is made.
+    Time(Duration),
+}
+
+/// Everything about a run besides test, kernel and device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How the test is spread.
+    pub stress: Stress,
+    /// How long.
+    pub budget: Budget,
+    /// Decides every parameter that is drawn, apart from what calibration by time changes.
+    pub seed: u64,
+    /// Words that some instance may show: what result memory is filled with is none of them.
+    pub plausible: Vec<u32>,
+    /// How long a submission may take before it counts as hanging.
+    pub patience: Duration,
+}
+
+impl Settings {
+    /// How long a submission may take unless something else is said.
+    pub const PATIENCE: Duration = Duration::from_secs(5);
+
+    /// Settings without plausible words, with [`Settings::PATIENCE`].
+    pub fn new(stress: Stress, budget: Budget, seed: u64) -> Settings {
+        Settings { stress, budget, seed, plausible: Vec::new(), patience: Settings::PATIENCE }
+    }
+}
+
+/// A look at a run while it goes on.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    tally: &'a Tally,
+}
+
+impl Progress<'_> {
+    /// Instances accounted for.
+    pub fn instances(&self) -> u64 {
+        self.tally.counter.instances()
+    }
+
+    /// Time since the first submission.
+    pub fn elapsed(&self) -> Duration {
+        self.tally.elapsed()
+    }
+
+    /// Everything seen up to now.
+    pub fn observation(&self) -> Observation {
+        self.tally.observation()
+    }
+}
+
+/// Runs `kernel`, made from `test`, on `device`.
+///
+/// `on_progress` is called after each dispatch and while one is waited for; a break ends the run early and without an
+/// error.
+///
+/// # Errors
+/// Why the run ended before its time, with what was seen until then. After [`Cause::TimedOut`] the device must not be
+/// destroyed.
+pub fn run(
+    device: &dyn Device,
+    kernel: &Kernel,
+    test: &Test,
+    settings: &Settings,
+    on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Observation, RunError> {
+    let early = |cause| RunError { cause, seen: Box::default() };
+    let counter = Counter::new(test, kernel).map_err(early)?;
+    let mut tally = Tally::new(counter);
+    match Run::new(device, kernel, settings).and_then(|mut run| run.go(&mut tally, on_progress)) {
+        Ok(()) => Ok(tally.observation()),
+        Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
+    }
+}
+
+/// What is counted so far.
+#[derive(Debug)]
+struct Tally {
+    counter: Counter,
+    not_executed: u64,
+    dispatches: u64,
+    discarded: u64,
+    started: Instant,
+    /// Set when the last submission has ended.
+    took: Option<Duration>,
+}
+
+impl Tally {
+    fn new(counter: Counter) -> Tally {
+        Tally { counter, not_executed: 0, dispatches: 0, discarded: 0, started: Instant::now(), took: None }
+    }
+
+    fn elapsed(&self) -> Duration {
+        self.took.unwrap_or_else(|| self.started.elapsed())
+    }
+
+    fn observation(&self) -> Observation {
+        Observation {
+            histogram: self.counter.histogram(),
+            unexpected: self.counter.unexpected().clone(),
+            unresolved: 0,
+            not_executed: self.not_executed,
+            dispatches: self.dispatches,
+            discarded_dispatches: self.discarded,
+            seconds: self.elapsed().as_secs_f64(),
+        }
+    }
+}
+
+/// Which part of the drawn rounds a dispatch makes, so that a submission takes as long as it should.
+#[derive(Debug)]
+struct Calibration {
+    scale: f64,
+    aim: Duration,
+    /// Dispatches to leave out: a driver may build the kernel on the first one.
+    warm_up: u32,
+    on: bool,
+}
+
+impl Calibration {
+    const FIRST: f64 = 1.0 / 32.0;
+
+    fn new(stress: &Stress) -> Calibration {
+        let (scale, warm_up) = if stress.calibrate { (Calibration::FIRST, 1) } else { (1.0, 0) };
+        let aim = Duration::from_millis(stress.submission_ms.into());
+        Calibration { scale, aim, warm_up, on: stress.calibrate }
+    }
+
+    fn learn(&mut self, took: Duration) {
+        if !self.on {
+            return;
+        }
+        if self.warm_up > 0 {
+            self.warm_up -= 1;
+        } else if took > self.aim {
+            self.scale /= 2.0;
+        } else if took < self.aim / 3 {
+            self.scale = (self.scale * 2.0).min(1.0);
+        }
+    }
+
+    /// Whether even one round is too long.
+    fn stuck(&self, rounds: u32, took: Duration) -> bool {
+        self.on && self.warm_up == 0 && rounds == 1 && took > self.aim
+    }
+}
+
+/// Dispatches without a single one counted after which a run gives up.
+const HOPELESS: u64 = 20;
+/// How long a wait lasts before the progress callback is called again.
+const WAIT: Duration = Duration::from_millis(50);
+/// What a [`shaders::ResultSlot::Done`] holds.
+const DONE: u32 = 0x600d_600d;
+/// What result memory is filled with unless the test may show it.
+const POISON: u32 = 0xa7c5_3d91;
+
+/// The callback that sees a run going on.
+type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
+
+/// A dispatch in flight.
+#[derive(Clone, Copy, Debug)]
+struct InFlight {
+    parameters: Parameters,
+    since: Instant,
+}
+
+/// A prepared plan and what of it is in flight.
+struct Place<'d> {
+    prepared: Box<dyn Prepared + 'd>,
+    layout: Layout,
+    groups: u32,
+    in_flight: Option<InFlight>,
+    /// A copy of the results, for as long as the locations are read.
+    results: Vec<u32>,
+}
+
+impl Place<'_> {
+    /// Waits until a dispatch has ended. Gives its time, and whether the callback wants an end.
+    fn wait(
+        &mut self,
+        dispatch: InFlight,
+        patience: Duration,
+        tally: &Tally,
+        on_progress: OnProgress<'_>,
+    ) -> Result<(Duration, ControlFlow<()>), Cause> {
+        let mut ended = ControlFlow::Continue(());
+        loop {
+            match self.prepared.poll(WAIT)? {
+                plan::Progress::Finished { device_time } => {
+                    return Ok((device_time.unwrap_or(dispatch.since.elapsed()), ended));
+                }
+                plan::Progress::NotExecuted => return Err(Cause::NullDevice),
+                plan::Progress::Running if dispatch.since.elapsed() >= patience => {
+                    return Err(Cause::TimedOut { after: patience });
+                }
+                plan::Progress::Running if on_progress(&Progress { tally }).is_break() => {
+                    ended = ControlFlow::Break(());
+                }
+                plan::Progress::Running => {}
+            }
+        }
+    }
+
+    /// Counts a dispatch that has ended.
+    fn count(&mut self, parameters: &Parameters, instances: usize, tally: &mut Tally) -> Result<(), Cause> {
+        let (results, locations) = self.layout.readable();
+        let mut results = self.prepared.read(results)?;
+        let mut words: &[u32] = &[];
+        if tally.counter.reads_locations() {
+            // A reading borrows the prepared plan: only one buffer can be looked at.
+            self.results.clear();
+            self.results.extend_from_slice(results);
+            results = &self.results;
+            words = self.prepared.read(locations)?;
+        }
+        let dispatched = Dispatched { parameters, instances, results, locations: words };
+        let not_executed = tally.counter.count(&dispatched)?;
+        tally.dispatches += 1;
+        tally.not_executed += not_executed;
+        tally.discarded += u64::from(not_executed > 0);
+        Ok(())
+    }
+}
+
+struct Run<'d> {
+    device: &'d dyn Device,
+    kernel: &'d Kernel,
+    settings: &'d Settings,
+    bounds: Bounds,
+    draw: Draw,
+    poison: u32,
+    calibration: Calibration,
+    places: Vec<Place<'d>>,
+    /// Whether a prepared plan can change its number of workgroups.
+    regroups: bool,
+    /// Groups at most: halved when one round of all takes too long.
+    most_groups: u32,
+}
+
+impl<'d> Run<'d> {
+    fn new(device: &'d dyn Device, kernel: &'d Kernel, settings: &'d Settings) -> Result<Run<'d>, Cause> {
+        let capabilities = device.capabilities();
+        if !capabilities.executes {
+            return Err(Cause::NullDevice);
+        }
+        settings.stress.validate()?;
+        settings.stress.check_loop_budget(capabilities.loop_budget)?;
+        let bounds = Bounds::new(kernel, capabilities, &settings.stress)?;
+        let poison = poison(kernel, &settings.plausible);
+        let draw = Draw::new(settings.seed, settings.stress.clone(), bounds, poison, DONE);
+        Ok(Run {
+            device,
+            kernel,
+            settings,
+            bounds,
+            draw,
+            poison,
+            calibration: Calibration::new(&settings.stress),
+            places: Vec::new(),
+            regroups: true,
+            most_groups: bounds.groups.1,
+        })
+    }
+
+    fn go(&mut self, tally: &mut Tally, on_progress: OnProgress<'_>) -> Result<(), Cause> {
+        for _ in 0..self.settings.stress.in_flight {
+            let place = self.prepare(tally)?;
+            self.places.push(place);
+        }
+        tally.started = Instant::now();
+        let mut stop = false;
+        for next in (0..self.places.len()).cycle() {
+            stop |= self.collect(next, tally, on_progress)?.is_break();
+            stop |= hopeless(tally) || self.time_is_up(tally);
+            let missing = self.missing(tally);
+            let planned = self.places.iter().filter_map(|place| place.in_flight);
+            let planned: u64 = planned.map(|dispatch| self.instances(&dispatch.parameters)).sum();
+            if !stop && missing > planned {
+                self.submit(next, missing - planned, tally)?;
+            } else if (stop || missing == 0) && self.places.iter().all(|place| place.in_flight.is_none()) {
+                break;
+            }
+        }
+        tally.took = Some(tally.started.elapsed());
+        Ok(())
+    }
+
+    fn time_is_up(&self, tally: &Tally) -> bool {
+        match self.settings.budget {
+            Budget::Time(time) => tally.dispatches > 0 && tally.elapsed() >= time,
+            Budget::Instances(_) => false,
+        }
+    }
+
+    /// Instances that the budget still asks for.
+    fn missing(&self, tally: &Tally) -> u64 {
+        match self.settings.budget {
+            Budget::Instances(wanted) => wanted.saturating_sub(tally.counter.instances()),
+            Budget::Time(_) => u64::MAX,
+        }
+    }
+
+    fn instances(&self, parameters: &Parameters) -> u64 {
+        u64::from(parameters.groups) * u64::from(parameters.rounds) * u64::from(self.bounds.lanes)
+    }
+
+    fn prepare(&mut self, tally: &Tally) -> Result<Place<'d>, Cause> {
+        let groups = self.draw.groups().min(self.most_groups);
+        let sharing = Sharing::of(self.device.capabilities());
+        let with_locations = tally.counter.reads_locations();
+        let layout = Layout::new(self.kernel, &self.bounds, groups, sharing, with_locations, self.poison);
+        let prepared = self.device.prepare(&layout.plan)?;
+        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new() })
+    }
+
+    /// Draws, resets and submits.
+    fn submit(&mut self, number: usize, wanted: u64, tally: &Tally) -> Result<(), Cause> {
+        self.regroup(number, tally)?;
+        let Some(groups) = self.places.get(number).map(|place| place.groups) else { return Ok(()) };
+        let parameters = self.draw.parameters(groups, self.calibration.scale, wanted);
+        let instances = self.instances(&parameters) as usize;
+        let Some(place) = self.places.get_mut(number) else { return Ok(()) };
+        let slots = self.bounds.slots as usize;
+        place.layout.reset(place.prepared.as_mut(), &parameters, instances, slots)?;
+        place.prepared.set_push_constants(place.layout.dispatch, &parameters.to_bytes())?;
+        place.prepared.submit()?;
+        place.in_flight = Some(InFlight { parameters, since: Instant::now() });
+        Ok(())
+    }
+
+    /// Draws the number of groups of the next dispatch, where the device can change it.
+    fn regroup(&mut self, number: usize, tally: &Tally) -> Result<(), Cause> {
+        if self.regroups {
+            let groups = self.draw.groups().min(self.most_groups);
+            let Some(place) = self.places.get_mut(number) else { return Ok(()) };
+            if groups == place.groups {
+                return Ok(());
+            }
+            match place.prepared.set_workgroups(place.layout.dispatch, groups * self.bounds.classes) {
+                Ok(()) => place.groups = groups,
+                Err(DeviceError::Unsupported(_)) => self.regroups = false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if self.places.get(number).is_some_and(|place| place.groups > self.most_groups) {
+            let place = self.prepare(tally)?;
+            self.places.splice(number..=number, [place]);
+        }
+        Ok(())
+    }
+
+    /// Waits for what is in flight at a place, and counts it.
+    fn collect(
+        &mut self,
+        number: usize,
+        tally: &mut Tally,
+        on_progress: OnProgress<'_>,
+    ) -> Result<ControlFlow<()>, Cause> {
+        let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
+        let Some(dispatch) = place.in_flight else { return Ok(ControlFlow::Continue(())) };
+        let waited = place.wait(dispatch, self.settings.patience, tally, on_progress);
+        if matches!(waited, Err(Cause::TimedOut { .. })) {
+            // A driver that hangs would wait for ever if it were told to destroy what it uses.
+            self.places.drain(..).for_each(std::mem::forget);
+        }
+        let (took, ended) = waited?;
+        let instances = self.instances(&dispatch.parameters) as usize;
+        let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
+        place.in_flight = None;
+        place.count(&dispatch.parameters, instances, tally)?;
+        if self.calibration.stuck(dispatch.parameters.rounds, took) {
+            self.most_groups = (self.most_groups / 2).max(1);
+        }
+        self.calibration.learn(took);
+        let seen = on_progress(&Progress { tally });
+        Ok(if seen.is_break() { seen } else { ended })
+    }
+}
+
+/// A device that executes nothing, or almost nothing, is not asked for ever.
+fn hopeless(tally: &Tally) -> bool {
+    let kept = tally.dispatches - tally.discarded;
+    tally.discarded >= HOPELESS.max(9 * kept)
+}
+
+/// A word that no instance of the test may show.
+fn poison(kernel: &Kernel, plausible: &[u32]) -> u32 {
+    let taken = |word: u32| {
+        word == DONE
+            || plausible.contains(&word)
+            || kernel.initial.iter().any(|initial| initial.0 as u32 == word)
+    };
+    // Steps of an odd number reach every word, so that one that is free is found.
+    std::iter::successors(Some(POISON), |word| Some(word.wrapping_add(0x9e37_79b9)))
+        .find(|word| !taken(*word))
+        .unwrap_or(POISON)
+}

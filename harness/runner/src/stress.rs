@@ -1,0 +1,313 @@
+//! Stress: how a test is spread over a device, as data that a preset or a file holds.
+
+use std::ops::RangeInclusive;
+
+use serde::{Deserialize, Serialize};
+
+/// How a test is spread over a device. Every pair is a range, both ends included, from which each dispatch draws.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stress {
+    /// The name under which records show it; not part of the file.
+    #[serde(default)]
+    pub name: String,
+    /// Slots of a workgroup where every thread has a workgroup of its own. CPU drivers run a workgroup one subgroup
+    /// after another, so that there more lanes than a subgroup has cannot meet.
+    pub lanes: u32,
+    /// Groups: workgroups of each class of threads that share one.
+    pub groups: (u32, u32),
+    /// The same for tests whose threads all share one workgroup.
+    pub groups_within: (u32, u32),
+    /// Rounds that a kernel makes.
+    pub rounds: (u32, u32),
+    /// Loads that a workgroup spends at most on waiting for its partners before a round; 0 for no rendezvous.
+    pub spin: (u32, u32),
+    /// Which workgroups play together.
+    pub pairing: Pairing,
+    /// Words from one location of an instance to the next.
+    pub spacing: (u32, u32),
+    /// Words left free between the locations of one instance and those of the next.
+    pub padding: (u32, u32),
+    /// Whether the threads of an instance are drawn from groups that do not wait for one another.
+    pub mix_groups: bool,
+    /// Whether the threads of an instance are drawn from different lanes.
+    pub mix_lanes: bool,
+    /// Submissions in flight: 2 counts the outcomes of one while the other runs.
+    pub in_flight: u32,
+    /// What a submission aims at, in milliseconds.
+    pub submission_ms: u32,
+    /// Whether the size of a dispatch grows from small until it takes that long. Without it the drawn parameters
+    /// depend on the seed alone.
+    pub calibrate: bool,
+}
+
+/// Which workgroups play together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pairing {
+    /// Neighbours: the classes alternate from one workgroup to the next.
+    Alternating,
+    /// Each class has one contiguous range of workgroups.
+    Contiguous,
+    /// Drawn anew for each dispatch among all that there are.
+    Any,
+}
+
+/// Why a stress is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StressError {
+    /// The text is not TOML, or a key is missing or unknown.
+    #[error("stress `{name}`: {message}")]
+    Syntax {
+        /// Name of the stress.
+        name: String,
+        /// What the reader says, with the line.
+        message: String,
+    },
+    /// A range ends before it starts.
+    #[error("stress `{name}`: `{key}` = [{low}, {high}] ends before it starts")]
+    EmptyRange {
+        /// Name of the stress.
+        name: String,
+        /// The key.
+        key: &'static str,
+        /// First end.
+        low: u32,
+        /// Second end.
+        high: u32,
+    },
+    /// A value cannot be.
+    #[error("stress `{name}`: `{key}` = {value} is outside {low} to {high}")]
+    OutOfRange {
+        /// Name of the stress.
+        name: String,
+        /// The key.
+        key: &'static str,
+        /// The value.
+        value: u32,
+        /// The smallest value that can be.
+        low: u32,
+        /// The largest value that can be.
+        high: u32,
+    },
+    /// Not even one round fits what the driver lets a kernel loop.
+    #[error(
+        "stress `{name}`: one round with `spin` = {spin} needs more than the {budget} loop iterations that the driver allows"
+    )]
+    LoopBudget {
+        /// Name of the stress.
+        name: String,
+        /// The smallest number of waiting loads asked for.
+        spin: u32,
+        /// What the driver allows in all.
+        budget: u32,
+    },
+    /// There is no preset of that name.
+    #[error("no stress preset `{name}`; there are {}", known.join(", "))]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<&'static str>,
+    },
+}
+
+/// Groups at most: products of a group number and a multiplier stay below 2³².
+pub(crate) const MAX_GROUPS: u32 = 16_384;
+
+/// The presets: name and text.
+const PRESETS: [(&str, &str); 4] = [
+    ("lavapipe", include_str!("../presets/lavapipe.toml")),
+    ("swiftshader", include_str!("../presets/swiftshader.toml")),
+    ("gpu", include_str!("../presets/gpu.toml")),
+    ("sim", include_str!("../presets/sim.toml")),
+];
+
+impl Stress {
+    /// Reads a stress from TOML.
+    ///
+    /// # Errors
+    /// What is wrong with the text, or the first value that cannot be.
+    pub fn from_toml(name: &str, text: &str) -> Result<Stress, StressError> {
+        let stress: Stress = toml::from_str(text)
+            .map_err(|error| StressError::Syntax { name: name.into(), message: error.to_string() })?;
+        let stress = Stress { name: name.into(), ..stress };
+        stress.validate()?;
+        Ok(stress)
+    }
+
+    /// The preset of a name.
+    ///
+    /// # Errors
+    /// [`StressError::Unknown`] when there is none.
+    pub fn preset(name: &str) -> Result<Stress, StressError> {
+        match PRESETS.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => Stress::from_toml(name, text),
+            None => Err(StressError::Unknown { name: name.into(), known: Stress::preset_names().collect() }),
+        }
+    }
+
+    /// The names of all presets.
+    pub fn preset_names() -> impl Iterator<Item = &'static str> {
+        PRESETS.iter().map(|(name, _)| *name)
+    }
+
+    /// The preset that suits a device: what helps on a CPU driver ruins a GPU, and the other way round.
+    ///
+    /// # Errors
+    /// None for the presets that are shipped.
+    pub fn for_device(
+        identity: &plan::Identity,
+        capabilities: &plan::Capabilities,
+    ) -> Result<Stress, StressError> {
+        Stress::preset(match (identity.kind.as_str(), capabilities.is_cpu, capabilities.loop_budget) {
+            ("simulated", ..) => "sim",
+            (_, true, Some(_)) => "lavapipe",
+            (_, true, None) => "swiftshader",
+            _ => "gpu",
+        })
+    }
+
+    /// How tests are compiled for a device under this stress.
+    pub fn kernel_config(&self, capabilities: &plan::Capabilities) -> shaders::KernelConfig {
+        shaders::KernelConfig {
+            subgroup_size: capabilities.subgroup_size,
+            lanes: self.lanes.min(capabilities.max_workgroup_invocations).max(1),
+            max_workgroup_invocations: capabilities.max_workgroup_invocations,
+            device_scope: capabilities.device_scope,
+        }
+    }
+
+    /// Checks what holds for every device.
+    ///
+    /// # Errors
+    /// The first value that cannot be.
+    pub fn validate(&self) -> Result<(), StressError> {
+        self.within("lanes", self.lanes, 1..=1024)?;
+        self.range_within("groups", self.groups, 1..=MAX_GROUPS)?;
+        self.range_within("groups_within", self.groups_within, 1..=MAX_GROUPS)?;
+        self.range_within("rounds", self.rounds, 1..=1 << 24)?;
+        self.range_within("spin", self.spin, 0..=1 << 24)?;
+        self.range_within("spacing", self.spacing, 1..=4096)?;
+        self.range_within("padding", self.padding, 0..=4096)?;
+        self.within("in_flight", self.in_flight, 1..=2)?;
+        self.within("submission_ms", self.submission_ms, 1..=50)
+    }
+
+    /// Checks what depends on the driver's loop budget.
+    ///
+    /// # Errors
+    /// [`StressError::LoopBudget`] when not one round fits.
+    pub fn check_loop_budget(&self, budget: Option<u32>) -> Result<(), StressError> {
+        match budget {
+            Some(budget) if rounds_within(budget, self.spin.0) == 0 => {
+                Err(StressError::LoopBudget { name: self.name.clone(), spin: self.spin.0, budget })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn range_within(
+        &self,
+        key: &'static str,
+        (low, high): (u32, u32),
+        can_be: RangeInclusive<u32>,
+    ) -> Result<(), StressError> {
+        if low > high {
+            return Err(StressError::EmptyRange { name: self.name.clone(), key, low, high });
+        }
+        self.within(key, low, can_be.clone())?;
+        self.within(key, high, can_be)
+    }
+
+    fn within(&self, key: &'static str, value: u32, can_be: RangeInclusive<u32>) -> Result<(), StressError> {
+        if can_be.contains(&value) {
+            return Ok(());
+        }
+        Err(StressError::OutOfRange {
+            name: self.name.clone(),
+            key,
+            value,
+            low: *can_be.start(),
+            high: *can_be.end(),
+        })
+    }
+}
+
+/// Rounds that stay below a loop budget when each waits for `spin` loads: the round itself, the loads, and the test
+/// that ends each of both loops are counted.
+pub(crate) fn rounds_within(budget: u32, spin: u32) -> u32 {
+    budget.saturating_sub(1) / spin.saturating_add(3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(change: (&str, &str)) -> String {
+        let preset = include_str!("../presets/gpu.toml");
+        assert!(preset.contains(change.0), "the preset has no `{}`", change.0);
+        preset.replace(change.0, change.1)
+    }
+
+    #[test]
+    fn every_preset_is_valid() {
+        for name in Stress::preset_names() {
+            assert_eq!(Stress::preset(name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn presets_stay_below_the_loop_budget_of_lavapipe() {
+        let stress = Stress::preset("lavapipe").unwrap();
+        assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
+        assert!(rounds_within(65_535, stress.spin.1) >= stress.rounds.0);
+    }
+
+    #[test]
+    fn the_device_decides_the_preset() {
+        let cpu = |loop_budget| plan::Capabilities { is_cpu: true, loop_budget, ..Default::default() };
+        let kind = |kind: &str| plan::Identity { kind: kind.into(), ..Default::default() };
+        let name = |identity, capabilities| Stress::for_device(&identity, &capabilities).unwrap().name;
+        assert_eq!(name(kind("cpu"), cpu(Some(65_535))), "lavapipe");
+        assert_eq!(name(kind("cpu"), cpu(None)), "swiftshader");
+        assert_eq!(name(kind("discrete"), plan::Capabilities::default()), "gpu");
+        assert_eq!(name(kind("simulated"), cpu(None)), "sim");
+    }
+
+    #[test]
+    fn unknown_keys_are_refused() {
+        let error = Stress::from_toml("mine", &text(("in_flight", "inflight"))).unwrap_err();
+        assert!(error.to_string().contains("unknown field `inflight`"), "{error}");
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_name() {
+        let refused = |change| Stress::from_toml("mine", &text(change)).unwrap_err().to_string();
+        assert_eq!(
+            refused(("spacing = [", "spacing = [0, 9] # [")),
+            "stress `mine`: `spacing` = 0 is outside 1 to 4096"
+        );
+        assert_eq!(
+            refused(("rounds = [", "rounds = [9, 3] # [")),
+            "stress `mine`: `rounds` = [9, 3] ends before it starts"
+        );
+        assert_eq!(
+            refused(("in_flight = ", "in_flight = 7 # ")),
+            "stress `mine`: `in_flight` = 7 is outside 1 to 2"
+        );
+    }
+
+    #[test]
+    fn a_wait_past_the_loop_budget_is_refused() {
+        let stress = Stress::from_toml("mine", &text(("spin = [", "spin = [70000, 70000] # ["))).unwrap();
+        assert_eq!(stress.check_loop_budget(None), Ok(()));
+        assert!(matches!(stress.check_loop_budget(Some(65_535)), Err(StressError::LoopBudget { .. })));
+    }
+
+    #[test]
+    fn unknown_presets_name_the_known_ones() {
+        let error = Stress::preset("warp").unwrap_err().to_string();
+        assert_eq!(error, "no stress preset `warp`; there are lavapipe, swiftshader, gpu, sim");
+    }
+}

@@ -1,0 +1,358 @@
+//! A device that runs no SPIR-V: it plays the contract between kernel and runner in plain Rust, or what a script says.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test support: a failure is the report"
+)]
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::cell::{Cell, RefCell};
+use std::time::Duration;
+
+use litmus::*;
+use plan::{BufferId, Capabilities, Device, DeviceError, Identity, Memory, Plan, Prepared, Progress, Step};
+use shaders::{Binding, Kernel, Parameters, Requirements, ResultSlot, Roles};
+
+/// `P0: x = 1; r0 = y` and `P1: y = 1; r0 = x`, each in a workgroup of its own. The outcome is `P0:r0, P1:r0, y`.
+pub fn store_buffering() -> Test {
+    let span = Span::default();
+    let access = Access::Atomic { scope: Scope::Device, semantics: Semantics::RELAXED };
+    let location = |name: &str| Location {
+        name: name.into(),
+        reference: None,
+        scalar: None,
+        init: LocationInit::Constant(0),
+        host: false,
+        noncoherent: false,
+        declared: true,
+        span,
+    };
+    let thread = |number: u32, write: u16, read: u16| Thread {
+        number,
+        place: Place::Device(Placement { queue_family: 0, workgroup: number, subgroup: 0 }),
+        registers: vec![Register { name: "r0".into(), init: RegisterInit::Constant(0), declared: false }],
+        labels: Vec::new(),
+        instructions: vec![
+            Instruction {
+                kind: InstructionKind::Store {
+                    location: LocationId(write),
+                    offset: 0,
+                    scalar: None,
+                    value: Operand::Constant(1),
+                    class: StorageClass::Buffer,
+                    access,
+                },
+                span,
+            },
+            Instruction {
+                kind: InstructionKind::Load {
+                    destination: RegisterId(0),
+                    location: LocationId(read),
+                    offset: 0,
+                    scalar: None,
+                    class: StorageClass::Buffer,
+                    access,
+                },
+                span,
+            },
+        ],
+        span,
+    };
+    Test {
+        name: "SB+rlx-rlx".into(),
+        dialect: Dialect::Vulkan,
+        metadata: Metadata::default(),
+        locations: vec![location("x"), location("y")],
+        threads: vec![thread(0, 0, 1), thread(1, 1, 0)],
+        system_sync: Vec::new(),
+        listed: vec![Term::Location(LocationId(1))],
+        filter: None,
+        question: None,
+    }
+}
+
+/// What a compiler would make of [`store_buffering`], without words that mean anything.
+pub fn kernel() -> Kernel {
+    let register = |thread| Observable::Register(ThreadId(thread), RegisterId(0));
+    Kernel {
+        words: vec![0x0723_0203, 0x0001_0500, 0, 1, 0, 0x0001_0000],
+        workgroup_size: 4,
+        lanes: 4,
+        bindings: vec![Binding::Locations, Binding::Locations, Binding::Results, Binding::Rendezvous],
+        roles: Roles { classes: vec![vec![ThreadId(0)], vec![ThreadId(1)]] },
+        storages: 2,
+        initial: vec![Value(0), Value(0)],
+        results: vec![
+            ResultSlot::Register(register(0)),
+            ResultSlot::Register(register(1)),
+            ResultSlot::Done(ThreadId(1)),
+        ],
+        finals: vec![(Observable::Location(LocationId(1)), 1)],
+        requirements: Requirements::default(),
+    }
+}
+
+/// The memory of a dispatch, as the bindings of [`kernel`] name it.
+pub struct Memories<'a> {
+    pub parameters: Parameters,
+    pub workgroups: u32,
+    pub locations: &'a mut [u32],
+    pub results: &'a mut [u32],
+    pub rendezvous: &'a mut [u32],
+}
+
+/// What each role of [`kernel`] does to the memory of one instance: role, index of the instance.
+pub fn play(memories: &mut Memories<'_>, role: u32, instance: u32) {
+    let p = memories.parameters;
+    let total = p.rounds * p.groups * 4;
+    let x = (instance * p.stride) as usize;
+    let y = (instance * p.stride + p.spacing) as usize;
+    let slot = |number: u32| (number * total + instance) as usize;
+    let (write, read) = if role == 0 { (x, y) } else { (y, x) };
+    memories.locations[write] += 1;
+    memories.results[slot(role)] = memories.locations[read];
+    if role == 1 {
+        memories.results[slot(2)] = p.done;
+    }
+}
+
+/// Every role of every instance in the order of the contract, one workgroup after another.
+pub fn each_role(parameters: &Parameters, workgroups: u32, mut visit: impl FnMut(u32, u32)) {
+    let p = *parameters;
+    let (classes, lanes) = (2, 4);
+    assert_eq!(workgroups, classes * p.groups, "the dispatch has the workgroups of its groups");
+    assert_eq!(p.groups % p.pairing, 0, "pairing divides the groups");
+    for workgroup in 0..workgroups {
+        let class = (workgroup / p.pairing) % classes;
+        let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
+        for round in 0..p.rounds {
+            for lane in 0..lanes {
+                let i = ((group * p.group_multiplier + class * p.group_offset) % p.groups) * lanes
+                    + (lane * p.lane_multiplier + class * p.lane_offset) % lanes;
+                visit(class, round * p.groups * lanes + i);
+            }
+        }
+    }
+}
+
+/// What a dispatch does, by its number.
+pub type Script = Box<dyn Fn(u64, &mut Memories<'_>) -> Happening>;
+
+/// What a submission comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// It ends.
+    Ends,
+    /// It never ends.
+    Hangs,
+    /// The device is lost.
+    Lost,
+}
+
+/// The device.
+pub struct Fake {
+    pub identity: Identity,
+    pub capabilities: Capabilities,
+    pub regroups: bool,
+    pub script: Script,
+    /// Submissions made.
+    pub submissions: Cell<u64>,
+    /// The parameters of each.
+    pub drawn: RefCell<Vec<Parameters>>,
+    /// Prepared plans destroyed while something of theirs was in flight.
+    pub destroyed_in_flight: Cell<u64>,
+}
+
+impl Fake {
+    /// A device that runs `script` for each dispatch.
+    pub fn new(is_cpu: bool, script: impl Fn(u64, &mut Memories<'_>) -> Happening + 'static) -> Fake {
+        Fake {
+            identity: Identity { name: "fake".into(), kind: "other".into(), ..Identity::default() },
+            capabilities: Capabilities {
+                executes: true,
+                is_cpu,
+                subgroup_size: 4,
+                max_workgroup_invocations: 128,
+                max_workgroups: 65_535,
+                max_storage_buffer_bytes: 1 << 20,
+                max_storage_buffers: 8,
+                max_push_constant_bytes: 128,
+                ..Capabilities::default()
+            },
+            regroups: true,
+            script: Box::new(script),
+            submissions: Cell::default(),
+            drawn: RefCell::default(),
+            destroyed_in_flight: Cell::default(),
+        }
+    }
+
+    /// A device that plays every role in turn.
+    pub fn conforming(is_cpu: bool) -> Fake {
+        Fake::new(is_cpu, |_, memories| {
+            serve(memories);
+            Happening::Ends
+        })
+    }
+}
+
+/// Plays every role of every instance.
+pub fn serve(memories: &mut Memories<'_>) {
+    let (parameters, workgroups) = (memories.parameters, memories.workgroups);
+    each_role(&parameters, workgroups, |role, instance| play(memories, role, instance));
+}
+
+impl Device for Fake {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
+        plan.validate()?;
+        for buffer in &plan.buffers {
+            assert!(buffer.words * 4 <= self.capabilities.max_storage_buffer_bytes, "{}", buffer.name);
+        }
+        let buffers = plan.buffers.iter().map(|buffer| vec![0xcccc_cccc; buffer.words as usize]).collect();
+        Ok(Box::new(FakePrepared { device: self, plan: plan.clone(), buffers, in_flight: None }))
+    }
+}
+
+struct FakePrepared<'d> {
+    device: &'d Fake,
+    plan: Plan,
+    buffers: Vec<Vec<u32>>,
+    in_flight: Option<Happening>,
+}
+
+impl FakePrepared<'_> {
+    fn visible(&self, buffer: BufferId) -> Result<usize, DeviceError> {
+        let number = buffer.0 as usize;
+        let hidden = self.plan.buffers[number].memory == Memory::Device && !self.device.capabilities.is_cpu;
+        if self.in_flight.is_some() {
+            return Err(DeviceError::Busy);
+        }
+        if hidden { Err(DeviceError::Unsupported("host access".into())) } else { Ok(number) }
+    }
+}
+
+impl Prepared for FakePrepared<'_> {
+    fn submit(&mut self) -> Result<(), DeviceError> {
+        if self.in_flight.is_some() {
+            return Err(DeviceError::Busy);
+        }
+        let mut happening = Happening::Ends;
+        for step in self.plan.steps.clone() {
+            match step {
+                Step::Fill { buffer, value, .. } => self.buffers[buffer.0 as usize].fill(value),
+                Step::Copy { from, to, .. } => {
+                    let words = self.buffers[from.0 as usize].clone();
+                    self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
+                }
+                Step::Dispatch { workgroups, bindings, push_constants, .. } => {
+                    let parameters = parameters(&push_constants);
+                    self.device.drawn.borrow_mut().push(parameters);
+                    let number = self.device.submissions.replace(self.device.submissions.get() + 1);
+                    let mut take =
+                        |binding: usize| std::mem::take(&mut self.buffers[bindings[binding].0 as usize]);
+                    let (mut locations, mut results, mut rendezvous) = (take(0), take(2), take(3));
+                    assert!(rendezvous.iter().take(16 * parameters.groups as usize).all(|word| *word == 0));
+                    happening = (self.device.script)(
+                        number,
+                        &mut Memories {
+                            parameters,
+                            workgroups,
+                            locations: &mut locations,
+                            results: &mut results,
+                            rendezvous: &mut rendezvous,
+                        },
+                    );
+                    rendezvous.fill(2);
+                    self.buffers[bindings[0].0 as usize] = locations;
+                    self.buffers[bindings[2].0 as usize] = results;
+                    self.buffers[bindings[3].0 as usize] = rendezvous;
+                }
+                Step::Barrier { .. } | Step::ToHost { .. } => {}
+                other => panic!("the runner needs no {other:?}"),
+            }
+        }
+        self.in_flight = Some(happening);
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError> {
+        match self.in_flight {
+            Some(Happening::Hangs) => {
+                std::thread::sleep(timeout.min(Duration::from_millis(1)));
+                Ok(Progress::Running)
+            }
+            Some(Happening::Lost) => Err(DeviceError::DeviceLost("vkWaitForFences")),
+            Some(Happening::Ends) | None => {
+                self.in_flight = None;
+                Ok(Progress::Finished { device_time: None })
+            }
+        }
+    }
+
+    fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+        match &mut self.plan.steps[step] {
+            Step::Dispatch { push_constants, .. } => *push_constants = bytes.to_vec(),
+            other => panic!("step {step} is {other:?}"),
+        }
+        Ok(())
+    }
+
+    fn set_workgroups(&mut self, step: usize, count: u32) -> Result<(), DeviceError> {
+        if !self.device.regroups {
+            return Err(DeviceError::Unsupported("another number of workgroups".into()));
+        }
+        match &mut self.plan.steps[step] {
+            Step::Dispatch { workgroups, .. } => *workgroups = count,
+            other => panic!("step {step} is {other:?}"),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
+        let number = self.visible(buffer)?;
+        Ok(&self.buffers[number])
+    }
+
+    fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {
+        let number = self.visible(buffer)?;
+        Ok(&mut self.buffers[number])
+    }
+}
+
+impl Drop for FakePrepared<'_> {
+    fn drop(&mut self) {
+        if self.in_flight == Some(Happening::Hangs) {
+            self.device.destroyed_in_flight.set(self.device.destroyed_in_flight.get() + 1);
+        }
+    }
+}
+
+fn parameters(bytes: &[u8]) -> Parameters {
+    let words: Vec<u32> =
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
+    let parameters = Parameters {
+        groups: words[0],
+        rounds: words[1],
+        spin: words[2],
+        pairing: words[3],
+        group_multiplier: words[4],
+        group_offset: words[5],
+        lane_multiplier: words[6],
+        lane_offset: words[7],
+        stride: words[8],
+        spacing: words[9],
+        poison: words[10],
+        done: words[11],
+    };
+    assert_eq!(parameters.to_bytes(), bytes);
+    parameters
+}

@@ -1,0 +1,285 @@
+//! The loop over a device that plays scripts: every instance is accounted for, and nothing that was seen is lost.
+#![expect(clippy::unwrap_used, reason = "a failure is the report")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use common::{Fake, Happening, kernel, play, serve, store_buffering};
+use litmus::{Observation, Outcome, Value};
+use plan::DeviceError;
+use runner::{Budget, Cause, RunError, Settings, Stress, run};
+
+const IS_CPU: [bool; 2] = [true, false];
+
+fn settings(instances: u64) -> Settings {
+    Settings::new(Stress::preset("sim").unwrap(), Budget::Instances(instances), 7)
+}
+
+fn observe(device: &Fake, settings: &Settings) -> Result<Observation, RunError> {
+    run(device, &kernel(), &store_buffering(), settings, &mut |_| ControlFlow::Continue(()))
+}
+
+fn outcome(values: [u64; 3]) -> Outcome {
+    Outcome(values.map(Value).to_vec())
+}
+
+/// Instances of all submissions of a device.
+fn dispatched(device: &Fake) -> u64 {
+    device.drawn.borrow().iter().map(|p| u64::from(p.groups) * u64::from(p.rounds) * 4).sum()
+}
+
+#[test]
+fn a_serial_device_shows_serial_outcomes_only() {
+    for is_cpu in IS_CPU {
+        for preset in Stress::preset_names() {
+            let device = Fake::conforming(is_cpu);
+            let seen =
+                observe(&device, &Settings { stress: Stress::preset(preset).unwrap(), ..settings(50_000) })
+                    .unwrap();
+            let serial = [outcome([0, 1, 1]), outcome([1, 0, 1])];
+            assert!(seen.histogram.counts.keys().all(|o| serial.contains(o)), "{preset}: {seen:?}");
+            assert!(seen.instances() >= 50_000);
+            assert_eq!(seen.instances(), dispatched(&device));
+            assert_eq!(seen.dispatches, device.submissions.get());
+            assert_eq!((seen.not_executed, seen.discarded_dispatches), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn the_seed_decides_every_parameter_where_time_does_not() {
+    let drawn = |seed| {
+        let device = Fake::conforming(false);
+        let seen = observe(&device, &Settings { seed, ..settings(5_000) }).unwrap();
+        (seen.histogram, device.drawn.take())
+    };
+    assert_eq!(drawn(1), drawn(1));
+    assert_ne!(drawn(1).1, drawn(2).1);
+}
+
+#[test]
+fn instances_written_in_part_are_kept_raw() {
+    for is_cpu in IS_CPU {
+        let device = Fake::new(is_cpu, |_, memories| {
+            let (parameters, workgroups) = (memories.parameters, memories.workgroups);
+            common::each_role(&parameters, workgroups, |role, instance| {
+                if (role, instance) != (1, 3) {
+                    play(memories, role, instance);
+                }
+            });
+            Happening::Ends
+        });
+        let seen = observe(&device, &settings(1_000)).unwrap();
+        let poison = device.drawn.borrow()[0].poison;
+        assert_eq!(seen.unexpected, BTreeMap::from([(vec![0, poison, poison], seen.dispatches)]));
+        assert_eq!(seen.instances(), dispatched(&device));
+        assert_eq!(seen.discarded_dispatches, 0);
+    }
+}
+
+#[test]
+fn a_wrong_mark_of_the_end_is_unexpected() {
+    let device = Fake::new(true, |_, memories| {
+        serve(memories);
+        let p = memories.parameters;
+        memories.results[(2 * p.rounds * p.groups * 4) as usize] = 5;
+        Happening::Ends
+    });
+    let seen = observe(&device, &settings(1_000)).unwrap();
+    assert_eq!(seen.unexpected.values().sum::<u64>(), seen.dispatches);
+    assert!(seen.unexpected.keys().all(|row| row[2] == 5));
+}
+
+#[test]
+fn large_values_are_counted_as_they_are() {
+    let device = Fake::new(true, |_, memories| {
+        serve(memories);
+        memories.results[1] = 0xfeed_beef;
+        Happening::Ends
+    });
+    let seen = observe(&device, &settings(1_000)).unwrap();
+    let large: Vec<_> = seen.histogram.counts.iter().filter(|(o, _)| o.0[0] == Value(0xfeed_beef)).collect();
+    assert_eq!(large.iter().map(|(_, count)| **count).sum::<u64>(), seen.dispatches);
+    assert_eq!(seen.instances(), dispatched(&device));
+}
+
+#[test]
+fn noise_neither_exhausts_memory_nor_escapes_the_sum() {
+    let device = Fake::new(true, |number, memories| {
+        let done = memories.parameters.done;
+        let third = memories.results.len() / 3;
+        let mut state = number as u32 | 1;
+        for word in memories.results.iter_mut() {
+            state = state.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
+            *word = state;
+        }
+        let _ = (done, third);
+        Happening::Ends
+    });
+    let seen = observe(&device, &settings(200_000)).unwrap();
+    assert_eq!(seen.instances(), dispatched(&device));
+    assert!(seen.histogram.counts.len() + seen.unexpected.len() <= 2 * 4096 + 1);
+    assert!(seen.unexpected[&Vec::new()] > 100_000, "the empty row stands for the rest");
+}
+
+#[test]
+fn one_instance_without_a_trace_discards_its_dispatch() {
+    for is_cpu in IS_CPU {
+        let device = Fake::new(is_cpu, |number, memories| {
+            serve(memories);
+            let (p, poison) = (memories.parameters, memories.parameters.poison);
+            if number % 2 == 1 {
+                let total = (p.rounds * p.groups * 4) as usize;
+                for slot in 0..3 {
+                    memories.results[slot * total + total - 1] = poison;
+                }
+            }
+            Happening::Ends
+        });
+        let seen = observe(&device, &settings(2_000)).unwrap();
+        assert_eq!(seen.discarded_dispatches, seen.dispatches / 2);
+        assert_eq!(seen.not_executed, seen.discarded_dispatches);
+        assert!(seen.instances() >= 2_000 && seen.unexpected.is_empty());
+        assert!(seen.instances() < dispatched(&device));
+    }
+}
+
+#[test]
+fn a_device_that_executes_nothing_is_given_up() {
+    for is_cpu in IS_CPU {
+        let device = Fake::new(is_cpu, |_, _| Happening::Ends);
+        let seen = observe(&device, &settings(1_000)).unwrap();
+        assert_eq!(seen.instances(), 0);
+        assert_eq!((seen.dispatches, seen.discarded_dispatches), (20, 20));
+        assert_eq!(seen.not_executed, dispatched(&device));
+    }
+}
+
+#[test]
+fn what_was_seen_before_the_device_was_lost_is_kept() {
+    let device = Fake::new(false, |number, memories| {
+        serve(memories);
+        if number < 5 { Happening::Ends } else { Happening::Lost }
+    });
+    let error = observe(&device, &settings(100_000)).unwrap_err();
+    assert_eq!(error.cause, Cause::Device(DeviceError::DeviceLost("vkWaitForFences")));
+    assert_eq!(error.seen.dispatches, 5);
+    assert!(error.seen.instances() > 0);
+}
+
+#[test]
+fn a_submission_that_hangs_ends_the_run_and_is_never_destroyed() {
+    for preset in ["sim", "gpu"] {
+        let device = Fake::new(false, |number, memories| {
+            serve(memories);
+            if number < 2 { Happening::Ends } else { Happening::Hangs }
+        });
+        let mut calls = 0;
+        let settings = Settings {
+            stress: Stress::preset(preset).unwrap(),
+            patience: Duration::from_millis(40),
+            ..settings(u64::MAX)
+        };
+        let error = run(&device, &kernel(), &store_buffering(), &settings, &mut |_| {
+            calls += 1;
+            ControlFlow::Continue(())
+        })
+        .unwrap_err();
+        assert_eq!(error.cause, Cause::TimedOut { after: settings.patience });
+        assert_eq!(error.seen.dispatches, 2);
+        assert!(calls > 3, "the callback is called while a submission is waited for");
+        assert_eq!(device.destroyed_in_flight.get(), 0);
+    }
+}
+
+#[test]
+fn the_callback_can_end_a_run() {
+    let device = Fake::conforming(false);
+    let seen = run(&device, &kernel(), &store_buffering(), &settings(u64::MAX), &mut |progress| {
+        assert_eq!(progress.instances(), progress.observation().instances());
+        if progress.instances() > 500 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .unwrap();
+    assert!(seen.instances() > 500);
+    assert_eq!(seen.instances(), dispatched(&device));
+}
+
+#[test]
+fn a_time_budget_ends_and_counts_everything() {
+    let device = Fake::conforming(false);
+    let budget = Budget::Time(Duration::from_millis(20));
+    let stress = Stress::preset("gpu").unwrap();
+    let seen = observe(&device, &Settings::new(stress, budget, 3)).unwrap();
+    assert!(seen.dispatches > 0 && seen.seconds > 0.0);
+    assert_eq!(seen.instances(), dispatched(&device));
+}
+
+#[test]
+fn without_changing_workgroups_the_groups_stay() {
+    let mut device = Fake::conforming(false);
+    device.regroups = false;
+    observe(&device, &settings(2_000)).unwrap();
+    let drawn = device.drawn.borrow();
+    assert!(drawn.len() > 3 && drawn.iter().all(|p| p.groups == drawn[0].groups));
+}
+
+#[test]
+fn groups_are_drawn_for_each_dispatch() {
+    let device = Fake::conforming(false);
+    observe(&device, &settings(5_000)).unwrap();
+    let drawn = device.drawn.borrow();
+    assert!(drawn.iter().any(|p| p.groups != drawn[0].groups));
+}
+
+#[test]
+fn poison_is_no_plausible_value() {
+    let usual = {
+        let device = Fake::conforming(true);
+        observe(&device, &settings(100)).unwrap();
+        device.drawn.borrow()[0].poison
+    };
+    let device = Fake::conforming(true);
+    observe(&device, &Settings { plausible: vec![usual], ..settings(100) }).unwrap();
+    assert_ne!(device.drawn.borrow()[0].poison, usual);
+}
+
+#[test]
+fn initial_values_are_there_before_each_dispatch() {
+    for is_cpu in IS_CPU {
+        let mut kernel = kernel();
+        kernel.initial = vec![Value(5), Value(9)];
+        let device = Fake::conforming(is_cpu);
+        let seen =
+            run(&device, &kernel, &store_buffering(), &settings(3_000), &mut |_| ControlFlow::Continue(()))
+                .unwrap();
+        let serial = [outcome([9, 6, 10]), outcome([10, 5, 10])];
+        assert!(seen.histogram.counts.keys().all(|o| serial.contains(o)), "{seen:?}");
+        assert!(seen.instances() >= 3_000);
+    }
+}
+
+#[test]
+fn devices_that_cannot_are_refused() {
+    let mut device = Fake::conforming(true);
+    device.capabilities.executes = false;
+    assert_eq!(observe(&device, &settings(1)).unwrap_err().cause, Cause::NullDevice);
+    let mut device = Fake::conforming(true);
+    device.capabilities.max_storage_buffer_bytes = 16;
+    assert!(matches!(observe(&device, &settings(1)).unwrap_err().cause, Cause::TooSmall(_)));
+    let mut device = Fake::conforming(true);
+    device.capabilities.loop_budget = Some(2);
+    assert!(matches!(observe(&device, &settings(1)).unwrap_err().cause, Cause::Stress(_)));
+}
+
+#[test]
+fn a_kernel_that_hides_a_register_is_refused() {
+    let mut kernel = kernel();
+    kernel.results.remove(0);
+    let device = Fake::conforming(true);
+    let error = run(&device, &kernel, &store_buffering(), &settings(1), &mut |_| ControlFlow::Continue(()))
+        .unwrap_err();
+    assert_eq!(error.to_string(), "the kernel does not fit its test: no `P0:r0`");
+}
