@@ -16,14 +16,15 @@ pub enum Overlap {
 impl Test {
     /// How the threads of the test stand to one another in time. Only what the text says counts, not what a device does.
     pub fn overlap(&self) -> Overlap {
-        let before = whole_thread_order(self);
+        let order = whole_thread_order(self);
+        let ordered = |left: usize, right: usize| order[left][right] || order[right][left];
         let mut overlap = Overlap::Ordered;
-        for left in 0..self.threads.len() {
-            for right in left + 1..self.threads.len() {
-                if before[left][right] || before[right][left] {
+        for (number, left) in self.threads.iter().enumerate() {
+            for (other, right) in self.threads.iter().enumerate().skip(number + 1) {
+                if ordered(number, other) {
                     continue;
                 }
-                if meet(&self.threads[left], &self.threads[right]) {
+                if meet(left, right) {
                     overlap = Overlap::ControlBarrier;
                 } else {
                     return Overlap::Possible;
