@@ -18,7 +18,9 @@ use crate::thread::{Registers, ThreadCode};
 /// Words between the meeting places of two groups: a cache line each.
 const RENDEZVOUS_SPACING: u32 = 16;
 
-/// Position of a field of [`Parameters`] among the push constants.
+const WORDS_OF_PARAMETERS: u32 = Parameters::BYTES / 4;
+
+/// The fields of [`Parameters`] by their position among the push constants. Poison is the caller's business.
 #[derive(Clone, Copy)]
 enum Parameter {
     Groups,
@@ -108,7 +110,8 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig) -> Result<Kernel, Comp
         references: vec![None; test.locations.len()],
         results_buffer: 0,
         rendezvous_buffer: None,
-        parameters: 0,
+        parameters_block: 0,
+        parameters: [None; WORDS_OF_PARAMETERS as usize],
     };
     emitter.declare(&uses.locations);
     emitter.main(segments)?;
@@ -176,7 +179,9 @@ struct Emitter<'a> {
     references: Vec<Option<Word>>,
     results_buffer: Word,
     rendezvous_buffer: Option<Word>,
-    parameters: Word,
+    parameters_block: Word,
+    /// Parameters that are loaded, by position.
+    parameters: [Option<Word>; WORDS_OF_PARAMETERS as usize],
 }
 
 impl Emitter<'_> {
@@ -193,7 +198,7 @@ impl Emitter<'_> {
         if self.layout.classes.len() > 1 {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous", false));
         }
-        self.parameters = self.module.push_constants(Parameters::BYTES / 4);
+        self.parameters_block = self.module.push_constants(WORDS_OF_PARAMETERS);
     }
 
     fn buffer(&mut self, binding: Binding, name: &str, aliased: bool) -> Word {
@@ -202,14 +207,22 @@ impl Emitter<'_> {
         self.module.buffer(number, name, aliased)
     }
 
+    /// A parameter. Its first use must be in the first block.
     fn parameter(&mut self, parameter: Parameter) -> Word {
+        if let Some(known) = self.parameters.get(parameter as usize).copied().flatten() {
+            return known;
+        }
         let member = self.module.constant(parameter as u32);
         let pointer = self.module.value(
             Op::AccessChain,
             self.module.pointer_to_parameter,
-            [Operand::IdRef(self.parameters), Operand::IdRef(member)],
+            [Operand::IdRef(self.parameters_block), Operand::IdRef(member)],
         );
-        self.module.word(Op::Load, &[pointer])
+        let loaded = self.module.word(Op::Load, &[pointer]);
+        if let Some(slot) = self.parameters.get_mut(parameter as usize) {
+            *slot = Some(loaded);
+        }
+        loaded
     }
 
     /// Pointer to a word of a buffer.
@@ -261,6 +274,9 @@ impl Emitter<'_> {
         let rounds = self.parameter(Parameter::Rounds);
         let stride = self.parameter(Parameter::Stride);
         let spacing = self.parameter(Parameter::Spacing);
+        if self.results.iter().any(|slot| matches!(slot, ResultSlot::Done(_))) {
+            self.parameter(Parameter::Done);
+        }
 
         let (header, test, body, continuing, merge) =
             (self.module.id(), self.module.id(), self.module.id(), self.module.id(), self.module.id());
@@ -327,12 +343,11 @@ impl Emitter<'_> {
         let mut files = Vec::with_capacity(self.test.threads.len());
         for (index, thread) in self.test.threads.iter().enumerate() {
             let own = || codes.iter().flat_map(|(parts, _)| parts).filter(|code| code.part.thread == index);
-            let straight = own().flat_map(|code| &code.steps).all(|step| matches!(step, Step::Do(_)));
-            if straight && own().count() == 1 {
+            let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
+            if !jumps && own().count() == 1 {
                 files.push(Registers::Values(vec![None; thread.registers.len()]));
                 continue;
             }
-            let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
             let registers = thread
                 .registers
                 .iter()

@@ -49,7 +49,7 @@ pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<Step> {
     nest(thread, body.clone(), exit, 0).unwrap_or_else(|| predicate(thread, body))
 }
 
-/// Whether the code needs the jump variable.
+/// Whether the code needs the jump variable. Blocks and jumps stand outside all selections.
 pub(crate) fn needs_jump_variable(steps: &[Step]) -> bool {
     steps.iter().any(|step| matches!(step, Step::Block { .. } | Step::Jump { .. }))
 }
@@ -118,7 +118,7 @@ fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Opti
     Some(steps)
 }
 
-/// Every block under its condition.
+/// Every block under its condition; blocks that nothing reaches are left out.
 fn predicate(thread: &Thread, range: Range<usize>) -> Vec<Step> {
     let mut leaders = vec![range.start];
     for position in range.clone() {
@@ -130,20 +130,30 @@ fn predicate(thread: &Thread, range: Range<usize>) -> Vec<Step> {
     leaders.sort_unstable();
     leaders.dedup();
     leaders.retain(|leader| *leader < range.end);
+    let kind = |position: usize| thread.instructions.get(position).map(|instruction| &instruction.kind);
+    let mut reached = vec![range.start];
     let mut steps = Vec::new();
     for (index, from) in leaders.iter().enumerate() {
+        if !reached.contains(from) {
+            continue;
+        }
         let to = leaders.get(index + 1).copied().unwrap_or(range.end);
-        let body: Vec<Step> = (*from..to)
-            .filter_map(|position| {
-                match thread.instructions.get(position).map(|instruction| &instruction.kind) {
-                    Some(InstructionKind::Label(_)) | None => None,
-                    Some(InstructionKind::Goto(_) | InstructionKind::Branch { .. }) => {
-                        target_of(thread, position).map(|to| Step::Jump { at: position, to })
+        let mut body = Vec::new();
+        for position in *from..to {
+            match kind(position) {
+                Some(InstructionKind::Label(_)) | None => {}
+                Some(InstructionKind::Goto(_) | InstructionKind::Branch { .. }) => {
+                    if let Some(to) = target_of(thread, position) {
+                        reached.push(to);
+                        body.push(Step::Jump { at: position, to });
                     }
-                    Some(_) => Some(Step::Do(position)),
                 }
-            })
-            .collect();
+                Some(_) => body.push(Step::Do(position)),
+            }
+        }
+        if !matches!(to.checked_sub(1).and_then(kind), Some(InstructionKind::Goto(_))) {
+            reached.push(to);
+        }
         if index == 0 {
             steps.extend(body);
         } else if !body.is_empty() {

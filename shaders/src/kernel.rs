@@ -9,20 +9,32 @@
 //! The `L` = [`Kernel::lanes`] slots of a workgroup (each slot hosts every role of the workgroup's class once) are
 //! permuted: slot `l` of group `g` and class `c` plays instance
 //! `((g × group_multiplier + c × group_offset) mod G) × L + (l × lane_multiplier + c × lane_offset) mod L`.
-//! Multipliers are co-prime to `G` and to `L`.
+//! Multipliers are co-prime to `G` and to `L`; no product of the formulas here may exceed 32 bits.
+//!
+//! Where every role has a workgroup of its own, slot `l` is the invocation with local index `l`. Otherwise the subgroup
+//! with id `s` hosts the `s`-th subgroup class of the workgroup's class, and its lane `j` is slot `j mod L` of that
+//! subgroup's `j / L`-th role, both in the order of the threads. `L` is then the subgroup size over the number of roles
+//! in the fullest subgroup, and a workgroup has as many subgroups as the class with the most. Lanes without a role
+//! idle, but meet in control barriers.
 //!
 //! # Where things lie
 //! Every round `k` of `K` = [`Parameters::rounds`] has instances of its own: instance index `n = k × G × L + i`.
 //! Storage number `s` of instance `n` is word `n × stride + s × spacing` of the location buffer, with
 //! [`Parameters::stride`] at least `storages × spacing` words. Aliases of a storage are bindings of their own over the
-//! same buffer. Result slot `r` of instance `n` is word `r × K × G × L + n` of the result buffer. The caller fills the
-//! result buffer with [`Parameters::poison`] before each dispatch and the location buffer with the initial values.
+//! same buffer, and all of these bindings are decorated `Aliased`. Result slot `r` of instance `n` is word
+//! `r × K × G × L + n` of the result buffer. The caller fills the result buffer with [`Parameters::poison`] before each
+//! dispatch and the location buffer with the initial values.
 //!
 //! # Meeting
 //! With [`Parameters::spin`] > 0, the workgroups of one group meet before every round: one invocation of each adds 1 to
 //! word `g × 16` of the rendezvous buffer (relaxed, device or queue-family scope) and waits, for at most `spin` loads,
 //! until it reads at least `C × (k + 1)`. The caller zeroes that buffer before each dispatch. Whoever waited in vain
-//! does not wait again in that dispatch.
+//! does not wait again in that dispatch. Every invocation waits for itself: no barrier is needed, lanes in lockstep share
+//! one wait, and in a workgroup of several subgroups each subgroup begins its rounds no earlier than the other workgroups
+//! have arrived. A kernel with one class has nobody to wait for and no rendezvous buffer.
+//!
+//! An invocation spends at most `K` loop iterations on rounds and `K × (spin + 1)` on waiting; some drivers bound the
+//! sum silently.
 
 use litmus::{Observable, ThreadId, Value};
 
@@ -35,11 +47,13 @@ pub struct Kernel {
     pub workgroup_size: u32,
     /// Slots of a workgroup: how many instances it plays in one round.
     pub lanes: u32,
-    /// What stands behind each storage-buffer binding of set 0, from binding 0.
+    /// What stands behind each storage-buffer binding of set 0, from binding 0: the references that the code accesses in
+    /// the order of [`litmus::Test::locations`], the results, and the rendezvous where there are several classes.
     pub bindings: Vec<Binding>,
     /// How threads are spread.
     pub roles: Roles,
-    /// Words of location memory for one instance without padding: the number of distinct storages.
+    /// Words of location memory for one instance without padding: the number of distinct storages, which are numbered in
+    /// the order in which [`litmus::Test::locations`] first names them, accessed or not.
     pub storages: u32,
     /// The initial value of each storage.
     pub initial: Vec<Value>,
@@ -76,6 +90,16 @@ pub enum ResultSlot {
     Register(Observable),
     /// [`Parameters::done`] once the thread has ended: for threads that assign no register.
     Done(ThreadId),
+}
+
+impl ResultSlot {
+    /// The thread that writes the word.
+    pub fn thread(&self) -> Option<ThreadId> {
+        match self {
+            ResultSlot::Register(Observable::Register(thread, _)) | ResultSlot::Done(thread) => Some(*thread),
+            ResultSlot::Register(Observable::Location(_)) => None,
+        }
+    }
 }
 
 /// How to compile: what a device and a placement decide.

@@ -6,8 +6,10 @@
 mod dispatch;
 mod flow;
 pub mod kernel;
+pub mod lift;
 mod module;
 mod placement;
+mod reader;
 pub mod rules;
 mod segments;
 mod semantics;

@@ -139,6 +139,11 @@ impl Module {
         self.value(Op::CompositeExtract, self.u32, [Operand::IdRef(loaded), Operand::LiteralBit32(0)])
     }
 
+    /// The label of the block under construction.
+    pub fn block(&self) -> Word {
+        self.function.blocks.last().and_then(Block::label_id).unwrap_or_default()
+    }
+
     /// Begins a block; the one before must have been ended by a terminator.
     pub fn begin(&mut self, label: Word) {
         let mut block = Block::new();

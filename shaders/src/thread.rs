@@ -14,7 +14,7 @@ use crate::semantics::{scope_word, semantics_word};
 
 /// Where the registers of a thread live.
 pub(crate) enum Registers {
-    /// Code without selections and in one segment: the value of each register at this point, its initial one where none.
+    /// Nested code in one segment: the value of each register at this point, the initial one where there is none.
     Values(Vec<Option<Word>>),
     /// Function variables, and the one that holds the place of the last jump where the code needs it.
     Variables {
@@ -39,9 +39,9 @@ impl<'a> ThreadCode<'a> {
     /// Gives the register variables their initial values.
     pub fn begin(&mut self) {
         let Registers::Variables { registers, .. } = &self.registers else { return };
-        for (register, variable) in registers.iter().enumerate() {
-            let initial = low_word(self.test.initial_register(self.thread, RegisterId(register as u16)));
-            let initial = self.module.constant(initial);
+        let variables = registers.clone();
+        for (register, variable) in variables.iter().enumerate() {
+            let initial = self.initial(RegisterId(register as u16));
             self.module.effect(Op::Store, [*variable, initial].map(dr::Operand::IdRef));
         }
     }
@@ -95,19 +95,68 @@ impl<'a> ThreadCode<'a> {
 
     fn select(&mut self, condition: Word, yes: &[Step], no: &[Step]) -> Result<(), Rule> {
         let merge = self.module.id();
+        let head = self.module.block();
         let label = |module: &mut Module, steps: &[Step]| if steps.is_empty() { merge } else { module.id() };
         let (yes_label, no_label) = (label(self.module, yes), label(self.module, no));
         self.module.selection_merge(merge);
         self.module.branch_if(condition, yes_label, no_label);
-        for (label, steps) in [(yes_label, yes), (no_label, no)] {
-            if label != merge {
-                self.module.begin(label);
-                self.sequence(steps)?;
-                self.module.branch(merge);
-            }
-        }
+        let before = self.values();
+        // What is not jumped over comes first, so that blocks stand in the order of the program.
+        let (no_end, no_values) = self.side(head, no_label, no, merge)?;
+        self.set_values(&before);
+        let (yes_end, yes_values) = self.side(head, yes_label, yes, merge)?;
         self.module.begin(merge);
+        self.merge_values((yes_end, &yes_values), (no_end, &no_values));
         Ok(())
+    }
+
+    /// One side of a selection: where execution leaves it, and with which register values.
+    fn side(
+        &mut self,
+        head: Word,
+        label: Word,
+        steps: &[Step],
+        merge: Word,
+    ) -> Result<(Word, Vec<Option<Word>>), Rule> {
+        if label == merge {
+            return Ok((head, self.values()));
+        }
+        self.module.begin(label);
+        self.sequence(steps)?;
+        let end = self.module.block();
+        self.module.branch(merge);
+        Ok((end, self.values()))
+    }
+
+    fn values(&self) -> Vec<Option<Word>> {
+        match &self.registers {
+            Registers::Values(values) => values.clone(),
+            Registers::Variables { .. } => Vec::new(),
+        }
+    }
+
+    fn set_values(&mut self, values: &[Option<Word>]) {
+        if let Registers::Values(current) = &mut self.registers {
+            current.clone_from_slice(values);
+        }
+    }
+
+    /// Picks each register's value by the side that execution came from.
+    fn merge_values(&mut self, yes: (Word, &[Option<Word>]), no: (Word, &[Option<Word>])) {
+        for (index, (left, right)) in yes.1.iter().zip(no.1).enumerate() {
+            if left == right {
+                continue;
+            }
+            let register = RegisterId(index as u16);
+            let [left, right] = [left, right].map(|value| value.unwrap_or_else(|| self.initial(register)));
+            let sources = [left, yes.0, right, no.0].map(dr::Operand::IdRef);
+            let merged = self.module.value(Op::Phi, self.module.u32, sources);
+            self.assign(register, merged);
+        }
+    }
+
+    fn initial(&mut self, register: RegisterId) -> Word {
+        self.module.constant(low_word(self.test.initial_register(self.thread, register)))
     }
 
     /// Whether the branch at `position` is taken; `None` where there is no branch.
@@ -291,7 +340,7 @@ impl<'a> ThreadCode<'a> {
         match &self.registers {
             Registers::Values(values) => match values.get(index).copied().flatten() {
                 Some(value) => value,
-                None => self.module.constant(low_word(self.test.initial_register(self.thread, register))),
+                None => self.initial(register),
             },
             Registers::Variables { registers, .. } => {
                 let variable = registers.get(index).copied().unwrap_or_default();
