@@ -7,20 +7,24 @@
 //! Words follow the Vulkan memory-model appendix and the herd tools; `GLOSSARY.md` lists them.
 
 pub mod condition;
+pub mod error;
 pub mod metadata;
 pub mod outcome;
 pub mod overlap;
 pub mod span;
+pub mod syntax;
 pub mod test;
 pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
+pub use error::{ParseError, ParseErrors};
 pub use metadata::{Expectation, Metadata, Reachability};
 pub use outcome::{
     Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, Undefinedness,
 };
 pub use overlap::Overlap;
 pub use span::Span;
+pub use syntax::{ParseOptions, parse, parse_condition, parse_with, print};
 pub use test::{
     Access, ArithmeticOperation, BarrierSemantics, BranchRelation, ControlBarrier, Dialect, Instruction,
     InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Operand, Order, Place, Placement,

@@ -1,0 +1,120 @@
+//! Text to [`Test`] and back.
+#![doc = include_str!("syntax/grammar.md")]
+
+mod condition;
+mod header;
+mod instruction;
+mod lexer;
+mod print;
+mod vulkan;
+mod words;
+
+pub use print::print;
+
+use crate::condition::Condition;
+use crate::error::{ErrorList, ParseError, ParseErrors};
+use crate::span::Span;
+use crate::test::Test;
+
+/// The longest text that is read, in bytes.
+pub const MAX_TEXT_BYTES: usize = 1 << 20;
+/// The most threads of a test.
+pub const MAX_THREADS: usize = 16;
+/// The most instructions of a test, labels not counted.
+pub const MAX_INSTRUCTIONS: usize = 256;
+/// The most labels of a thread.
+pub const MAX_LABELS: usize = 256;
+/// The most registers of a thread.
+pub const MAX_REGISTERS: usize = 256;
+/// The most locations of a test.
+pub const MAX_LOCATIONS: usize = 256;
+/// The most `ssw` pairs of a test.
+pub const MAX_SYSTEM_SYNC: usize = 256;
+/// The most comparisons in one condition.
+pub const MAX_COMPARISONS: usize = 256;
+/// The most parentheses and negations around one comparison.
+pub const MAX_NESTING: usize = 64;
+
+/// How strictly a text is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ParseOptions {
+    /// Whether an unknown metadata key is an error. Otherwise it is kept in
+    /// [`Metadata::unknown_keys`](crate::metadata::Metadata::unknown_keys).
+    pub strict_metadata: bool,
+}
+
+/// Reads a test. `source_name` is the file's name in messages; it also gives a test without a name its name.
+///
+/// # Errors
+///
+/// Every mistake that can be told apart from what earlier ones have caused, each with its place.
+pub fn parse(text: &str, source_name: &str) -> Result<Test, ParseErrors> {
+    parse_with(text, source_name, ParseOptions::default())
+}
+
+/// Reads a test as [`parse`] does, with options.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Result<Test, ParseErrors> {
+    let mut errors = ErrorList::default();
+    if let Err(error) = check_size(text) {
+        errors.push(error);
+        return Err(errors.finish(source_name, beginning(text)));
+    }
+    let Some(header) = header::parse_header(text, source_name, options.strict_metadata, &mut errors) else {
+        return Err(errors.finish(source_name, text));
+    };
+    let tokens = lexer::tokenize(text, header.body, &mut errors);
+    let mut parser = vulkan::Parser::new(text, &tokens, &mut errors, header.name, header.metadata);
+    parser.body();
+    let test = parser.test;
+    if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) }
+}
+
+/// Reads a condition about `test`, such as `P0:r0 == 1 /\ x == 2`.
+///
+/// # Errors
+///
+/// The first mistake: a condition is too short to go on after one.
+pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Condition, ParseErrors> {
+    let mut errors = ErrorList::default();
+    if let Err(error) = check_size(text) {
+        errors.push(error);
+        return Err(errors.finish(source_name, beginning(text)));
+    }
+    let start = lexer::Start { offset: 0, line: 1, column: 1 };
+    let tokens = lexer::tokenize(text, start, &mut errors);
+    let mut parser = vulkan::Parser::with_test(text, &tokens, &mut errors, test.clone());
+    let condition = parser.condition().and_then(|condition| {
+        let next = parser.peek();
+        match next.kind {
+            lexer::TokenKind::End => Ok(condition),
+            _ => Err(ParseError::TrailingText { span: next.span }),
+        }
+    });
+    match condition {
+        Ok(condition) if errors.is_empty() => Ok(condition),
+        Ok(_) => Err(errors.finish(source_name, text)),
+        Err(error) => {
+            errors.push(error);
+            Err(errors.finish(source_name, text))
+        }
+    }
+}
+
+fn check_size(text: &str) -> Result<(), ParseError> {
+    if text.len() <= MAX_TEXT_BYTES {
+        return Ok(());
+    }
+    let span = Span { offset: 0, length: 0, line: 1, column: 1 };
+    Err(ParseError::TooLarge { bytes: text.len(), limit: MAX_TEXT_BYTES, span })
+}
+
+/// As much of a text that is too large as a message may need.
+fn beginning(text: &str) -> &str {
+    let end =
+        text.char_indices().map(|(index, _)| index).take_while(|index| *index <= 256).last().unwrap_or(0);
+    text.get(..end).unwrap_or("")
+}

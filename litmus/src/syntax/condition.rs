@@ -1,0 +1,269 @@
+//! Reads what follows the table: listed names, the filter and the question.
+
+use super::lexer::{Token, TokenKind};
+use super::vulkan::{Parsed, Parser};
+use super::words::{is_location, is_register, is_thread};
+use super::{MAX_COMPARISONS, MAX_NESTING};
+use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
+use crate::error::ParseError;
+use crate::span::Span;
+use crate::test::{LocationId, RegisterId};
+
+/// How much of a condition has been read.
+#[derive(Default)]
+struct Budget {
+    depth: usize,
+    comparisons: usize,
+}
+
+impl Parser<'_> {
+    /// Reads `locations [ … ]`, `filter` and the question, and the end of the text.
+    pub(super) fn questions(&mut self) {
+        let steps = [Self::locations_section, Self::filter_section, Self::question_section];
+        for step in steps {
+            if let Err(error) = step(self) {
+                self.errors.push(error);
+                self.skip_to_section();
+            }
+        }
+        if self.peek().kind != TokenKind::End {
+            let span = self.peek().span;
+            let late_filter = self.at_word("filter") && self.test.question.is_some();
+            self.errors.push(if late_filter {
+                ParseError::FilterAfterQuestion { span }
+            } else {
+                ParseError::TrailingText { span }
+            });
+        }
+    }
+
+    /// Moves on to the next section that can stand after the table.
+    fn skip_to_section(&mut self) {
+        while self.peek().kind != TokenKind::End {
+            let section = ["locations", "filter", "exists", "forall", "final"];
+            if section.iter().any(|word| self.at_word(word)) {
+                return;
+            }
+            // `~` and `not` begin a question only before `exists`; inside a condition they are skipped.
+            let negated = self.peek().kind == TokenKind::Tilde || self.at_word("not");
+            let next = self.peek_at(1);
+            if negated && next.kind == TokenKind::Word && self.word(next) == "exists" {
+                return;
+            }
+            self.next();
+        }
+    }
+
+    fn locations_section(&mut self) -> Parsed<()> {
+        if !self.at_word("locations") {
+            return Ok(());
+        }
+        self.next();
+        self.expect(TokenKind::OpenBracket, "`[`")?;
+        while self.peek().kind != TokenKind::CloseBracket {
+            let term = match self.named_term()? {
+                Some(Named::Register(thread, register)) => Term::Register(thread, register),
+                Some(Named::Location(location)) => Term::Location(location),
+                None => return Err(self.unexpected("a location or a register such as `P0:r0`")),
+            };
+            self.test.listed.push(term);
+            if !self.accept(TokenKind::Semicolon) && self.peek().kind != TokenKind::CloseBracket {
+                return Err(self.unexpected("`;` or `]`"));
+            }
+        }
+        self.next();
+        Ok(())
+    }
+
+    fn filter_section(&mut self) -> Parsed<()> {
+        if self.at_word("filter") {
+            self.next();
+            self.test.filter = Some(self.condition()?);
+            self.accept(TokenKind::Semicolon);
+        }
+        Ok(())
+    }
+
+    fn question_section(&mut self) -> Parsed<()> {
+        let start = self.peek().span;
+        let kind = if self.peek().kind == TokenKind::Tilde || self.at_word("not") {
+            self.next();
+            if !self.at_word("exists") {
+                return Err(self.unexpected("`exists`"));
+            }
+            QuestionKind::NotExists
+        } else if self.at_word("exists") {
+            QuestionKind::Exists
+        } else if self.at_word("forall") {
+            QuestionKind::Forall
+        } else if self.at_word("final") {
+            QuestionKind::Final
+        } else {
+            return Ok(());
+        };
+        self.next();
+        let condition = self.condition()?;
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - start.offset, ..start };
+        self.test.question = Some(Question { kind, condition, span });
+        self.accept(TokenKind::Semicolon);
+        Ok(())
+    }
+
+    /// Reads a condition.
+    pub(super) fn condition(&mut self) -> Parsed<Condition> {
+        self.disjunction(&mut Budget::default())
+    }
+
+    fn disjunction(&mut self, budget: &mut Budget) -> Parsed<Condition> {
+        let mut left = self.conjunction(budget)?;
+        while self.accept(TokenKind::Or) {
+            left = Condition::Or(Box::new(left), Box::new(self.conjunction(budget)?));
+        }
+        Ok(left)
+    }
+
+    fn conjunction(&mut self, budget: &mut Budget) -> Parsed<Condition> {
+        let mut left = self.negation(budget)?;
+        while self.accept(TokenKind::And) {
+            left = Condition::And(Box::new(left), Box::new(self.negation(budget)?));
+        }
+        Ok(left)
+    }
+
+    fn negation(&mut self, budget: &mut Budget) -> Parsed<Condition> {
+        let token = self.peek();
+        let negated = token.kind == TokenKind::Tilde || self.at_word("not");
+        if !negated && token.kind != TokenKind::OpenParenthesis {
+            return self.comparison(budget);
+        }
+        self.next();
+        budget.depth += 1;
+        if budget.depth > MAX_NESTING {
+            return Err(ParseError::NestedTooDeep { limit: MAX_NESTING, span: token.span });
+        }
+        let inner = if negated {
+            Condition::Not(Box::new(self.negation(budget)?))
+        } else {
+            let inner = self.disjunction(budget)?;
+            if self.peek().kind == TokenKind::End {
+                return Err(ParseError::UnclosedParenthesis { span: token.span });
+            }
+            self.expect(TokenKind::CloseParenthesis, "`)`, `/\\` or `\\/`")?;
+            inner
+        };
+        budget.depth -= 1;
+        Ok(inner)
+    }
+
+    fn comparison(&mut self, budget: &mut Budget) -> Parsed<Condition> {
+        budget.comparisons += 1;
+        if budget.comparisons > MAX_COMPARISONS {
+            return Err(ParseError::TooMany {
+                what: "comparisons in one condition",
+                limit: MAX_COMPARISONS,
+                span: self.peek().span,
+            });
+        }
+        // `true` stands alone, so a location may still have that name.
+        if self.at_word("true") && comparison_of(self.peek_at(1)).is_none() {
+            let next = self.peek_at(1).kind;
+            if next != TokenKind::OpenBracket {
+                self.next();
+                return Ok(Condition::True);
+            }
+        }
+        let left = self.term(false)?;
+        let token = self.peek();
+        let Some(comparison) = comparison_of(token) else {
+            return Err(ParseError::ComparisonExpected { found: self.describe(token), span: token.span });
+        };
+        self.next();
+        Ok(Condition::Compare { left, comparison, right: self.term(true)? })
+    }
+
+    /// One side of a comparison. A bare location on the right is its address, as Dartagnan reads it.
+    fn term(&mut self, right: bool) -> Parsed<Term> {
+        let token = self.peek();
+        // A number followed by `:` is a thread.
+        if self.at_constant() && self.peek_at(1).kind != TokenKind::Colon {
+            return Ok(Term::Constant(self.constant()?));
+        }
+        if self.accept(TokenKind::Ampersand) {
+            let token = self.location_name()?;
+            return Ok(Term::Address(self.known_location(token)?));
+        }
+        let bracketed = self.accept(TokenKind::OpenBracket);
+        let location = match self.named_term()? {
+            Some(Named::Register(thread, register)) if !bracketed => {
+                return Ok(Term::Register(thread, register));
+            }
+            Some(Named::Location(location)) => location,
+            _ => return Err(ParseError::TermExpected { found: self.describe(token), span: token.span }),
+        };
+        if bracketed {
+            self.expect(TokenKind::CloseBracket, "`]`")?;
+        } else if self.accept(TokenKind::OpenBracket) {
+            let index = self.expect(TokenKind::Number, "`0`")?;
+            if self.word(index).bytes().any(|digit| digit != b'0') {
+                let digits = self.word(index).chars().take(40).collect();
+                return Err(ParseError::BadIndex { index: digits, span: index.span });
+            }
+            self.expect(TokenKind::CloseBracket, "`]`")?;
+            return Ok(Term::Location(location));
+        }
+        Ok(if right { Term::Address(location) } else { Term::Location(location) })
+    }
+
+    /// A register with its thread or a location; `None` where neither stands.
+    fn named_term(&mut self) -> Parsed<Option<Named>> {
+        let token = self.peek();
+        let word = self.word(token);
+        let is_word = token.kind == TokenKind::Word;
+        if token.kind == TokenKind::Number || (is_word && is_thread(word)) {
+            let (number, span) = self.thread_number()?;
+            let thread = self.find_thread(number).ok_or(ParseError::UnknownThread { number, span })?;
+            self.expect(TokenKind::Colon, "`:` and a register")?;
+            let token = self.register_token()?;
+            let name = self.word(token);
+            let registers = &self.test.thread(thread).registers;
+            let Some(index) = registers.iter().position(|register| register.name == name) else {
+                let name = name.to_owned();
+                return Err(ParseError::UnknownRegister { thread: number, name, span: token.span });
+            };
+            return Ok(Some(Named::Register(thread, RegisterId(index as u16))));
+        }
+        if is_word && is_register(word) {
+            return Err(ParseError::RegisterWithoutThread { name: word.to_owned(), span: token.span });
+        }
+        if is_word && is_location(word) {
+            self.next();
+            return Ok(Some(Named::Location(self.known_location(token)?)));
+        }
+        Ok(None)
+    }
+
+    fn known_location(&self, token: Token) -> Parsed<LocationId> {
+        let name = self.word(token);
+        self.find_location(name)
+            .ok_or_else(|| ParseError::UnknownLocation { name: name.to_owned(), span: token.span })
+    }
+}
+
+/// What a term names.
+enum Named {
+    Register(crate::test::ThreadId, RegisterId),
+    Location(LocationId),
+}
+
+fn comparison_of(token: Token) -> Option<Comparison> {
+    Some(match token.kind {
+        TokenKind::Equal | TokenKind::EqualEqual => Comparison::Equal,
+        TokenKind::NotEqual => Comparison::NotEqual,
+        TokenKind::Less => Comparison::Less,
+        TokenKind::LessOrEqual => Comparison::LessOrEqual,
+        TokenKind::Greater => Comparison::Greater,
+        TokenKind::GreaterOrEqual => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
+}

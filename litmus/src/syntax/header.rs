@@ -1,0 +1,326 @@
+//! Reads what stands before the first `{`: the dialect, the name and the metadata.
+
+use std::borrow::Cow;
+
+use super::lexer::Start;
+use crate::error::{ErrorList, ParseError};
+use crate::metadata::{Expectation, Metadata, Reachability};
+use crate::outcome::Race;
+use crate::span::Span;
+
+/// The header of a test and where its body begins.
+pub(super) struct Header {
+    pub name: String,
+    pub metadata: Metadata,
+    /// The place of the first `{`, or the end of the text.
+    pub body: Start,
+}
+
+/// Reads the header of `text`; `None` where the text cannot be read any further.
+pub(super) fn parse_header(
+    text: &str,
+    source_name: &str,
+    strict_metadata: bool,
+    errors: &mut ErrorList,
+) -> Option<Header> {
+    let mut region = blank_comments(text, errors)?;
+    if let Some(end) = region.find('{') {
+        match &mut region {
+            Cow::Borrowed(borrowed) => *borrowed = &borrowed[..end],
+            Cow::Owned(owned) => owned.truncate(end),
+        }
+    }
+    let region: &str = &region;
+    let mut lines = Lines { text: region, offset: 0, line: 0 };
+    // The keyword may have blank lines and comments before it.
+    let (word, first) = loop {
+        let Some(line) = lines.next() else {
+            let word = String::new();
+            errors.push(ParseError::UnknownDialect { word, span: lines.end() });
+            return None;
+        };
+        let trimmed = line.trimmed(&['\u{feff}']);
+        if let Some(word) = trimmed.text.split_whitespace().next() {
+            break (trimmed.part(0, word.len()), trimmed);
+        }
+    };
+    check_dialect(&word, source_name, errors)?;
+    let rest = first.part(word.text.len(), first.text.len()).trimmed(&[]);
+    let name = rest.text.split_whitespace().next().filter(|name| !name.starts_with('"')).unwrap_or("");
+    let mut reader =
+        MetadataReader { metadata: Metadata::default(), strict_metadata, in_quotes: false, errors };
+    reader.line(rest.part(name.len(), rest.text.len()).trimmed(&[]));
+    for line in &mut lines {
+        reader.line(line.trimmed(&[]));
+    }
+    let metadata = reader.metadata;
+    let name = if name.is_empty() { stem(source_name) } else { name.to_owned() };
+    let end = lines.end();
+    Some(Header {
+        name,
+        metadata,
+        body: Start { offset: end.offset as usize, line: end.line, column: end.column },
+    })
+}
+
+/// The part of `text` that may be the header, with each `(* … *)` replaced by blanks of the same length.
+fn blank_comments<'a>(text: &'a str, errors: &mut ErrorList) -> Option<Cow<'a, str>> {
+    let mut blanked: Option<String> = None;
+    let mut from = 0;
+    loop {
+        let brace = text[from..].find('{').map_or(text.len(), |at| from + at);
+        let Some(open) = text[from..brace].find("(*").map(|at| from + at) else {
+            return Some(blanked.map_or(Cow::Borrowed(text), |mut blanked| {
+                blanked.push_str(&text[from..]);
+                Cow::Owned(blanked)
+            }));
+        };
+        let Some(close) = text[open + 2..].find("*)").map(|at| open + 2 + at + 2) else {
+            let start = place(text, open);
+            errors.push(ParseError::UnclosedComment { close: "*)", span: Span { length: 2, ..start } });
+            return None;
+        };
+        let blanked = blanked.get_or_insert_with(|| String::with_capacity(text.len()));
+        blanked.push_str(&text[from..open]);
+        blanked.extend(text[open..close].bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }));
+        from = close;
+    }
+}
+
+/// The place of a byte offset.
+fn place(text: &str, offset: usize) -> Span {
+    let before = &text[..offset];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    Span {
+        offset: offset as u32,
+        length: 0,
+        line: 1 + before.bytes().filter(|byte| *byte == b'\n').count() as u32,
+        column: 1 + before[line_start..].chars().count() as u32,
+    }
+}
+
+/// The name of the file without folder and extension, made fit for a header.
+fn stem(source_name: &str) -> String {
+    let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+    let name: String =
+        stem.chars().map(|c| if c.is_whitespace() || matches!(c, '{' | '"') { '_' } else { c }).collect();
+    let name = name.replace("(*", "__");
+    if name.is_empty() { "unnamed".to_owned() } else { name }
+}
+
+fn check_dialect(word: &Piece<'_>, source_name: &str, errors: &mut ErrorList) -> Option<()> {
+    let span = word.span();
+    match word.text {
+        "VULKAN" | "Vulkan" | "vulkan" => return Some(()),
+        "HSA" | "Hsa" | "hsa" => errors.push(ParseError::NotAvailable { dialect: "HSA", span }),
+        _ if source_name.ends_with(".test") => {
+            errors.push(ParseError::NotAvailable { dialect: "Khronos", span });
+        }
+        other => {
+            let word = other.chars().take(40).collect();
+            errors.push(ParseError::UnknownDialect { word, span });
+        }
+    }
+    None
+}
+
+/// A piece of one line and its place.
+#[derive(Clone, Copy)]
+struct Piece<'a> {
+    text: &'a str,
+    offset: usize,
+    line: u32,
+    column: u32,
+}
+
+impl<'a> Piece<'a> {
+    fn span(&self) -> Span {
+        Span {
+            offset: self.offset as u32,
+            length: self.text.len() as u32,
+            line: self.line,
+            column: self.column,
+        }
+    }
+
+    /// The bytes from `start` to `end`, which must be character boundaries.
+    fn part(&self, start: usize, end: usize) -> Piece<'a> {
+        Piece {
+            text: &self.text[start..end],
+            offset: self.offset + start,
+            line: self.line,
+            column: self.column + self.text[..start].chars().count() as u32,
+        }
+    }
+
+    /// Without blanks and the given characters around it.
+    fn trimmed(&self, more: &[char]) -> Piece<'a> {
+        let blank = |c: char| c.is_whitespace() || more.contains(&c);
+        let start = self.text.len() - self.text.trim_start_matches(blank).len();
+        let length = self.text[start..].trim_end_matches(blank).len();
+        self.part(start, start + length)
+    }
+
+    /// The words and their places.
+    fn words(self) -> impl Iterator<Item = Piece<'a>> {
+        let mut rest = self;
+        std::iter::from_fn(move || {
+            rest = rest.trimmed(&[]);
+            let length = rest.text.find(char::is_whitespace).unwrap_or(rest.text.len());
+            let word = rest.part(0, length);
+            rest = rest.part(length, rest.text.len());
+            (length > 0).then_some(word)
+        })
+    }
+}
+
+/// The lines of a text with their places.
+struct Lines<'a> {
+    text: &'a str,
+    offset: usize,
+    /// Number of the line before the next one.
+    line: u32,
+}
+
+impl<'a> Iterator for Lines<'a> {
+    type Item = Piece<'a>;
+
+    fn next(&mut self) -> Option<Piece<'a>> {
+        let rest = self.text.get(self.offset..)?;
+        let length = rest.find('\n').unwrap_or(rest.len());
+        let offset = self.offset;
+        self.line += 1;
+        self.offset += length + 1;
+        Some(Piece { text: &rest[..length], offset, line: self.line, column: 1 })
+    }
+}
+
+impl Lines<'_> {
+    /// The place of the end of the text.
+    fn end(&self) -> Span {
+        place(self.text, self.text.len())
+    }
+}
+
+/// Sorts the lines of a header into metadata and comments.
+struct MetadataReader<'e> {
+    metadata: Metadata,
+    strict_metadata: bool,
+    /// Inside a quoted comment that spans lines: nothing there is metadata.
+    in_quotes: bool,
+    errors: &'e mut ErrorList,
+}
+
+impl MetadataReader<'_> {
+    fn comment(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        self.in_quotes ^= text.bytes().filter(|byte| *byte == b'"').count() % 2 == 1;
+        self.metadata.comments.push(text.to_owned());
+    }
+
+    fn line(&mut self, line: Piece<'_>) {
+        let key = match line.text.split_once(':') {
+            Some((key, rest))
+                if !self.in_quotes
+                    && is_key(key)
+                    && (rest.is_empty() || rest.starts_with(char::is_whitespace)) =>
+            {
+                key
+            }
+            _ => return self.comment(line.text),
+        };
+        let value = line.part(key.len() + 1, line.text.len()).trimmed(&[]);
+        let key_piece = line.part(0, key.len());
+        match key {
+            "expect" => self.expectation(key_piece, value),
+            "clause" => {
+                self.required("clause", key_piece, value);
+                for word in value.words() {
+                    if word.text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+                    {
+                        self.metadata.clauses.push(word.text.to_owned());
+                    } else {
+                        let error = ParseError::BadClause { word: word.text.to_owned(), span: word.span() };
+                        self.errors.push(error);
+                    }
+                }
+            }
+            "needs" => {
+                self.required("needs", key_piece, value);
+                self.metadata.needs.extend(value.words().map(|word| word.text.to_owned()));
+            }
+            "origin" if self.metadata.origin.is_some() => {
+                let error =
+                    ParseError::DuplicateMetadata { key: "origin".to_owned(), span: key_piece.span() };
+                self.errors.push(error);
+            }
+            "origin" => {
+                if self.required("origin", key_piece, value) {
+                    self.metadata.origin = Some(value.text.to_owned());
+                }
+            }
+            "why" => {
+                if self.required("why", key_piece, value) {
+                    self.metadata.why.push(value.text.to_owned());
+                }
+            }
+            unknown => {
+                if self.strict_metadata {
+                    let error = ParseError::UnknownKey { key: unknown.to_owned(), span: key_piece.span() };
+                    self.errors.push(error);
+                }
+                self.metadata.unknown_keys.push((unknown.to_owned(), key_piece.span()));
+                self.comment(line.text);
+            }
+        }
+    }
+
+    /// Reports a value that is missing.
+    fn required(&mut self, key: &'static str, place: Piece<'_>, value: Piece<'_>) -> bool {
+        if value.text.is_empty() {
+            self.errors.push(ParseError::EmptyMetadata { key, span: place.span() });
+        }
+        !value.text.is_empty()
+    }
+
+    /// `MODEL allowed|forbidden [free|racy]`.
+    fn expectation(&mut self, key: Piece<'_>, value: Piece<'_>) {
+        let mut words = value.words();
+        let Some(model) = words.next() else {
+            self.required("expect", key, value);
+            return;
+        };
+        if self.metadata.expectations.iter().any(|known| known.model == model.text) {
+            let key = format!("expect: {}", model.text);
+            self.errors.push(ParseError::DuplicateMetadata { key, span: model.span() });
+            return;
+        }
+        let mut wrong = |expected, piece: Piece<'_>| {
+            self.errors.push(ParseError::BadExpectation { expected, span: piece.span() });
+        };
+        let reachability = match words.next() {
+            Some(Piece { text: "allowed", .. }) => Reachability::Allowed,
+            Some(Piece { text: "forbidden", .. }) => Reachability::Forbidden,
+            other => return wrong("`allowed` or `forbidden` after the model", other.unwrap_or(model)),
+        };
+        let race = match words.next() {
+            None => None,
+            Some(Piece { text: "free", .. }) => Some(Race::Free),
+            Some(Piece { text: "racy", .. }) => Some(Race::Racy),
+            Some(other) => return wrong("`free`, `racy` or the end of the line", other),
+        };
+        if let Some(more) = words.next() {
+            return wrong("the end of the line", more);
+        }
+        let model = model.text.to_owned();
+        self.metadata.expectations.push(Expectation { model, reachability, race, span: value.span() });
+    }
+}
+
+/// Whether a line beginning with this word and `:` is meant as metadata.
+fn is_key(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
+}

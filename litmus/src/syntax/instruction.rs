@@ -1,0 +1,487 @@
+//! Reads one cell of the table: an instruction with its modifiers and operands, or a label.
+
+use super::MAX_INSTRUCTIONS;
+use super::lexer::{Token, TokenKind};
+use super::vulkan::{Parsed, Parser};
+use super::words::{self, is_label, is_modifier, is_register, lookup};
+use crate::error::ParseError;
+use crate::span::Span;
+use crate::test::{
+    Access, ArithmeticOperation, ControlBarrier, Instruction, InstructionKind, LabelId, LocationId, Operand,
+    Order, RmwOperation, ScalarType, Scope, Semantics, StorageClass, StorageClassSet, ThreadId,
+};
+
+/// The words after the dots of an instruction, taken from left to right.
+struct Modifiers<'a> {
+    list: Vec<(&'a str, Span)>,
+    taken: usize,
+    /// The instruction's own word.
+    mnemonic: Span,
+}
+
+impl<'a> Modifiers<'a> {
+    fn peek(&self) -> Option<(&'a str, Span)> {
+        self.list.get(self.taken).copied()
+    }
+
+    /// Takes the next modifier if it is `word`.
+    fn take_word(&mut self, word: &str) -> Option<Span> {
+        let (found, span) = self.peek()?;
+        (found == word).then(|| {
+            self.taken += 1;
+            span
+        })
+    }
+
+    /// Takes the next modifier if it is one of `words`.
+    fn take<T: Copy>(&mut self, words: words::Words<T>) -> Option<T> {
+        let meaning = lookup(words, self.peek()?.0)?;
+        self.taken += 1;
+        Some(meaning)
+    }
+
+    /// The place of the last word taken.
+    fn last(&self) -> Span {
+        self.taken
+            .checked_sub(1)
+            .and_then(|index| self.list.get(index))
+            .map_or(self.mnemonic, |(_, span)| *span)
+    }
+
+    /// A scope, which must stand here.
+    fn scope(&mut self) -> Parsed<Scope> {
+        if let Some(scope) = self.take(words::SCOPES) {
+            return Ok(scope);
+        }
+        match self.peek() {
+            Some((word, span)) if !is_modifier(word) => {
+                Err(ParseError::UnknownScope { word: word.to_owned(), span })
+            }
+            _ => Err(ParseError::MissingScope { span: self.last() }),
+        }
+    }
+
+    /// A storage class, which must stand here.
+    fn class(&mut self) -> Parsed<(StorageClass, Span)> {
+        if let Some(class) = self.take(words::CLASSES) {
+            return Ok((class, self.last()));
+        }
+        match self.peek() {
+            Some((word, span)) if word.starts_with("sc") => {
+                Err(ParseError::UnknownStorageClass { word: word.to_owned(), span })
+            }
+            Some((word, span)) if !is_modifier(word) => {
+                let expected = "`.sc0`, `.sc1`, `.sc2` or `.sc3`";
+                Err(ParseError::UnknownModifier { word: word.to_owned(), expected, span })
+            }
+            _ => Err(ParseError::MissingStorageClass { span: self.last() }),
+        }
+    }
+
+    /// `semsc+ [semav] [semvis]` after an order, nothing without one.
+    fn semantics(&mut self, order: Order, orders: &'static str) -> Parsed<Semantics> {
+        if order == Order::Relaxed {
+            return match self.peek() {
+                Some((word, span)) if word.starts_with("sem") => {
+                    Err(ParseError::SemanticsWithoutOrder { word: word.to_owned(), orders, span })
+                }
+                _ => Ok(Semantics::RELAXED),
+            };
+        }
+        let mut classes = StorageClassSet::EMPTY;
+        while let Some(class) = self.take(words::SEMANTICS_CLASSES) {
+            classes = classes.with(class);
+        }
+        if let Some((word, span)) = self.peek()
+            && word.starts_with("semsc")
+        {
+            return Err(ParseError::UnknownStorageClass { word: word.to_owned(), span });
+        }
+        if classes == StorageClassSet::EMPTY {
+            return Err(ParseError::MissingSemantics { span: self.last() });
+        }
+        let available = self.take_word("semav");
+        if let Some(span) = available
+            && !order.releases()
+        {
+            return Err(ParseError::AvailableWithoutRelease { span });
+        }
+        let visible = self.take_word("semvis");
+        if let Some(span) = visible
+            && !order.acquires()
+        {
+            return Err(ParseError::VisibleWithoutAcquire { span });
+        }
+        let (make_available, make_visible) = (available.is_some(), visible.is_some());
+        Ok(Semantics { order, classes, make_available, make_visible })
+    }
+
+    /// Nothing more may stand here.
+    fn finish(&self, expected: &'static str) -> Parsed<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some((word, span)) if is_modifier(word) => {
+                Err(ParseError::MisplacedModifier { word: word.to_owned(), expected, span })
+            }
+            Some((word, span)) => Err(ParseError::UnknownModifier { word: word.to_owned(), expected, span }),
+        }
+    }
+}
+
+/// What a load, a store and a read-modify-write may be.
+struct AccessRules {
+    instruction: &'static str,
+    /// The per-instruction operation that it may have.
+    operation: &'static str,
+    /// The operation that only the others may have.
+    other_operation: &'static str,
+    order: Order,
+    expected_order: &'static str,
+}
+
+const LOAD: AccessRules = AccessRules {
+    instruction: "ld",
+    operation: "vis",
+    other_operation: "av",
+    order: Order::Acquire,
+    expected_order: "`.acq` or no order",
+};
+
+const STORE: AccessRules = AccessRules {
+    instruction: "st",
+    operation: "av",
+    other_operation: "vis",
+    order: Order::Release,
+    expected_order: "`.rel` or no order",
+};
+
+const END_OF_ACCESS: &str = "a type such as `.u8`, or the operands";
+
+impl<'a> Parser<'a> {
+    /// Reads the instruction at hand into `thread`.
+    pub(super) fn instruction(&mut self, thread: ThreadId) -> Parsed<()> {
+        let start = self.peek();
+        if start.kind != TokenKind::Word {
+            return Err(self.unexpected("an instruction"));
+        }
+        let word = self.word(start);
+        self.next();
+        let kind = if is_label(word) {
+            let label = self.place_label(thread, start)?;
+            self.expect(TokenKind::Colon, "`:` after a label")?;
+            InstructionKind::Label(label)
+        } else {
+            if self.instruction_count >= MAX_INSTRUCTIONS {
+                // Once is enough.
+                if self.instruction_count == MAX_INSTRUCTIONS {
+                    self.instruction_count += 1;
+                    let (what, limit) = ("instructions besides labels", MAX_INSTRUCTIONS);
+                    self.errors.push(ParseError::TooMany { what, limit, span: start.span });
+                }
+                while self.next().kind != TokenKind::End {}
+                return Ok(());
+            }
+            self.instruction_count += 1;
+            let mut modifiers = self.modifiers(start)?;
+            self.instruction_kind(thread, start, &mut modifiers)?
+        };
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        self.test.threads[usize::from(thread.0)].instructions.push(Instruction { kind, span });
+        Ok(())
+    }
+
+    fn modifiers(&mut self, mnemonic: Token) -> Parsed<Modifiers<'a>> {
+        let mut list = Vec::new();
+        while self.accept(TokenKind::Dot) {
+            let token = self.expect(TokenKind::Word, "a modifier after `.`")?;
+            list.push((self.word(token), token.span));
+        }
+        Ok(Modifiers { list, taken: 0, mnemonic: mnemonic.span })
+    }
+
+    fn instruction_kind(
+        &mut self,
+        thread: ThreadId,
+        start: Token,
+        modifiers: &mut Modifiers<'a>,
+    ) -> Parsed<InstructionKind> {
+        let word = self.word(start);
+        match word {
+            "ld" => self.load(thread, modifiers),
+            "st" => self.store(thread, modifiers),
+            "rmw" => self.rmw(thread, modifiers),
+            "membar" => self.fence(modifiers),
+            "cbar" => self.control_barrier(modifiers),
+            _ => {
+                let kind = match word {
+                    "avdevice" => InstructionKind::AvailableToDevice,
+                    "visdevice" => InstructionKind::VisibleFromDevice,
+                    "goto" => {
+                        modifiers.finish("a label")?;
+                        InstructionKind::Goto(self.label_operand(thread)?)
+                    }
+                    _ if lookup(words::OPERATIONS, word).is_some() => {
+                        modifiers.finish("a register")?;
+                        self.arithmetic(thread, word)?
+                    }
+                    _ if lookup(words::BRANCHES, word).is_some() => {
+                        modifiers.finish("a value")?;
+                        self.branch(thread, word)?
+                    }
+                    _ => {
+                        let word = word.chars().take(40).collect();
+                        return Err(ParseError::UnknownInstruction { word, span: start.span });
+                    }
+                };
+                modifiers.finish("no modifier")?;
+                Ok(kind)
+            }
+        }
+    }
+
+    /// How a load or store accesses memory, and its storage class.
+    fn access(
+        &mut self,
+        rules: &AccessRules,
+        modifiers: &mut Modifiers<'a>,
+    ) -> Parsed<(Access, StorageClass, Span)> {
+        if modifiers.take_word("atom").is_some() {
+            let order = modifiers.take(words::ORDERS).unwrap_or_default();
+            if order != Order::Relaxed && order != rules.order {
+                return Err(ParseError::OrderNotAllowed {
+                    instruction: rules.instruction,
+                    word: order.keyword().unwrap_or_default().to_owned(),
+                    expected: rules.expected_order,
+                    span: modifiers.last(),
+                });
+            }
+            let scope = modifiers.scope()?;
+            let (class, place) = modifiers.class()?;
+            let semantics = modifiers.semantics(order, rules.expected_order)?;
+            return Ok((Access::Atomic { scope, semantics }, class, place));
+        }
+        let access = if modifiers.take_word("nonpriv").is_some() {
+            Access::NonPrivate
+        } else if modifiers.take_word(rules.operation).is_some() {
+            Access::Coherent { scope: modifiers.scope()? }
+        } else {
+            let instruction = rules.instruction;
+            match modifiers.peek() {
+                Some((word, span)) if word == rules.other_operation => {
+                    return Err(ParseError::WrongCoherence { instruction, word: word.to_owned(), span });
+                }
+                Some((word, span)) if lookup(words::SCOPES, word).is_some() => {
+                    let operation = rules.operation;
+                    return Err(ParseError::ScopeOnPlain { instruction, operation, span });
+                }
+                Some((word, span)) if lookup(words::ORDERS, word).is_some() => {
+                    return Err(ParseError::OrderOnPlain { instruction, span });
+                }
+                _ => Access::Private,
+            }
+        };
+        let (class, place) = modifiers.class()?;
+        if let Some((word, span)) = modifiers.peek()
+            && word.starts_with("sem")
+        {
+            let (word, orders) = (word.to_owned(), "`.atom` and an order");
+            return Err(ParseError::SemanticsWithoutOrder { word, orders, span });
+        }
+        Ok((access, class, place))
+    }
+
+    fn load(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        let (access, class, place) = self.access(&LOAD, modifiers)?;
+        let scalar = modifiers.take(words::TYPES);
+        modifiers.finish(END_OF_ACCESS)?;
+        let destination = self.register_token()?;
+        let destination = self.use_register(thread, destination)?;
+        self.comma()?;
+        let (location, offset) = self.memory_operand(class, place, scalar)?;
+        Ok(InstructionKind::Load { destination, location, offset, scalar, class, access })
+    }
+
+    fn store(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        let (access, class, place) = self.access(&STORE, modifiers)?;
+        let scalar = modifiers.take(words::TYPES);
+        modifiers.finish(END_OF_ACCESS)?;
+        let (location, offset) = self.memory_operand(class, place, scalar)?;
+        self.comma()?;
+        let value = self.operand(thread)?;
+        Ok(InstructionKind::Store { location, offset, scalar, value, class, access })
+    }
+
+    fn rmw(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        if modifiers.take_word("atom").is_none() {
+            return Err(ParseError::RmwNotAtomic { span: modifiers.last() });
+        }
+        let order = modifiers.take(words::ORDERS).unwrap_or_default();
+        let scope = modifiers.scope()?;
+        let (class, place) = modifiers.class()?;
+        let semantics = modifiers.semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
+        let compare_exchange = modifiers.take_word("cas").is_some();
+        let fetch = if compare_exchange { None } else { modifiers.take(words::OPERATIONS) };
+        let unequal = match modifiers.take_word("uneq_acq") {
+            Some(span) if !compare_exchange => {
+                let (word, expected) = ("uneq_acq".to_owned(), "`.cas` before it");
+                return Err(ParseError::MisplacedModifier { word, expected, span });
+            }
+            Some(span) if !order.acquires() => return Err(ParseError::UnequalTooStrong { span }),
+            Some(_) => Semantics { order: Order::Acquire, make_available: false, ..semantics },
+            None => Semantics::RELAXED,
+        };
+        let scalar = modifiers.take(words::TYPES);
+        modifiers.finish("an operation such as `.add`, a type such as `.u8`, or the operands")?;
+        let destination = self.register_token()?;
+        let destination = self.use_register(thread, destination)?;
+        self.comma()?;
+        let (location, offset) = self.memory_operand(class, place, scalar)?;
+        self.comma()?;
+        let first = self.operand(thread)?;
+        let operation = match fetch {
+            Some(operation) => RmwOperation::Fetch(operation, first),
+            None if compare_exchange => {
+                self.comma()?;
+                RmwOperation::CompareExchange { compare: first, value: self.operand(thread)?, unequal }
+            }
+            None => RmwOperation::Exchange(first),
+        };
+        Ok(InstructionKind::Rmw { destination, location, offset, scalar, operation, class, scope, semantics })
+    }
+
+    fn fence(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        let Some(order) = modifiers.take(words::ORDERS) else {
+            return Err(ParseError::MissingOrder { span: modifiers.last() });
+        };
+        let scope = modifiers.scope()?;
+        let semantics = modifiers.semantics(order, "an order")?;
+        modifiers.finish("no more modifiers")?;
+        Ok(InstructionKind::Fence { scope, semantics })
+    }
+
+    fn control_barrier(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        let execution_scope = match modifiers.take(words::EXECUTION_SCOPES) {
+            Some(scope) => scope,
+            None => match modifiers.peek() {
+                Some((word, span)) if word.starts_with("exec") => {
+                    return Err(ParseError::UnknownExecutionScope { word: word.to_owned(), span });
+                }
+                _ => Scope::Workgroup,
+            },
+        };
+        let order = modifiers.take(words::ORDERS).unwrap_or_default();
+        let memory_scope = modifiers.scope()?;
+        let semantics = modifiers.semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
+        modifiers.finish("the instance of the barrier")?;
+        let id = self.barrier_name()?;
+        let resource = if self.accept(TokenKind::Comma) { Some(self.barrier_name()?) } else { None };
+        let quorum = if resource.is_some() && self.accept(TokenKind::Comma) {
+            Some(self.small_number("the quorum of the barrier")?)
+        } else {
+            None
+        };
+        let semantics = (order != Order::Relaxed).then_some(semantics);
+        Ok(InstructionKind::ControlBarrier(ControlBarrier {
+            execution_scope,
+            memory_scope,
+            semantics,
+            id,
+            resource,
+            quorum,
+        }))
+    }
+
+    /// The instance or the resource of a control barrier: a number or a word, kept as text.
+    fn barrier_name(&mut self) -> Parsed<String> {
+        let token = self.peek();
+        match token.kind {
+            TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Word => {
+                self.next();
+                Ok(self.word(token).to_owned())
+            }
+            _ => Err(ParseError::MissingBarrierId { span: self.after_previous() }),
+        }
+    }
+
+    fn arithmetic(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
+        let destination = self.register_token()?;
+        let destination = self.use_register(thread, destination)?;
+        self.comma()?;
+        let left = self.operand(thread)?;
+        self.comma()?;
+        let right = self.operand(thread)?;
+        let operation = lookup(words::OPERATIONS, word).unwrap_or(ArithmeticOperation::Add);
+        Ok(InstructionKind::Arithmetic { destination, operation, left, right })
+    }
+
+    fn branch(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
+        let left = self.operand(thread)?;
+        self.comma()?;
+        let right = self.operand(thread)?;
+        self.comma()?;
+        let target = self.label_operand(thread)?;
+        let relation = lookup(words::BRANCHES, word).unwrap_or(crate::test::BranchRelation::Equal);
+        Ok(InstructionKind::Branch { relation, left, right, target })
+    }
+
+    fn comma(&mut self) -> Parsed<()> {
+        self.expect(TokenKind::Comma, "`,`").map(|_| ())
+    }
+
+    fn operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
+        if self.at_constant() {
+            return Ok(Operand::Constant(self.constant()?));
+        }
+        let token = self.peek();
+        if token.kind == TokenKind::Word && is_register(self.word(token)) {
+            self.next();
+            return Ok(Operand::Register(self.use_register(thread, token)?));
+        }
+        Err(ParseError::ValueExpected { found: self.describe(token), span: token.span })
+    }
+
+    fn label_operand(&mut self, thread: ThreadId) -> Parsed<LabelId> {
+        let token = self.peek();
+        if token.kind == TokenKind::Word && is_label(self.word(token)) {
+            self.next();
+            return self.use_label(thread, token);
+        }
+        Err(ParseError::LabelExpected { found: self.describe(token), span: token.span })
+    }
+
+    /// `x` or `x+2`, checked against the declaration of `x`. `class_place` is where the storage class stands.
+    fn memory_operand(
+        &mut self,
+        class: StorageClass,
+        class_place: Span,
+        scalar: Option<ScalarType>,
+    ) -> Parsed<(LocationId, u32)> {
+        let token = self.peek();
+        let id = self.use_location()?;
+        let offset = if self.accept(TokenKind::Plus) { self.small_number("an offset in bytes")? } else { 0 };
+        let location = self.test.location(id);
+        if let Some(kind) = location.reference
+            && kind.storage_class() != class
+        {
+            return Err(ParseError::StorageMismatch {
+                class: class.keyword(),
+                name: location.name.clone(),
+                kind: kind.keyword(),
+                expected: kind.storage_class().keyword(),
+                span: class_place,
+            });
+        }
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - token.span.offset, ..token.span };
+        let size = scalar.unwrap_or(location.scalar_type()).bits() / 8;
+        let bytes = location.scalar_type().bits() / 8;
+        if u64::from(offset) + u64::from(size) > u64::from(bytes) {
+            return Err(ParseError::OutOfBounds { name: location.name.clone(), bytes, span });
+        }
+        if !offset.is_multiple_of(size) {
+            return Err(ParseError::Misaligned { name: location.name.clone(), bytes: size, span });
+        }
+        Ok((id, offset))
+    }
+}

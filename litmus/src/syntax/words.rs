@@ -1,0 +1,250 @@
+//! The words of the native dialect and what they stand for: one table for the parser and the printer.
+
+use crate::test::{ArithmeticOperation, BranchRelation, Order, Reference, ScalarType, Scope, StorageClass};
+
+/// A word of the language and what it stands for.
+pub(super) type Words<T> = &'static [(&'static str, T)];
+
+pub(super) const SCOPES: Words<Scope> = &[
+    ("sg", Scope::Subgroup),
+    ("wg", Scope::Workgroup),
+    ("qf", Scope::QueueFamily),
+    ("dv", Scope::Device),
+    ("inv", Scope::Invocation),
+    ("xd", Scope::CrossDevice),
+];
+
+pub(super) const EXECUTION_SCOPES: Words<Scope> = &[
+    ("execsg", Scope::Subgroup),
+    ("execwg", Scope::Workgroup),
+    ("execqf", Scope::QueueFamily),
+    ("execdv", Scope::Device),
+    ("execinv", Scope::Invocation),
+    ("execxd", Scope::CrossDevice),
+];
+
+pub(super) const CLASSES: Words<StorageClass> = &[
+    ("sc0", StorageClass::Buffer),
+    ("sc1", StorageClass::Workgroup),
+    ("sc2", StorageClass::Image),
+    ("sc3", StorageClass::Output),
+];
+
+pub(super) const SEMANTICS_CLASSES: Words<StorageClass> = &[
+    ("semsc0", StorageClass::Buffer),
+    ("semsc1", StorageClass::Workgroup),
+    ("semsc2", StorageClass::Image),
+    ("semsc3", StorageClass::Output),
+];
+
+pub(super) const ORDERS: Words<Order> =
+    &[("acq", Order::Acquire), ("rel", Order::Release), ("acq_rel", Order::AcquireRelease)];
+
+pub(super) const OPERATIONS: Words<ArithmeticOperation> = &[
+    ("add", ArithmeticOperation::Add),
+    ("sub", ArithmeticOperation::Subtract),
+    ("mul", ArithmeticOperation::Multiply),
+    ("div", ArithmeticOperation::Divide),
+    ("and", ArithmeticOperation::And),
+    ("or", ArithmeticOperation::Or),
+    ("xor", ArithmeticOperation::Xor),
+    ("min", ArithmeticOperation::Minimum),
+    ("max", ArithmeticOperation::Maximum),
+];
+
+pub(super) const BRANCHES: Words<BranchRelation> = &[
+    ("beq", BranchRelation::Equal),
+    ("bne", BranchRelation::NotEqual),
+    ("bge", BranchRelation::GreaterOrEqual),
+    ("ble", BranchRelation::LessOrEqual),
+    ("bgt", BranchRelation::Greater),
+    ("blt", BranchRelation::Less),
+];
+
+pub(super) const KINDS: Words<Reference> = &[
+    ("buffer", Reference::Buffer),
+    ("workgroup", Reference::Workgroup),
+    ("image", Reference::Image),
+    ("address", Reference::Address),
+];
+
+pub(super) const TYPES: Words<ScalarType> = &[
+    ("u8", ScalarType::U8),
+    ("u16", ScalarType::U16),
+    ("u32", ScalarType::U32),
+    ("u64", ScalarType::U64),
+    ("i8", ScalarType::I8),
+    ("i16", ScalarType::I16),
+    ("i32", ScalarType::I32),
+    ("i64", ScalarType::I64),
+    ("f32", ScalarType::F32),
+    ("f64", ScalarType::F64),
+];
+
+/// Modifiers that are words of their own, not members of a table above.
+pub(super) const PLAIN_MODIFIERS: &[&str] =
+    &["atom", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq"];
+
+/// Words that Dartagnan's reader keeps for itself, so that no location can have them as its name.
+const RESERVED: &[&str] = &[
+    "VULKAN",
+    "Vulkan",
+    "vulkan",
+    "aliases",
+    "ssw",
+    "locations",
+    "filter",
+    "exists",
+    "forall",
+    "final",
+    "not",
+    "with",
+    "tso",
+    "cc",
+    "optic",
+    "default",
+    "ld",
+    "st",
+    "rmw",
+    "membar",
+    "cbar",
+    "avdevice",
+    "visdevice",
+    "goto",
+    "atom",
+    "nonpriv",
+    "av",
+    "vis",
+    "semav",
+    "semvis",
+    "sg",
+    "wg",
+    "qf",
+    "dv",
+    "acq",
+    "rel",
+    "acq_rel",
+    "sc0",
+    "sc1",
+    "sc2",
+    "sc3",
+    "semsc0",
+    "semsc1",
+    "semsc2",
+    "semsc3",
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "and",
+    "or",
+    "xor",
+    "beq",
+    "bne",
+    "bge",
+    "ble",
+    "bgt",
+    "blt",
+];
+
+/// What `word` stands for.
+pub(super) fn lookup<T: Copy>(words: Words<T>, word: &str) -> Option<T> {
+    words.iter().find(|(candidate, _)| *candidate == word).map(|(_, meaning)| *meaning)
+}
+
+/// The word for `meaning`.
+pub(super) fn word_of<T: Copy + PartialEq>(words: Words<T>, meaning: T) -> &'static str {
+    words.iter().find(|(_, candidate)| *candidate == meaning).map_or("?", |(word, _)| word)
+}
+
+/// Whether `word` is a modifier of some instruction.
+pub(super) fn is_modifier(word: &str) -> bool {
+    fn member<T>(words: Words<T>, word: &str) -> bool {
+        words.iter().any(|(candidate, _)| *candidate == word)
+    }
+    PLAIN_MODIFIERS.contains(&word)
+        || member(SCOPES, word)
+        || member(EXECUTION_SCOPES, word)
+        || member(CLASSES, word)
+        || member(SEMANTICS_CLASSES, word)
+        || member(ORDERS, word)
+        || member(OPERATIONS, word)
+        || member(TYPES, word)
+}
+
+/// `prefix` and then digits only, at least one.
+fn is_numbered(word: &str, prefix: &str) -> bool {
+    word.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// `r0`, `r1`, ….
+pub(super) fn is_register(word: &str) -> bool {
+    is_numbered(word, "r")
+}
+
+/// `LC00`, `LC01`, ….
+pub(super) fn is_label(word: &str) -> bool {
+    is_numbered(word, "LC")
+}
+
+/// `P0`, `P1`, ….
+pub(super) fn is_thread(word: &str) -> bool {
+    is_numbered(word, "P")
+}
+
+/// Whether `word` may be the name of a location.
+pub(super) fn is_location(word: &str) -> bool {
+    !is_register(word) && !is_label(word) && !is_thread(word) && !RESERVED.contains(&word)
+}
+
+impl Scope {
+    /// The word of the language for it, such as `wg`.
+    pub fn keyword(self) -> &'static str {
+        word_of(SCOPES, self)
+    }
+}
+
+impl StorageClass {
+    /// The word of the language for it, such as `sc0`.
+    pub fn keyword(self) -> &'static str {
+        word_of(CLASSES, self)
+    }
+}
+
+impl Order {
+    /// The word of the language for it, such as `acq_rel`; relaxed has none.
+    pub fn keyword(self) -> Option<&'static str> {
+        match self {
+            Order::Relaxed => None,
+            order => Some(word_of(ORDERS, order)),
+        }
+    }
+}
+
+impl Reference {
+    /// The word of the language for it, such as `buffer`.
+    pub fn keyword(self) -> &'static str {
+        word_of(KINDS, self)
+    }
+}
+
+impl ScalarType {
+    /// The word of the language for it, such as `u32`.
+    pub fn keyword(self) -> &'static str {
+        word_of(TYPES, self)
+    }
+}
+
+impl ArithmeticOperation {
+    /// The word of the language for it, such as `add`.
+    pub fn keyword(self) -> &'static str {
+        word_of(OPERATIONS, self)
+    }
+}
+
+impl BranchRelation {
+    /// The word of the language for it, such as `bne`.
+    pub fn keyword(self) -> &'static str {
+        word_of(BRANCHES, self)
+    }
+}
