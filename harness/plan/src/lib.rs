@@ -307,7 +307,10 @@ pub struct Capabilities {
     pub max_push_constant_bytes: u32,
     /// Number of queue families with compute, and queues in each.
     pub compute_queues: Vec<u32>,
-    /// Loop iterations that a kernel may make in all before the driver stops it without a word; `None` where there is no such limit.
+    /// Loop iterations that an invocation may make in all, over all its loops, before the driver ends them without a word;
+    /// `None` where there is no such limit. lavapipe has one; there the lanes that fill up the last subgroup of a workgroup
+    /// run along in loops but read 0: unless the workgroup is made of full subgroups, a loop that waits for another value
+    /// uses its budget up every time.
     pub loop_budget: Option<u32>,
     /// Features by the names that `needs:` lines use (Vulkan's feature names).
     pub features: Vec<String>,
