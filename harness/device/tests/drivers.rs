@@ -24,11 +24,375 @@ fn kernel_writes_and_host_reads() {
             b.fill(buffer, u32::MAX);
             b.barrier();
             b.dispatch(kernel, 3, &[buffer], &[3, 5]);
-            b.to_host(buffer);
+            b.expose(buffer);
             let mut prepared = b.prepare(device);
             run(&mut *prepared);
             let expected: Vec<u32> = (0..256).map(|i| if i < 192 { i * 3 + 5 } else { u32::MAX }).collect();
             assert_eq!(prepared.read(buffer).unwrap(), expected, "{memory:?}");
+        }
+    });
+}
+
+#[test]
+fn two_bindings_show_one_buffer() {
+    on_each_device("two_bindings_show_one_buffer", |device| {
+        let mut b = Builder::new();
+        let buffer = b.buffer(64, Memory::Device);
+        let kernel = b.kernel(kernels::increment(64));
+        b.fill(buffer, 40);
+        b.barrier();
+        b.dispatch(kernel, 1, &[buffer, buffer], &[]);
+        b.barrier();
+        b.dispatch(kernel, 1, &[buffer, buffer], &[]);
+        b.expose(buffer);
+        let mut prepared = b.prepare(device);
+        run(&mut *prepared);
+        assert_eq!(prepared.read(buffer).unwrap(), [42; 64]);
+    });
+}
+
+#[test]
+fn dispatches_change_between_submissions() {
+    on_each_device("dispatches_change_between_submissions", |device| {
+        let mut b = Builder::new();
+        let buffer = b.buffer(4, Memory::Readback);
+        let kernel = b.kernel(kernels::linear(1));
+        b.fill(buffer, 0);
+        b.barrier();
+        let step = b.dispatch(kernel, 2, &[buffer], &[1, 10]);
+        b.expose(buffer);
+        let mut prepared = b.prepare(device);
+        run(&mut *prepared);
+        assert_eq!(prepared.read(buffer).unwrap(), [10, 11, 0, 0]);
+        prepared.set_push_constants(step, &bytes(&[2, 20])).unwrap();
+        run(&mut *prepared);
+        assert_eq!(prepared.read(buffer).unwrap(), [20, 22, 0, 0]);
+        prepared.set_workgroups(step, 3).unwrap();
+        run(&mut *prepared);
+        assert_eq!(prepared.read(buffer).unwrap(), [20, 22, 24, 0]);
+
+        assert!(matches!(prepared.set_push_constants(step, &[0; 4]), Err(DeviceError::InvalidPlan(_))));
+        assert!(matches!(prepared.set_push_constants(0, &[0; 8]), Err(DeviceError::InvalidPlan(_))));
+        assert!(matches!(prepared.set_workgroups(step, 0), Err(DeviceError::InvalidPlan(_))));
+        assert!(matches!(prepared.set_workgroups(step, u32::MAX), Err(DeviceError::Unsupported(_))));
+        run(&mut *prepared);
+        assert_eq!(prepared.read(buffer).unwrap(), [20, 22, 24, 0]);
+    });
+}
+
+#[test]
+fn what_the_host_writes_is_there_for_the_next_submission() {
+    on_each_device("what_the_host_writes_is_there_for_the_next_submission", |device| {
+        for memory in [Memory::Readback, Memory::Shared] {
+            let mut b = Builder::new();
+            let (input, output) = (b.buffer(64, memory), b.buffer(64, Memory::Device));
+            let kernel = b.kernel(kernels::increment(64));
+            b.dispatch(kernel, 1, &[input, output], &[]);
+            b.expose(output);
+            let mut prepared = b.prepare(device);
+            for start in [7, 1000] {
+                for (word, value) in prepared.write(input).unwrap().iter_mut().zip(start..) {
+                    *word = value;
+                }
+                run(&mut *prepared);
+                assert!(prepared.read(output).unwrap().iter().copied().eq(start + 1..start + 65));
+            }
+        }
+    });
+}
+
+#[test]
+fn buffers_are_copied() {
+    on_each_device("buffers_are_copied", |device| {
+        let mut b = Builder::new();
+        let input = b.buffer(5, Memory::Shared);
+        let hidden = b.buffer(8, Memory::Device);
+        let output = b.buffer(8, Memory::Readback);
+        b.fill(hidden, 9);
+        b.barrier();
+        b.step(Step::Copy { queue: QUEUE, from: input, to: hidden });
+        b.barrier();
+        b.step(Step::Copy { queue: QUEUE, from: hidden, to: output });
+        b.expose(output);
+        let mut prepared = b.prepare(device);
+        prepared.write(input).unwrap().copy_from_slice(&[1, 2, 3, 4, 5]);
+        run(&mut *prepared);
+        assert_eq!(prepared.read(output).unwrap(), [1, 2, 3, 4, 5, 9, 9, 9]);
+    });
+}
+
+#[test]
+fn submissions_of_a_plan_follow_each_other() {
+    on_each_device("submissions_of_a_plan_follow_each_other", |device| {
+        let mut b = Builder::new();
+        let buffer = b.buffer(64, Memory::Device);
+        let kernel = b.kernel(kernels::increment(64));
+        b.fill(buffer, 0);
+        for _ in 0..5 {
+            b.step(Step::Submit { queue: QUEUE });
+            // Submitting twice in a row submits nothing in between.
+            b.step(Step::Submit { queue: QUEUE });
+            b.barrier();
+            b.dispatch(kernel, 1, &[buffer, buffer], &[]);
+            b.step(Step::ExecutionBarrier { queue: QUEUE });
+        }
+        b.expose(buffer);
+        let mut prepared = b.prepare(device);
+        for _ in 0..3 {
+            run(&mut *prepared);
+            assert_eq!(prepared.read(buffer).unwrap(), [5; 64]);
+        }
+    });
+}
+
+#[test]
+fn a_plan_prepared_twice_overlaps() {
+    on_each_device("a_plan_prepared_twice_overlaps", |device| {
+        let mut b = Builder::new();
+        let buffer = b.buffer(64, Memory::Device);
+        let kernel = b.kernel(kernels::linear(64));
+        let step = b.dispatch(kernel, 1, &[buffer], &[1, 100]);
+        b.expose(buffer);
+        let (mut first, mut second) = (b.prepare(device), b.prepare(device));
+        second.set_push_constants(step, &bytes(&[1, 500])).unwrap();
+        for _ in 0..10 {
+            first.submit().unwrap();
+            second.submit().unwrap();
+            finish(&mut *second);
+            finish(&mut *first);
+            assert!(first.read(buffer).unwrap().iter().copied().eq(100..164));
+            assert!(second.read(buffer).unwrap().iter().copied().eq(500..564));
+        }
+    });
+}
+
+/// Workgroups that wait for the host. On lavapipe each gives up by itself after some milliseconds: there have to be many.
+const WAITING: u32 = 20_000;
+
+/// A kernel that the host releases: flag, counter and the plan. The workgroup is one full subgroup, since lavapipe's idle
+/// lanes would not leave the loop.
+fn waiting_plan(device: &VulkanDevice) -> (BufferId, BufferId, Builder) {
+    let mut b = Builder::new();
+    let (flag, counter) = (b.buffer(1, Memory::Shared), b.buffer(1, Memory::Readback));
+    let kernel = b.kernel(kernels::wait(device.capabilities().subgroup_size));
+    b.fill(counter, 0);
+    b.barrier();
+    b.dispatch(kernel, WAITING, &[flag, counter], &[]);
+    b.expose(counter);
+    (flag, counter, b)
+}
+
+#[test]
+fn the_host_releases_a_waiting_kernel() {
+    on_each_device("the_host_releases_a_waiting_kernel", |device| {
+        let (flag, counter, b) = waiting_plan(device);
+        let mut prepared = b.prepare(device);
+        prepared.store(flag, 0, 0).unwrap();
+        prepared.submit().unwrap();
+        assert_eq!(prepared.poll(Duration::from_millis(20)), Ok(Progress::Running));
+        assert_eq!(prepared.submit(), Err(DeviceError::Busy));
+        assert_eq!(prepared.read(counter), Err(DeviceError::Busy));
+        assert_eq!(prepared.write(flag), Err(DeviceError::Busy));
+        assert_eq!(prepared.load(flag, 0), Ok(0));
+        assert!(matches!(prepared.load(flag, 1), Err(DeviceError::InvalidPlan(_))));
+        assert!(matches!(prepared.store(counter, 0, 1), Err(DeviceError::InvalidPlan(_))));
+        prepared.store(flag, 0, 1).unwrap();
+        finish(&mut *prepared);
+        assert_eq!(prepared.load(flag, 0), Ok(1));
+        let invocations = WAITING * device.capabilities().subgroup_size;
+        let released = prepared.read(counter).unwrap()[0];
+        match device.capabilities().loop_budget {
+            Some(_) => assert!((1..=invocations).contains(&released), "{released}"),
+            None => assert_eq!(released, invocations),
+        }
+    });
+}
+
+#[test]
+fn dropping_what_never_ends_does_not_block() {
+    on_each_driver("dropping_what_never_ends_does_not_block", |selector| {
+        let device = VulkanDevice::open(selector, Options::default()).unwrap();
+        let (flag, _, b) = waiting_plan(&device);
+        let mut prepared = b.prepare(&device);
+        prepared.store(flag, 0, 0).unwrap();
+        prepared.submit().unwrap();
+        drop(prepared);
+        assert_eq!(refused(&device, &b.0), DeviceError::DeviceLost("an earlier submission"));
+        drop(device);
+    });
+}
+
+#[test]
+fn dropping_what_has_ended_unseen_keeps_the_device() {
+    on_each_device("dropping_what_has_ended_unseen_keeps_the_device", |device| {
+        let mut b = Builder::new();
+        let kernel = b.kernel(kernels::nothing());
+        b.dispatch(kernel, 1, &[], &[]);
+        let (mut unseen, mut seen) = (b.prepare(device), b.prepare(device));
+        unseen.submit().unwrap();
+        // On the same queue: it ends after the other.
+        run(&mut *seen);
+        drop(unseen);
+        run(&mut *b.prepare(device));
+    });
+}
+
+#[test]
+fn device_time_is_measured() {
+    on_each_device("device_time_is_measured", |device| {
+        let mut b = Builder::new();
+        let buffer = b.buffer(1 << 20, Memory::Device);
+        let kernel = b.kernel(kernels::linear(64));
+        b.dispatch(kernel, 1 << 14, &[buffer], &[1, 1]);
+        let mut prepared = b.prepare(device);
+        assert!(matches!(prepared.poll(Duration::ZERO), Err(DeviceError::InvalidPlan(_))));
+        prepared.submit().unwrap();
+        let progress = prepared.poll(Duration::from_secs(60)).unwrap();
+        assert!(matches!(progress, Progress::Finished { device_time: Some(time) } if !time.is_zero()));
+        assert_eq!(prepared.poll(Duration::ZERO), Ok(progress));
+    });
+}
+
+#[test]
+fn an_empty_plan_finishes() {
+    on_each_device("an_empty_plan_finishes", |device| {
+        let mut prepared = Builder::new().prepare(device);
+        run(&mut *prepared);
+        run(&mut *prepared);
+    });
+}
+
+#[test]
+fn kernels_get_the_subgroups_they_require() {
+    on_each_device("kernels_get_the_subgroups_they_require", |device| {
+        let capabilities = device.capabilities();
+        assert!(capabilities.full_subgroups && capabilities.subgroups_in_compute);
+        let size = capabilities.subgroup_size;
+        let mut b = Builder::new();
+        let buffer = b.buffer((4 * size).into(), Memory::Readback);
+        let kernel = b.kernel(kernels::lane(2 * size, size));
+        b.dispatch(kernel, 2, &[buffer], &[]);
+        b.expose(buffer);
+        let mut prepared = b.prepare(device);
+        run(&mut *prepared);
+        assert!(prepared.read(buffer).unwrap().iter().copied().eq((0..4 * size).map(|i| i % size)));
+
+        let wrong = Kernel { subgroup_size: Some(128), ..kernels::lane(128, 128) };
+        let plan = Plan { kernels: vec![wrong], ..Builder::new().0 };
+        assert_eq!(
+            refused(device, &plan),
+            DeviceError::Unsupported("full subgroups of 128 invocations".to_owned())
+        );
+    });
+}
+
+#[test]
+fn what_the_device_lacks_is_refused() {
+    on_each_device("what_the_device_lacks_is_refused", |device| {
+        let queues = |families: &[u32]| Plan {
+            queues: families.iter().map(|family| Queue { family: *family }).collect(),
+            ..Plan::default()
+        };
+        let many = device.capabilities().compute_queues.iter().max().unwrap() + 1;
+        let cases = [
+            queues(&vec![0; many as usize]),
+            queues(&[0, 1, 2, 3, 4, 5, 6, 7]),
+            Plan {
+                buffers: vec![Buffer { words: u64::MAX / 2, memory: Memory::Device, name: "huge" }],
+                ..queues(&[0])
+            },
+            Plan { kernels: vec![kernels::linear(4096)], ..queues(&[0]) },
+        ];
+        for plan in cases {
+            assert!(matches!(refused(device, &plan), DeviceError::Unsupported(_)), "{plan:?}");
+        }
+        let plan = Plan {
+            steps: vec![Step::Fill { queue: QueueId(0), buffer: BufferId(0), value: 0 }],
+            ..queues(&[0])
+        };
+        assert!(matches!(refused(device, &plan), DeviceError::InvalidPlan(_)));
+    });
+}
+
+#[test]
+fn without_a_copy_hidden_memory_is_out_of_reach() {
+    on_each_driver("without_a_copy_hidden_memory_is_out_of_reach", |selector| {
+        for staging in [false, true] {
+            let device = VulkanDevice::open(selector, Options { staging, validation: false }).unwrap();
+            let mut b = Builder::new();
+            let (copied, hidden) = (b.buffer(1, Memory::Device), b.buffer(1, Memory::Device));
+            b.expose(copied);
+            let mut prepared = b.prepare(&device);
+            assert!(prepared.read(copied).is_ok());
+            assert!(prepared.read(BufferId(2)).is_err());
+            // Where all memory is the host's, there is nothing hidden.
+            let mapped = prepared.read(hidden).is_ok();
+            assert_eq!(prepared.write(hidden).is_ok(), mapped);
+            assert!(mapped || staging);
+        }
+    });
+}
+
+#[test]
+fn capabilities_agree_with_the_drivers_documentation() {
+    on_each_device("capabilities_agree_with_the_drivers_documentation", |device| {
+        let (identity, capabilities) = (device.identity(), device.capabilities());
+        assert!(capabilities.executes && capabilities.is_cpu && identity.kind == "cpu");
+        assert!(capabilities.memory_model && capabilities.device_scope);
+        assert!(capabilities.features.iter().any(|feature| feature == "vulkanMemoryModel"));
+        assert_eq!(identity.uuid.len(), 32);
+        assert!(identity.api_version.starts_with("1."));
+        let int64 = capabilities.features.iter().any(|feature| feature == "shaderInt64");
+        match identity.name.as_str() {
+            "lavapipe" => assert!(int64 && capabilities.loop_budget == Some(65_535)),
+            "swiftshader" => assert!(!int64 && capabilities.loop_budget.is_none()),
+            other => panic!("{other}"),
+        }
+    });
+}
+
+#[test]
+fn validation_layers_have_nothing_to_say() {
+    on_each_driver("validation_layers_have_nothing_to_say", |selector| {
+        for staging in [false, true] {
+            let device = match VulkanDevice::open(selector, Options { validation: true, staging }) {
+                Ok(device) => device,
+                Err(DeviceError::Unsupported(why)) => {
+                    assert!(why.contains("vulkan-validationlayers"), "{why}");
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            let mut b = Builder::new();
+            let (one, other) = (b.buffer(64, Memory::Device), b.buffer(64, Memory::Shared));
+            let (linear, increment) = (b.kernel(kernels::linear(64)), b.kernel(kernels::increment(64)));
+            b.fill(one, 0);
+            b.barrier();
+            b.dispatch(linear, 1, &[one], &[1, 1]);
+            b.barrier();
+            b.dispatch(increment, 1, &[one, other], &[]);
+            b.step(Step::Submit { queue: QUEUE });
+            b.barrier();
+            b.step(Step::Copy { queue: QUEUE, from: other, to: one });
+            b.expose(one);
+            b.expose(other);
+            let mut prepared = b.prepare(&device);
+            run(&mut *prepared);
+            assert!(prepared.read(one).unwrap().iter().copied().eq(2..66));
+            run(&mut *prepared);
+            drop(prepared);
+            assert_eq!(device.validation_messages(), Vec::<String>::new());
+
+            // The layers do listen: two writes in a row without a barrier.
+            let mut b = Builder::new();
+            let buffer = b.buffer(64, Memory::Device);
+            let kernel = b.kernel(kernels::linear(64));
+            b.fill(buffer, 0);
+            b.dispatch(kernel, 1, &[buffer], &[1, 1]);
+            run(&mut *b.prepare(&device));
+            let messages = device.validation_messages();
+            assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
+            assert_eq!(device.validation_messages(), Vec::<String>::new());
         }
     });
 }

@@ -4,8 +4,8 @@ use plan::Kernel;
 use rspirv::binary::Assemble;
 use rspirv::dr::{Builder, Operand};
 use rspirv::spirv::{
-    AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl, LoopControl,
-    MemoryModel, StorageClass, Word,
+    AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl,
+    LoopControl, MemoryModel, StorageClass, Word,
 };
 
 /// Scope `QueueFamily`.
@@ -20,7 +20,6 @@ struct Module {
     push_pointer: Word,
     buffers: Vec<Word>,
     push_constants: Word,
-    workgroup_size: u32,
     words_pushed: u32,
     /// The number of the invocation in x.
     invocation: Word,
@@ -85,7 +84,6 @@ impl Module {
             push_pointer,
             buffers,
             push_constants,
-            workgroup_size,
             words_pushed,
             invocation,
         }
@@ -165,11 +163,10 @@ pub fn nothing() -> Kernel {
     Module::new(1, 0, 0).finish()
 }
 
-/// Every invocation waits until word 0 of binding 0 is not 0, then adds one to word 0 of binding 1.
-pub fn wait() -> Kernel {
-    let mut m = Module::new(1, 2, 0);
+/// Every invocation waits until word 0 of binding 0 is not 0, then adds what it read to word 0 of binding 1.
+pub fn wait(workgroup_size: u32) -> Kernel {
+    let mut m = Module::new(workgroup_size, 2, 0);
     let zero = m.constant(0);
-    let one = m.constant(1);
     let scope = m.constant(QUEUE_FAMILY);
     let flag = m.word(0, zero);
     let counter = m.word(1, zero);
@@ -187,7 +184,7 @@ pub fn wait() -> Kernel {
     b.begin_block(Some(again)).unwrap();
     b.branch(head).unwrap();
     b.begin_block(Some(after)).unwrap();
-    b.atomic_i_add(u32_type, None, counter, scope, zero, one).unwrap();
+    b.atomic_i_add(u32_type, None, counter, scope, zero, value).unwrap();
     m.finish()
 }
 
@@ -197,11 +194,7 @@ pub fn lane(workgroup_size: u32, subgroup_size: u32) -> Kernel {
     m.builder.capability(Capability::GroupNonUniform);
     let pointer = m.builder.type_pointer(None, StorageClass::Input, m.u32_type);
     let lane = m.builder.variable(pointer, None, StorageClass::Input, None);
-    m.builder.decorate(
-        lane,
-        Decoration::BuiltIn,
-        [Operand::BuiltIn(BuiltIn::SubgroupLocalInvocationId)],
-    );
+    m.builder.decorate(lane, Decoration::BuiltIn, [Operand::BuiltIn(BuiltIn::SubgroupLocalInvocationId)]);
     if let Some(entry) = m.builder.module_mut().entry_points.first_mut() {
         entry.operands.push(Operand::IdRef(lane));
     }

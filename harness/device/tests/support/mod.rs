@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use device::{DriverEnvironment, Options, Selector, SoftwareDriver, VulkanDevice};
-use plan::{BufferId, Device, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Progress, Queue, QueueId, Step};
+use plan::{
+    BufferId, Device, DeviceError, Kernel, KernelId, Memory, Plan, Prepared, Progress, Queue, QueueId, Step,
+};
 
 /// Tells a process that it is the one to run a test, and on which driver.
 const DRIVER: &str = "VK_LITMUS_TEST_DRIVER";
@@ -29,7 +31,8 @@ pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
             in_child(test, driver, &environment.pinned(&[Selector::Software(driver)]));
         } else {
             // Past the capture of the test harness: a skip has to be seen.
-            writeln!(std::io::stderr(), "skipped: {test} on {}: driver not installed", driver.name()).unwrap();
+            let mut seen = std::io::stderr();
+            writeln!(seen, "skipped: {test} on {}: driver not installed", driver.name()).unwrap();
         }
     }
 }
@@ -101,7 +104,13 @@ impl Builder {
         self.step(Step::Fill { queue: QUEUE, buffer, value })
     }
 
-    pub fn dispatch(&mut self, kernel: KernelId, workgroups: u32, bindings: &[BufferId], words: &[u32]) -> usize {
+    pub fn dispatch(
+        &mut self,
+        kernel: KernelId,
+        workgroups: u32,
+        bindings: &[BufferId],
+        words: &[u32],
+    ) -> usize {
         self.step(Step::Dispatch {
             queue: QUEUE,
             kernel,
@@ -115,7 +124,7 @@ impl Builder {
         self.step(Step::Barrier { queue: QUEUE })
     }
 
-    pub fn to_host(&mut self, buffer: BufferId) -> usize {
+    pub fn expose(&mut self, buffer: BufferId) -> usize {
         self.step(Step::ToHost { queue: QUEUE, buffer })
     }
 
