@@ -2,11 +2,13 @@
 #![doc = include_str!("syntax/grammar.md")]
 
 mod condition;
+mod declarations;
 mod header;
 mod instruction;
 mod lexer;
+mod parser;
 mod print;
-mod vulkan;
+mod table;
 mod words;
 
 pub use print::print;
@@ -67,7 +69,7 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
         return Err(errors.finish(source_name, text));
     };
     let tokens = lexer::tokenize(text, header.body, &mut errors);
-    let mut parser = vulkan::Parser::new(text, &tokens, &mut errors, header.name, header.metadata);
+    let mut parser = parser::Parser::new(text, &tokens, &mut errors, header.name, header.metadata);
     parser.body();
     let test = parser.test;
     if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) }
@@ -86,7 +88,7 @@ pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Con
     }
     let start = lexer::Start { offset: 0, line: 1, column: 1 };
     let tokens = lexer::tokenize(text, start, &mut errors);
-    let mut parser = vulkan::Parser::with_test(text, &tokens, &mut errors, test.clone());
+    let mut parser = parser::Parser::with_test(text, &tokens, &mut errors, test.clone());
     let condition = parser.condition().and_then(|condition| {
         let next = parser.peek();
         match next.kind {

@@ -1,7 +1,7 @@
 //! Reads what follows the table: listed names, the filter and the question.
 
 use super::lexer::{Token, TokenKind};
-use super::vulkan::{Parsed, Parser};
+use super::parser::{Parsed, Parser};
 use super::words::{is_location, is_register, is_thread};
 use super::{MAX_COMPARISONS, MAX_NESTING};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};

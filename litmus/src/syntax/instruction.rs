@@ -2,7 +2,7 @@
 
 use super::MAX_INSTRUCTIONS;
 use super::lexer::{Token, TokenKind};
-use super::vulkan::{Parsed, Parser};
+use super::parser::{Parsed, Parser};
 use super::words::{self, is_label, is_modifier, is_register, lookup};
 use crate::error::ParseError;
 use crate::span::Span;

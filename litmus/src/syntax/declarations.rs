@@ -1,0 +1,315 @@
+//! Reads the blocks before the table: the initial state and the `ssw` pairs.
+
+use super::lexer::TokenKind;
+use super::parser::{Parsed, Parser};
+use super::words::{self, is_thread, lookup};
+use super::{MAX_REGISTERS, MAX_SYSTEM_SYNC, MAX_THREADS};
+use crate::error::ParseError;
+use crate::span::Span;
+use crate::test::{
+    Location, LocationId, LocationInit, Register, RegisterInit, ScalarType, SyncPoint, SystemSync,
+};
+use crate::value::Value;
+
+/// A register of the initial state, which stands before the threads.
+pub(super) struct DeclaredRegister {
+    thread: u32,
+    thread_span: Span,
+    register: Register,
+}
+
+/// An `ssw` pair as it stands; the threads come later.
+pub(super) struct DeclaredSync {
+    sides: [(u32, Option<u32>, Span); 2],
+    span: Span,
+}
+
+impl Parser<'_> {
+    /// `{ … }` with the initial state; `None` where nothing after it can be read.
+    pub(super) fn declarations(&mut self) -> Option<Vec<DeclaredRegister>> {
+        let mut registers: Vec<DeclaredRegister> = Vec::new();
+        if let Err(error) = self.expect(TokenKind::OpenBrace, "`{` and the initial state") {
+            self.errors.push(error);
+            return None;
+        }
+        let closed = self.block(|parser| {
+            let register = parser.at_register_declaration();
+            if !register {
+                return parser.location_declaration();
+            }
+            let declared = parser.register_declaration()?;
+            if declared.thread as usize >= MAX_THREADS {
+                return Err(ParseError::UnknownThread {
+                    number: declared.thread,
+                    span: declared.thread_span,
+                });
+            }
+            let of_thread = registers.iter().filter(|other| other.thread == declared.thread);
+            if of_thread.clone().any(|other| other.register.name == declared.register.name) {
+                let name = format!("P{}:{}", declared.thread, declared.register.name);
+                return Err(ParseError::DuplicateRegister { name, span: declared.thread_span });
+            }
+            if of_thread.count() >= MAX_REGISTERS {
+                let span = declared.thread_span;
+                return Err(ParseError::TooMany {
+                    what: "registers in one thread",
+                    limit: MAX_REGISTERS,
+                    span,
+                });
+            }
+            registers.push(declared);
+            Ok(())
+        });
+        closed.then_some(registers)
+    }
+
+    /// The items of a block after its `{`, and its end. False where the text ended first.
+    pub(super) fn block(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<()>) -> bool {
+        loop {
+            match self.peek().kind {
+                TokenKind::Semicolon => {
+                    self.next();
+                }
+                TokenKind::CloseBrace => {
+                    self.next();
+                    self.accept(TokenKind::Semicolon);
+                    return true;
+                }
+                TokenKind::End => {
+                    let error = self.unexpected("`}`");
+                    self.errors.push(error);
+                    return false;
+                }
+                _ => {
+                    let start = self.position;
+                    let ends =
+                        |kind| matches!(kind, TokenKind::Semicolon | TokenKind::CloseBrace | TokenKind::End);
+                    let result = item(self).and_then(|()| {
+                        if ends(self.peek().kind) { Ok(()) } else { Err(self.unexpected("`;` or `}`")) }
+                    });
+                    if let Err(error) = result {
+                        self.errors.push(error);
+                        self.skip_to(&[TokenKind::Semicolon, TokenKind::CloseBrace]);
+                        self.note_declared_names(start);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn at_register_declaration(&self) -> bool {
+        let token = self.peek();
+        match token.kind {
+            TokenKind::Number => true,
+            TokenKind::Word => is_thread(self.word(token)),
+            _ => false,
+        }
+    }
+
+    /// `P0:r0 = 1`, `P0:r0 = x` or `P0:r0 = &x`.
+    pub(super) fn register_declaration(&mut self) -> Parsed<DeclaredRegister> {
+        let (thread, thread_span) = self.thread_number()?;
+        self.expect(TokenKind::Colon, "`:` and a register")?;
+        let token = self.register_token()?;
+        let name = self.word(token).to_owned();
+        self.expect(TokenKind::Equal, "`=`")?;
+        let init = if self.at_constant() {
+            RegisterInit::Constant(self.constant()?)
+        } else if self.accept(TokenKind::Ampersand) {
+            RegisterInit::AddressOf(self.declared_location()?)
+        } else {
+            RegisterInit::ValueOf(self.declared_location()?)
+        };
+        Ok(DeclaredRegister { thread, thread_span, register: Register { name, init, declared: true } })
+    }
+
+    /// The name of a location that is declared before.
+    pub(super) fn declared_location(&mut self) -> Parsed<LocationId> {
+        let token = self.location_name()?;
+        let name = self.word(token);
+        self.find_location(name)
+            .ok_or_else(|| ParseError::UndeclaredTarget { name: name.to_owned(), span: token.span })
+    }
+
+    /// `[kind] [type] x [properties] = value` or `[kind] [type] x [properties] aliases y`.
+    pub(super) fn location_declaration(&mut self) -> Parsed<()> {
+        let start = self.peek();
+        // Storage and type are known by the name that follows them: `buffer = 0` declares a location named `buffer`.
+        let mut reference = None;
+        let mut scalar = None;
+        while self.at_word_before_name() {
+            let token = self.peek();
+            let word = self.word(token);
+            match (lookup(words::KINDS, word), lookup(words::TYPES, word)) {
+                (Some(kind), _) if reference.is_none() && scalar.is_none() => reference = Some(kind),
+                (_, Some(ty)) if scalar.is_none() => scalar = Some(ty),
+                _ => return Err(ParseError::UnknownStorage { word: word.to_owned(), span: token.span }),
+            }
+            self.next();
+        }
+        let token = self.location_name()?;
+        let name = self.word(token);
+        let (host, noncoherent) = self.properties()?;
+        let init = if self.at_word("aliases") {
+            self.next();
+            let target = self.declared_location()?;
+            let target_type = self.test.location(target).scalar;
+            match (scalar, target_type.unwrap_or_default()) {
+                (Some(own), storage) if own.bits() > storage.bits() => {
+                    let (name, bits) = (name.to_owned(), storage.bits());
+                    return Err(ParseError::AliasTooWide { name, bits, span: token.span });
+                }
+                (Some(_), _) => {}
+                // Another name for the same storage: without a type of its own it has that of the storage.
+                (None, _) => scalar = target_type,
+            }
+            LocationInit::AliasOf(target)
+        } else {
+            self.expect(TokenKind::Equal, "`=` and a value, or `aliases`")?;
+            self.initial_value(scalar)?
+        };
+        if self.find_location(name).is_some() {
+            return Err(ParseError::DuplicateLocation { name: name.to_owned(), span: token.span });
+        }
+        let name = name.to_owned();
+        let span = Span {
+            length: self.previous().span.offset + self.previous().span.length - start.span.offset,
+            ..start.span
+        };
+        self.add_location(Location {
+            name,
+            reference,
+            scalar,
+            init,
+            host,
+            noncoherent,
+            declared: true,
+            span,
+        })?;
+        Ok(())
+    }
+
+    /// Whether the next word is followed by a name, and so is none itself.
+    pub(super) fn at_word_before_name(&self) -> bool {
+        let (first, second) = (self.peek(), self.peek_at(1));
+        first.kind == TokenKind::Word && second.kind == TokenKind::Word && self.word(second) != "aliases"
+    }
+
+    pub(super) fn initial_value(&mut self, scalar: Option<ScalarType>) -> Parsed<LocationInit> {
+        if self.accept(TokenKind::Ampersand) {
+            return Ok(LocationInit::AddressOf(self.declared_location()?));
+        }
+        if !self.at_constant() {
+            return Ok(LocationInit::CopyOf(self.declared_location()?));
+        }
+        let span = self.peek().span;
+        let value = self.constant()?;
+        if let Some(ty) = scalar {
+            let cut = Value::from_constant(value, ty);
+            if cut.signed(ty) != value && cut.0 as i64 != value {
+                return Err(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
+            }
+        }
+        Ok(LocationInit::Constant(value))
+    }
+
+    /// `[host]`, `[noncoherent]` or both, also as `[host, noncoherent]`.
+    pub(super) fn properties(&mut self) -> Parsed<(bool, bool)> {
+        let (mut host, mut noncoherent) = (false, false);
+        while self.accept(TokenKind::OpenBracket) {
+            loop {
+                let token = self.peek();
+                match self.word(token) {
+                    "host" => host = true,
+                    "noncoherent" => noncoherent = true,
+                    word => {
+                        let word = word.chars().take(40).collect();
+                        return Err(ParseError::UnknownProperty { word, span: token.span });
+                    }
+                }
+                self.next();
+                if !self.accept(TokenKind::Comma) {
+                    break;
+                }
+            }
+            self.expect(TokenKind::CloseBracket, "`]`")?;
+        }
+        Ok((host, noncoherent))
+    }
+
+    /// Gives the declared registers to their threads, which are known by now.
+    pub(super) fn attach_registers(&mut self, registers: Vec<DeclaredRegister>) {
+        for declared in registers {
+            match self.find_thread(declared.thread) {
+                Some(thread) => {
+                    self.test.threads[usize::from(thread.0)].registers.push(declared.register);
+                }
+                None => self
+                    .errors
+                    .push(ParseError::UnknownThread { number: declared.thread, span: declared.thread_span }),
+            }
+        }
+    }
+
+    // System-synchronizes-with pairs.
+
+    pub(super) fn sync_block(&mut self) -> Vec<DeclaredSync> {
+        self.next();
+        let mut pairs = Vec::new();
+        self.block(|parser| {
+            let start = parser.peek().span;
+            if !parser.at_word("ssw") {
+                return Err(parser.unexpected("`ssw`"));
+            }
+            parser.next();
+            let sides = [parser.sync_side()?, parser.sync_side()?];
+            let end = parser.previous().span;
+            let span = Span { length: end.offset + end.length - start.offset, ..start };
+            if pairs.len() >= MAX_SYSTEM_SYNC {
+                return Err(ParseError::TooMany { what: "`ssw` pairs", limit: MAX_SYSTEM_SYNC, span });
+            }
+            pairs.push(DeclaredSync { sides, span });
+            Ok(())
+        });
+        pairs
+    }
+
+    /// `P0`, `0` or `P0.2`.
+    pub(super) fn sync_side(&mut self) -> Parsed<(u32, Option<u32>, Span)> {
+        let (thread, span) = self.thread_number()?;
+        let instruction = if self.accept(TokenKind::Dot) {
+            Some(self.small_number("an index of an instruction")?)
+        } else {
+            None
+        };
+        Ok((thread, instruction, span))
+    }
+
+    pub(super) fn attach_sync(&mut self, pairs: Vec<DeclaredSync>) {
+        for pair in pairs {
+            let points = pair.sides.map(|side| self.sync_point(side));
+            match points {
+                [Ok(from), Ok(to)] => self.test.system_sync.push(SystemSync { from, to, span: pair.span }),
+                points => {
+                    points.into_iter().filter_map(Result::err).for_each(|error| self.errors.push(error))
+                }
+            }
+        }
+    }
+
+    pub(super) fn sync_point(
+        &self,
+        (number, instruction, span): (u32, Option<u32>, Span),
+    ) -> Parsed<SyncPoint> {
+        let Some(thread) = self.find_thread(number) else {
+            return Err(ParseError::UnknownThread { number, span });
+        };
+        let length = self.test.thread(thread).instructions.len();
+        match instruction {
+            Some(index) if index as usize >= length => {
+                Err(ParseError::UnknownInstructionIndex { thread: number, instruction: index, length, span })
+            }
+            index => Ok(SyncPoint { thread, instruction: index.map(|index| index as u16) }),
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! The state of reading the body of a test in the native dialect: tokens, numbers and names.
+
+use super::lexer::{Token, TokenKind};
+use super::words::{self, is_location, is_register, is_thread};
+use super::{MAX_LABELS, MAX_LOCATIONS, MAX_REGISTERS};
+use crate::error::{ErrorList, ParseError};
+use crate::metadata::Metadata;
+use crate::span::Span;
+use crate::test::{
+    Dialect, Label, LabelId, Location, LocationId, LocationInit, Register, RegisterId, RegisterInit, Test,
+    ThreadId,
+};
+
+/// The outcome of reading one piece of the text.
+pub(super) type Parsed<T> = Result<T, ParseError>;
+
+/// Reads the tokens of a body into a test.
+pub(super) struct Parser<'a> {
+    pub(super) text: &'a str,
+    pub(super) tokens: &'a [Token],
+    pub(super) position: usize,
+    /// Tokens from here on are out of sight: the end of the cell that is being read.
+    pub(super) limit: usize,
+    pub(super) errors: &'a mut ErrorList,
+    pub(super) test: Test,
+    /// Labels that have their place, by thread.
+    pub(super) placed_labels: Vec<Vec<LabelId>>,
+    /// Where each label is first mentioned, by thread.
+    pub(super) label_mentions: Vec<Vec<Span>>,
+    /// How many instructions besides labels there are.
+    pub(super) instruction_count: usize,
+}
+
+impl<'a> Parser<'a> {
+    /// A parser of `tokens`, which end with [`TokenKind::End`].
+    pub(super) fn new(
+        text: &'a str,
+        tokens: &'a [Token],
+        errors: &'a mut ErrorList,
+        name: String,
+        metadata: Metadata,
+    ) -> Parser<'a> {
+        let test = Test {
+            name,
+            dialect: Dialect::Vulkan,
+            metadata,
+            locations: Vec::new(),
+            threads: Vec::new(),
+            system_sync: Vec::new(),
+            listed: Vec::new(),
+            filter: None,
+            question: None,
+        };
+        Parser::with_test(text, tokens, errors, test)
+    }
+
+    /// A parser of more text about a test.
+    pub(super) fn with_test(
+        text: &'a str,
+        tokens: &'a [Token],
+        errors: &'a mut ErrorList,
+        test: Test,
+    ) -> Parser<'a> {
+        Parser {
+            text,
+            tokens,
+            position: 0,
+            limit: tokens.len(),
+            errors,
+            test,
+            placed_labels: Vec::new(),
+            label_mentions: Vec::new(),
+            instruction_count: 0,
+        }
+    }
+
+    /// Reads the whole body.
+    pub(super) fn body(&mut self) {
+        let Some(registers) = self.declarations() else { return };
+        let sync = if self.peek().kind == TokenKind::OpenBrace { self.sync_block() } else { Vec::new() };
+        if !self.header_row() {
+            return;
+        }
+        self.attach_registers(registers);
+        let cells = self.table();
+        for (index, cells) in cells.into_iter().enumerate() {
+            self.thread_cells(ThreadId(index as u16), &cells);
+        }
+        self.limit = self.tokens.len();
+        self.attach_sync(sync);
+        self.questions();
+    }
+
+    // Tokens.
+
+    /// The next token; [`TokenKind::End`] at the end of what is in sight.
+    pub(super) fn peek(&self) -> Token {
+        self.peek_at(0)
+    }
+
+    /// The token after `ahead` others.
+    pub(super) fn peek_at(&self, ahead: usize) -> Token {
+        let index = self.position + ahead;
+        match self.tokens.get(index) {
+            Some(token) if index < self.limit => *token,
+            _ => {
+                let span =
+                    self.tokens.get(self.limit).or(self.tokens.last()).map_or(Span::default(), |t| t.span);
+                Token { kind: TokenKind::End, span: Span { length: 0, ..span } }
+            }
+        }
+    }
+
+    /// Moves over the next token.
+    pub(super) fn next(&mut self) -> Token {
+        let token = self.peek();
+        if self.position < self.limit {
+            self.position += 1;
+        }
+        token
+    }
+
+    /// The token before the next one.
+    pub(super) fn previous(&self) -> Token {
+        match self.position.checked_sub(1).and_then(|index| self.tokens.get(index)) {
+            Some(token) => *token,
+            None => self.peek(),
+        }
+    }
+
+    /// The text of a token.
+    pub(super) fn word(&self, token: Token) -> &'a str {
+        let start = token.span.offset as usize;
+        self.text.get(start..start + token.span.length as usize).unwrap_or("")
+    }
+
+    /// Moves over the next token if it is of `kind`.
+    pub(super) fn accept(&mut self, kind: TokenKind) -> bool {
+        let found = self.peek().kind == kind;
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    /// Whether the next token is the word `word`.
+    pub(super) fn at_word(&self, word: &str) -> bool {
+        let token = self.peek();
+        token.kind == TokenKind::Word && self.word(token) == word
+    }
+
+    /// Moves over the next token, which must be of `kind`.
+    pub(super) fn expect(&mut self, kind: TokenKind, expected: &'static str) -> Parsed<Token> {
+        if self.peek().kind == kind { Ok(self.next()) } else { Err(self.unexpected(expected)) }
+    }
+
+    /// The next token is not what was expected.
+    pub(super) fn unexpected(&self, expected: &'static str) -> ParseError {
+        let token = self.peek();
+        ParseError::Unexpected { found: self.describe(token), expected, span: token.span }
+    }
+
+    /// A token in words.
+    pub(super) fn describe(&self, token: Token) -> String {
+        match token.kind {
+            TokenKind::End if self.limit < self.tokens.len() => "end of the cell".to_owned(),
+            TokenKind::End => "end of the text".to_owned(),
+            _ => {
+                let text = self.word(token);
+                let mut short: String = text.chars().take(40).collect();
+                if short.len() < text.len() {
+                    short.push('…');
+                }
+                format!("`{short}`")
+            }
+        }
+    }
+
+    /// The place just after the token before the next one.
+    pub(super) fn after_previous(&self) -> Span {
+        self.previous().span
+    }
+
+    /// Moves on to the next token of one of `kinds`, without crossing the end of the text.
+    pub(super) fn skip_to(&mut self, kinds: &[TokenKind]) {
+        while self.peek().kind != TokenKind::End && !kinds.contains(&self.peek().kind) {
+            self.next();
+        }
+    }
+
+    // Numbers.
+
+    /// The value of a decimal or hexadecimal number token; hexadecimal ones may use all 64 bits.
+    pub(super) fn number(&self, token: Token) -> Parsed<i64> {
+        let text = self.word(token);
+        let value = match token.kind {
+            TokenKind::Hexadecimal => {
+                u64::from_str_radix(text.get(2..).unwrap_or(""), 16).ok().map(|bits| bits as i64)
+            }
+            _ => text.parse().ok(),
+        };
+        value.ok_or_else(|| self.too_large(token, 64))
+    }
+
+    pub(super) fn too_large(&self, token: Token, bits: u32) -> ParseError {
+        let number = self.word(token).chars().take(40).collect();
+        ParseError::NumberTooLarge { number, bits, span: token.span }
+    }
+
+    /// An unsigned number of 32 bits in decimal digits.
+    pub(super) fn small_number(&mut self, expected: &'static str) -> Parsed<u32> {
+        let token = self.expect(TokenKind::Number, expected)?;
+        self.word(token).parse().map_err(|_| self.too_large(token, 32))
+    }
+
+    /// Whether the next tokens are a constant.
+    pub(super) fn at_constant(&self) -> bool {
+        matches!(self.peek().kind, TokenKind::Number | TokenKind::Hexadecimal | TokenKind::Minus)
+    }
+
+    /// `["-"] digits` or `0x` and hexadecimal digits.
+    pub(super) fn constant(&mut self) -> Parsed<i64> {
+        let token = self.peek();
+        match token.kind {
+            TokenKind::Number | TokenKind::Hexadecimal => {
+                self.next();
+                self.number(token)
+            }
+            TokenKind::Minus => {
+                self.next();
+                let digits = self.expect(TokenKind::Number, "digits after `-`")?;
+                // The least number has no positive counterpart, so the sign must be part of what is converted.
+                let text = self.word(digits);
+                match text.parse::<u64>() {
+                    Ok(magnitude) if magnitude <= i64::MIN.unsigned_abs() => {
+                        Ok(0i64.wrapping_sub_unsigned(magnitude))
+                    }
+                    _ => Err(self.too_large(digits, 64)),
+                }
+            }
+            _ => Err(self.unexpected("a number")),
+        }
+    }
+
+    /// `P3` or `3`.
+    pub(super) fn thread_number(&mut self) -> Parsed<(u32, Span)> {
+        let token = self.peek();
+        let text = self.word(token);
+        let digits = match token.kind {
+            TokenKind::Word if is_thread(text) => &text[1..],
+            TokenKind::Number => text,
+            _ => return Err(self.unexpected("a thread such as `P0`")),
+        };
+        self.next();
+        let number = digits.parse().map_err(|_| self.too_large(token, 32))?;
+        Ok((number, token.span))
+    }
+
+    // Names.
+
+    /// The location of a name, if there is one.
+    pub(super) fn find_location(&self, name: &str) -> Option<LocationId> {
+        self.test
+            .locations
+            .iter()
+            .position(|location| location.name == name)
+            .map(|index| LocationId(index as u16))
+    }
+
+    /// The name of a location.
+    pub(super) fn location_name(&mut self) -> Parsed<Token> {
+        let token = self.peek();
+        if token.kind != TokenKind::Word {
+            return Err(ParseError::LocationExpected { found: self.describe(token), span: token.span });
+        }
+        let word = self.word(token);
+        if !is_location(word) {
+            return Err(ParseError::ReservedName { word: word.to_owned(), span: token.span });
+        }
+        Ok(self.next())
+    }
+
+    pub(super) fn add_location(&mut self, location: Location) -> Parsed<LocationId> {
+        if self.test.locations.len() >= MAX_LOCATIONS {
+            return Err(ParseError::TooMany { what: "locations", limit: MAX_LOCATIONS, span: location.span });
+        }
+        self.test.locations.push(location);
+        Ok(LocationId((self.test.locations.len() - 1) as u16))
+    }
+
+    /// The location that an instruction names; a new one that starts at 0 where it is not declared.
+    pub(super) fn use_location(&mut self) -> Parsed<LocationId> {
+        let token = self.location_name()?;
+        let name = self.word(token);
+        match self.find_location(name) {
+            Some(id) => Ok(id),
+            None => self.add_location(Location {
+                name: name.to_owned(),
+                reference: None,
+                scalar: None,
+                init: LocationInit::Constant(0),
+                host: false,
+                noncoherent: false,
+                declared: false,
+                span: token.span,
+            }),
+        }
+    }
+
+    /// The register that an instruction of `thread` names; a new one that starts at 0 where it is not declared.
+    pub(super) fn use_register(&mut self, thread: ThreadId, token: Token) -> Parsed<RegisterId> {
+        let name = self.word(token);
+        let registers = &mut self.test.threads[usize::from(thread.0)].registers;
+        if let Some(index) = registers.iter().position(|register| register.name == name) {
+            return Ok(RegisterId(index as u16));
+        }
+        if registers.len() >= MAX_REGISTERS {
+            return Err(ParseError::TooMany {
+                what: "registers in one thread",
+                limit: MAX_REGISTERS,
+                span: token.span,
+            });
+        }
+        registers.push(Register { name: name.to_owned(), init: RegisterInit::Constant(0), declared: false });
+        Ok(RegisterId((registers.len() - 1) as u16))
+    }
+
+    /// The label of `thread` that `token` names.
+    pub(super) fn use_label(&mut self, thread: ThreadId, token: Token) -> Parsed<LabelId> {
+        let name = self.word(token);
+        let index = usize::from(thread.0);
+        let labels = &mut self.test.threads[index].labels;
+        if let Some(found) = labels.iter().position(|label| label.name == name) {
+            return Ok(LabelId(found as u16));
+        }
+        if labels.len() >= MAX_LABELS {
+            return Err(ParseError::TooMany {
+                what: "labels in one thread",
+                limit: MAX_LABELS,
+                span: token.span,
+            });
+        }
+        labels.push(Label { name: name.to_owned() });
+        let id = LabelId((labels.len() - 1) as u16);
+        self.label_mentions[index].push(token.span);
+        Ok(id)
+    }
+
+    /// Gives the label that `token` names its place.
+    pub(super) fn place_label(&mut self, thread: ThreadId, token: Token) -> Parsed<LabelId> {
+        let label = self.use_label(thread, token)?;
+        let placed = &mut self.placed_labels[usize::from(thread.0)];
+        if placed.contains(&label) {
+            return Err(ParseError::DuplicateLabel { name: self.word(token).to_owned(), span: token.span });
+        }
+        placed.push(label);
+        Ok(label)
+    }
+
+    /// The name of a register.
+    pub(super) fn register_token(&mut self) -> Parsed<Token> {
+        let token = self.peek();
+        if token.kind == TokenKind::Word && is_register(self.word(token)) {
+            return Ok(self.next());
+        }
+        Err(ParseError::RegisterExpected { found: self.describe(token), span: token.span })
+    }
+
+    /// The thread of a number.
+    pub(super) fn find_thread(&self, number: u32) -> Option<ThreadId> {
+        self.test
+            .threads
+            .iter()
+            .position(|thread| thread.number == number)
+            .map(|index| ThreadId(index as u16))
+    }
+
+    // Names in what cannot be read.
+
+    /// Takes the names in a declaration that cannot be read as declared, so that one mistake is not reported again
+    /// wherever the names are used. No test comes of it.
+    pub(super) fn note_declared_names(&mut self, start: usize) {
+        for token in &self.tokens[start..self.position] {
+            let name = self.word(*token);
+            if token.kind == TokenKind::Word && is_location(name) && self.find_location(name).is_none() {
+                let noted = self.add_location(Location {
+                    name: name.to_owned(),
+                    reference: None,
+                    scalar: None,
+                    init: LocationInit::Constant(0),
+                    host: false,
+                    noncoherent: false,
+                    declared: true,
+                    span: token.span,
+                });
+                if noted.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes the names in a cell that cannot be read as known, so that one mistake is not reported again wherever
+    /// the names are used. No test comes of it.
+    pub(super) fn note_names(&mut self, thread: ThreadId, start: usize, end: usize) {
+        self.position = start;
+        self.limit = end;
+        while self.peek().kind != TokenKind::End {
+            let token = self.peek();
+            let word = self.word(token);
+            let modifier = self.position > start && self.previous().kind == TokenKind::Dot;
+            let noted = if token.kind != TokenKind::Word
+                || modifier
+                || self.position == start && !words::is_label(word)
+            {
+                Ok(())
+            } else if is_register(word) {
+                self.use_register(thread, token).map(|_| ())
+            } else if words::is_label(word) {
+                self.use_label(thread, token).map(|label| {
+                    self.placed_labels[usize::from(thread.0)].push(label);
+                })
+            } else {
+                let position = self.position;
+                let noted = self.use_location().map(|_| ());
+                self.position = position;
+                noted
+            };
+            // What cannot be noted was no name, or past a bound that is reported where it matters.
+            drop(noted);
+            self.next();
+        }
+    }
+}

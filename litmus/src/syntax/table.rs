@@ -1,0 +1,232 @@
+//! Reads the threads and cuts the table into their cells.
+
+use super::MAX_THREADS;
+use super::lexer::TokenKind;
+use super::parser::{Parsed, Parser};
+use crate::error::ParseError;
+use crate::span::Span;
+use crate::test::{LabelId, Place, Placement, Thread, ThreadId};
+
+/// Words that end the table.
+const AFTER_TABLE: [&str; 6] = ["locations", "filter", "exists", "forall", "final", "not"];
+
+impl Parser<'_> {
+    /// The row that declares the threads. False where nothing after it can be read.
+    pub(super) fn header_row(&mut self) -> bool {
+        loop {
+            let column = self.test.threads.len();
+            let start = self.peek().span;
+            if column >= MAX_THREADS {
+                self.errors.push(ParseError::TooMany { what: "threads", limit: MAX_THREADS, span: start });
+                return false;
+            }
+            let thread = self.thread_header().unwrap_or_else(|error| {
+                self.errors.push(error);
+                // A stand-in keeps the columns in step, so that the cells can still be checked.
+                let placement = Placement { queue_family: 0, workgroup: 0, subgroup: 0 };
+                self.skip_to(&[TokenKind::Bar, TokenKind::Semicolon]);
+                (column as u32, Place::Device(placement))
+            });
+            let (number, place) = thread;
+            if self.find_thread(number).is_some() {
+                self.errors.push(ParseError::DuplicateThread { number, span: start });
+            } else if number as usize != column {
+                self.errors.push(ParseError::ThreadOrder { found: number, column, span: start });
+            }
+            self.test.threads.push(Thread {
+                number,
+                place,
+                registers: Vec::new(),
+                labels: Vec::new(),
+                instructions: Vec::new(),
+                span: start,
+            });
+            self.placed_labels.push(Vec::new());
+            self.label_mentions.push(Vec::new());
+            match self.peek().kind {
+                TokenKind::Bar => {
+                    self.next();
+                }
+                TokenKind::Semicolon => {
+                    self.next();
+                    return true;
+                }
+                TokenKind::End => {
+                    let error = self.unexpected("`;` after the threads");
+                    self.errors.push(error);
+                    return false;
+                }
+                _ => {
+                    let error = self.unexpected("`|` or `;`");
+                    self.errors.push(error);
+                    self.skip_to(&[TokenKind::Bar, TokenKind::Semicolon]);
+                    if !self.accept(TokenKind::Bar) {
+                        return self.accept(TokenKind::Semicolon);
+                    }
+                }
+            }
+        }
+    }
+
+    /// `P0@sg 0, wg 0, qf 0` or `P0@host`.
+    pub(super) fn thread_header(&mut self) -> Parsed<(u32, Place)> {
+        let (number, _) = self.thread_number()?;
+        self.expect(TokenKind::At, "`@` and where the thread runs")?;
+        if self.at_word("host") {
+            self.next();
+            return Ok((number, Place::Host));
+        }
+        let subgroup = self.coordinate("sg", "`sg` and a number, or `host`")?;
+        self.expect(TokenKind::Comma, "`,` and `wg`")?;
+        let workgroup = self.coordinate("wg", "`wg` and a number")?;
+        self.expect(TokenKind::Comma, "`,` and `qf`")?;
+        let queue_family = self.coordinate("qf", "`qf` and a number")?;
+        Ok((number, Place::Device(Placement { queue_family, workgroup, subgroup })))
+    }
+
+    pub(super) fn coordinate(&mut self, word: &str, expected: &'static str) -> Parsed<u32> {
+        if !self.at_word(word) {
+            return Err(self.unexpected(expected));
+        }
+        self.next();
+        self.small_number("a number")
+    }
+
+    // The table.
+
+    /// Cuts the table into cells: token ranges by thread, empty ones left out.
+    pub(super) fn table(&mut self) -> Vec<Vec<(usize, usize)>> {
+        let threads = self.test.threads.len();
+        let mut columns = vec![Vec::new(); threads];
+        if self.after_table() {
+            let error = self.unexpected("a row of instructions");
+            self.errors.push(error);
+        }
+        while !self.after_table() {
+            let row_start = self.position;
+            let cells = self.row();
+            let too_many = cells.len() > threads && cells[threads..].iter().any(|(start, end)| start < end);
+            let cells = if too_many { self.shortened_row(row_start, &cells) } else { Some(cells) };
+            let Some(cells) = cells else {
+                continue;
+            };
+            for (column, (start, end)) in columns.iter_mut().zip(cells) {
+                if start < end {
+                    column.push((start, end));
+                }
+            }
+        }
+        columns
+    }
+
+    /// Whether the table has ended.
+    pub(super) fn after_table(&self) -> bool {
+        let token = self.peek();
+        match token.kind {
+            TokenKind::End | TokenKind::Tilde => true,
+            TokenKind::Word => AFTER_TABLE.contains(&self.word(token)),
+            _ => false,
+        }
+    }
+
+    /// The cells of one row, up to and over its `;`.
+    pub(super) fn row(&mut self) -> Vec<(usize, usize)> {
+        let mut cells = Vec::new();
+        let mut start = self.position;
+        loop {
+            if self.after_table() {
+                self.errors.push(ParseError::MissingSemicolon { span: self.after_previous() });
+                cells.push((start, self.position));
+                return cells;
+            }
+            let token = self.next();
+            match token.kind {
+                TokenKind::Bar => {
+                    cells.push((start, self.position - 1));
+                    start = self.position;
+                }
+                TokenKind::Semicolon => {
+                    cells.push((start, self.position - 1));
+                    return cells;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Reports a row with too many cells. If a line ends inside one of them, its `;` was forgotten: the cells up to there
+    /// are returned and reading goes on after them.
+    pub(super) fn shortened_row(
+        &mut self,
+        row_start: usize,
+        cells: &[(usize, usize)],
+    ) -> Option<Vec<(usize, usize)>> {
+        let threads = self.test.threads.len();
+        let broken = cells.iter().enumerate().find_map(|(index, (start, end))| {
+            (start + 1..*end)
+                .find(|at| self.tokens[*at].span.line > self.tokens[at - 1].span.line)
+                .map(|at| (index, at))
+        });
+        match broken {
+            Some((index, at)) if index < threads => {
+                self.errors.push(ParseError::MissingSemicolon { span: self.tokens[at - 1].span });
+                self.position = at;
+                let mut shortened = cells[..index].to_vec();
+                shortened.push((cells[index].0, at));
+                Some(shortened)
+            }
+            _ => {
+                let span = cells
+                    .get(threads)
+                    .and_then(|(start, _)| self.tokens.get(start.saturating_sub(1)))
+                    .or(self.tokens.get(row_start))
+                    .map_or(Span::default(), |token| token.span);
+                self.errors.push(ParseError::TooManyCells { found: cells.len(), threads, span });
+                None
+            }
+        }
+    }
+
+    /// Reads the cells of one thread.
+    pub(super) fn thread_cells(&mut self, thread: ThreadId, cells: &[(usize, usize)]) {
+        let after = self.position;
+        for (start, end) in cells {
+            (self.position, self.limit) = (*start, *end);
+            // A cell that holds several lines has lost the ends of their rows.
+            loop {
+                let result = self.instruction(thread).and_then(|()| {
+                    let next = self.peek();
+                    if next.kind == TokenKind::End {
+                        return Ok(false);
+                    }
+                    if next.span.line > self.previous().span.line {
+                        self.errors.push(ParseError::MissingSemicolon { span: self.after_previous() });
+                        return Ok(true);
+                    }
+                    Err(self.unexpected("`|` or `;`"))
+                });
+                match result {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        self.errors.push(error);
+                        self.note_names(thread, *start, *end);
+                        break;
+                    }
+                }
+            }
+        }
+        self.position = after;
+        self.limit = self.tokens.len();
+        let index = usize::from(thread.0);
+        let number = self.test.threads[index].number;
+        for (label, mention) in
+            self.test.threads[index].labels.iter().enumerate().zip(&self.label_mentions[index])
+        {
+            if !self.placed_labels[index].contains(&LabelId(label.0 as u16)) {
+                let name = label.1.name.clone();
+                self.errors.push(ParseError::UndeclaredLabel { thread: number, name, span: *mention });
+            }
+        }
+    }
+}
