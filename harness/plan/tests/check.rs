@@ -1,0 +1,198 @@
+//! Plans that contradict themselves, and plans that are too much for a device.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use plan::{
+    Buffer, BufferId, Capabilities, DeviceError, Kernel, KernelId, Memory, Plan, Queue, QueueId, Step,
+};
+
+const QUEUE: QueueId = QueueId(0);
+
+/// A header, then `OpExecutionMode %1 LocalSize` with `x` invocations.
+fn kernel(x: u32) -> Kernel {
+    Kernel {
+        words: vec![0x0723_0203, 0x0001_0500, 0, 10, 0, 2 << 16 | 17, 1, 6 << 16 | 16, 1, 17, x, 1, 1],
+        bindings: 2,
+        push_constant_bytes: 8,
+        subgroup_size: None,
+    }
+}
+
+fn buffer(words: u64) -> Buffer {
+    Buffer { words, memory: Memory::Device, name: "test" }
+}
+
+fn dispatch(workgroups: u32, bindings: &[u32], bytes: usize) -> Step {
+    Step::Dispatch {
+        queue: QUEUE,
+        kernel: KernelId(0),
+        workgroups,
+        bindings: bindings.iter().copied().map(BufferId).collect(),
+        push_constants: vec![0; bytes],
+    }
+}
+
+/// A valid plan.
+fn plan() -> Plan {
+    let (from, to) = (BufferId(0), BufferId(1));
+    Plan {
+        kernels: vec![kernel(64)],
+        buffers: vec![buffer(4), buffer(8)],
+        queues: vec![Queue { family: 0 }],
+        steps: vec![
+            Step::Fill { queue: QUEUE, buffer: from, value: 1 },
+            Step::Barrier { queue: QUEUE },
+            Step::Copy { queue: QUEUE, from, to },
+            Step::ExecutionBarrier { queue: QUEUE },
+            dispatch(16, &[0, 0], 8),
+            Step::Submit { queue: QUEUE },
+            Step::ToHost { queue: QUEUE, buffer: to },
+        ],
+    }
+}
+
+/// A device on which the plan just fits.
+fn capabilities() -> Capabilities {
+    Capabilities {
+        subgroup_size_range: (4, 32),
+        full_subgroups: true,
+        max_workgroup_invocations: 64,
+        max_workgroups: 16,
+        max_workgroup_subgroups: 8,
+        max_storage_buffer_bytes: 32,
+        max_storage_buffers: 2,
+        max_push_constant_bytes: 8,
+        ..Capabilities::default()
+    }
+}
+
+#[test]
+fn a_plan_that_fits_is_accepted() {
+    assert_eq!(plan().validate(), Ok(()));
+    assert_eq!(capabilities().check(&plan()), Ok(()));
+    assert_eq!(plan().kernels[0].workgroup_size(), Some([64, 1, 1]));
+}
+
+#[test]
+fn contradictions_are_named() {
+    let with_step = |step: Step| Plan { steps: vec![step], ..plan() };
+    let with_kernel = |kernel: Kernel| Plan { kernels: vec![kernel], ..plan() };
+    let (b0, b1, b2) = (BufferId(0), BufferId(1), BufferId(2));
+    let table = [
+        (Plan::default(), "no queue"),
+        (Plan { buffers: vec![buffer(4), buffer(0)], ..plan() }, "buffer 1 (test) is empty"),
+        (with_kernel(Kernel { words: vec![], ..kernel(1) }), "kernel 0: its words are no SPIR-V module"),
+        (with_kernel(Kernel { words: vec![1; 9], ..kernel(1) }), "kernel 0: its words are no SPIR-V module"),
+        (
+            with_kernel(Kernel { push_constant_bytes: 6, ..kernel(1) }),
+            "kernel 0: 6 bytes of push constants are no whole words",
+        ),
+        (with_kernel(Kernel { subgroup_size: Some(3), ..kernel(1) }), "kernel 0: a subgroup size of 3"),
+        (with_step(Step::Barrier { queue: QueueId(1) }), "step 0: no queue 1"),
+        (with_step(Step::Fill { queue: QUEUE, buffer: b2, value: 0 }), "step 0: no buffer 2"),
+        (with_step(Step::ToHost { queue: QUEUE, buffer: b2 }), "step 0: no buffer 2"),
+        (with_step(Step::Copy { queue: QUEUE, from: b0, to: b2 }), "step 0: no buffer 2"),
+        (with_step(Step::Copy { queue: QUEUE, from: b2, to: b0 }), "step 0: no buffer 2"),
+        (with_step(Step::Copy { queue: QUEUE, from: b0, to: b0 }), "step 0: a copy of buffer 0 to itself"),
+        (
+            with_step(Step::Copy { queue: QUEUE, from: b1, to: b0 }),
+            "step 0: a copy of buffer 1 to the smaller buffer 0",
+        ),
+        (with_step(dispatch(0, &[0, 0], 8)), "step 0: a dispatch of no workgroup"),
+        (with_step(dispatch(1, &[0], 8)), "step 0: 1 buffers for the 2 bindings of kernel 0"),
+        (with_step(dispatch(1, &[0, 2], 8)), "step 0: no buffer 2"),
+        (with_step(dispatch(1, &[0, 0], 4)), "step 0: 4 bytes of push constants where kernel 0 takes 8"),
+        (Plan { kernels: vec![], ..with_step(dispatch(1, &[0, 0], 8)) }, "step 0: no kernel 0"),
+    ];
+    for (plan, expected) in table {
+        assert_eq!(plan.validate(), Err(DeviceError::InvalidPlan(expected.to_owned())));
+    }
+}
+
+#[test]
+fn what_a_device_lacks_is_named() {
+    let table = [
+        (
+            Plan { buffers: vec![buffer(4), buffer(9)], ..plan() },
+            "9 words in a storage buffer (test) (it has 8)",
+        ),
+        (Plan { steps: vec![dispatch(17, &[0, 0], 8)], ..plan() }, "17 workgroups in a dispatch (it has 16)"),
+        (Plan { kernels: vec![kernel(65)], ..plan() }, "65 invocations in a workgroup (it has 64)"),
+        (
+            Plan { kernels: vec![Kernel { bindings: 3, ..kernel(1) }], ..plan() },
+            "3 storage buffers of a kernel (it has 2)",
+        ),
+        (
+            Plan { kernels: vec![Kernel { push_constant_bytes: 12, ..kernel(1) }], ..plan() },
+            "12 bytes of push constants (it has 8)",
+        ),
+        (
+            Plan { kernels: vec![Kernel { subgroup_size: Some(64), ..kernel(64) }], ..plan() },
+            "full subgroups of 64 invocations",
+        ),
+        (
+            Plan { kernels: vec![Kernel { subgroup_size: Some(4), ..kernel(64) }], ..plan() },
+            "64 invocations in a workgroup of full subgroups of 4 (it has 32)",
+        ),
+    ];
+    for (plan, expected) in table {
+        assert_eq!(capabilities().check(&plan), Err(DeviceError::Unsupported(expected.to_owned())));
+    }
+    let without = Capabilities { full_subgroups: false, ..capabilities() };
+    let plan = Plan { kernels: vec![Kernel { subgroup_size: Some(32), ..kernel(64) }], ..plan() };
+    assert_eq!(capabilities().check(&plan), Ok(()));
+    assert!(matches!(without.check(&plan), Err(DeviceError::Unsupported(_))));
+}
+
+#[test]
+fn a_workgroup_of_full_subgroups_is_a_multiple_of_them() {
+    let plan = Plan { kernels: vec![Kernel { subgroup_size: Some(32), ..kernel(48) }], ..plan() };
+    assert!(matches!(capabilities().check(&plan), Err(DeviceError::InvalidPlan(_))));
+}
+
+#[test]
+fn malformed_words_have_no_workgroup_size() {
+    let cut = |words: &[u32]| Kernel { words: words.to_vec(), ..kernel(1) }.workgroup_size();
+    let whole = kernel(1).words;
+    assert_eq!(cut(&whole[..12]), None);
+    assert_eq!(cut(&[]), None);
+    // An instruction of length 0, and one that reaches past the end.
+    assert_eq!(cut(&[0, 0, 0, 0, 0, 0, 0]), None);
+    assert_eq!(cut(&[0, 0, 0, 0, 0, 100 << 16 | 16]), None);
+}
+
+/// Prepared plans that keep the defaults for shared words.
+struct Idle(Vec<u32>);
+
+impl plan::Prepared for Idle {
+    fn submit(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn poll(&mut self, _: std::time::Duration) -> Result<plan::Progress, DeviceError> {
+        Ok(plan::Progress::NotExecuted)
+    }
+
+    fn set_push_constants(&mut self, _: usize, _: &[u8]) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn read(&mut self, _: BufferId) -> Result<&[u32], DeviceError> {
+        Ok(&self.0)
+    }
+
+    fn write(&mut self, _: BufferId) -> Result<&mut [u32], DeviceError> {
+        Ok(&mut self.0)
+    }
+}
+
+#[test]
+fn shared_words_are_those_of_the_buffer_by_default() {
+    use plan::Prepared;
+    let mut idle = Idle(vec![1, 2]);
+    idle.store(BufferId(0), 1, 7).unwrap();
+    assert_eq!(idle.load(BufferId(0), 1), Ok(7));
+    let missing = DeviceError::InvalidPlan("buffer 0 has no word 2".to_owned());
+    assert_eq!(idle.load(BufferId(0), 2), Err(missing.clone()));
+    assert_eq!(idle.store(BufferId(0), 2, 0), Err(missing));
+}
