@@ -233,3 +233,163 @@ fn software_driver_of(file: &Path) -> Option<SoftwareDriver> {
 const fn separator() -> &'static str {
     if cfg!(windows) { ";" } else { ":" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    /// A file system and an environment of their own.
+    struct World {
+        root: tempfile::TempDir,
+        variables: BTreeMap<&'static str, OsString>,
+    }
+
+    impl World {
+        /// With lavapipe and a hardware driver under the system's data folder.
+        fn new() -> World {
+            let root = tempfile::tempdir().unwrap();
+            let mut world = World { root, variables: BTreeMap::new() };
+            world.file("share/vulkan/icd.d/radeon_icd.x86_64.json");
+            world.file("share/vulkan/icd.d/lvp_icd.x86_64.json");
+            world.file("share/vulkan/icd.d/README");
+            // So that nothing of the machine that runs the test is found.
+            for (name, folder) in [("HOME", "home"), ("XDG_CONFIG_DIRS", "xdg"), ("XDG_DATA_DIRS", "share")] {
+                world.set(name, world.path(folder));
+            }
+            world
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.root.path().join(name)
+        }
+
+        fn file(&self, name: &str) -> PathBuf {
+            let path = self.path(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "{}").unwrap();
+            path
+        }
+
+        fn set(&mut self, name: &'static str, value: impl Into<OsString>) {
+            self.variables.insert(name, value.into());
+        }
+
+        fn discover(&self) -> Result<DriverEnvironment, EnvironmentError> {
+            let swiftshader =
+                [self.path("no/vk_swiftshader_icd.json"), self.path("chromium/vk_swiftshader_icd.json")];
+            discover_from(&|name| self.variables.get(name).cloned(), &swiftshader)
+        }
+
+        /// File names of a list of paths, the machine's own system folders left out.
+        fn names(&self, files: &[PathBuf]) -> Vec<String> {
+            let own = files.iter().filter_map(|file| file.strip_prefix(self.root.path()).ok());
+            own.map(|file| file.to_str().unwrap().to_owned()).collect()
+        }
+    }
+
+    const LAVAPIPE: &str = "share/vulkan/icd.d/lvp_icd.x86_64.json";
+    const RADEON: &str = "share/vulkan/icd.d/radeon_icd.x86_64.json";
+    const SWIFTSHADER: &str = "chromium/vk_swiftshader_icd.json";
+
+    fn selectors(texts: &[&str]) -> Vec<Selector> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_loader_is_left_alone_where_nothing_is_added() {
+        let world = World::new();
+        let environment = world.discover().unwrap();
+        assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON]);
+        assert_eq!(environment.variables(), []);
+        assert!(environment.is_in_place());
+        assert!(environment.restart_command().unwrap().is_none());
+    }
+
+    #[test]
+    fn swiftshader_is_added_to_what_the_loader_finds() {
+        let world = World::new();
+        world.file(SWIFTSHADER);
+        let environment = world.discover().unwrap();
+        assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON, SWIFTSHADER]);
+        assert!(
+            environment.provides(SoftwareDriver::Lavapipe)
+                && environment.provides(SoftwareDriver::Swiftshader)
+        );
+        let expected = env::join_paths(environment.files()).unwrap();
+        assert_eq!(
+            environment.variables(),
+            [("VK_DRIVER_FILES", expected.clone()), ("VK_ICD_FILENAMES", expected)]
+        );
+        assert!(environment.restart_command().unwrap().is_some());
+    }
+
+    #[test]
+    fn files_are_added_by_name_and_counted_once() {
+        let mut world = World::new();
+        world.file(SWIFTSHADER);
+        let other = world.file("other/swiftshader.json");
+        let newer = world.file("newer/lvp_icd.x86_64.json");
+        let again = world.path("newer/../share/vulkan/icd.d/lvp_icd.x86_64.json");
+        world.set(SWIFTSHADER_VARIABLE, other);
+        world.set(EXTRA_VARIABLE, env::join_paths([newer, again, PathBuf::new()]).unwrap());
+        world.set(LOADER_ADDITION, world.file("added/a.json"));
+        let environment = world.discover().unwrap();
+        let expected =
+            ["added/a.json", LAVAPIPE, RADEON, "other/swiftshader.json", "newer/lvp_icd.x86_64.json"];
+        assert_eq!(world.names(environment.files()), expected);
+        let lavapipe = environment.pinned(&selectors(&["lavapipe"]));
+        assert_eq!(world.names(lavapipe.files()), [LAVAPIPE, "newer/lvp_icd.x86_64.json"]);
+    }
+
+    #[test]
+    fn a_named_file_has_to_be_there() {
+        for variable in [SWIFTSHADER_VARIABLE, EXTRA_VARIABLE] {
+            let mut world = World::new();
+            let path = world.path("nowhere.json");
+            world.set(variable, path.clone());
+            let error = world.discover().unwrap_err();
+            assert_eq!(error, EnvironmentError { variable, path: path.clone() });
+            assert_eq!(error.to_string(), format!("{variable} names `{}`, which is no file", path.display()));
+        }
+    }
+
+    #[test]
+    fn the_users_choice_stays() {
+        for variable in LOADER_VARIABLES {
+            let mut world = World::new();
+            world.file(SWIFTSHADER);
+            world.set(variable, world.path("share/vulkan/icd.d"));
+            world.set(EXTRA_VARIABLE, world.path("nowhere.json"));
+            let environment = world.discover().unwrap();
+            assert_eq!(world.names(environment.files()), [LAVAPIPE, RADEON]);
+            assert_eq!(environment.variables(), []);
+        }
+    }
+
+    #[test]
+    fn only_named_software_drivers_are_pinned() {
+        let world = World::new();
+        world.file(SWIFTSHADER);
+        let environment = world.discover().unwrap();
+        let cases: [(&[&str], &[&str]); 6] = [
+            (&["lavapipe"], &[LAVAPIPE]),
+            (&["swiftshader"], &[SWIFTSHADER]),
+            (&["swiftshader", "lavapipe"], &[LAVAPIPE, SWIFTSHADER]),
+            (&["lavapipe", "gpu"], &[LAVAPIPE, RADEON, SWIFTSHADER]),
+            (&["0"], &[LAVAPIPE, RADEON, SWIFTSHADER]),
+            (&[], &[LAVAPIPE, RADEON, SWIFTSHADER]),
+        ];
+        for (texts, expected) in cases {
+            let pinned = environment.pinned(&selectors(texts));
+            assert_eq!(world.names(pinned.files()), expected, "{texts:?}");
+            assert!(!pinned.variables().is_empty());
+        }
+        // A driver that is not recognized may still be among the others.
+        let without = World::new().discover().unwrap();
+        assert_eq!(without.pinned(&selectors(&["lavapipe", "swiftshader"])), without);
+        // Pinned, the loader has to be told even where it would have found the file.
+        assert_eq!(without.pinned(&selectors(&["lavapipe"])).variables().len(), 2);
+    }
+}

@@ -1,0 +1,82 @@
+//! The list of devices in processes with different drivers.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::io::Write;
+use std::process::Command;
+
+use device::{DriverEnvironment, Options, Selector, SoftwareDriver, VulkanDevice};
+use plan::{Device, DeviceError};
+
+/// Set in the process that does what its test is about.
+const CHILD: &str = "VK_LITMUS_TEST_CHILD";
+
+/// Runs one test of this file in a process of its own, with the environment that `set` makes.
+fn in_child(test: &str, set: impl FnOnce(&mut Command)) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    set(&mut command);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{output:?}");
+}
+
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+#[test]
+fn both_software_drivers_from_one_process() {
+    if is_child() {
+        let devices = device::list().unwrap();
+        let names: Vec<&str> = devices.iter().map(|device| device.identity.name.as_str()).collect();
+        assert_eq!(names, ["lavapipe", "swiftshader"]);
+        assert!(devices.iter().enumerate().all(|(index, device)| device.index == index));
+        let open = |text: &str| VulkanDevice::open(&text.parse().unwrap(), Options::default());
+        // Both at once, by name, place, UUID and part of the name.
+        let opened = [
+            open("swiftshader"),
+            open("lavapipe"),
+            open("1"),
+            open(&devices[1].identity.uuid),
+            open("llvmpipe"),
+        ]
+        .map(|device| device.unwrap().identity().name.clone());
+        assert_eq!(opened, ["swiftshader", "lavapipe", "swiftshader", "swiftshader", "lavapipe"]);
+        assert!(matches!(open("no such device"), Err(DeviceError::NoSuchDevice(_))));
+        // The environment is in place: nobody starts over for ever.
+        assert!(DriverEnvironment::discover().unwrap().is_in_place());
+        return;
+    }
+    let environment = DriverEnvironment::discover().unwrap();
+    if [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader]
+        .iter()
+        .all(|driver| environment.provides(*driver))
+    {
+        let both = [SoftwareDriver::Swiftshader, SoftwareDriver::Lavapipe].map(Selector::Software);
+        in_child("both_software_drivers_from_one_process", |command| {
+            command.envs(environment.pinned(&both).variables());
+        });
+    } else {
+        let mut seen = std::io::stderr();
+        writeln!(seen, "skipped: both_software_drivers_from_one_process: a driver is not installed").unwrap();
+    }
+}
+
+#[test]
+fn without_a_driver_it_says_what_to_install() {
+    if is_child() {
+        let open = VulkanDevice::open(&Selector::Best, Options::default()).map(|_| ());
+        for result in [device::list().map(|_| ()), open] {
+            match result {
+                // With a loader whose driver is missing, and without a loader.
+                Err(DeviceError::NoDriver(why)) => assert!(why.contains("libvulkan1"), "{why}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        return;
+    }
+    in_child("without_a_driver_it_says_what_to_install", |command| {
+        command.env("VK_DRIVER_FILES", "/nonexistent.json").env("VK_ICD_FILENAMES", "/nonexistent.json");
+    });
+}
