@@ -170,6 +170,7 @@ impl Validator {
     }
 
     /// Fails where the module is not valid for Vulkan 1.2.
+    #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub fn check(&mut self, name: &str, kernel: &Kernel) {
         if !self.available {
             return;
@@ -194,5 +195,18 @@ impl Validator {
             return Ok(());
         }
         Err(format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+/// Fails where the kernel holds an instruction that [`shaders::OPCODES`] does not list.
+#[expect(clippy::panic, reason = "a test fails by panicking")]
+pub fn assert_known_opcodes(kernel: &Kernel) {
+    let mut rest = &kernel.words[5..];
+    while let Some(first) = rest.first() {
+        let (opcode, length) = (first & 0xffff, (first >> 16) as usize);
+        if !shaders::OPCODES.iter().any(|known| *known as u32 == opcode) {
+            panic!("opcode {opcode} is not listed");
+        }
+        rest = &rest[length..];
     }
 }

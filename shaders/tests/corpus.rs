@@ -1,0 +1,93 @@
+//! Every test of the corpus, and of the peers' corpora where they are at hand: what compiles is valid, says what the test
+//! says, and says it twice in the same words; what does not is refused by the name of a rule.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use common::{LAVAPIPE, NARROW, Validator};
+use shaders::CompileError;
+
+#[derive(Default)]
+struct Tally {
+    kernels: usize,
+    refused: BTreeMap<String, usize>,
+    too_large: usize,
+}
+
+fn litmus_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            litmus_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "litmus") {
+            found.push(path);
+        }
+    }
+}
+
+fn check_folder(folder: &Path, validate_each: usize) -> Tally {
+    let mut files = Vec::new();
+    litmus_files(folder, &mut files);
+    assert!(!files.is_empty(), "no tests in {}", folder.display());
+    let mut tally = Tally::default();
+    let mut validator = Validator::new();
+    for (index, path) in files.iter().enumerate() {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).unwrap();
+        let test = litmus::parse(&text, &name).unwrap();
+        for config in [LAVAPIPE, NARROW] {
+            match shaders::compile(&test, &config) {
+                Ok(kernel) => {
+                    tally.kernels += 1;
+                    assert_eq!(shaders::compile(&test, &config).unwrap().words, kernel.words, "{name}");
+                    shaders::lift::verify(&test, &kernel)
+                        .map_err(|error| format!("{name}: {error}"))
+                        .unwrap();
+                    if index % validate_each == 0 {
+                        validator.check(&name, &kernel);
+                    }
+                    common::assert_known_opcodes(&kernel);
+                }
+                Err(CompileError::NotPlaceable { rule }) => *tally.refused.entry(rule).or_default() += 1,
+                Err(CompileError::WorkgroupTooLarge { .. }) => tally.too_large += 1,
+            }
+        }
+    }
+    eprintln!(
+        "{}: {} kernels, {} of them through spirv-val; refused: {:?}; workgroup too large: {}",
+        folder.display(),
+        tally.kernels,
+        validator.validated,
+        tally.refused,
+        tally.too_large
+    );
+    tally
+}
+
+#[test]
+fn own_corpus() {
+    let tally = check_folder(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../litmus/corpus")), 1);
+    assert!(tally.kernels > 300);
+    for rule in tally.refused.keys() {
+        assert!(
+            ["separate dispatches", "storage class sc1", "several queue families", "storage class sc2"]
+                .contains(&rule.as_str()),
+            "the corpus has a test that is refused for {rule}"
+        );
+    }
+}
+
+#[test]
+fn dartagnan_corpus() {
+    let Some(folder) = std::env::var_os("VK_LITMUS_CORPORA") else {
+        eprintln!("skipped: 1 corpus, VK_LITMUS_CORPORA is not set");
+        return;
+    };
+    let tally = check_folder(&Path::new(&folder).join("dat3m"), 3);
+    assert!(tally.kernels > 100);
+}

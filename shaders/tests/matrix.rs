@@ -1,0 +1,356 @@
+//! Orders × scopes × semantics × placements × instructions: each legal combination gives a valid module that reads back to
+//! the test, each illegal one is refused by name.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::*;
+use litmus::*;
+use shaders::CompileError;
+use shaders::rules::{Rule, SemanticsRule};
+
+const ORDERS: [Order; 4] = [Order::Relaxed, Order::Acquire, Order::Release, Order::AcquireRelease];
+const SCOPES: [Scope; 5] =
+    [Scope::Invocation, Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily, Scope::Device];
+
+/// Every semantics, legal or not: orders, sets of storage classes, availability, visibility.
+fn all_semantics() -> impl Iterator<Item = Semantics> {
+    ORDERS.into_iter().flat_map(|order| {
+        (0..16).flat_map(move |classes| {
+            [(false, false), (true, false), (false, true), (true, true)].into_iter().map(
+                move |(make_available, make_visible)| Semantics {
+                    order,
+                    classes: StorageClassSet(classes),
+                    make_available,
+                    make_visible,
+                },
+            )
+        })
+    })
+}
+
+/// One instruction of each kind that has memory semantics.
+fn instructions(scope: Scope, semantics: Semantics) -> Vec<(&'static str, InstructionKind)> {
+    let access = Access::Atomic { scope, semantics };
+    let fetch = |operation| rmw(2, 0, RmwOperation::Fetch(operation, constant(3)), scope, semantics);
+    let compare_exchange = |unequal| {
+        let operation = RmwOperation::CompareExchange { compare: constant(1), value: register(0), unequal };
+        rmw(3, 0, operation, scope, semantics)
+    };
+    vec![
+        ("load", load(0, 0, access)),
+        ("store", store(0, register(0), access)),
+        ("exchange", rmw(1, 0, RmwOperation::Exchange(constant(2)), scope, semantics)),
+        ("add", fetch(ArithmeticOperation::Add)),
+        ("subtract", fetch(ArithmeticOperation::Subtract)),
+        ("and", fetch(ArithmeticOperation::And)),
+        ("or", fetch(ArithmeticOperation::Or)),
+        ("xor", fetch(ArithmeticOperation::Xor)),
+        ("minimum", fetch(ArithmeticOperation::Minimum)),
+        ("maximum", fetch(ArithmeticOperation::Maximum)),
+        ("compare-exchange", compare_exchange(Semantics::RELAXED)),
+        ("compare-exchange with equal failure", compare_exchange(semantics)),
+        ("memory barrier", InstructionKind::Fence { scope, semantics }),
+        ("control barrier", barrier(Scope::Workgroup, scope, Some(semantics), "0")),
+    ]
+}
+
+/// The rules as Vulkan states them, written down a second time.
+fn is_legal(instruction: &str, scope: Scope, semantics: Semantics) -> bool {
+    let Semantics { order, classes, make_available, make_visible } = semantics;
+    let order_matches_classes = (order == Order::Relaxed) == (classes == StorageClassSet::EMPTY);
+    let availability = !make_available || matches!(order, Order::Release | Order::AcquireRelease);
+    let visibility = !make_visible || matches!(order, Order::Acquire | Order::AcquireRelease);
+    let scope_allows = scope != Scope::Invocation || order == Order::Relaxed;
+    let kind_allows = match instruction {
+        "load" | "compare-exchange with equal failure" => matches!(order, Order::Relaxed | Order::Acquire),
+        "store" => matches!(order, Order::Relaxed | Order::Release),
+        "memory barrier" => order != Order::Relaxed,
+        _ => true,
+    };
+    order_matches_classes && availability && visibility && scope_allows && kind_allows
+}
+
+/// Threads in workgroups, subgroups or lanes of their own.
+fn placements() -> [[Place; 2]; 3] {
+    [[at(0, 0), at(1, 0)], [at(0, 0), at(0, 1)], [at(0, 0), at(0, 0)]]
+}
+
+#[test]
+fn semantics_are_accepted_exactly_where_vulkan_allows_them() {
+    let (mut legal, mut illegal) = (0, 0);
+    for scope in SCOPES {
+        for semantics in all_semantics() {
+            for (name, kind) in instructions(scope, semantics) {
+                let test = Builder::new(name, &["x"]).thread(at(0, 0), vec![kind]).test;
+                match shaders::compile(&test, &LAVAPIPE) {
+                    Ok(kernel) => {
+                        assert!(is_legal(name, scope, semantics), "{name} {scope:?} {semantics:?}");
+                        shaders::lift::verify(&test, &kernel).unwrap();
+                        legal += 1;
+                    }
+                    Err(error) => {
+                        assert!(!is_legal(name, scope, semantics), "{name} {scope:?} {semantics:?}: {error}");
+                        illegal += 1;
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("{legal} legal and {illegal} illegal combinations");
+    assert!(legal > 1000 && illegal > 10000);
+}
+
+/// All legal instructions of a scope and a semantics in one kernel, in each placement, for spirv-val.
+#[test]
+fn legal_combinations_are_valid_modules() {
+    let mut validator = Validator::new();
+    for scope in SCOPES {
+        for semantics in all_semantics() {
+            let kinds: Vec<InstructionKind> = instructions(scope, semantics)
+                .into_iter()
+                .filter(|(name, _)| is_legal(name, scope, semantics))
+                .map(|(_, kind)| kind)
+                .collect();
+            if kinds.is_empty() {
+                continue;
+            }
+            for (placement, places) in placements().into_iter().enumerate() {
+                let mut builder = Builder::new("matrix", &["x"]);
+                for place in places {
+                    builder = builder.thread(place, kinds.clone());
+                }
+                let config = if placement == 1 { NARROW } else { LAVAPIPE };
+                let kernel = shaders::compile(&builder.test, &config).unwrap();
+                shaders::lift::verify(&builder.test, &kernel).unwrap();
+                assert_known_opcodes(&kernel);
+                // One set of storage classes in three is enough for a process a module.
+                if semantics.classes.0 % 5 <= 1 {
+                    validator.check(&format!("{scope:?} {semantics:?} {places:?}"), &kernel);
+                }
+            }
+        }
+    }
+    eprintln!("{} modules through spirv-val", validator.validated);
+}
+
+#[test]
+fn plain_accesses_are_valid_at_every_scope() {
+    let mut validator = Validator::new();
+    let mut accesses = vec![Access::Private, Access::NonPrivate];
+    accesses.extend(SCOPES.map(|scope| Access::Coherent { scope }));
+    for places in placements() {
+        let kinds: Vec<InstructionKind> = accesses
+            .iter()
+            .flat_map(|access| [load(0, 0, *access), store(0, register(0), *access)])
+            .collect();
+        let test =
+            Builder::new("plain", &["x"]).thread(places[0], kinds.clone()).thread(places[1], kinds).test;
+        let kernel = shaders::compile(&test, &NARROW).unwrap();
+        shaders::lift::verify(&test, &kernel).unwrap();
+        validator.check("plain", &kernel);
+    }
+}
+
+fn refusal(test: &Test) -> String {
+    match shaders::compile(test, &LAVAPIPE) {
+        Err(CompileError::NotPlaceable { rule }) => rule,
+        other => format!("not refused: {other:?}"),
+    }
+}
+
+fn one(kind: InstructionKind) -> Test {
+    Builder::new("one", &["x"]).thread(at(0, 0), vec![kind]).test
+}
+
+#[test]
+fn semantics_are_refused_by_the_rule_they_break() {
+    let classes = sc0();
+    let with = |order, classes, make_available, make_visible| Semantics {
+        order,
+        classes,
+        make_available,
+        make_visible,
+    };
+    let fence = |scope, semantics| one(InstructionKind::Fence { scope, semantics });
+    let atomic_load = |semantics| one(load(0, 0, Access::Atomic { scope: Scope::Device, semantics }));
+    let atomic_store =
+        |semantics| one(store(0, constant(1), Access::Atomic { scope: Scope::Device, semantics }));
+    let exchange = |equal, unequal| {
+        let operation = RmwOperation::CompareExchange { compare: constant(0), value: constant(1), unequal };
+        one(rmw(0, 0, operation, Scope::Device, equal))
+    };
+    let none = StorageClassSet::EMPTY;
+    let acquire = semantics(Order::Acquire);
+    let wide = with(Order::Acquire, classes.with(StorageClass::Image), false, false);
+    let cases = [
+        (atomic_load(with(Order::Relaxed, classes, false, false)), SemanticsRule::RelaxedWithClasses),
+        (atomic_load(with(Order::Acquire, none, false, false)), SemanticsRule::OrderWithoutClass),
+        (fence(Scope::Device, Semantics::RELAXED), SemanticsRule::RelaxedBarrier),
+        (atomic_load(semantics(Order::Release)), SemanticsRule::ReleaseLoad),
+        (atomic_load(semantics(Order::AcquireRelease)), SemanticsRule::ReleaseLoad),
+        (atomic_store(semantics(Order::Acquire)), SemanticsRule::AcquireStore),
+        (atomic_store(semantics(Order::AcquireRelease)), SemanticsRule::AcquireStore),
+        (
+            fence(Scope::Device, with(Order::Acquire, classes, true, false)),
+            SemanticsRule::AvailableWithoutRelease,
+        ),
+        (
+            fence(Scope::Device, with(Order::Release, classes, false, true)),
+            SemanticsRule::VisibleWithoutAcquire,
+        ),
+        (fence(Scope::Invocation, acquire), SemanticsRule::OrderAtInvocation),
+        (
+            exchange(semantics(Order::AcquireRelease), semantics(Order::Release)),
+            SemanticsRule::ReleaseUnequal,
+        ),
+        (exchange(semantics(Order::Release), acquire), SemanticsRule::UnequalStronger),
+        (exchange(Semantics::RELAXED, acquire), SemanticsRule::UnequalStronger),
+        (exchange(acquire, wide), SemanticsRule::UnequalClasses),
+        (exchange(acquire, with(Order::Acquire, classes, false, true)), SemanticsRule::UnequalVisible),
+    ];
+    for (test, rule) in cases {
+        assert_eq!(refusal(&test), Rule::Semantics(rule).to_string());
+    }
+}
+
+#[test]
+fn what_cannot_be_placed_is_refused_by_name() {
+    let relaxed = atomic(Scope::Device, Order::Relaxed);
+    let simple = || one(load(0, 0, relaxed));
+    let change = |edit: &dyn Fn(&mut Test)| {
+        let mut test = simple();
+        edit(&mut test);
+        refusal(&test)
+    };
+    let class = |wanted: StorageClass| {
+        change(&|test| {
+            if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
+                *class = wanted;
+            }
+        })
+    };
+    let add = |kind: InstructionKind| {
+        change(&|test| {
+            test.threads[0].instructions.push(Instruction { kind: kind.clone(), span: Span::default() });
+        })
+    };
+    let named = |resource: Option<&str>, quorum| {
+        add(InstructionKind::ControlBarrier(ControlBarrier {
+            execution_scope: Scope::Workgroup,
+            memory_scope: Scope::Workgroup,
+            semantics: None,
+            id: "0".to_owned(),
+            resource: resource.map(str::to_owned),
+            quorum,
+        }))
+    };
+    let fetch = |operation| {
+        add(rmw(0, 0, RmwOperation::Fetch(operation, constant(1)), Scope::Device, semantics(Order::Relaxed)))
+    };
+    let cbar = |id| barrier(Scope::Workgroup, Scope::Workgroup, None, id);
+    let two = |first: Vec<InstructionKind>, second: Vec<InstructionKind>| {
+        refusal(&Builder::new("two", &["x"]).thread(at(0, 0), first).thread(at(0, 1), second).test)
+    };
+    let jump = |target| InstructionKind::Goto(LabelId(target));
+    let label = |label| InstructionKind::Label(LabelId(label));
+    let branch = InstructionKind::Branch {
+        relation: BranchRelation::Equal,
+        left: register(0),
+        right: constant(0),
+        target: LabelId(0),
+    };
+    let crowd = (0..9)
+        .fold(Builder::new("crowd", &["x"]), |crowd, _| crowd.thread(at(0, 0), vec![load(0, 0, relaxed)]));
+    let cases = [
+        (change(&|test| test.threads.clear()), Rule::NoThreads),
+        (change(&|test| test.threads[0].place = Place::Host), Rule::HostThread),
+        (
+            change(&|test| {
+                let point = SyncPoint { thread: ThreadId(0), instruction: None };
+                test.system_sync.push(SystemSync { from: point, to: point, span: Span::default() });
+            }),
+            Rule::SeparateDispatches,
+        ),
+        (add(InstructionKind::AvailableToDevice), Rule::SeparateDispatches),
+        (add(InstructionKind::VisibleFromDevice), Rule::SeparateDispatches),
+        (
+            change(&|test| {
+                let mut other = test.threads[0].clone();
+                other.place = Place::Device(Placement { queue_family: 1, workgroup: 0, subgroup: 0 });
+                test.threads.push(other);
+            }),
+            Rule::SeveralQueueFamilies,
+        ),
+        (change(&|test| test.locations[0].host = true), Rule::MemoryProperty),
+        (change(&|test| test.locations[0].noncoherent = true), Rule::MemoryProperty),
+        (change(&|test| test.locations[0].reference = Some(Reference::Address)), Rule::DeviceAddress),
+        (change(&|test| test.locations[0].scalar = Some(ScalarType::U64)), Rule::Type(ScalarType::U64)),
+        (
+            change(&|test| {
+                if let InstructionKind::Load { scalar, .. } = &mut test.threads[0].instructions[0].kind {
+                    *scalar = Some(ScalarType::U8);
+                }
+            }),
+            Rule::Type(ScalarType::U8),
+        ),
+        (
+            change(&|test| {
+                if let InstructionKind::Load { offset, .. } = &mut test.threads[0].instructions[0].kind {
+                    *offset = 2;
+                }
+            }),
+            Rule::Offset,
+        ),
+        (change(&|test| test.locations[0].reference = Some(Reference::Image)), Rule::TwoClasses),
+        (class(StorageClass::Workgroup), Rule::Class(StorageClass::Workgroup)),
+        (class(StorageClass::Image), Rule::Class(StorageClass::Image)),
+        (class(StorageClass::Output), Rule::OutputInCompute),
+        (add(load(0, 0, atomic(Scope::CrossDevice, Order::Relaxed))), Rule::CrossDeviceScope),
+        (add(load(0, 0, Access::Coherent { scope: Scope::CrossDevice })), Rule::CrossDeviceScope),
+        (fetch(ArithmeticOperation::Multiply), Rule::AtomicArithmetic(ArithmeticOperation::Multiply)),
+        (fetch(ArithmeticOperation::Divide), Rule::AtomicArithmetic(ArithmeticOperation::Divide)),
+        (
+            add(InstructionKind::Arithmetic {
+                destination: RegisterId(0),
+                operation: ArithmeticOperation::Divide,
+                left: constant(1),
+                right: constant(1),
+            }),
+            Rule::Division,
+        ),
+        (two(vec![label(0), jump(0)], vec![]), Rule::SpinLoop),
+        (named(Some("r"), None), Rule::NamedBarrier),
+        (named(Some("r"), Some(2)), Rule::QuorumBarrier),
+        (add(barrier(Scope::Device, Scope::Device, None, "0")), Rule::ExecutionScope),
+        (two(vec![branch, cbar("0"), label(0)], vec![cbar("0")]), Rule::GuardedBarrier),
+        (two(vec![jump(0), cbar("0"), label(0)], vec![cbar("0")]), Rule::GuardedBarrier),
+        (two(vec![cbar("0")], vec![]), Rule::UnevenBarrier),
+        (two(vec![cbar("0")], vec![cbar("00")]), Rule::UnevenBarrier),
+        (two(vec![cbar("0"), cbar("1")], vec![cbar("1"), cbar("0")]), Rule::UnevenBarrier),
+        (two(vec![cbar("0"), cbar("0")], vec![cbar("0"), cbar("0")]), Rule::RepeatedBarrier),
+        (refusal(&crowd.test), Rule::SubgroupTooSmall),
+    ];
+    for (refused, rule) in cases {
+        assert_eq!(refused, rule.to_string());
+    }
+}
+
+#[test]
+fn a_workgroup_that_does_not_fit_is_refused_with_its_size() {
+    let relaxed = atomic(Scope::Device, Order::Relaxed);
+    let test = (0..40)
+        .fold(Builder::new("crowd", &["x"]), |crowd, subgroup| {
+            crowd.thread(at(0, subgroup), vec![load(0, 0, relaxed)])
+        })
+        .test;
+    assert_eq!(
+        shaders::compile(&test, &NARROW).map(|_| ()),
+        Err(CompileError::WorkgroupTooLarge { needed: 160, available: 128 })
+    );
+    let config = shaders::KernelConfig { lanes: 2048, ..LAVAPIPE };
+    assert_eq!(
+        shaders::compile(&one(load(0, 0, relaxed)), &config).map(|_| ()),
+        Err(CompileError::WorkgroupTooLarge { needed: 2048, available: 1024 })
+    );
+}
