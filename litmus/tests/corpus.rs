@@ -1,0 +1,52 @@
+//! Every test of our own corpus is read strictly, says what it expects of `vulkan`, and prints back to itself.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use litmus::ParseOptions;
+
+fn corpus() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
+    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|family| family.unwrap().path())
+        .filter(|family| family.is_dir())
+        .flat_map(|family| fs::read_dir(family).unwrap().map(|file| file.unwrap().path()))
+        .collect();
+    files.sort();
+    files
+}
+
+fn read(path: &Path) -> litmus::Test {
+    let text = fs::read_to_string(path).unwrap();
+    litmus::parse_with(&text, path.to_str().unwrap(), ParseOptions { strict_metadata: true })
+        .unwrap_or_else(|errors| panic!("{errors}: {:#?}", errors.messages()))
+}
+
+#[test]
+fn every_test_is_read_strictly_and_prints_back_to_itself() {
+    let files = corpus();
+    assert!(files.len() >= 200, "{} files", files.len());
+    for path in &files {
+        assert_eq!(path.extension().unwrap(), "litmus", "{}", path.display());
+        let test = read(path);
+        let printed = litmus::print(&test);
+        let again = litmus::parse(&printed, path.to_str().unwrap())
+            .unwrap_or_else(|errors| panic!("{}: {errors}\n{printed}", path.display()));
+        assert_eq!(test, again, "{}\n{printed}", path.display());
+    }
+}
+
+#[test]
+fn every_test_asks_one_question_expects_an_answer_of_vulkan_and_cites_clauses() {
+    for path in corpus() {
+        let (test, name) = (read(&path), path.display());
+        assert!(test.question.is_some(), "{name}");
+        let of_vulkan = test.metadata.expectations.iter().filter(|expectation| expectation.model == "vulkan");
+        assert_eq!(of_vulkan.filter(|expectation| expectation.race.is_some()).count(), 1, "{name}");
+        assert!(!test.metadata.clauses.is_empty(), "{name}");
+        assert!(test.metadata.clauses.iter().all(|clause| clause.starts_with("VK-")), "{name}");
+        assert!(test.metadata.comments.is_empty(), "{name}: {:?}", test.metadata.comments);
+    }
+}
