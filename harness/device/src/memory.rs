@@ -41,7 +41,8 @@ impl VulkanDevice {
         let raw = unsafe { self.raw.create_buffer(&info, None) }.map_err(failed("vkCreateBuffer"))?;
         // From here on the buffer is destroyed on the way out.
         let mut buffer = Words { raw, allocation: None, len };
-        match self.bind_memory(&mut buffer, memory, name) {
+        let bound = self.bind_memory(&mut buffer, memory, name).and_then(|()| self.set_name(raw, name));
+        match bound {
             Ok(()) => Ok(buffer),
             Err(error) => {
                 self.destroy_buffer(&mut buffer);

@@ -133,3 +133,36 @@ impl QueueUse {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_queue_of_a_plan_gets_its_own() {
+        // Queues of the device's families; families of the plan's queues; family and number of each, or the lack.
+        type Case = (&'static [u32], &'static [u32], Result<&'static [(u32, u32)], &'static str>);
+        let table: [Case; 8] = [
+            (&[1], &[0], Ok(&[(0, 0)])),
+            (&[1], &[], Ok(&[])),
+            (&[1, 8], &[5, 3], Ok(&[(0, 0), (1, 0)])),
+            (&[1, 8], &[0, 0], Ok(&[(1, 0), (1, 1)])),
+            (&[16, 1], &[0, 7, 7], Ok(&[(1, 0), (0, 0), (0, 1)])),
+            (&[2, 2], &[4, 9, 4, 9], Ok(&[(0, 0), (1, 0), (0, 1), (1, 1)])),
+            (&[8], &[0, 1], Err("2 queue families with compute (it has 1)")),
+            (&[2, 1], &[0, 0, 1, 1], Err("2 compute queues in one queue family")),
+        ];
+        for (families, wanted, expected) in table {
+            let families: Vec<_> = (0..)
+                .zip(families)
+                .map(|(index, queues)| ComputeFamily { index, queues: *queues, timestamp_bits: 0 })
+                .collect();
+            let queues: Vec<_> = wanted.iter().map(|family| Queue { family: *family }).collect();
+            let places: Result<Vec<_>, _> = assign_queues(&queues, &families)
+                .map(|places| places.iter().map(|place| (place.family.index, place.index)).collect());
+            let expected =
+                expected.map(<[_]>::to_vec).map_err(|lack| DeviceError::Unsupported(lack.to_owned()));
+            assert_eq!(places, expected, "{wanted:?}");
+        }
+    }
+}

@@ -192,3 +192,39 @@ impl Recorder<'_> {
 fn nothing(what: &str, number: usize) -> DeviceError {
     DeviceError::InvalidPlan(format!("no {what} {number}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Queue, QueueId};
+
+    #[test]
+    fn steps_fall_on_submissions_by_queue() {
+        let submit = |queue| Step::Submit { queue: QueueId(queue) };
+        let work = |queue| Step::Barrier { queue: QueueId(queue) };
+        let steps = vec![
+            submit(0),
+            work(1),
+            work(0),
+            work(1),
+            submit(0),
+            work(0),
+            submit(1),
+            submit(1),
+            work(2),
+            work(0),
+        ];
+        let plan = Plan { queues: vec![Queue { family: 0 }; 4], steps, ..Plan::default() };
+        let found: Vec<_> = submissions(&plan)
+            .into_iter()
+            .map(|submission| (submission.queue, submission.steps, submission.first, submission.last))
+            .collect();
+        let expected = [
+            (0, vec![2], true, false),
+            (1, vec![1, 3], true, true),
+            (0, vec![5, 9], false, true),
+            (2, vec![8], true, true),
+        ];
+        assert_eq!(found, expected);
+    }
+}

@@ -1,9 +1,10 @@
 //! A Vulkan device behind the device interface.
 
 use std::cell::{Cell, RefCell};
+use std::ffi::CString;
 use std::mem::ManuallyDrop;
 
-use ash::vk;
+use ash::{ext, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
@@ -40,6 +41,8 @@ pub struct VulkanDevice {
     pub(crate) timestamp_period: f32,
     pub(crate) may_require_subgroup_size: bool,
     stages: bool,
+    /// Where validation is on, its messages name objects.
+    names: Option<ext::debug_utils::Device>,
     abandoned: Cell<bool>,
     // Dropped in this order: memory, device, instance.
     pub(crate) memory: ManuallyDrop<RefCell<Allocator>>,
@@ -119,7 +122,9 @@ impl VulkanDevice {
                 return Err(allocation_failed(error));
             }
         };
+        let names = options.validation.then(|| ext::debug_utils::Device::new(&instance.raw, &raw));
         Ok(VulkanDevice {
+            names,
             identity: physical.identity,
             capabilities: physical.capabilities,
             families: physical.families,
@@ -136,6 +141,14 @@ impl VulkanDevice {
     /// Whether device memory is out of the host's reach, so that results are copied.
     pub(crate) fn stages(&self) -> bool {
         self.stages
+    }
+
+    /// Names an object for validation messages; without validation it does nothing.
+    pub(crate) fn set_name<T: vk::Handle>(&self, object: T, name: &str) -> Result<(), DeviceError> {
+        let (Some(names), Ok(name)) = (&self.names, CString::new(name)) else { return Ok(()) };
+        let info = vk::DebugUtilsObjectNameInfoEXT::default().object_handle(object).object_name(&name);
+        // SAFETY: the object is this device's, and the name lives until after the call.
+        unsafe { names.set_debug_utils_object_name(&info) }.map_err(failed("vkSetDebugUtilsObjectNameEXT"))
     }
 
     /// Leaves everything to the end of the process: something still runs.

@@ -392,6 +392,7 @@ fn validation_layers_have_nothing_to_say() {
             run(&mut *b.prepare(&device));
             let messages = device.validation_messages();
             assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
+            assert!(messages.iter().any(|message| message.contains("[test]")), "{messages:?}");
             assert_eq!(device.validation_messages(), Vec::<String>::new());
         }
     });

@@ -1,7 +1,5 @@
 //! Selectors against a list of devices.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use device::{Listed, Selector, SelectorError};
 use plan::{Capabilities, DeviceError, Identity};
 
