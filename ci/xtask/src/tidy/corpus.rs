@@ -4,16 +4,24 @@ use globset::GlobBuilder;
 
 use super::{Finding, SourceFile};
 
+/// What suites choose from.
 const CORPUS: &str = "litmus/corpus/";
+/// Tests that only models can judge.
+const MODEL_ONLY: &str = "litmus/model-only/";
 const SUITES: &str = "litmus/suites/";
 
 /// Checks tests and suites.
 pub fn check(files: &[SourceFile]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut ids = Vec::new();
-    for file in files.iter().filter(|file| file.path.starts_with(CORPUS) && file.path.ends_with(".litmus")) {
+    for file in files {
+        let Some(path) = file.path.strip_suffix(".litmus") else { continue };
+        if let Some(id) = path.strip_prefix(CORPUS) {
+            ids.push(id.to_owned());
+        } else if !path.starts_with(MODEL_ONLY) {
+            continue;
+        }
         findings.extend(header(file));
-        ids.push(file.path[CORPUS.len()..file.path.len() - ".litmus".len()].to_owned());
     }
     for file in files.iter().filter(|file| file.path.starts_with(SUITES) && file.path.ends_with(".txt")) {
         findings.extend(suite(file, &ids));
@@ -89,6 +97,23 @@ mod tests {
         assert_eq!(
             found,
             ["litmus/corpus/sb/SB+acq.litmus:1: the test is named \"SB+rlx\", its file \"SB+acq\""]
+        );
+    }
+
+    #[test]
+    fn tests_for_models_alone_are_checked_too_but_no_suite_finds_them() {
+        let text = GOOD.replace("why:", "note:");
+        let found = messages(&[
+            file("litmus/model-only/sb/SB+rlx.litmus", &text),
+            file("litmus/tests/parse/SB+x.litmus", &text),
+            file("litmus/suites/quick.txt", "**\n"),
+        ]);
+        assert_eq!(
+            found,
+            [
+                "litmus/model-only/sb/SB+rlx.litmus: no `why:` line",
+                "litmus/suites/quick.txt:1: no test matches \"**\""
+            ]
         );
     }
 
