@@ -7,11 +7,13 @@
 //! Words follow the Vulkan memory-model appendix and the herd tools; `GLOSSARY.md` lists them.
 
 pub mod condition;
+pub mod corpus;
 pub mod error;
 pub mod metadata;
 pub mod outcome;
 pub mod overlap;
 pub mod span;
+pub mod suite;
 pub mod syntax;
 pub mod test;
 pub mod value;
@@ -24,6 +26,7 @@ pub use outcome::{
 };
 pub use overlap::Overlap;
 pub use span::Span;
+pub use suite::Suite;
 pub use syntax::{ParseOptions, parse, parse_condition, parse_with, print};
 pub use test::{
     Access, ArithmeticOperation, BarrierSemantics, BranchRelation, ControlBarrier, Dialect, Instruction,

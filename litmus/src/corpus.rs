@@ -1,0 +1,63 @@
+//! The tests and suites that come with the crate, embedded in it.
+
+use include_dir::{Dir, DirEntry, include_dir};
+
+static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpus");
+static MODEL_ONLY: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/model-only");
+static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
+
+/// An embedded file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is called: for a test its id, the path within its folder without the extension (`sb/SB+rlx-rlx`); for
+    /// a suite its name (`quick`).
+    pub id: String,
+    /// Where it stands in the source tree of the crate (`corpus/sb/SB+rlx-rlx.litmus`).
+    pub path: String,
+    /// Its text.
+    pub text: &'static str,
+}
+
+/// The corpus: every test that suites choose from, in the order of ids.
+pub fn tests() -> Vec<Entry> {
+    entries(&CORPUS, "corpus", &["litmus", "test"])
+}
+
+/// Tests that only models can judge, in the order of ids; their ids begin with `model-only/`.
+pub fn model_only() -> Vec<Entry> {
+    let mut found = entries(&MODEL_ONLY, "model-only", &["litmus", "test"]);
+    for entry in &mut found {
+        entry.id.insert_str(0, "model-only/");
+    }
+    found
+}
+
+/// The suites, in the order of names; [`Suite::parse`](crate::suite::Suite::parse) reads them.
+pub fn suites() -> Vec<Entry> {
+    entries(&SUITES, "suites", &["txt"])
+}
+
+/// The files below `dir` with one of `extensions`.
+fn entries(dir: &'static Dir<'static>, folder: &str, extensions: &[&str]) -> Vec<Entry> {
+    let mut found = Vec::new();
+    let mut folders = vec![dir];
+    while let Some(next) = folders.pop() {
+        for entry in next.entries() {
+            match entry {
+                DirEntry::Dir(inner) => folders.push(inner),
+                DirEntry::File(file) => {
+                    let path = file.path().to_string_lossy().replace('\\', "/");
+                    let (Some((id, extension)), Some(text)) = (path.rsplit_once('.'), file.contents_utf8())
+                    else {
+                        continue;
+                    };
+                    if extensions.contains(&extension) {
+                        found.push(Entry { id: id.to_owned(), path: format!("{folder}/{path}"), text });
+                    }
+                }
+            }
+        }
+    }
+    found.sort_by(|a, b| a.id.cmp(&b.id));
+    found
+}

@@ -1,0 +1,191 @@
+//! Suites: files that choose tests by their ids.
+//!
+//! A suite has one glob a line. `*` and `?` stay within one folder, `**` crosses folders, `[ab]` and `{a,b}` choose;
+//! a line that begins with `!` takes away what earlier lines chose; `#` begins a comment. The order of lines has no
+//! bearing on the order of tests.
+
+use globset::{GlobBuilder, GlobMatcher};
+use miette::{Diagnostic, NamedSource};
+use thiserror::Error;
+
+use crate::span::Span;
+
+/// A chosen set of tests.
+#[derive(Clone, Debug)]
+pub struct Suite {
+    name: String,
+    text: String,
+    patterns: Vec<Pattern>,
+}
+
+/// A line of a suite.
+#[derive(Clone, Debug)]
+struct Pattern {
+    excludes: bool,
+    glob: GlobMatcher,
+    span: Span,
+}
+
+/// Why a suite cannot be used.
+#[derive(Clone, Debug, Error, Diagnostic)]
+#[error("read suite {}", .text.name())]
+pub struct SuiteErrors {
+    #[source_code]
+    text: NamedSource<String>,
+    #[related]
+    errors: Vec<SuiteError>,
+}
+
+impl SuiteErrors {
+    /// The mistakes, in the order of lines; never empty.
+    pub fn errors(&self) -> &[SuiteError] {
+        &self.errors
+    }
+}
+
+/// A mistake in a suite.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
+pub enum SuiteError {
+    /// A line that is no glob.
+    #[error("malformed glob: {why}")]
+    #[diagnostic(code(litmus::suite::malformed_glob))]
+    MalformedGlob {
+        /// What is wrong with it.
+        why: String,
+        /// Where it stands.
+        #[label("expected a glob over test ids")]
+        span: Span,
+    },
+    /// A line that chooses or takes away nothing: most likely a misspelling.
+    #[error("no test matches `{glob}`")]
+    #[diagnostic(code(litmus::suite::unmatched_glob))]
+    UnmatchedGlob {
+        /// The glob.
+        glob: String,
+        /// Where it stands.
+        #[label("expected to match the id of a test")]
+        span: Span,
+    },
+}
+
+impl Suite {
+    /// Reads a suite.
+    ///
+    /// # Errors
+    ///
+    /// Every line that is no glob.
+    pub fn parse(text: &str, name: &str) -> Result<Suite, SuiteErrors> {
+        let mut patterns = Vec::new();
+        let mut errors = Vec::new();
+        let mut offset = 0;
+        for (index, line) in text.split_inclusive('\n').enumerate() {
+            let start = offset;
+            offset += line.len();
+            let body = line.split('#').next().unwrap_or("").trim_end();
+            let glob = body.trim_start();
+            if glob.is_empty() {
+                continue;
+            }
+            let indent = body.len() - glob.len();
+            let span = Span {
+                offset: (start + indent) as u32,
+                length: glob.len() as u32,
+                line: index as u32 + 1,
+                column: 1 + body[..indent].chars().count() as u32,
+            };
+            let (excludes, glob) = match glob.strip_prefix('!') {
+                Some(rest) => (true, rest.trim_start()),
+                None => (false, glob),
+            };
+            match GlobBuilder::new(glob).literal_separator(true).build() {
+                Ok(glob) => patterns.push(Pattern { excludes, glob: glob.compile_matcher(), span }),
+                Err(error) => {
+                    errors.push(SuiteError::MalformedGlob { why: error.kind().to_string(), span });
+                }
+            }
+        }
+        if errors.is_empty() {
+            Ok(Suite { name: name.to_owned(), text: text.to_owned(), patterns })
+        } else {
+            Err(SuiteErrors { text: NamedSource::new(name, text.to_owned()), errors })
+        }
+    }
+
+    /// The suite's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The chosen ones of `ids`, in their order.
+    ///
+    /// # Errors
+    ///
+    /// Every line that matches none of `ids`.
+    pub fn select<'a>(&self, ids: impl IntoIterator<Item = &'a str>) -> Result<Vec<&'a str>, SuiteErrors> {
+        let mut matched = vec![false; self.patterns.len()];
+        let mut chosen = Vec::new();
+        for id in ids {
+            let mut choose = false;
+            for (pattern, matched) in self.patterns.iter().zip(&mut matched) {
+                if pattern.glob.is_match(id) {
+                    *matched = true;
+                    choose = !pattern.excludes;
+                }
+            }
+            if choose {
+                chosen.push(id);
+            }
+        }
+        let errors: Vec<SuiteError> = self
+            .patterns
+            .iter()
+            .zip(&matched)
+            .filter(|(_, matched)| !**matched)
+            .map(|(pattern, _)| SuiteError::UnmatchedGlob {
+                glob: pattern.glob.glob().glob().to_owned(),
+                span: pattern.span,
+            })
+            .collect();
+        if errors.is_empty() {
+            Ok(chosen)
+        } else {
+            Err(SuiteErrors { text: NamedSource::new(&self.name, self.text.clone()), errors })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDS: [&str; 4] = ["mp/MP+rel-acq", "mp/MP+rlx-rlx", "sb/SB+rlx-rlx", "hsa/mp/MP"];
+
+    fn select(text: &str) -> Vec<&'static str> {
+        Suite::parse(text, "test").unwrap().select(IDS).unwrap()
+    }
+
+    #[test]
+    fn later_lines_add_and_take_away() {
+        assert_eq!(select("**"), IDS);
+        assert_eq!(select("mp/* # two of them\n\n# nothing\n"), IDS[..2]);
+        assert_eq!(select("**\n!*/*+rlx-rlx\nsb/*"), ["mp/MP+rel-acq", "sb/SB+rlx-rlx", "hsa/mp/MP"]);
+        assert_eq!(select(" ! **\n{sb,mp}/SB+rlx-rlx"), ["sb/SB+rlx-rlx"]);
+        assert_eq!(select(""), [""; 0]);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_lines() {
+        let errors = Suite::parse("mp/*\n  sb/[ab\n{x\n", "test").unwrap_err();
+        let places: Vec<u32> = errors
+            .errors()
+            .iter()
+            .map(|error| match error {
+                SuiteError::MalformedGlob { span, .. } | SuiteError::UnmatchedGlob { span, .. } => span.line,
+            })
+            .collect();
+        assert_eq!(places, [2, 3]);
+        let errors = Suite::parse("mp/*\nsb/NONE\n!lb/*", "test").unwrap().select(IDS).unwrap_err();
+        let messages: Vec<String> = errors.errors().iter().map(ToString::to_string).collect();
+        assert_eq!(messages, ["no test matches `sb/NONE`", "no test matches `lb/*`"]);
+    }
+}
