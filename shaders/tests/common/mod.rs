@@ -1,6 +1,8 @@
 //! Tests built by hand, and the outside validator.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
+pub mod machine;
+
 use std::io::Write;
 use std::process::Command;
 

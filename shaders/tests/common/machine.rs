@@ -1,0 +1,314 @@
+//! A machine that executes kernels one instruction of one invocation at a time: sequentially consistent, in whatever order
+//! it is told. It knows the instructions of kernels and nothing of how they are made.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rspirv::dr::{self, Operand};
+use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
+use shaders::{Kernel, Parameters};
+
+/// An access to a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    pub binding: u32,
+    pub word: usize,
+    pub op: Op,
+    /// The value before, for whatever reads.
+    pub read: Option<u32>,
+    /// The value after, for whatever writes.
+    pub written: Option<u32>,
+}
+
+/// A kernel made ready to execute.
+pub struct Program {
+    blocks: Vec<dr::Block>,
+    index_of: HashMap<Word, usize>,
+    constants: HashMap<Word, u32>,
+    bindings: HashMap<Word, u32>,
+    inputs: HashMap<Word, BuiltIn>,
+    push_constants: Vec<u32>,
+}
+
+/// What a pointer points to.
+#[derive(Clone, Copy, Debug)]
+enum Pointer {
+    Buffer { binding: u32, word: usize },
+    PushConstant(usize),
+}
+
+/// An invocation.
+pub struct Invocation {
+    pub workgroup: u32,
+    pub local: u32,
+    pub subgroup: u32,
+    pub lane: u32,
+    block: usize,
+    previous: Word,
+    next: usize,
+    values: HashMap<Word, u32>,
+    pointers: HashMap<Word, Pointer>,
+    variables: BTreeMap<Word, u32>,
+    pub state: State,
+    pub touches: Vec<Touch>,
+    pub loops: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Running,
+    /// Waits in a control barrier: the position of the instruction.
+    Waiting(usize, usize),
+    Ended,
+}
+
+impl Program {
+    pub fn new(kernel: &Kernel, parameters: Parameters) -> Program {
+        let module = dr::load_words(&kernel.words).unwrap();
+        let mut program = Program {
+            blocks: module.functions[0].blocks.clone(),
+            index_of: HashMap::new(),
+            constants: HashMap::new(),
+            bindings: HashMap::new(),
+            inputs: HashMap::new(),
+            push_constants: parameters
+                .to_bytes()
+                .chunks(4)
+                .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
+                .collect(),
+        };
+        for (index, block) in program.blocks.iter().enumerate() {
+            program.index_of.insert(block.label_id().unwrap(), index);
+        }
+        for instruction in module.global_inst_iter() {
+            match (instruction.class.opcode, &instruction.operands[..]) {
+                (Op::Constant, [Operand::LiteralBit32(value)]) => {
+                    program.constants.insert(instruction.result_id.unwrap(), *value);
+                }
+                (
+                    Op::Decorate,
+                    [
+                        Operand::IdRef(id),
+                        Operand::Decoration(Decoration::Binding),
+                        Operand::LiteralBit32(binding),
+                    ],
+                ) => {
+                    program.bindings.insert(*id, *binding);
+                }
+                (
+                    Op::Decorate,
+                    [
+                        Operand::IdRef(id),
+                        Operand::Decoration(Decoration::BuiltIn),
+                        Operand::BuiltIn(built_in),
+                    ],
+                ) => {
+                    program.inputs.insert(*id, *built_in);
+                }
+                _ => {}
+            }
+        }
+        program
+    }
+
+    pub fn invocation(&self, workgroup: u32, local: u32, subgroup_size: u32) -> Invocation {
+        Invocation {
+            workgroup,
+            local,
+            subgroup: local / subgroup_size,
+            lane: local % subgroup_size,
+            block: 0,
+            previous: 0,
+            next: 0,
+            values: HashMap::new(),
+            pointers: HashMap::new(),
+            variables: BTreeMap::new(),
+            state: State::Running,
+            touches: Vec::new(),
+            loops: 0,
+        }
+    }
+}
+
+impl Invocation {
+    fn value(&self, program: &Program, id: Word) -> u32 {
+        program.constants.get(&id).or_else(|| self.values.get(&id)).copied().unwrap()
+    }
+
+    fn go_to(&mut self, program: &Program, label: Word) {
+        self.previous = program.blocks[self.block].label_id().unwrap();
+        self.block = program.index_of[&label];
+        self.next = 0;
+        // All phis of a block read before any of them writes.
+        let mut merged = Vec::new();
+        for instruction in &program.blocks[self.block].instructions {
+            if instruction.class.opcode != Op::Phi {
+                break;
+            }
+            let source = instruction
+                .operands
+                .chunks(2)
+                .find(|pair| pair[1] == Operand::IdRef(self.previous))
+                .map(|pair| pair[0].unwrap_id_ref())
+                .unwrap();
+            merged.push((instruction.result_id.unwrap(), self.value(program, source)));
+            self.next += 1;
+        }
+        self.values.extend(merged);
+    }
+
+    /// Executes one instruction.
+    #[expect(clippy::panic, reason = "a test fails by panicking")]
+    pub fn step(&mut self, program: &Program, buffers: &mut [Vec<u32>], buffer_of: &[usize]) {
+        let instruction = &program.blocks[self.block].instructions[self.next];
+        let op = instruction.class.opcode;
+        let ids: Vec<Word> = instruction.operands.iter().filter_map(Operand::id_ref_any).collect();
+        self.next += 1;
+        let words = |invocation: &Invocation| {
+            ids.iter().map(|id| invocation.value(program, *id)).collect::<Vec<u32>>()
+        };
+        match op {
+            Op::Branch => self.go_to(program, ids[0]),
+            Op::BranchConditional => {
+                let target = if self.value(program, ids[0]) != 0 { ids[1] } else { ids[2] };
+                self.go_to(program, target);
+            }
+            Op::Switch => {
+                let selector = self.value(program, ids[0]);
+                let target = instruction.operands[2..]
+                    .chunks(2)
+                    .find(|case| case[0] == Operand::LiteralBit32(selector))
+                    .map_or(ids[1], |case| case[1].unwrap_id_ref());
+                self.go_to(program, target);
+            }
+            Op::Return => self.state = State::Ended,
+            Op::SelectionMerge => {}
+            Op::LoopMerge => self.loops += 1,
+            Op::ControlBarrier => self.state = State::Waiting(self.block, self.next),
+            Op::MemoryBarrier => {}
+            Op::Variable => {
+                assert_eq!(instruction.operands[0], Operand::StorageClass(StorageClass::Function));
+            }
+            Op::AccessChain => {
+                let last = self.value(program, ids[ids.len() - 1]) as usize;
+                let pointer = match program.bindings.get(&ids[0]) {
+                    Some(binding) => Pointer::Buffer { binding: *binding, word: last },
+                    None => Pointer::PushConstant(last),
+                };
+                self.pointers.insert(instruction.result_id.unwrap(), pointer);
+            }
+            Op::CompositeExtract => {
+                assert_eq!(instruction.operands[1], Operand::LiteralBit32(0));
+                let value = self.value(program, ids[0]);
+                self.values.insert(instruction.result_id.unwrap(), value);
+            }
+            Op::Load | Op::Store | Op::AtomicLoad | Op::AtomicStore => {
+                self.access(program, instruction, &ids, buffers, buffer_of);
+            }
+            _ if format!("{op:?}").starts_with("Atomic") => {
+                self.access(program, instruction, &ids, buffers, buffer_of);
+            }
+            _ => {
+                let w = words(self);
+                let (left, right) = (w[0], w.get(1).copied().unwrap_or(0));
+                let (sl, sr) = (left as i32, right as i32);
+                let result = match op {
+                    Op::IAdd => left.wrapping_add(right),
+                    Op::ISub => left.wrapping_sub(right),
+                    Op::IMul => left.wrapping_mul(right),
+                    Op::UDiv => left / right,
+                    Op::UMod => left % right,
+                    Op::BitwiseAnd => left & right,
+                    Op::BitwiseOr => left | right,
+                    Op::BitwiseXor => left ^ right,
+                    Op::LogicalAnd => left & right,
+                    Op::Select => {
+                        if left != 0 {
+                            w[1]
+                        } else {
+                            w[2]
+                        }
+                    }
+                    Op::IEqual => u32::from(left == right),
+                    Op::INotEqual => u32::from(left != right),
+                    Op::SGreaterThan => u32::from(sl > sr),
+                    Op::SGreaterThanEqual => u32::from(sl >= sr),
+                    Op::SLessThan => u32::from(sl < sr),
+                    Op::SLessThanEqual => u32::from(sl <= sr),
+                    Op::UGreaterThanEqual => u32::from(left >= right),
+                    Op::ULessThanEqual => u32::from(left <= right),
+                    Op::ULessThan => u32::from(left < right),
+                    other => panic!("the machine lacks {other:?}"),
+                };
+                self.values.insert(instruction.result_id.unwrap(), result);
+            }
+        }
+    }
+
+    fn access(
+        &mut self,
+        program: &Program,
+        instruction: &dr::Instruction,
+        ids: &[Word],
+        buffers: &mut [Vec<u32>],
+        buffer_of: &[usize],
+    ) {
+        let op = instruction.class.opcode;
+        let result = instruction.result_id;
+        if let Some(built_in) = program.inputs.get(&ids[0]) {
+            let value = match built_in {
+                BuiltIn::WorkgroupId => self.workgroup,
+                BuiltIn::LocalInvocationIndex => self.local,
+                BuiltIn::SubgroupId => self.subgroup,
+                BuiltIn::SubgroupLocalInvocationId => self.lane,
+                other => unreachable!("{other:?}"),
+            };
+            self.values.insert(result.unwrap(), value);
+            return;
+        }
+        let Some(pointer) = self.pointers.get(&ids[0]).copied() else {
+            // A function variable.
+            if op == Op::Store {
+                let value = self.value(program, ids[1]);
+                self.variables.insert(ids[0], value);
+            } else {
+                let value = self.variables[&ids[0]];
+                self.values.insert(result.unwrap(), value);
+            }
+            return;
+        };
+        let (binding, word) = match pointer {
+            Pointer::PushConstant(word) => {
+                self.values.insert(result.unwrap(), program.push_constants[word]);
+                return;
+            }
+            Pointer::Buffer { binding, word } => (binding, word),
+        };
+        let cell = &mut buffers[buffer_of[binding as usize]][word];
+        let before = *cell;
+        let operand = |index: usize| self.value(program, ids[index]);
+        let (reads, after) = match op {
+            Op::Load | Op::AtomicLoad => (true, None),
+            Op::Store => (false, Some(operand(1))),
+            Op::AtomicStore => (false, Some(operand(3))),
+            Op::AtomicExchange => (true, Some(operand(3))),
+            Op::AtomicIAdd => (true, Some(before.wrapping_add(operand(3)))),
+            Op::AtomicISub => (true, Some(before.wrapping_sub(operand(3)))),
+            Op::AtomicAnd => (true, Some(before & operand(3))),
+            Op::AtomicOr => (true, Some(before | operand(3))),
+            Op::AtomicXor => (true, Some(before ^ operand(3))),
+            Op::AtomicUMin => (true, Some(before.min(operand(3)))),
+            Op::AtomicUMax => (true, Some(before.max(operand(3)))),
+            Op::AtomicSMin => (true, Some((before as i32).min(operand(3) as i32) as u32)),
+            Op::AtomicSMax => (true, Some((before as i32).max(operand(3) as i32) as u32)),
+            Op::AtomicCompareExchange => (true, (before == operand(5)).then(|| operand(4))),
+            other => unreachable!("{other:?}"),
+        };
+        if let Some(after) = after {
+            *cell = after;
+        }
+        if reads {
+            self.values.insert(result.unwrap(), before);
+        }
+        self.touches.push(Touch { binding, word, op, read: reads.then_some(before), written: after });
+    }
+}

@@ -1,0 +1,469 @@
+//! Executes kernels invocation by invocation and holds them against the contract of `shaders::kernel`: every thread of
+//! every instance runs once, where the formulas say, does exactly what the test says, and reports what it found.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use common::machine::{Invocation, Program, State, Touch};
+use common::{LAVAPIPE, NARROW};
+use litmus::*;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use rspirv::spirv::Op;
+use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot};
+
+const POISON: u32 = 0xdead_beef;
+const DONE: u32 = 0x600d;
+
+/// A small dispatch: pairing, multipliers and rounds chosen so that every term of the formulas matters.
+fn parameters(kernel: &Kernel, spin: u32) -> Parameters {
+    let co_prime = |n: u32| (2..).find(|m| gcd(*m, n) == 1).unwrap();
+    let groups = 6;
+    Parameters {
+        groups,
+        rounds: 3,
+        spin,
+        pairing: 2,
+        group_multiplier: co_prime(groups),
+        group_offset: 4,
+        lane_multiplier: co_prime(kernel.lanes),
+        lane_offset: 3,
+        stride: kernel.storages * 5 + 2,
+        spacing: 5,
+        poison: POISON,
+        done: DONE,
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// What one invocation has to do with the test: its accesses to locations, for each instance.
+struct Run {
+    kernel: Kernel,
+    parameters: Parameters,
+    invocations: Vec<Invocation>,
+    results: Vec<u32>,
+    locations: Vec<u32>,
+}
+
+/// Runs a dispatch; `pick` chooses among the invocations that can go on.
+fn run(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usize) -> usize) -> Option<Run> {
+    let kernel = shaders::compile(test, config).ok()?;
+    let parameters = parameters(&kernel, spin);
+    let classes = kernel.roles.classes.len() as u32;
+    let program = Program::new(&kernel, parameters);
+    let instances = (parameters.rounds * parameters.groups * kernel.lanes) as usize;
+    let mut locations = vec![POISON; instances * parameters.stride as usize];
+    for instance in 0..instances {
+        for (storage, value) in kernel.initial.iter().enumerate() {
+            locations[instance * parameters.stride as usize + storage * parameters.spacing as usize] =
+                value.0 as u32;
+        }
+    }
+    let results = vec![POISON; instances * kernel.results.len()];
+    let mut buffers = vec![locations, results, vec![0; parameters.groups as usize * 16]];
+    let buffer_of: Vec<usize> = kernel
+        .bindings
+        .iter()
+        .map(|binding| match binding {
+            Binding::Locations => 0,
+            Binding::Results => 1,
+            Binding::Rendezvous => 2,
+        })
+        .collect();
+    let mut invocations: Vec<Invocation> = (0..classes * parameters.groups)
+        .flat_map(|workgroup| (0..kernel.workgroup_size).map(move |local| (workgroup, local)))
+        .map(|(workgroup, local)| program.invocation(workgroup, local, config.subgroup_size))
+        .collect();
+    let mut running: Vec<usize> = (0..invocations.len()).collect();
+    loop {
+        while !running.is_empty() {
+            let chosen = pick(running.len());
+            let invocation = &mut invocations[running[chosen]];
+            invocation.step(&program, &mut buffers, &buffer_of);
+            if invocation.state != State::Running {
+                running.swap_remove(chosen);
+            }
+        }
+        // Whoever has not ended waits; all of a workgroup must wait in the same barrier.
+        for members in invocations.chunks_mut(kernel.workgroup_size as usize) {
+            assert!(
+                members.iter().all(|member| member.state == members[0].state),
+                "a barrier that not all reach"
+            );
+        }
+        for (index, invocation) in invocations.iter_mut().enumerate() {
+            if matches!(invocation.state, State::Waiting(..)) {
+                invocation.state = State::Running;
+                running.push(index);
+            }
+        }
+        if running.is_empty() {
+            break;
+        }
+    }
+    let results = std::mem::take(&mut buffers[1]);
+    let locations = std::mem::take(&mut buffers[0]);
+    Some(Run { kernel, parameters, invocations, results, locations })
+}
+
+/// Replays a thread of the test against what an invocation read, and returns its registers at the end.
+fn replay(test: &Test, thread: &Thread, id: ThreadId, touches: &[Touch], context: &str) -> Vec<u32> {
+    let mut registers: Vec<u32> = (0..thread.registers.len())
+        .map(|register| test.initial_register(id, RegisterId(register as u16)).0 as u32)
+        .collect();
+    let mut touches = touches.iter();
+    let mut position = 0;
+    let jump = |label: LabelId| {
+        thread
+            .instructions
+            .iter()
+            .position(|i| matches!(i.kind, InstructionKind::Label(here) if here == label))
+            .unwrap()
+    };
+    while let Some(instruction) = thread.instructions.get(position) {
+        position += 1;
+        let value = |operand: &Operand| match operand {
+            Operand::Constant(constant) => *constant as u32,
+            Operand::Register(register) => registers[usize::from(register.0)],
+        };
+        match &instruction.kind {
+            InstructionKind::Load { destination, access, .. } => {
+                let touch = touches.next().unwrap();
+                let atomic = matches!(access, Access::Atomic { .. });
+                assert_eq!(touch.op, if atomic { Op::AtomicLoad } else { Op::Load }, "{context}");
+                registers[usize::from(destination.0)] = touch.read.unwrap();
+            }
+            InstructionKind::Store { value: stored, access, .. } => {
+                let touch = touches.next().unwrap();
+                let atomic = matches!(access, Access::Atomic { .. });
+                assert_eq!(touch.op, if atomic { Op::AtomicStore } else { Op::Store }, "{context}");
+                assert_eq!(touch.written, Some(value(stored)), "{context}");
+            }
+            InstructionKind::Rmw { destination, location, scalar, operation, .. } => {
+                let touch = touches.next().unwrap();
+                let old = touch.read.unwrap();
+                let ty = scalar.unwrap_or(test.location(*location).scalar_type());
+                let apply = |operation: &ArithmeticOperation, operand| {
+                    operation.apply(Value(u64::from(old)), Value(u64::from(operand)), ty).0 as u32
+                };
+                let new = match operation {
+                    RmwOperation::Exchange(operand) => Some(value(operand)),
+                    RmwOperation::Fetch(operation, operand) => Some(apply(operation, value(operand))),
+                    RmwOperation::CompareExchange { compare, value: new, .. } => {
+                        (value(compare) == old).then(|| value(new))
+                    }
+                };
+                assert_eq!(touch.written, new, "{context}");
+                registers[usize::from(destination.0)] = old;
+            }
+            InstructionKind::Arithmetic { destination, operation, left, right } => {
+                let ty = test.register_type(id, *destination);
+                let (left, right) = (Value(u64::from(value(left))), Value(u64::from(value(right))));
+                registers[usize::from(destination.0)] = operation.apply(left, right, ty).0 as u32;
+            }
+            InstructionKind::Goto(target) => position = jump(*target),
+            InstructionKind::Branch { relation, left, right, target } => {
+                if relation.holds(i64::from(value(left) as i32), i64::from(value(right) as i32)) {
+                    position = jump(*target);
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(touches.next(), None, "{context}: more accesses than the thread has");
+    registers
+}
+
+/// Location accesses of each thread of each instance, in the order of their thread.
+fn accesses_by_instance(run: &Run) -> BTreeMap<(usize, usize), Vec<(usize, Touch)>> {
+    let mut found: BTreeMap<(usize, usize), Vec<(usize, Touch)>> = BTreeMap::new();
+    for (index, invocation) in run.invocations.iter().enumerate() {
+        for touch in &invocation.touches {
+            if run.kernel.bindings[touch.binding as usize] == Binding::Locations {
+                let instance = touch.word / run.parameters.stride as usize;
+                found.entry((index, instance)).or_default().push((index, *touch));
+            }
+        }
+    }
+    found
+}
+
+fn check(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usize) -> usize) -> bool {
+    let Some(run) = run(test, config, spin, pick) else { return false };
+    let (kernel, p) = (&run.kernel, &run.parameters);
+    let name = &test.name;
+    let (groups, lanes, classes) = (p.groups, kernel.lanes, kernel.roles.classes.len() as u32);
+    let total = (p.rounds * groups * lanes) as usize;
+
+    // Which accesses belong to which location, by binding and by place in the instance.
+    let mut accessed: Vec<LocationId> = Vec::new();
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        if let InstructionKind::Load { location, .. }
+        | InstructionKind::Store { location, .. }
+        | InstructionKind::Rmw { location, .. } = &instruction.kind
+        {
+            accessed.push(*location);
+        }
+    }
+    accessed.sort();
+    accessed.dedup();
+    let mut storages: Vec<LocationId> =
+        (0..test.locations.len()).map(|l| test.storage_of(LocationId(l as u16))).collect();
+    let mut seen = Vec::new();
+    storages.retain(|storage| {
+        !seen.contains(storage) && {
+            seen.push(*storage);
+            true
+        }
+    });
+    for invocation in &run.invocations {
+        for touch in
+            invocation.touches.iter().filter(|t| kernel.bindings[t.binding as usize] == Binding::Locations)
+        {
+            let storage = test.storage_of(accessed[touch.binding as usize]);
+            let number = storages.iter().position(|s| *s == storage).unwrap();
+            assert_eq!(
+                touch.word % p.stride as usize,
+                number * p.spacing as usize,
+                "{name}: place of a location"
+            );
+        }
+    }
+
+    // Replay every thread of every instance from the formulas of the contract.
+    let by_instance = accesses_by_instance(&run);
+    let mut played = 0;
+    for workgroup in 0..classes * groups {
+        let class = (workgroup / p.pairing) % classes;
+        let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
+        for local in 0..kernel.workgroup_size {
+            let index = (workgroup * kernel.workgroup_size + local) as usize;
+            let members = &kernel.roles.classes[class as usize];
+            let (subgroup, lane) = (local / config.subgroup_size, local % config.subgroup_size);
+            let (thread, slot) = match kernel.requirements.subgroup_size {
+                None => (Some(members[0]), local),
+                Some(_) => {
+                    let mut subgroups: Vec<u32> = Vec::new();
+                    for member in members {
+                        let Place::Device(place) = test.thread(*member).place else { continue };
+                        if !subgroups.contains(&place.subgroup) {
+                            subgroups.push(place.subgroup);
+                        }
+                    }
+                    let sharing: Vec<ThreadId> = members
+                        .iter()
+                        .copied()
+                        .filter(|member| {
+                            matches!(test.thread(*member).place, Place::Device(place)
+                                if subgroups.get(subgroup as usize) == Some(&place.subgroup))
+                        })
+                        .collect();
+                    (sharing.get((lane / lanes) as usize).copied(), lane % lanes)
+                }
+            };
+            let Some(id) = thread else {
+                assert!(
+                    run.invocations[index]
+                        .touches
+                        .iter()
+                        .all(|t| kernel.bindings[t.binding as usize] == Binding::Rendezvous)
+                );
+                continue;
+            };
+            let in_round = ((group * p.group_multiplier + class * p.group_offset) % groups) * lanes
+                + (slot * p.lane_multiplier + class * p.lane_offset) % lanes;
+            for round in 0..p.rounds {
+                let instance = (round * groups * lanes + in_round) as usize;
+                let context = format!("{name}, {id:?} of instance {instance}");
+                let touches: Vec<Touch> = by_instance
+                    .get(&(index, instance))
+                    .map(|found| found.iter().map(|(_, touch)| *touch).collect())
+                    .unwrap_or_default();
+                let registers = replay(test, test.thread(id), id, &touches, &context);
+                for (slot, result) in
+                    kernel.results.iter().enumerate().filter(|(_, slot)| slot.thread() == Some(id))
+                {
+                    let expected = match result {
+                        ResultSlot::Register(Observable::Register(_, register)) => {
+                            registers[usize::from(register.0)]
+                        }
+                        _ => DONE,
+                    };
+                    assert_eq!(run.results[slot * total + instance], expected, "{context}, slot {slot}");
+                }
+                played += 1;
+            }
+            let rounds_with_accesses = by_instance.range((index, 0)..(index + 1, 0)).count();
+            assert!(
+                rounds_with_accesses <= p.rounds as usize,
+                "{name}: an invocation plays one instance a round"
+            );
+            assert!(
+                run.invocations[index].loops <= (p.rounds * (spin + 2) + 1) as usize,
+                "{name}: loop iterations"
+            );
+        }
+    }
+    assert_eq!(played, total * test.threads.len(), "{name}: every thread of every instance");
+    // Every result slot is written once for each instance.
+    let mut writes: BTreeMap<usize, usize> = BTreeMap::new();
+    for touch in run.invocations.iter().flat_map(|invocation| &invocation.touches) {
+        if kernel.bindings[touch.binding as usize] == Binding::Results {
+            *writes.entry(touch.word).or_default() += 1;
+        }
+    }
+    assert_eq!(writes.len(), run.results.len(), "{name}: every result word");
+    assert!(writes.values().all(|count| *count == 1), "{name}: once");
+    // Padding stays as it was.
+    let storage_words = kernel.storages as usize;
+    let touched = run.locations.iter().enumerate().filter(|(word, value)| {
+        let place = word % p.stride as usize;
+        **value != POISON
+            && !(place % p.spacing as usize == 0 && place / (p.spacing as usize) < storage_words)
+    });
+    assert_eq!(touched.count(), 0, "{name}: padding");
+    true
+}
+
+fn tests_in(folder: &Path, found: &mut Vec<Test>) {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            tests_in(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "litmus") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            found.push(litmus::parse(&text, &path.display().to_string()).unwrap());
+        }
+    }
+}
+
+fn all_tests() -> Vec<Test> {
+    let mut tests = Vec::new();
+    tests_in(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kernels")), &mut tests);
+    tests_in(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../litmus/corpus")), &mut tests);
+    tests
+}
+
+/// The order of a simple generator: any will do, as long as it is the same each time.
+fn shuffled(seed: u64) -> impl FnMut(usize) -> usize {
+    let mut state = seed | 1;
+    move |count| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % count
+    }
+}
+
+#[test]
+fn kernels_keep_the_contract() {
+    let tests = all_tests();
+    let mut runs = 0;
+    for (index, test) in tests.iter().enumerate() {
+        for (config, spin) in [(LAVAPIPE, 0), (LAVAPIPE, 4), (KernelConfig { lanes: 5, ..NARROW }, 3)] {
+            runs += usize::from(check(test, &config, spin, &mut shuffled(index as u64)));
+            // One invocation after the other: everyone but the last waits in vain.
+            runs += usize::from(check(test, &config, spin, &mut |_| 0));
+        }
+    }
+    eprintln!("{runs} dispatches of {} tests", tests.len());
+    assert!(runs > 6 * 200);
+}
+
+/// A thread of random instructions with three labels, whose jumps go forward, nested or not.
+fn random_instructions(choices: &[(u8, u8, u8)], labels: [u8; 3]) -> Vec<InstructionKind> {
+    let place = |label: usize| usize::from(labels[label]) % (choices.len() + 1);
+    let relaxed = common::semantics(Order::Relaxed);
+    let mut instructions = Vec::new();
+    for (position, (kind, first, second)) in choices.iter().enumerate() {
+        for label in 0..3 {
+            if place(label) == position {
+                instructions.push(InstructionKind::Label(LabelId(label as u16)));
+            }
+        }
+        let register = u16::from(first % 4);
+        let operand = if second % 3 == 0 {
+            common::constant(i64::from(second % 4) - 1)
+        } else {
+            common::register(u16::from(second % 4))
+        };
+        let access = if first % 2 == 0 {
+            Access::NonPrivate
+        } else {
+            common::atomic(Scope::QueueFamily, Order::Relaxed)
+        };
+        let target = usize::from(second / 4 % 3);
+        instructions.push(match kind % 8 {
+            0 | 1 => common::load(register, u16::from(second % 2), access),
+            2 => common::store(u16::from(second % 2), common::register(register), access),
+            3 => common::rmw(register, 0, RmwOperation::Exchange(operand), Scope::QueueFamily, relaxed),
+            4 => InstructionKind::Arithmetic {
+                destination: RegisterId(register),
+                operation: [ArithmeticOperation::Add, ArithmeticOperation::Minimum][usize::from(second % 2)],
+                left: common::register(register),
+                right: operand,
+            },
+            5 if place(target) > position => InstructionKind::Goto(LabelId(target as u16)),
+            _ if place(target) > position => InstructionKind::Branch {
+                relation: [BranchRelation::Equal, BranchRelation::Less, BranchRelation::GreaterOrEqual]
+                    [usize::from(first % 3)],
+                left: common::register(register),
+                right: operand,
+                target: LabelId(target as u16),
+            },
+            _ => common::store(0, operand, access),
+        });
+    }
+    for label in 0..3 {
+        if place(label) == choices.len() {
+            instructions.push(InstructionKind::Label(LabelId(label as u16)));
+        }
+    }
+    instructions
+}
+
+fn random_test() -> impl Strategy<Value = Test> {
+    let instruction = (0..8u8, 0..12u8, 0..12u8);
+    let thread =
+        (0..2u32, 0..2u32, prop::collection::vec(instruction, 0..12), prop::array::uniform3(0..13u8));
+    prop::collection::vec(thread, 1..4).prop_map(|threads| {
+        threads
+            .into_iter()
+            .fold(
+                common::Builder::new("random", &["x", "y"]),
+                |builder, (workgroup, subgroup, choices, labels)| {
+                    builder.thread(common::at(workgroup, subgroup), random_instructions(&choices, labels))
+                },
+            )
+            .test
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_kernels_keep_the_contract(test in random_test(), seed in any::<u64>()) {
+        let config = KernelConfig { lanes: 3, ..NARROW };
+        prop_assert!(check(&test, &config, 2, &mut shuffled(seed)));
+        let kernel = shaders::compile(&test, &NARROW).unwrap();
+        shaders::lift::verify(&test, &kernel).unwrap();
+    }
+}
+
+#[test]
+fn random_kernels_are_valid_modules() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut validator = common::Validator::new();
+    for case in 0..150 {
+        let test = random_test().new_tree(&mut runner).unwrap().current();
+        let kernel = shaders::compile(&test, &NARROW).unwrap();
+        validator.check(&format!("case {case}: {test:?}"), &kernel);
+    }
+    eprintln!("{} modules through spirv-val", validator.validated);
+}
