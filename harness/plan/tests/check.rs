@@ -1,7 +1,5 @@
 //! Plans that contradict themselves, and plans that are too much for a device.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use plan::{
     Buffer, BufferId, Capabilities, DeviceError, Kernel, KernelId, Memory, Plan, Queue, QueueId, Step,
 };
