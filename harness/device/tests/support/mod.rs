@@ -32,7 +32,7 @@ pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
         } else {
             // Past the capture of the test harness: a skip has to be seen.
             let mut seen = std::io::stderr();
-            writeln!(seen, "skipped: {test} on {}: driver not installed", driver.name()).unwrap();
+            writeln!(seen, "\nskipped: {test} on {}: driver not installed", driver.name()).unwrap();
         }
     }
 }
