@@ -308,9 +308,9 @@ pub struct Capabilities {
     /// Number of queue families with compute, and queues in each.
     pub compute_queues: Vec<u32>,
     /// Loop iterations that an invocation may make in all, over all its loops, before the driver ends them without a word;
-    /// `None` where there is no such limit. lavapipe has one; there the lanes that fill up the last subgroup of a workgroup
-    /// run along in loops but read 0: unless the workgroup is made of full subgroups, a loop that waits for another value
-    /// uses its budget up every time.
+    /// `None` where there is no such limit. lavapipe has one. There (seen with Mesa 22.3, not with 25.0) the lanes that fill
+    /// up the last subgroup of a workgroup run along in loops and read 0: unless the workgroup is made of full subgroups, a
+    /// loop that waits for another value uses its budget up every time.
     pub loop_budget: Option<u32>,
     /// Features by the names that `needs:` lines use (Vulkan's feature names).
     pub features: Vec<String>,
