@@ -3,6 +3,26 @@
 //! [`DriverEnvironment`] says which driver files the Vulkan loader is to read, [`list`] shows the devices of this
 //! process, a [`Selector`] says which one is meant, and [`VulkanDevice`] runs plans on it. This is the only crate that
 //! talks to a driver, and the only one with `unsafe` code. It knows no litmus test.
+//!
+//! ```no_run
+//! use std::os::unix::process::CommandExt;
+//! use device::{DriverEnvironment, Options, Selector, VulkanDevice};
+//! use plan::Device;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // First thing in `main`: start over with every driver in the loader's sight.
+//! if let Some(mut again) = DriverEnvironment::discover()?.restart_command()? {
+//!     return Err(again.exec().into());
+//! }
+//! for listed in device::list()? {
+//!     println!("{}: {}", listed.index, listed.identity.name);
+//! }
+//! let selector: Selector = "swiftshader".parse()?;
+//! let device = VulkanDevice::open(&selector, Options::default())?;
+//! println!("{}", device.capabilities().max_workgroup_invocations);
+//! # Ok(())
+//! # }
+//! ```
 
 mod environment;
 mod error;

@@ -59,7 +59,8 @@ fn both_software_drivers_from_one_process() {
         });
     } else {
         let mut seen = std::io::stderr();
-        writeln!(seen, "\nskipped: both_software_drivers_from_one_process: a driver is not installed").unwrap();
+        writeln!(seen, "\nskipped: both_software_drivers_from_one_process: a driver is not installed")
+            .unwrap();
     }
 }
 

@@ -30,11 +30,15 @@ pub fn on_each_driver(test: &str, body: impl Fn(&Selector)) {
         if environment.provides(driver) {
             in_child(test, driver, &environment.pinned(&[Selector::Software(driver)]));
         } else {
-            // Past the capture of the test harness: a skip has to be seen.
-            let mut seen = std::io::stderr();
-            writeln!(seen, "\nskipped: {test} on {}: driver not installed", driver.name()).unwrap();
+            skipped(&format!("{test} on {}: driver not installed", driver.name()));
         }
     }
+}
+
+/// Says what is skipped, past the capture of the test harness: a skip has to be seen.
+pub fn skipped(what: &str) {
+    let mut seen = std::io::stderr();
+    writeln!(seen, "\nskipped: {what}").unwrap();
 }
 
 fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment) {
@@ -64,6 +68,11 @@ fn in_child(test: &str, driver: SoftwareDriver, environment: &DriverEnvironment)
         "{test} on {}: {status}\n{output}\n{errors}",
         driver.name()
     );
+    for line in errors.lines() {
+        if let Some(what) = line.strip_prefix("skipped: ") {
+            skipped(what);
+        }
+    }
 }
 
 /// Runs `body` with each driver's device, with the memory of its own and as if it were a discrete GPU.
