@@ -84,7 +84,13 @@ pub struct Prediction {
     pub candidate_executions: u64,
     /// Those of them that pass every axiom.
     pub consistent_executions: u64,
-    /// False when the search was cut short: then nothing may be concluded from an outcome's absence.
+    /// Whether some allowed outcome inside the filter meets the condition of the question; `None` when that is not known.
+    /// Known also where there are too many outcomes to list.
+    pub meets: Option<bool>,
+    /// Whether some allowed outcome inside the filter misses the condition of the question; `None` when that is not known.
+    pub misses: Option<bool>,
+    /// False when the search was cut short or the outcomes are too many to list: then nothing may be concluded from an
+    /// outcome's absence.
     pub complete: bool,
 }
 

@@ -1,1 +1,45 @@
-//! Placeholder.
+//! The answer: what a device showed, judged by what a model promises, and how it is kept and reported.
+//!
+//! [`judge()`] is the only place where a prediction and an observation meet. [`statistics`] says how sure one may be of
+//! what was counted, [`wire`] holds the published record types, [`write`] the report formats, [`journal`] and [`folder`]
+//! what lies on disk. Nothing here knows a device or a model's text.
+//!
+//! ```
+//! use litmus::{Observation, Outcome, PredictedOutcome, Prediction, Race, Value};
+//! use results::{Ending, Evidence, Verdict, judge};
+//!
+//! # fn empty_test() -> litmus::Test {
+//! #     litmus::Test {
+//! #         name: "SB".into(), dialect: litmus::Dialect::Vulkan, metadata: Default::default(), locations: vec![],
+//! #         threads: vec![], system_sync: vec![], listed: vec![], filter: None, question: None,
+//! #     }
+//! # }
+//! let test = empty_test();
+//! let mut prediction = Prediction {
+//!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, level: None,
+//!     candidate_executions: 1, consistent_executions: 0, meets: None, misses: None, complete: true,
+//! };
+//! let zero = Outcome(vec![Value(0)]);
+//! prediction.outcomes.insert(
+//!     zero.clone(),
+//!     PredictedOutcome { allowed: false, weak: true, serial: false, filtered: false },
+//! );
+//! let mut observation = Observation { dispatches: 1, ..Observation::default() };
+//! observation.histogram.add(zero, 3);
+//! let judgement = judge(&Evidence {
+//!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None,
+//! });
+//! assert!(matches!(judgement.verdict, Verdict::Violates));
+//! ```
+
+pub mod answer;
+pub mod folder;
+pub mod journal;
+pub mod judge;
+pub mod state;
+pub mod statistics;
+pub mod wire;
+pub mod write;
+
+pub use answer::{Answer, answer};
+pub use judge::{Ending, Evidence, Judgement, Reason, Row, Twin, Unexpected, Verdict, judge};
