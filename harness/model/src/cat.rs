@@ -1,14 +1,31 @@
-//! The cat language: the front end that turns a model's text into a [`Plan`] over sets and relations.
+#![doc = include_str!("cat/reference.md")]
 
+pub mod ast;
+mod compile;
+pub mod error;
 pub mod evaluate;
+mod graph;
+mod layout;
+mod lexer;
+mod load;
+pub mod options;
+mod parser;
 pub mod plan;
+mod prelude;
 pub mod source;
+pub mod vocabulary;
 
+pub use ast::Model;
+pub use compile::compile;
+pub use error::{CatError, CatErrors, Problem};
 pub use evaluate::{
     BaseProvider, MissingBase, Value, apply_node, base_value, evaluate, evaluate_group, holds,
 };
+pub use load::parse;
+pub use options::Options;
 pub use plan::{
     Axiom, AxiomKind, Base, Definition, Group, GroupId, Kind, NameId, Node, NodeId, Plan, Statement,
     StatementId,
 };
 pub use source::{Source, SourceId, Span};
+pub use vocabulary::{Families, Membership, Vocabulary};

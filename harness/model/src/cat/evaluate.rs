@@ -112,8 +112,8 @@ pub fn apply_node<M: Matrix>(node: Node, values: &[Value<M>], n: usize) -> Optio
 pub fn evaluate_group<M: Matrix>(plan: &Plan, group: &Group, values: &mut [Value<M>], n: usize) {
     let start = group.nodes.start as usize;
     let inner = start + group.bodies.len()..group.nodes.end as usize;
-    for member in start..inner.start {
-        values[member] = Value::empty(plan.nodes[member].kind(), n);
+    for (value, node) in values.iter_mut().zip(&plan.nodes).take(inner.start).skip(start) {
+        *value = Value::empty(node.kind(), n);
     }
     loop {
         for id in inner.clone() {

@@ -1,0 +1,151 @@
+//! The syntax tree of a model.
+
+use super::options::Options;
+use super::plan::AxiomKind;
+use super::source::{Source, Span};
+use std::sync::Arc;
+
+/// A model as read: includes are already in place.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// The words or the string at the start of the file.
+    pub name: Option<String>,
+    /// What the first comment chooses.
+    pub options: Options,
+    /// The statements in the order of the text.
+    pub statements: Vec<Statement>,
+    /// The texts: the model's own first, then each included one.
+    pub sources: Arc<[Source]>,
+}
+
+/// One statement.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// What it does.
+    pub kind: StatementKind,
+    /// Where it stands.
+    pub span: Span,
+    /// Clause ids from the comments at it.
+    pub clauses: Vec<String>,
+}
+
+/// What a statement does.
+#[derive(Clone, Debug)]
+pub enum StatementKind {
+    /// `let … and …`
+    Let(Bindings),
+    /// `acyclic e as name` and its like.
+    Axiom {
+        /// What is demanded.
+        kind: AxiomKind,
+        /// Whether the opposite is demanded.
+        negated: bool,
+        /// Whether it only raises a flag.
+        flag: bool,
+        /// What it speaks of.
+        body: Expression,
+        /// The word after `as`.
+        name: Option<Name>,
+    },
+}
+
+/// A name at its place.
+#[derive(Clone, Debug)]
+pub struct Name {
+    /// The name.
+    pub text: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// The definitions of one `let`.
+#[derive(Clone, Debug)]
+pub struct Bindings {
+    /// Whether it is `let rec`.
+    pub recursive: bool,
+    /// The definitions joined by `and`.
+    pub bindings: Vec<Binding>,
+}
+
+/// One definition.
+#[derive(Clone, Debug)]
+pub struct Binding {
+    /// What is defined.
+    pub name: Name,
+    /// The parameters of a function; `None` for a set or a relation.
+    pub parameters: Option<Vec<Name>>,
+    /// The right-hand side.
+    pub body: Arc<Expression>,
+}
+
+/// An expression at its place.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    /// What it is.
+    pub kind: ExpressionKind,
+    /// Where it stands.
+    pub span: Span,
+    /// How deep expressions nest in it.
+    pub(crate) depth: u16,
+}
+
+/// What an expression is.
+#[derive(Clone, Debug)]
+pub enum ExpressionKind {
+    /// `0`
+    Zero,
+    /// `_`
+    Universe,
+    /// A name.
+    Name(String),
+    /// `a | b | …`
+    Union(Vec<Expression>),
+    /// `a & b & …`
+    Intersection(Vec<Expression>),
+    /// `a \ b \ …`
+    Difference(Vec<Expression>),
+    /// `a; b; …`
+    Sequence(Vec<Expression>),
+    /// `a * b`
+    Product(Box<[Expression; 2]>),
+    /// `~a`
+    Complement(Box<Expression>),
+    /// `a^-1`
+    Inverse(Box<Expression>),
+    /// `a+`
+    Plus(Box<Expression>),
+    /// `a*`
+    Star(Box<Expression>),
+    /// `a?`
+    Optional(Box<Expression>),
+    /// `[a]`
+    Identity(Box<Expression>),
+    /// `f(a, b)` or `f a`
+    Call(Name, Vec<Expression>),
+    /// `let … in e`
+    Let(Box<Bindings>, Box<Expression>),
+    /// `union(M in masks: e)` or `intersection(…)`
+    Comprehension(Box<Comprehension>),
+}
+
+/// A union or intersection over a family.
+#[derive(Clone, Debug)]
+pub struct Comprehension {
+    /// Whether the values are united; else intersected.
+    pub union: bool,
+    /// The names bound to each member.
+    pub variables: Vec<Name>,
+    /// What is iterated over.
+    pub family: Family,
+    /// The body.
+    pub body: Expression,
+}
+
+/// What a comprehension iterates over.
+#[derive(Clone, Debug)]
+pub enum Family {
+    /// `masks`, `classes`, or a mask, whose classes are meant.
+    Named(Name),
+    /// `{a, b}` or `{(a, b), (c, d)}`.
+    Listed(Vec<(Vec<Expression>, Span)>),
+}

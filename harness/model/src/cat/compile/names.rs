@@ -1,0 +1,214 @@
+//! What names mean, and what their writer may have meant.
+
+use super::{Bound, Compiler, Reported, Scope};
+use crate::cat::ast::{Binding, Bindings, Expression, ExpressionKind, Family};
+use crate::cat::error::Problem;
+use crate::cat::prelude;
+use crate::cat::source::Span;
+use crate::cat::vocabulary::Entry;
+
+/// What a name means.
+pub(super) enum Meaning<'m> {
+    Bound(Bound<'m>),
+    Builtin(Builtin),
+    Base(Entry),
+}
+
+/// What every model can use.
+#[derive(Clone, Copy)]
+pub(super) enum Builtin {
+    Identity,
+    Domain,
+    Range,
+    Immediate,
+    ToIdentity,
+}
+
+const BUILTINS: &[(&str, Builtin)] = &[
+    ("id", Builtin::Identity),
+    ("domain", Builtin::Domain),
+    ("range", Builtin::Range),
+    ("imm", Builtin::Immediate),
+    ("toid", Builtin::ToIdentity),
+];
+
+/// The families that the engine gives.
+pub(super) const FAMILIES: [&str; 2] = ["masks", "classes"];
+
+/// The names bound inside an expression: innermost last.
+type Local<'m> = Vec<&'m str>;
+
+impl<'m> Compiler<'m> {
+    pub(super) fn bound(&self, name: &str, mut scope: Scope) -> Option<Bound<'m>> {
+        while let Some(entry) = scope.and_then(|index| self.scopes.get(index)) {
+            if entry.name == name {
+                return Some(entry.bound);
+            }
+            scope = entry.outer;
+        }
+        None
+    }
+
+    pub(super) fn meaning(&mut self, name: &str, scope: Scope) -> Option<Meaning<'m>> {
+        if let Some(bound) = self.bound(name, scope) {
+            return Some(Meaning::Bound(bound));
+        }
+        if let Some((_, builtin)) = BUILTINS.iter().find(|(known, _)| *known == name) {
+            return Some(Meaning::Builtin(*builtin));
+        }
+        if let Some(entry) = self.vocabulary.entry(name) {
+            return Some(Meaning::Base(entry.clone()));
+        }
+        let derived = prelude::binding(name)?;
+        Some(Meaning::Bound(if derived.parameters.is_some() {
+            Bound::Function(derived, None)
+        } else {
+            self.lower(&derived.body, None).map_or(Bound::Broken, Bound::Value)
+        }))
+    }
+
+    fn is_known(&self, name: &str, scope: Scope) -> bool {
+        self.bound(name, scope).is_some()
+            || BUILTINS.iter().any(|(known, _)| *known == name)
+            || self.vocabulary.entry(name).is_some()
+            || prelude::binding(name).is_some()
+    }
+
+    pub(super) fn unknown(&mut self, name: &str, span: Span, scope: Scope) -> Reported {
+        let similar = self.similar(name, scope);
+        self.report(Problem::UnknownName { name: name.to_owned(), similar }, span)
+    }
+
+    /// The known name that is spelt most like `name`, if any comes near.
+    fn similar(&self, name: &str, mut scope: Scope) -> Option<String> {
+        let mut candidates: Vec<&str> = self.vocabulary.names().collect();
+        while let Some(entry) = scope.and_then(|index| self.scopes.get(index)) {
+            candidates.push(entry.name);
+            scope = entry.outer;
+        }
+        for name in prelude::names().chain(BUILTINS.iter().map(|(name, _)| *name)) {
+            candidates.push(name);
+        }
+        let furthest = 1 + name.len() / 4;
+        candidates
+            .into_iter()
+            .map(|candidate| (edit_distance(name, candidate), candidate))
+            .filter(|(distance, candidate)| *distance <= furthest && *distance < candidate.len())
+            .min_by_key(|(distance, _)| *distance)
+            .map(|(_, candidate)| candidate.to_owned())
+    }
+
+    /// Checks the parameters of a function and the names in its body, which is not lowered before it is called.
+    pub(super) fn check_function(&mut self, function: &'m Binding, scope: Scope) {
+        let parameters = function.parameters.as_deref().unwrap_or_default();
+        for (index, parameter) in parameters.iter().enumerate() {
+            if let Some(first) = parameters[..index].iter().find(|other| other.text == parameter.text) {
+                let problem = Problem::DuplicateName { name: parameter.text.clone() };
+                self.report_with(problem, parameter.span, vec![("first here".into(), first.span)]);
+            }
+        }
+        let mut local: Local<'m> = parameters.iter().map(|parameter| parameter.text.as_str()).collect();
+        self.check_names(&function.body, function, scope, &mut local);
+    }
+
+    fn check_name(&mut self, name: &str, span: Span, function: &'m Binding, scope: Scope, local: &Local<'m>) {
+        if local.contains(&name) || self.is_known(name, scope) {
+            return;
+        }
+        if name == function.name.text {
+            self.report(Problem::RecursiveFunction { name: name.to_owned() }, span);
+        } else {
+            self.unknown(name, span, scope);
+        }
+    }
+
+    fn check_names(
+        &mut self,
+        expression: &'m Expression,
+        function: &'m Binding,
+        scope: Scope,
+        local: &mut Local<'m>,
+    ) {
+        let outer = local.len();
+        match &expression.kind {
+            ExpressionKind::Zero | ExpressionKind::Universe => {}
+            ExpressionKind::Name(name) => self.check_name(name, expression.span, function, scope, local),
+            ExpressionKind::Union(list)
+            | ExpressionKind::Intersection(list)
+            | ExpressionKind::Difference(list)
+            | ExpressionKind::Sequence(list) => {
+                list.iter().for_each(|operand| self.check_names(operand, function, scope, local));
+            }
+            ExpressionKind::Product(pair) => {
+                pair.iter().for_each(|operand| self.check_names(operand, function, scope, local));
+            }
+            ExpressionKind::Complement(inner)
+            | ExpressionKind::Inverse(inner)
+            | ExpressionKind::Plus(inner)
+            | ExpressionKind::Star(inner)
+            | ExpressionKind::Optional(inner)
+            | ExpressionKind::Identity(inner) => self.check_names(inner, function, scope, local),
+            ExpressionKind::Call(name, arguments) => {
+                self.check_name(&name.text, name.span, function, scope, local);
+                arguments.iter().for_each(|argument| self.check_names(argument, function, scope, local));
+            }
+            ExpressionKind::Let(bindings, body) => {
+                self.check_bindings(bindings, function, scope, local);
+                self.check_names(body, function, scope, local);
+            }
+            ExpressionKind::Comprehension(comprehension) => {
+                match &comprehension.family {
+                    Family::Named(name) if FAMILIES.contains(&name.text.as_str()) => {}
+                    Family::Named(name) => self.check_name(&name.text, name.span, function, scope, local),
+                    Family::Listed(members) => {
+                        for inner in members.iter().flat_map(|(member, _)| member) {
+                            self.check_names(inner, function, scope, local);
+                        }
+                    }
+                }
+                local.extend(comprehension.variables.iter().map(|variable| variable.text.as_str()));
+                self.check_names(&comprehension.body, function, scope, local);
+            }
+        }
+        local.truncate(outer);
+    }
+
+    /// Checks the right-hand sides of an inner `let` and leaves its names in `local`.
+    fn check_bindings(
+        &mut self,
+        bindings: &'m Bindings,
+        function: &'m Binding,
+        scope: Scope,
+        local: &mut Local<'m>,
+    ) {
+        let names = || bindings.bindings.iter().map(|binding| binding.name.text.as_str());
+        if bindings.recursive {
+            local.extend(names());
+        }
+        for binding in &bindings.bindings {
+            let before = local.len();
+            local.extend(binding.parameters.iter().flatten().map(|parameter| parameter.text.as_str()));
+            self.check_names(&binding.body, function, scope, local);
+            local.truncate(before);
+        }
+        if !bindings.recursive {
+            local.extend(names());
+        }
+    }
+}
+
+/// Levenshtein's distance of two names, letter case ignored.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let b: Vec<u8> = b.bytes().map(|byte| byte.to_ascii_lowercase()).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().map(|byte| byte.to_ascii_lowercase()).enumerate() {
+        let mut diagonal = i;
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}

@@ -1,0 +1,256 @@
+//! What can be wrong with a model's text, each with the place and with what was expected there.
+
+use super::source::{Source, Span};
+use miette::{Diagnostic, LabeledSpan, NamedSource, SourceCode, SourceSpan};
+use std::fmt;
+use std::sync::Arc;
+
+/// One mistake, without its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each message says what its fields are")]
+pub enum Problem {
+    #[error("read the character {character:?}")]
+    UnexpectedCharacter { character: char },
+    #[error("find the end of the comment")]
+    UnterminatedComment,
+    #[error("find the end of the string")]
+    UnterminatedString,
+    #[error("read a text of {bytes} bytes, more than {limit}")]
+    TextTooLong { bytes: usize, limit: usize },
+
+    #[error("read {found} where {expected} must stand")]
+    Unexpected { found: String, expected: &'static str },
+    #[error("read `{word}`, which is outside the supported part of cat")]
+    Unsupported { word: String },
+    #[error("read expressions nested more than {limit} deep")]
+    NestedTooDeep { limit: usize },
+    #[error("read more than {limit} statements")]
+    TooManyStatements { limit: usize },
+
+    #[error("find the included file {name:?}")]
+    IncludeNotFound { name: String },
+    #[error("include {name:?}, which is being read already")]
+    IncludeCycle { name: String, chain: Vec<String> },
+    #[error("include more than {limit} files")]
+    TooManyIncludes { limit: usize },
+
+    #[error("read the option `{word}`")]
+    MalformedOption { word: String },
+    #[error("read the unknown option `{key}`")]
+    UnknownOption { key: String, known: &'static [&'static str] },
+    #[error("read the value `{value}` of option `{key}`")]
+    UnknownOptionValue { key: &'static str, value: String, allowed: &'static [&'static str] },
+    #[error("read the option `{key}` twice")]
+    RepeatedOption { key: &'static str },
+    #[error("read options after the first comment")]
+    MisplacedOptions,
+
+    #[error("find the name `{name}`")]
+    UnknownName { name: String, similar: Option<String> },
+    #[error("define `{name}` twice in one place")]
+    DuplicateName { name: String },
+    #[error("expand the function `{name}`, which uses itself")]
+    RecursiveFunction { name: String },
+    #[error("define the function `{name}` in `let rec`")]
+    FunctionInRecursion { name: String },
+    #[error("find a least fixpoint: `{name}` is used where it must not grow")]
+    NotMonotone { name: String },
+    #[error("define a recursion inside another")]
+    NestedRecursion,
+
+    #[error("use {found} as {expected}")]
+    WrongKind { expected: &'static str, found: &'static str },
+    #[error("combine a {left} with a {right}")]
+    MixedKinds { left: &'static str, right: &'static str },
+    #[error("call `{name}`, which is not a function")]
+    NotAFunction { name: String },
+    #[error("use the function `{name}` without arguments")]
+    FunctionAsValue { name: String },
+    #[error("use `{name}` without storage classes")]
+    MissingIndex { name: String },
+    #[error("call `{name}` with {found} arguments in place of {expected}")]
+    WrongArgumentCount { name: String, expected: usize, found: usize },
+    #[error("iterate over `{name}`, which is not a family")]
+    NotAFamily { name: String },
+    #[error("expand a model of more than {limit} steps")]
+    ExpansionTooLarge { limit: usize },
+}
+
+impl Problem {
+    /// What the label at the place says.
+    fn label(&self) -> String {
+        match self {
+            Problem::UnexpectedCharacter { .. } => "not part of the language".into(),
+            Problem::UnterminatedComment => "opened here, missing `*)`".into(),
+            Problem::UnterminatedString => "opened here, missing `\"`".into(),
+            Problem::TextTooLong { .. } => "this text".into(),
+            Problem::Unexpected { expected, .. } => format!("expected {expected}"),
+            Problem::Unsupported { .. } => "not supported".into(),
+            Problem::NestedTooDeep { .. } => "nested too deep".into(),
+            Problem::TooManyStatements { .. } => "one too many".into(),
+            Problem::IncludeNotFound { .. } => "no such file".into(),
+            Problem::IncludeCycle { .. } => "includes itself".into(),
+            Problem::TooManyIncludes { .. } => "one too many".into(),
+            Problem::MalformedOption { .. } => "expected `key=value`".into(),
+            Problem::UnknownOption { .. } => "not an option".into(),
+            Problem::UnknownOptionValue { .. } => "not a value of this option".into(),
+            Problem::RepeatedOption { .. } => "already given".into(),
+            Problem::MisplacedOptions => "must be the first comment of the file".into(),
+            Problem::UnknownName { .. } => "neither defined above nor a base set or relation".into(),
+            Problem::DuplicateName { .. } => "already defined".into(),
+            Problem::RecursiveFunction { .. } => "a function cannot use itself".into(),
+            Problem::FunctionInRecursion { .. } => "only sets and relations can be recursive".into(),
+            Problem::NotMonotone { name } => format!("depends on `{name}`, which is being defined"),
+            Problem::NestedRecursion => "inside the body of another `let rec`".into(),
+            Problem::WrongKind { found, .. } => format!("this is {found}"),
+            Problem::MixedKinds { right, .. } => format!("this is a {right}"),
+            Problem::NotAFunction { .. } => "takes no arguments".into(),
+            Problem::FunctionAsValue { .. } => "needs its arguments".into(),
+            Problem::MissingIndex { .. } => "indexed by storage classes".into(),
+            Problem::WrongArgumentCount { expected, .. } => match expected {
+                1 => "takes 1 argument".into(),
+                n => format!("takes {n} arguments"),
+            },
+            Problem::NotAFamily { .. } => "expected `masks`, `classes`, a mask, or a list in braces".into(),
+            Problem::ExpansionTooLarge { .. } => "reached here".into(),
+        }
+    }
+
+    fn help(&self) -> Option<String> {
+        match self {
+            Problem::UnknownName { similar: Some(similar), .. } => Some(format!("did you mean `{similar}`?")),
+            Problem::UnknownOption { known, .. } => Some(format!("the options are {}", known.join(", "))),
+            Problem::UnknownOptionValue { key, allowed, .. } => {
+                Some(format!("{key} is one of {}", allowed.join(", ")))
+            }
+            Problem::IncludeCycle { chain, name } => {
+                Some(format!("{} includes {name}", chain.join(" includes ")))
+            }
+            Problem::WrongKind { expected: "a relation", found: "a set" } => {
+                Some("write `[S]` for the identity on the set S".into())
+            }
+            Problem::MixedKinds { .. } => Some("write `[S]` for the identity on the set S".into()),
+            Problem::MissingIndex { name } => {
+                Some(format!("write `{name}(M)` with M from `union(M in masks: …)`"))
+            }
+            Problem::NotMonotone { .. } => Some(
+                "a recursive name must not stand right of `\\`, under `~` or in `imm(…)`: \
+                 a least fixpoint is found by growing"
+                    .into(),
+            ),
+            _ => None,
+        }
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Problem::UnexpectedCharacter { .. } => "model::cat::unexpected_character",
+            Problem::UnterminatedComment => "model::cat::unterminated_comment",
+            Problem::UnterminatedString => "model::cat::unterminated_string",
+            Problem::TextTooLong { .. } => "model::cat::text_too_long",
+            Problem::Unexpected { .. } => "model::cat::syntax",
+            Problem::Unsupported { .. } => "model::cat::unsupported",
+            Problem::NestedTooDeep { .. } => "model::cat::nested_too_deep",
+            Problem::TooManyStatements { .. } => "model::cat::too_many_statements",
+            Problem::IncludeNotFound { .. } => "model::cat::include_not_found",
+            Problem::IncludeCycle { .. } => "model::cat::include_cycle",
+            Problem::TooManyIncludes { .. } => "model::cat::too_many_includes",
+            Problem::MalformedOption { .. } => "model::cat::malformed_option",
+            Problem::UnknownOption { .. } => "model::cat::unknown_option",
+            Problem::UnknownOptionValue { .. } => "model::cat::unknown_option_value",
+            Problem::RepeatedOption { .. } => "model::cat::repeated_option",
+            Problem::MisplacedOptions => "model::cat::misplaced_options",
+            Problem::UnknownName { .. } => "model::cat::unknown_name",
+            Problem::DuplicateName { .. } => "model::cat::duplicate_name",
+            Problem::RecursiveFunction { .. } => "model::cat::recursive_function",
+            Problem::FunctionInRecursion { .. } => "model::cat::function_in_recursion",
+            Problem::NotMonotone { .. } => "model::cat::not_monotone",
+            Problem::NestedRecursion => "model::cat::nested_recursion",
+            Problem::WrongKind { .. } => "model::cat::wrong_kind",
+            Problem::MixedKinds { .. } => "model::cat::mixed_kinds",
+            Problem::NotAFunction { .. } => "model::cat::not_a_function",
+            Problem::FunctionAsValue { .. } => "model::cat::function_as_value",
+            Problem::MissingIndex { .. } => "model::cat::missing_index",
+            Problem::WrongArgumentCount { .. } => "model::cat::wrong_argument_count",
+            Problem::NotAFamily { .. } => "model::cat::not_a_family",
+            Problem::ExpansionTooLarge { .. } => "model::cat::expansion_too_large",
+        }
+    }
+}
+
+/// One mistake in a model's text, with its place.
+#[derive(Clone, Debug)]
+pub struct CatError {
+    /// What is wrong.
+    pub problem: Problem,
+    /// Where.
+    pub span: Span,
+    /// More places that have to do with it, each with what it is.
+    pub related: Vec<(String, Span)>,
+    source: NamedSource<Arc<str>>,
+}
+
+impl CatError {
+    /// The mistake at a place of `source`.
+    pub(crate) fn new(problem: Problem, span: Span, source: &Source) -> Self {
+        CatError {
+            problem,
+            span,
+            related: Vec::new(),
+            source: NamedSource::new(&source.name, Arc::clone(&source.text)),
+        }
+    }
+
+    /// Name of the file.
+    pub fn file(&self) -> &str {
+        self.source.name()
+    }
+}
+
+impl fmt::Display for CatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem.fmt(f)
+    }
+}
+
+impl std::error::Error for CatError {}
+
+fn source_span(span: Span) -> SourceSpan {
+    SourceSpan::new((span.offset as usize).into(), span.length as usize)
+}
+
+impl Diagnostic for CatError {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(self.problem.code()))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.problem.help().map(|help| Box::new(help) as Box<dyn fmt::Display>)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let main = LabeledSpan::new_primary_with_span(Some(self.problem.label()), source_span(self.span));
+        // A diagnostic shows one text: places in other files are left out.
+        let related = self
+            .related
+            .iter()
+            .filter(|(_, span)| span.source == self.span.source)
+            .map(|(text, span)| LabeledSpan::new_with_span(Some(text.clone()), source_span(*span)));
+        Some(Box::new(std::iter::once(main).chain(related)))
+    }
+}
+
+/// All mistakes found in a model.
+#[derive(Clone, Debug, thiserror::Error, Diagnostic)]
+#[error("read the model {name}")]
+pub struct CatErrors {
+    /// The name of the model's file.
+    pub name: String,
+    /// The mistakes in the order in which they were found; never empty.
+    #[related]
+    pub errors: Vec<CatError>,
+}

@@ -1,0 +1,346 @@
+//! Text to tokens; comments are kept apart, because options and clause citations stand in them.
+
+use super::error::Problem;
+use super::source::{SourceId, Span};
+
+/// A word or sign of the language.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    Name(String),
+    Text(String),
+    Keyword(Keyword),
+    /// A word that herd reserves for a part of cat that is not supported.
+    Unsupported(String),
+    Zero,
+    Underscore,
+    LeftParenthesis,
+    RightParenthesis,
+    LeftBracket,
+    RightBracket,
+    LeftBrace,
+    RightBrace,
+    Bar,
+    Ampersand,
+    Semicolon,
+    Backslash,
+    Star,
+    Plus,
+    Question,
+    Tilde,
+    Hat,
+    MinusOne,
+    Equals,
+    Comma,
+    Colon,
+    End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keyword {
+    Let,
+    Rec,
+    And,
+    In,
+    As,
+    Include,
+    Acyclic,
+    Irreflexive,
+    Empty,
+    Flag,
+    UndefinedUnless,
+    Show,
+    Unshow,
+    Cut,
+}
+
+const KEYWORDS: &[(&str, Keyword)] = &[
+    ("let", Keyword::Let),
+    ("rec", Keyword::Rec),
+    ("and", Keyword::And),
+    ("in", Keyword::In),
+    ("as", Keyword::As),
+    ("include", Keyword::Include),
+    ("acyclic", Keyword::Acyclic),
+    ("irreflexive", Keyword::Irreflexive),
+    ("empty", Keyword::Empty),
+    ("flag", Keyword::Flag),
+    ("undefined_unless", Keyword::UndefinedUnless),
+    ("show", Keyword::Show),
+    ("unshow", Keyword::Unshow),
+    ("cut", Keyword::Cut),
+];
+
+const UNSUPPORTED: &[&str] = &[
+    "when",
+    "fun",
+    "begin",
+    "end",
+    "procedure",
+    "call",
+    "enum",
+    "debug",
+    "match",
+    "with",
+    "forall",
+    "from",
+    "do",
+    "try",
+    "if",
+    "then",
+    "else",
+    "yield",
+    "instructions",
+    "default",
+    "newSet",
+    "newRelation",
+];
+
+impl Token {
+    /// How messages name the token.
+    pub(crate) fn describe(&self) -> String {
+        let sign = match self {
+            Token::Name(name) | Token::Unsupported(name) => return format!("`{name}`"),
+            Token::Text(text) => return format!("{text:?}"),
+            Token::Keyword(keyword) => {
+                let word = KEYWORDS.iter().find(|(_, known)| known == keyword).map_or("", |(word, _)| word);
+                return format!("`{word}`");
+            }
+            Token::End => return "the end of the text".into(),
+            Token::Zero => "0",
+            Token::Underscore => "_",
+            Token::LeftParenthesis => "(",
+            Token::RightParenthesis => ")",
+            Token::LeftBracket => "[",
+            Token::RightBracket => "]",
+            Token::LeftBrace => "{",
+            Token::RightBrace => "}",
+            Token::Bar => "|",
+            Token::Ampersand => "&",
+            Token::Semicolon => ";",
+            Token::Backslash => "\\",
+            Token::Star => "*",
+            Token::Plus => "+",
+            Token::Question => "?",
+            Token::Tilde => "~",
+            Token::Hat => "^",
+            Token::MinusOne => "-1",
+            Token::Equals => "=",
+            Token::Comma => ",",
+            Token::Colon => ":",
+        };
+        format!("`{sign}`")
+    }
+}
+
+/// A comment, without its delimiters.
+#[derive(Clone, Debug)]
+pub(crate) struct Comment {
+    pub(crate) text: String,
+    /// The whole comment, delimiters included.
+    pub(crate) span: Span,
+    /// The line on which it ends.
+    pub(crate) last_line: u32,
+    /// Bytes of its opening delimiter.
+    pub(crate) opening: u32,
+}
+
+/// The result of reading a text into tokens; the last token is [`Token::End`].
+#[derive(Debug, Default)]
+pub(crate) struct Lexed {
+    pub(crate) tokens: Vec<(Token, Span)>,
+    pub(crate) comments: Vec<Comment>,
+    pub(crate) problems: Vec<(Problem, Span)>,
+}
+
+struct Lexer<'a> {
+    text: &'a str,
+    source: SourceId,
+    offset: usize,
+    line: u32,
+    column: u32,
+}
+
+/// Reads a text into tokens.
+pub(crate) fn lex(text: &str, source: SourceId) -> Lexed {
+    let mut lexer = Lexer { text, source, offset: 0, line: 1, column: 1 };
+    let mut lexed = Lexed::default();
+    while lexer.token(&mut lexed) {}
+    lexed.tokens.push((Token::End, lexer.here()));
+    lexed
+}
+
+impl Lexer<'_> {
+    fn rest(&self) -> &str {
+        self.text.get(self.offset..).unwrap_or("")
+    }
+
+    fn here(&self) -> Span {
+        Span {
+            source: self.source,
+            offset: u32::try_from(self.offset).unwrap_or(u32::MAX),
+            length: 0,
+            line: self.line,
+            column: self.column,
+        }
+    }
+
+    /// Steps over `bytes` bytes, which must end at a character.
+    fn advance(&mut self, bytes: usize) -> Span {
+        let start = self.here();
+        let skipped = self.text.get(self.offset..self.offset + bytes).unwrap_or("");
+        for character in skipped.chars() {
+            if character == '\n' {
+                self.line += 1;
+                self.column = 1;
+            } else {
+                self.column += 1;
+            }
+        }
+        self.offset += skipped.len();
+        Span { length: u32::try_from(skipped.len()).unwrap_or(u32::MAX), ..start }
+    }
+
+    /// Reads one token or comment; false at the end of the text.
+    fn token(&mut self, lexed: &mut Lexed) -> bool {
+        let rest = self.rest();
+        let Some(first) = rest.chars().next() else {
+            return false;
+        };
+        let sign = match first {
+            _ if first.is_whitespace() => {
+                let blank = rest.len() - rest.trim_start().len();
+                self.advance(blank);
+                return true;
+            }
+            '(' if rest.starts_with("(*") => {
+                self.block_comment(lexed, "(*", "*)");
+                return true;
+            }
+            '/' if rest.starts_with("/*") => {
+                self.block_comment(lexed, "/*", "*/");
+                return true;
+            }
+            '/' if rest.starts_with("//") => {
+                self.line_comment(lexed, 2);
+                return true;
+            }
+            '#' => {
+                self.line_comment(lexed, 1);
+                return true;
+            }
+            '"' => {
+                self.string(lexed);
+                return true;
+            }
+            '-' if rest.starts_with("-1") => {
+                let span = self.advance(2);
+                lexed.tokens.push((Token::MinusOne, span));
+                return true;
+            }
+            '_' | '0'..='9' | 'a'..='z' | 'A'..='Z' => {
+                self.word(lexed);
+                return true;
+            }
+            '(' => Token::LeftParenthesis,
+            ')' => Token::RightParenthesis,
+            '[' => Token::LeftBracket,
+            ']' => Token::RightBracket,
+            '{' => Token::LeftBrace,
+            '}' => Token::RightBrace,
+            '|' => Token::Bar,
+            '&' => Token::Ampersand,
+            ';' => Token::Semicolon,
+            '\\' => Token::Backslash,
+            '*' => Token::Star,
+            '+' => Token::Plus,
+            '?' => Token::Question,
+            '~' => Token::Tilde,
+            '^' => Token::Hat,
+            '=' => Token::Equals,
+            ',' => Token::Comma,
+            ':' => Token::Colon,
+            character => {
+                let span = self.advance(character.len_utf8());
+                lexed.problems.push((Problem::UnexpectedCharacter { character }, span));
+                return true;
+            }
+        };
+        let span = self.advance(1);
+        lexed.tokens.push((sign, span));
+        true
+    }
+
+    fn word(&mut self, lexed: &mut Lexed) {
+        let rest = self.rest();
+        let mut length = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')))
+            .unwrap_or(rest.len());
+        if rest.get(length..).is_some_and(|after| after.starts_with('\'')) {
+            length += 1;
+        }
+        let word = rest.get(..length).unwrap_or("").to_owned();
+        let span = self.advance(length);
+        let token = if let Some((_, keyword)) = KEYWORDS.iter().find(|(known, _)| *known == word) {
+            Token::Keyword(*keyword)
+        } else if UNSUPPORTED.contains(&word.as_str()) {
+            Token::Unsupported(word)
+        } else {
+            match word.as_str() {
+                "0" => Token::Zero,
+                "_" => Token::Underscore,
+                _ => Token::Name(word),
+            }
+        };
+        lexed.tokens.push((token, span));
+    }
+
+    fn string(&mut self, lexed: &mut Lexed) {
+        let rest = self.rest();
+        let Some(length) = rest.get(1..).and_then(|inner| inner.find('"')) else {
+            let span = self.advance(1);
+            self.advance(self.rest().len());
+            lexed.problems.push((Problem::UnterminatedString, span));
+            return;
+        };
+        let text = rest.get(1..=length).unwrap_or("").to_owned();
+        let span = self.advance(length + 2);
+        lexed.tokens.push((Token::Text(text), span));
+    }
+
+    fn line_comment(&mut self, lexed: &mut Lexed, opening: usize) {
+        let rest = self.rest();
+        let length = rest.find('\n').unwrap_or(rest.len());
+        let text = rest.get(opening..length).unwrap_or("").to_owned();
+        let span = self.advance(length);
+        lexed.comments.push(Comment { text, span, last_line: self.line, opening: opening as u32 });
+    }
+
+    /// Comments nest, as in herd.
+    fn block_comment(&mut self, lexed: &mut Lexed, open: &str, close: &str) {
+        let rest = self.rest();
+        let mut depth = 0_usize;
+        let mut at = 0;
+        while at < rest.len() {
+            let ahead = rest.get(at..).unwrap_or("");
+            if ahead.starts_with(open) {
+                depth += 1;
+                at += open.len();
+            } else if ahead.starts_with(close) {
+                depth -= 1;
+                at += close.len();
+                if depth == 0 {
+                    let text = rest.get(open.len()..at - close.len()).unwrap_or("").to_owned();
+                    let span = self.advance(at);
+                    let opening = open.len() as u32;
+                    lexed.comments.push(Comment { text, span, last_line: self.line, opening });
+                    return;
+                }
+            } else {
+                at += ahead.chars().next().map_or(1, char::len_utf8);
+            }
+        }
+        let span = self.advance(open.len());
+        self.advance(self.rest().len());
+        lexed.problems.push((Problem::UnterminatedComment, span));
+    }
+}

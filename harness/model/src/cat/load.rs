@@ -1,0 +1,236 @@
+//! Reads a model with its includes, its options and the clauses that its comments cite.
+
+use super::ast::{Model, Name, Statement};
+use super::error::{CatError, CatErrors, Problem};
+use super::lexer::{Comment, lex};
+use super::options::WrittenOptions;
+use super::parser::{Item, parse_tokens};
+use super::source::{Source, SourceId, Span};
+use std::sync::Arc;
+
+/// Bytes of one text.
+const TEXT_LIMIT: usize = 1 << 20;
+/// Files that one model may include, repetitions counted.
+const INCLUDE_LIMIT: usize = 64;
+/// Statements of one model.
+const STATEMENT_LIMIT: usize = 4096;
+
+/// Reads a model.
+///
+/// `name` is how messages call the text. `resolve` gives the text of an included file, by the name that stands after
+/// `include`.
+///
+/// # Errors
+/// All mistakes of spelling and grammar; [`compile`](super::compile) finds those of meaning.
+pub fn parse(name: &str, text: &str, resolve: &dyn Fn(&str) -> Option<String>) -> Result<Model, CatErrors> {
+    parse_from(SourceId(0), name, text, resolve)
+}
+
+/// [`parse`], with the sources numbered from `first`.
+pub(crate) fn parse_from(
+    first: SourceId,
+    name: &str,
+    text: &str,
+    resolve: &dyn Fn(&str) -> Option<String>,
+) -> Result<Model, CatErrors> {
+    let mut loader = Loader {
+        resolve,
+        first,
+        sources: Vec::new(),
+        open: Vec::new(),
+        options: WrittenOptions::default(),
+        statements: Vec::new(),
+        errors: Vec::new(),
+    };
+    let model_name = loader.load(name, text);
+    if loader.errors.is_empty() {
+        Ok(Model {
+            name: model_name,
+            options: loader.options.resolve(),
+            statements: loader.statements,
+            sources: loader.sources.into(),
+        })
+    } else {
+        Err(CatErrors { name: name.to_owned(), errors: loader.errors })
+    }
+}
+
+struct Loader<'a> {
+    resolve: &'a dyn Fn(&str) -> Option<String>,
+    first: SourceId,
+    sources: Vec<Source>,
+    /// The files that are being read, each included by the one before.
+    open: Vec<String>,
+    options: WrittenOptions,
+    statements: Vec<Statement>,
+    errors: Vec<CatError>,
+}
+
+impl Loader<'_> {
+    fn load(&mut self, name: &str, text: &str) -> Option<String> {
+        let index = self.sources.len();
+        let id = SourceId(self.first.0 + index as u16);
+        let source = Source { name: name.to_owned(), text: Arc::from(text) };
+        self.sources.push(source.clone());
+        if text.len() > TEXT_LIMIT {
+            let problem = Problem::TextTooLong { bytes: text.len(), limit: TEXT_LIMIT };
+            let start = Span { source: id, line: 1, column: 1, ..Span::default() };
+            self.errors.push(CatError::new(problem, start, &source));
+            return None;
+        }
+        let lexed = lex(text, id);
+        let parsed = parse_tokens(lexed.tokens);
+        let mut problems = lexed.problems;
+        problems.extend(parsed.problems);
+        let mut options = WrittenOptions::default();
+        read_options(&lexed.comments, &mut options, &mut problems);
+        self.options = self.options.or(options);
+        problems.sort_by_key(|(_, span)| span.offset);
+        self.errors.extend(problems.into_iter().map(|(problem, span)| CatError::new(problem, span, &source)));
+
+        let spans: Vec<Span> = parsed
+            .items
+            .iter()
+            .map(|item| match item {
+                Item::Statement(_, span) => *span,
+                Item::Include(file) => file.span,
+            })
+            .collect();
+        let clauses = cited_clauses(&lexed.comments, &spans, text);
+        self.open.push(name.to_owned());
+        for (item, clauses) in parsed.items.into_iter().zip(clauses) {
+            match item {
+                Item::Statement(kind, span) => {
+                    self.statements.push(Statement { kind, span, clauses });
+                    if self.statements.len() == STATEMENT_LIMIT + 1 {
+                        let problem = Problem::TooManyStatements { limit: STATEMENT_LIMIT };
+                        self.errors.push(CatError::new(problem, span, &source));
+                    }
+                }
+                Item::Include(file) => self.include(&file, &source),
+            }
+        }
+        self.open.pop();
+        parsed.name
+    }
+
+    fn include(&mut self, file: &Name, source: &Source) {
+        let name = file.text.clone();
+        let problem = if self.open.contains(&name) {
+            Problem::IncludeCycle { name, chain: self.open.clone() }
+        } else if self.sources.len() > INCLUDE_LIMIT {
+            Problem::TooManyIncludes { limit: INCLUDE_LIMIT }
+        } else if let Some(text) = (self.resolve)(&name) {
+            self.load(&name, &text);
+            return;
+        } else {
+            Problem::IncludeNotFound { name }
+        };
+        // One report is enough: each further include would repeat it.
+        let repeated = matches!(problem, Problem::TooManyIncludes { .. })
+            && self.errors.iter().any(|error| error.problem == problem);
+        if !repeated {
+            self.errors.push(CatError::new(problem, file.span, source));
+        }
+    }
+}
+
+/// Reads the options from the first comment, if it holds any.
+fn read_options(comments: &[Comment], options: &mut WrittenOptions, problems: &mut Vec<(Problem, Span)>) {
+    for (index, comment) in comments.iter().enumerate() {
+        let Some(words) = comment.text.trim_start().strip_prefix("options:") else {
+            continue;
+        };
+        if index > 0 {
+            problems.push((Problem::MisplacedOptions, comment.span));
+            continue;
+        }
+        let list_start = comment.text.len() - words.len();
+        for word in words.split_whitespace() {
+            if let Err(problem) = options.read(word) {
+                // The word is a slice of the comment, so the distance of their starts is its place.
+                let within = list_start + (word.as_ptr() as usize - words.as_ptr() as usize);
+                problems.push((problem, place_in(comment, within, word.len())));
+            }
+        }
+    }
+}
+
+/// The span of a part of a comment's text.
+fn place_in(comment: &Comment, start: usize, length: usize) -> Span {
+    let before = comment.text.get(..start).unwrap_or("");
+    let line = comment.span.line + before.matches('\n').count() as u32;
+    let column = match before.rsplit_once('\n') {
+        Some((_, last)) => 1 + last.chars().count() as u32,
+        None => comment.span.column + comment.opening + before.chars().count() as u32,
+    };
+    Span {
+        source: comment.span.source,
+        offset: comment.span.offset + comment.opening + start as u32,
+        length: length as u32,
+        line,
+        column,
+    }
+}
+
+/// Whether a word is a clause id: `VK-SW-01`, `HSA-2.2.1-01`.
+fn is_clause(word: &str) -> bool {
+    let parts: Vec<&str> = word.split('-').collect();
+    let [family, middle @ .., number] = parts.as_slice() else {
+        return false;
+    };
+    !middle.is_empty()
+        && !family.is_empty()
+        && family.bytes().all(|b| b.is_ascii_uppercase())
+        && middle.iter().all(|part| {
+            !part.is_empty()
+                && part.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'.')
+        })
+        && !number.is_empty()
+        && number.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// The clause ids of a comment that is a list of them; a comment with any other word cites nothing.
+fn citations(comment: &Comment) -> Vec<String> {
+    let words =
+        || comment.text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+    if words().all(is_clause) { words().map(str::to_owned).collect() } else { Vec::new() }
+}
+
+/// For each statement the clauses that are cited inside it, after it on its last line, or before it: on its first
+/// line, or on the lines directly above.
+fn cited_clauses(comments: &[Comment], statements: &[Span], text: &str) -> Vec<Vec<String>> {
+    let last_line = |span: &Span| {
+        let lines = text.get(span.offset as usize..span.end() as usize).unwrap_or("").matches('\n').count();
+        span.line + lines as u32
+    };
+    let mut owners: Vec<Option<usize>> = vec![None; comments.len()];
+    // From the last comment to the first, so that a comment above another joins the same statement.
+    for (index, comment) in comments.iter().enumerate().rev() {
+        let after = statements.partition_point(|span| span.offset < comment.span.offset);
+        let before = after.checked_sub(1);
+        owners[index] =
+            before.filter(|before| last_line(&statements[*before]) >= comment.span.line).or_else(|| {
+                let next_comment = comments.get(index + 1);
+                let next_line = next_comment.map(|next| next.span.line);
+                match statements.get(after) {
+                    Some(next) if next.line <= comment.last_line + 1 => Some(after),
+                    Some(_) if next_line.is_some_and(|line| line <= comment.last_line + 1) => {
+                        owners.get(index + 1).copied().flatten().filter(|owner| *owner == after)
+                    }
+                    _ => None,
+                }
+            });
+    }
+    let mut clauses = vec![Vec::new(); statements.len()];
+    for (comment, owner) in comments.iter().zip(owners) {
+        if let Some(owner) = owner {
+            for clause in citations(comment) {
+                if !clauses[owner].contains(&clause) {
+                    clauses[owner].push(clause);
+                }
+            }
+        }
+    }
+    clauses
+}

@@ -1,0 +1,185 @@
+//! What cat cannot say: choices about candidate executions, written in the first comment of the file.
+
+use super::error::Problem;
+
+/// How a read-modify-write is represented.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RmwEvents {
+    /// A read and a write joined by `rmw`.
+    #[default]
+    Split,
+    /// One event that reads and writes.
+    Fused,
+}
+
+/// Which initial writes there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum InitialWrites {
+    /// One for each location.
+    PerLocation,
+    /// One for each name of a location.
+    #[default]
+    PerName,
+}
+
+/// Which control barriers meet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum BarrierReach {
+    /// Those of one workgroup.
+    #[default]
+    Workgroup,
+    /// Those of any threads.
+    Any,
+}
+
+/// What scoped modification order must be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AsmoOrder {
+    /// Coherence order among mutually ordered atomics.
+    #[default]
+    Plain,
+    /// That, and transitive.
+    Transitive,
+}
+
+/// What the final value of a location is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FinalValue {
+    /// What a read of the device domain after every thread reads.
+    DeviceRead,
+    /// The last write in coherence order.
+    #[default]
+    Coherence,
+}
+
+/// Which values a candidate execution may hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Values {
+    /// Data dependency and reads-from together have no cycle.
+    NoThinAir,
+    /// Any that agree with reads-from.
+    #[default]
+    Free,
+}
+
+/// The choices of a model. The default is what Dartagnan does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// `rmw=split|fused`
+    pub rmw: RmwEvents,
+    /// `init=per-location|per-name`
+    pub init: InitialWrites,
+    /// `barrier=workgroup|any`
+    pub barrier: BarrierReach,
+    /// `asmo=plain|transitive`
+    pub asmo: AsmoOrder,
+    /// `final=device-read|co`
+    pub final_value: FinalValue,
+    /// `values=no-thin-air|free`
+    pub values: Values,
+}
+
+/// The choices as far as they are written down: what an included file leaves open or adds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WrittenOptions {
+    rmw: Option<RmwEvents>,
+    init: Option<InitialWrites>,
+    barrier: Option<BarrierReach>,
+    asmo: Option<AsmoOrder>,
+    final_value: Option<FinalValue>,
+    values: Option<Values>,
+}
+
+/// The keys, for messages.
+const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values"];
+
+impl WrittenOptions {
+    /// Reads one `key=value` word.
+    pub(crate) fn read(&mut self, word: &str) -> Result<(), Problem> {
+        let Some((key, value)) = word.split_once('=') else {
+            return Err(Problem::MalformedOption { word: word.to_owned() });
+        };
+        match key {
+            "rmw" => {
+                choose(&mut self.rmw, "rmw", value, [RmwEvents::Split, RmwEvents::Fused], &["split", "fused"])
+            }
+            "init" => choose(
+                &mut self.init,
+                "init",
+                value,
+                [InitialWrites::PerLocation, InitialWrites::PerName],
+                &["per-location", "per-name"],
+            ),
+            "barrier" => choose(
+                &mut self.barrier,
+                "barrier",
+                value,
+                [BarrierReach::Workgroup, BarrierReach::Any],
+                &["workgroup", "any"],
+            ),
+            "asmo" => choose(
+                &mut self.asmo,
+                "asmo",
+                value,
+                [AsmoOrder::Plain, AsmoOrder::Transitive],
+                &["plain", "transitive"],
+            ),
+            "final" => choose(
+                &mut self.final_value,
+                "final",
+                value,
+                [FinalValue::DeviceRead, FinalValue::Coherence],
+                &["device-read", "co"],
+            ),
+            "values" => choose(
+                &mut self.values,
+                "values",
+                value,
+                [Values::NoThinAir, Values::Free],
+                &["no-thin-air", "free"],
+            ),
+            _ => Err(Problem::UnknownOption { key: key.to_owned(), known: KEYS }),
+        }
+    }
+
+    /// Adds what `self` leaves open.
+    pub(crate) fn or(self, other: WrittenOptions) -> WrittenOptions {
+        WrittenOptions {
+            rmw: self.rmw.or(other.rmw),
+            init: self.init.or(other.init),
+            barrier: self.barrier.or(other.barrier),
+            asmo: self.asmo.or(other.asmo),
+            final_value: self.final_value.or(other.final_value),
+            values: self.values.or(other.values),
+        }
+    }
+
+    /// The choices, with the default where nothing is written.
+    pub(crate) fn resolve(self) -> Options {
+        Options {
+            rmw: self.rmw.unwrap_or_default(),
+            init: self.init.unwrap_or_default(),
+            barrier: self.barrier.unwrap_or_default(),
+            asmo: self.asmo.unwrap_or_default(),
+            final_value: self.final_value.unwrap_or_default(),
+            values: self.values.unwrap_or_default(),
+        }
+    }
+}
+
+fn choose<T: Copy>(
+    slot: &mut Option<T>,
+    key: &'static str,
+    value: &str,
+    choices: [T; 2],
+    words: &'static [&'static str; 2],
+) -> Result<(), Problem> {
+    let Some(chosen) = words.iter().zip(choices).find(|(word, _)| **word == value).map(|(_, choice)| choice)
+    else {
+        return Err(Problem::UnknownOptionValue { key, value: value.to_owned(), allowed: words });
+    };
+    if slot.replace(chosen).is_some() {
+        return Err(Problem::RepeatedOption { key });
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Relations that every model may use without defining them.
+
+use super::ast::{Binding, Model, StatementKind};
+use super::load::parse_from;
+use super::source::{Source, SourceId};
+use std::sync::LazyLock;
+
+/// The number of the prelude's text: past any text that a model can have.
+const SOURCE: SourceId = SourceId(u16::MAX);
+
+static PRELUDE: LazyLock<Option<Model>> =
+    LazyLock::new(|| parse_from(SOURCE, "prelude.cat", include_str!("prelude.cat"), &|_| None).ok());
+
+fn bindings() -> impl Iterator<Item = &'static Binding> {
+    PRELUDE.iter().flat_map(|model| &model.statements).flat_map(|statement| match &statement.kind {
+        StatementKind::Let(bindings) => bindings.bindings.as_slice(),
+        StatementKind::Axiom { .. } => &[],
+    })
+}
+
+/// The definition of a name.
+pub(crate) fn binding(name: &str) -> Option<&'static Binding> {
+    bindings().find(|binding| binding.name.text == name)
+}
+
+/// The names that it defines.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    bindings().map(|binding| binding.name.text.as_str())
+}
+
+/// The prelude's text, for messages.
+pub(crate) fn source(id: SourceId) -> Option<&'static Source> {
+    PRELUDE.as_ref().filter(|_| id == SOURCE).and_then(|model| model.sources.first())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prelude_parses() {
+        assert!(names().any(|name| name == "fr"));
+    }
+}

@@ -1,0 +1,149 @@
+//! The names of base sets and relations that a model may use.
+
+use super::plan::Kind;
+use std::collections::BTreeMap;
+
+/// What a set indexed by a set of storage classes has as members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Membership {
+    /// Events with at least one of the classes: an access of class c is in `SC(M)` when c is in M.
+    Any,
+    /// Events with all of the classes: an operation is in `SEM(M)` when its semantics hold all of M.
+    All,
+}
+
+/// A base name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Plain(Kind),
+    Indexed(Membership),
+    /// An indexed set at one storage class: `SC0` is `SC` at class 0.
+    Class {
+        set: String,
+        class: u8,
+    },
+}
+
+/// The base sets and relations that the engine supplies.
+#[derive(Clone, Debug, Default)]
+pub struct Vocabulary {
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Vocabulary {
+    /// No names. `_`, `0`, `id`, the functions and the derived relations of the reference are always there.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds base sets.
+    pub fn with_sets<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.entries.extend(names.into_iter().map(|name| (name.to_owned(), Entry::Plain(Kind::Set))));
+        self
+    }
+
+    /// Adds base relations.
+    pub fn with_relations<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> Self {
+        self.entries.extend(names.into_iter().map(|name| (name.to_owned(), Entry::Plain(Kind::Relation))));
+        self
+    }
+
+    /// Adds a set indexed by storage classes, and `name0`, `name1`, … for each of `classes` alone.
+    pub fn with_indexed_set(mut self, name: &str, membership: Membership, classes: u8) -> Self {
+        self.entries.insert(name.to_owned(), Entry::Indexed(membership));
+        for class in 0..classes.min(8) {
+            self.entries.insert(format!("{name}{class}"), Entry::Class { set: name.to_owned(), class });
+        }
+        self
+    }
+
+    /// Adds another spelling of an indexed set at each single class: `SEMSC0` for `SEM` at class 0.
+    pub fn with_class_names(mut self, spelling: &str, set: &str, classes: u8) -> Self {
+        for class in 0..classes.min(8) {
+            self.entries.insert(format!("{spelling}{class}"), Entry::Class { set: set.to_owned(), class });
+        }
+        self
+    }
+
+    /// The names of the Vulkan models, as Dartagnan and the Khronos model use them.
+    ///
+    /// Storage classes are numbered 0 to 3. `SC(M)` holds the accesses whose class is in M, `SEM(M)` the operations
+    /// whose semantics hold all of M; `SC0` … `SC3` and `SEMSC0` … `SEMSC3` are these at one class.
+    pub fn vulkan() -> Self {
+        Self::new()
+            .with_sets([
+                "IW",
+                "R",
+                "W",
+                "M",
+                "F",
+                "ATOM",
+                "A",
+                "RMW",
+                "ACQ",
+                "REL",
+                "CBAR",
+                "NONPRIV",
+                "PRIV",
+                "SG",
+                "WG",
+                "QF",
+                "DV",
+                "AV",
+                "VIS",
+                "SEMAV",
+                "SEMVIS",
+                "AVDEVICE",
+                "VISDEVICE",
+            ])
+            .with_relations([
+                "po", "int", "ext", "ssg", "swg", "sqf", "loc", "vloc", "sref", "rf", "co", "rmw", "addr",
+                "data", "ctrl", "syncbar", "ssw",
+            ])
+            .with_indexed_set("SC", Membership::Any, 4)
+            .with_indexed_set("SEM", Membership::All, 4)
+            .with_class_names("SEMSC", "SEM", 4)
+    }
+
+    pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    pub(crate) fn membership(&self, name: &str) -> Option<Membership> {
+        match self.entries.get(name) {
+            Some(Entry::Indexed(membership)) => Some(*membership),
+            _ => None,
+        }
+    }
+
+    /// All names in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
+    }
+}
+
+/// What is known of the programs that a plan is compiled for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Families {
+    /// The storage classes that occur in the program, as class of an access or in the semantics of an operation.
+    /// A set indexed by other classes is empty.
+    pub classes: Vec<u8>,
+    /// The sets of classes that `masks` iterates over (bit i = class i).
+    pub masks: Vec<u8>,
+    /// Base sets and relations that are empty in the program; expressions are simplified by it.
+    pub absent: Vec<String>,
+}
+
+impl Families {
+    /// Every non-empty subset of the classes.
+    pub fn of_classes(classes: impl IntoIterator<Item = u8>) -> Self {
+        let classes: Vec<u8> = classes.into_iter().filter(|class| *class < 8).collect();
+        let all = classes.iter().fold(0_u8, |mask, class| mask | (1 << class));
+        let masks = (1..=all).filter(|mask| mask & !all == 0).collect();
+        Families { classes, masks, absent: Vec::new() }
+    }
+
+    pub(crate) fn all_classes(&self) -> u8 {
+        self.classes.iter().fold(0, |mask, class| mask | 1_u8.checked_shl(u32::from(*class)).unwrap_or(0))
+    }
+}
