@@ -110,6 +110,33 @@ impl Condition {
         }
     }
 
+    /// Whether the condition holds as far as values are known: `value` gives the signed value of every term but constants,
+    /// or `None`; so does the answer where it depends on what is not known.
+    pub fn decided(&self, value: &mut impl FnMut(&Term) -> Option<i64>) -> Option<bool> {
+        match self {
+            Condition::True => Some(true),
+            Condition::Compare { left, comparison, right } => {
+                let mut term = |t: &Term| match t {
+                    Term::Constant(constant) => Some(*constant),
+                    other => value(other),
+                };
+                let (left, right) = (term(left)?, term(right)?);
+                Some(comparison.holds(left, right))
+            }
+            Condition::And(left, right) => match (left.decided(value), right.decided(value)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            Condition::Or(left, right) => match (left.decided(value), right.decided(value)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+            Condition::Not(inner) => inner.decided(value).map(|holds| !holds),
+        }
+    }
+
     /// Whether the condition holds where `value` gives the signed value of every term but constants.
     pub fn holds(&self, value: &mut impl FnMut(&Term) -> i64) -> bool {
         let mut term = |t: &Term| match t {

@@ -103,6 +103,14 @@ impl ErrorList {
     const LIMIT: usize = 50;
 
     pub(crate) fn push(&mut self, error: ParseError) {
+        if let ParseError::TooMany { what, .. } = error {
+            let told =
+                |other: &ParseError| matches!(other, ParseError::TooMany { what: w, .. } if *w == what);
+            // What is past a bound once is so again and again.
+            if self.errors.iter().any(told) {
+                return;
+            }
+        }
         if self.errors.len() < ErrorList::LIMIT {
             self.errors.push(error);
             return;

@@ -23,6 +23,7 @@ pub use error::{ParseError, ParseErrors};
 pub use metadata::{Expectation, Metadata, Reachability};
 pub use outcome::{
     Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, Undefinedness,
+    decided,
 };
 pub use overlap::Overlap;
 pub use span::Span;

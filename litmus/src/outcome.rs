@@ -22,29 +22,38 @@ pub struct Outcome(pub Vec<Value>);
 impl Outcome {
     /// Whether the outcome of `test` meets `condition`.
     pub fn meets(&self, test: &Test, observables: &[Observable], condition: &Condition) -> bool {
-        condition.holds(&mut |term| {
-            let (observable, ty) = match term {
-                Term::Register(thread, register) => {
-                    (Observable::Register(*thread, *register), test.register_type(*thread, *register))
-                }
-                Term::Location(location) => {
-                    (Observable::Location(*location), test.location(*location).scalar_type())
-                }
-                Term::Address(location) => return test.address_of(*location),
-                Term::Constant(constant) => return *constant,
-            };
-            match observables.iter().position(|o| *o == observable) {
-                Some(index) => self.0.get(index).copied().unwrap_or_default().signed(ty),
-                // Only what the code never assigns is not observed: it keeps its initial value.
-                None => match observable {
-                    Observable::Register(thread, register) => {
-                        test.initial_register(thread, register).signed(ty)
-                    }
-                    Observable::Location(location) => test.initial_value(location).signed(ty),
-                },
-            }
-        })
+        decided(test, observables, condition, &mut |index| self.0.get(index).copied()).unwrap_or(false)
     }
+}
+
+/// Whether an outcome meets `condition`, as far as its values are known: `value` gives them by their index among
+/// `observables`.
+pub fn decided(
+    test: &Test,
+    observables: &[Observable],
+    condition: &Condition,
+    value: &mut impl FnMut(usize) -> Option<Value>,
+) -> Option<bool> {
+    condition.decided(&mut |term| {
+        let (observable, ty) = match term {
+            Term::Register(thread, register) => {
+                (Observable::Register(*thread, *register), test.register_type(*thread, *register))
+            }
+            Term::Location(location) => {
+                (Observable::Location(*location), test.location(*location).scalar_type())
+            }
+            Term::Address(location) => return Some(test.address_of(*location)),
+            Term::Constant(constant) => return Some(*constant),
+        };
+        match observables.iter().position(|o| *o == observable) {
+            Some(index) => value(index).map(|value| value.signed(ty)),
+            // Only what the code never assigns is not observed: it keeps its initial value.
+            None => Some(match observable {
+                Observable::Register(thread, register) => test.initial_register(thread, register).signed(ty),
+                Observable::Location(location) => test.initial_value(location).signed(ty),
+            }),
+        }
+    })
 }
 
 /// Whether a program has a data race in some consistent execution.

@@ -88,6 +88,9 @@ pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Con
     }
     let start = lexer::Start { offset: 0, line: 1, column: 1 };
     let tokens = lexer::tokenize(text, start, &mut errors);
+    if !errors.is_empty() {
+        return Err(errors.finish(source_name, text));
+    }
     let mut parser = parser::Parser::with_test(text, &tokens, &mut errors, test.clone());
     let condition = parser.condition().and_then(|condition| {
         let next = parser.peek();
@@ -96,14 +99,10 @@ pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Con
             _ => Err(ParseError::TrailingText { span: next.span }),
         }
     });
-    match condition {
-        Ok(condition) if errors.is_empty() => Ok(condition),
-        Ok(_) => Err(errors.finish(source_name, text)),
-        Err(error) => {
-            errors.push(error);
-            Err(errors.finish(source_name, text))
-        }
-    }
+    condition.map_err(|error| {
+        errors.push(error);
+        errors.finish(source_name, text)
+    })
 }
 
 fn check_size(text: &str) -> Result<(), ParseError> {

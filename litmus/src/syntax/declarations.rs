@@ -70,6 +70,12 @@ impl Parser<'_> {
                 TokenKind::Semicolon => {
                     self.next();
                 }
+                // The threads begin: the end of the block was forgotten.
+                TokenKind::Word | TokenKind::Number if self.peek_at(1).kind == TokenKind::At => {
+                    let error = self.unexpected("`}`");
+                    self.errors.push(error);
+                    return true;
+                }
                 TokenKind::CloseBrace => {
                     self.next();
                     self.accept(TokenKind::Semicolon);
@@ -168,24 +174,21 @@ impl Parser<'_> {
             self.expect(TokenKind::Equal, "`=` and a value, or `aliases`")?;
             self.initial_value(scalar)?
         };
-        if self.find_location(name).is_some() {
-            return Err(ParseError::DuplicateLocation { name: name.to_owned(), span: token.span });
-        }
+        let known = self.find_location(name);
         let name = name.to_owned();
-        let span = Span {
-            length: self.previous().span.offset + self.previous().span.length - start.span.offset,
-            ..start.span
-        };
-        self.add_location(Location {
-            name,
-            reference,
-            scalar,
-            init,
-            host,
-            noncoherent,
-            declared: true,
-            span,
-        })?;
+        if known.is_some_and(|known| self.test.location(known).declared) {
+            return Err(ParseError::DuplicateLocation { name, span: token.span });
+        }
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        let location = Location { name, reference, scalar, init, host, noncoherent, declared: true, span };
+        match known {
+            // Only noted so far, after a mistake.
+            Some(known) => self.test.locations[usize::from(known.0)] = location,
+            None => {
+                self.add_location(location)?;
+            }
+        }
         Ok(())
     }
 

@@ -35,8 +35,8 @@ pub(super) fn parse_header(
     // The keyword may have blank lines and comments before it.
     let (word, first) = loop {
         let Some(line) = lines.next() else {
-            let word = String::new();
-            errors.push(ParseError::UnknownDialect { word, span: lines.end() });
+            let (found, expected) = ("end of the text".to_owned(), "`VULKAN`");
+            errors.push(ParseError::Unexpected { found, expected, span: lines.end() });
             return None;
         };
         let trimmed = line.trimmed(&['\u{feff}']);

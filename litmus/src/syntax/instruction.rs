@@ -178,7 +178,7 @@ impl<'a> Parser<'a> {
                     let (what, limit) = ("instructions besides labels", MAX_INSTRUCTIONS);
                     self.errors.push(ParseError::TooMany { what, limit, span: start.span });
                 }
-                while self.next().kind != TokenKind::End {}
+                self.note_rest(thread);
                 return Ok(());
             }
             self.instruction_count += 1;

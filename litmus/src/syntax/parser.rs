@@ -1,7 +1,7 @@
 //! The state of reading the body of a test in the native dialect: tokens, numbers and names.
 
 use super::lexer::{Token, TokenKind};
-use super::words::{self, is_location, is_register, is_thread};
+use super::words::{is_label, is_location, is_register, is_thread};
 use super::{MAX_LABELS, MAX_LOCATIONS, MAX_REGISTERS};
 use crate::error::{ErrorList, ParseError};
 use crate::metadata::Metadata;
@@ -282,7 +282,8 @@ impl<'a> Parser<'a> {
 
     pub(super) fn add_location(&mut self, location: Location) -> Parsed<LocationId> {
         if self.test.locations.len() >= MAX_LOCATIONS {
-            return Err(ParseError::TooMany { what: "locations", limit: MAX_LOCATIONS, span: location.span });
+            let (what, limit) = ("locations", MAX_LOCATIONS);
+            return Err(ParseError::TooMany { what, limit, span: location.span });
         }
         self.test.locations.push(location);
         Ok(LocationId((self.test.locations.len() - 1) as u16))
@@ -294,16 +295,7 @@ impl<'a> Parser<'a> {
         let name = self.word(token);
         match self.find_location(name) {
             Some(id) => Ok(id),
-            None => self.add_location(Location {
-                name: name.to_owned(),
-                reference: None,
-                scalar: None,
-                init: LocationInit::Constant(0),
-                host: false,
-                noncoherent: false,
-                declared: false,
-                span: token.span,
-            }),
+            None => self.add_location(undeclared(name, token.span)),
         }
     }
 
@@ -377,25 +369,16 @@ impl<'a> Parser<'a> {
 
     // Names in what cannot be read.
 
-    /// Takes the names in a declaration that cannot be read as declared, so that one mistake is not reported again
+    /// Takes the names in a declaration that cannot be read as known, so that one mistake is not reported again
     /// wherever the names are used. No test comes of it.
     pub(super) fn note_declared_names(&mut self, start: usize) {
         for token in &self.tokens[start..self.position] {
             let name = self.word(*token);
-            if token.kind == TokenKind::Word && is_location(name) && self.find_location(name).is_none() {
-                let noted = self.add_location(Location {
-                    name: name.to_owned(),
-                    reference: None,
-                    scalar: None,
-                    init: LocationInit::Constant(0),
-                    host: false,
-                    noncoherent: false,
-                    declared: true,
-                    span: token.span,
-                });
-                if noted.is_err() {
-                    return;
-                }
+            let noted =
+                token.kind != TokenKind::Word || !is_location(name) || self.find_location(name).is_some();
+            // Past the bound on locations no more names can be noted, and none need to be.
+            if !noted && self.test.locations.len() < MAX_LOCATIONS {
+                self.test.locations.push(undeclared(name, token.span));
             }
         }
     }
@@ -403,32 +386,48 @@ impl<'a> Parser<'a> {
     /// Takes the names in a cell that cannot be read as known, so that one mistake is not reported again wherever
     /// the names are used. No test comes of it.
     pub(super) fn note_names(&mut self, thread: ThreadId, start: usize, end: usize) {
-        self.position = start;
-        self.limit = end;
-        while self.peek().kind != TokenKind::End {
-            let token = self.peek();
-            let word = self.word(token);
-            let modifier = self.position > start && self.previous().kind == TokenKind::Dot;
-            let noted = if token.kind != TokenKind::Word
-                || modifier
-                || self.position == start && !words::is_label(word)
-            {
-                Ok(())
-            } else if is_register(word) {
-                self.use_register(thread, token).map(|_| ())
-            } else if words::is_label(word) {
-                self.use_label(thread, token).map(|label| {
-                    self.placed_labels[usize::from(thread.0)].push(label);
-                })
-            } else {
-                let position = self.position;
-                let noted = self.use_location().map(|_| ());
-                self.position = position;
-                noted
-            };
-            // What cannot be noted was no name, or past a bound that is reported where it matters.
-            drop(noted);
+        (self.position, self.limit) = (start, end);
+        let first = self.peek();
+        if first.kind != TokenKind::Word || !is_label(self.word(first)) {
             self.next();
         }
+        self.note_rest(thread);
+    }
+
+    /// As [`Parser::note_names`], for what is left of the cell at hand.
+    pub(super) fn note_rest(&mut self, thread: ThreadId) {
+        while self.peek().kind != TokenKind::End {
+            let token = self.next();
+            let word = self.word(token);
+            let modifier = self.tokens.get(self.position.wrapping_sub(2)).map(|before| before.kind)
+                == Some(TokenKind::Dot);
+            if token.kind != TokenKind::Word || modifier {
+                continue;
+            }
+            // What is past a bound is not noted; the bound is reported where it is met.
+            if is_register(word) {
+                self.use_register(thread, token).ok();
+            } else if is_label(word) {
+                if let Ok(label) = self.use_label(thread, token) {
+                    self.placed_labels[usize::from(thread.0)].push(label);
+                }
+            } else if is_location(word) && self.find_location(word).is_none() {
+                self.add_location(undeclared(word, token.span)).ok();
+            }
+        }
+    }
+}
+
+/// A location that is used but not declared.
+fn undeclared(name: &str, span: Span) -> Location {
+    Location {
+        name: name.to_owned(),
+        reference: None,
+        scalar: None,
+        init: LocationInit::Constant(0),
+        host: false,
+        noncoherent: false,
+        declared: false,
+        span,
     }
 }

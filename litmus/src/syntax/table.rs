@@ -20,14 +20,19 @@ impl Parser<'_> {
                 self.errors.push(ParseError::TooMany { what: "threads", limit: MAX_THREADS, span: start });
                 return false;
             }
-            let thread = self.thread_header().unwrap_or_else(|error| {
+            let header = self.thread_header();
+            if header.is_err() {
+                self.skip_to(&[TokenKind::Bar, TokenKind::Semicolon]);
+            }
+            let told = header.is_err() && self.peek().kind == TokenKind::End;
+            let (number, place) = header.unwrap_or_else(|error| {
                 self.errors.push(error);
                 // A stand-in keeps the columns in step, so that the cells can still be checked.
-                let placement = Placement { queue_family: 0, workgroup: 0, subgroup: 0 };
-                self.skip_to(&[TokenKind::Bar, TokenKind::Semicolon]);
-                (column as u32, Place::Device(placement))
+                (column as u32, Place::Device(Placement { queue_family: 0, workgroup: 0, subgroup: 0 }))
             });
-            let (number, place) = thread;
+            if told {
+                return false;
+            }
             if self.find_thread(number).is_some() {
                 self.errors.push(ParseError::DuplicateThread { number, span: start });
             } else if number as usize != column {
@@ -106,10 +111,7 @@ impl Parser<'_> {
             let row_start = self.position;
             let cells = self.row();
             let too_many = cells.len() > threads && cells[threads..].iter().any(|(start, end)| start < end);
-            let cells = if too_many { self.shortened_row(row_start, &cells) } else { Some(cells) };
-            let Some(cells) = cells else {
-                continue;
-            };
+            let cells = if too_many { self.shortened_row(row_start, cells) } else { cells };
             for (column, (start, end)) in columns.iter_mut().zip(cells) {
                 if start < end {
                     column.push((start, end));
@@ -154,37 +156,37 @@ impl Parser<'_> {
         }
     }
 
-    /// Reports a row with too many cells. If a line ends inside one of them, its `;` was forgotten: the cells up to there
-    /// are returned and reading goes on after them.
+    /// Reports a row with too many cells, and returns those that belong to it. If a line ends inside one of them, the
+    /// row's `;` was forgotten, and reading goes on after that line.
     pub(super) fn shortened_row(
         &mut self,
         row_start: usize,
-        cells: &[(usize, usize)],
-    ) -> Option<Vec<(usize, usize)>> {
+        mut cells: Vec<(usize, usize)>,
+    ) -> Vec<(usize, usize)> {
         let threads = self.test.threads.len();
-        let broken = cells.iter().enumerate().find_map(|(index, (start, end))| {
+        let broken = cells.iter().take(threads).enumerate().find_map(|(index, (start, end))| {
             (start + 1..*end)
                 .find(|at| self.tokens[*at].span.line > self.tokens[at - 1].span.line)
                 .map(|at| (index, at))
         });
         match broken {
-            Some((index, at)) if index < threads => {
+            Some((index, at)) => {
                 self.errors.push(ParseError::MissingSemicolon { span: self.tokens[at - 1].span });
                 self.position = at;
-                let mut shortened = cells[..index].to_vec();
-                shortened.push((cells[index].0, at));
-                Some(shortened)
+                cells.truncate(index + 1);
+                cells[index].1 = at;
             }
-            _ => {
+            None => {
                 let span = cells
                     .get(threads)
                     .and_then(|(start, _)| self.tokens.get(start.saturating_sub(1)))
                     .or(self.tokens.get(row_start))
                     .map_or(Span::default(), |token| token.span);
                 self.errors.push(ParseError::TooManyCells { found: cells.len(), threads, span });
-                None
+                cells.truncate(threads);
             }
         }
+        cells
     }
 
     /// Reads the cells of one thread.

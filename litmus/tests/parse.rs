@@ -1,0 +1,165 @@
+//! What is read, and how what cannot be read is told: each file in `parse_ok` and `parse_err` has its snapshot beside it.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use litmus::{InstructionKind, ParseErrors, ParseOptions, ThreadId};
+use miette::{GraphicalReportHandler, GraphicalTheme};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// Gives every input in a folder to `show` and compares the result with the snapshot of the same stem.
+fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<String> {
+    let mut inputs = BTreeSet::new();
+    let mut snapshots = BTreeSet::new();
+    for entry in fs::read_dir(folder(name)).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.file_name().unwrap().to_str().unwrap().to_owned();
+        match file.rsplit_once('.').unwrap() {
+            (stem, "litmus") => assert!(inputs.insert(stem.to_owned())),
+            (stem, "snap") => assert!(snapshots.insert(stem.to_owned())),
+            // `.snap.new` is what the comparison leaves when it fails.
+            (_, "new") => {}
+            _ => panic!("{file} has no business in {name}"),
+        }
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder(name));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for stem in &inputs {
+            let file = format!("{stem}.litmus");
+            let text = fs::read_to_string(folder(name).join(&file)).unwrap();
+            insta::assert_snapshot!(stem.as_str(), show(&file, &text));
+        }
+    });
+    let orphans: Vec<_> = snapshots.difference(&inputs).collect();
+    assert!(orphans.is_empty(), "snapshots without an input in {name}: {orphans:?}");
+    inputs
+}
+
+/// The report that people see, then the lines that programs get.
+fn render(errors: &ParseErrors) -> String {
+    let handler = GraphicalReportHandler::new_themed(GraphicalTheme::unicode_nocolor())
+        .with_width(110)
+        .with_links(false);
+    let mut out = String::new();
+    handler.render_report(&mut out, errors).unwrap();
+    for message in errors.messages() {
+        writeln!(out, "{}:{}: {} [{}]", message.line, message.column, message.text, message.code).unwrap();
+    }
+    out.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn valid_texts() {
+    check_folder("parse_ok", |file, text| {
+        let test = litmus::parse(text, file).unwrap_or_else(|errors| panic!("{}", render(&errors)));
+        let printed = litmus::print(&test);
+        assert_eq!(litmus::parse(&printed, file).unwrap(), test, "{printed}");
+        let mut out = printed;
+        writeln!(out, "---").unwrap();
+        for location in &test.locations {
+            let litmus::Location { name, init, scalar, reference, .. } = location;
+            writeln!(out, "{name}: {init:?} {scalar:?} {reference:?}").unwrap();
+        }
+        for (index, thread) in test.threads.iter().enumerate() {
+            writeln!(out, "P{}: {:?}", thread.number, thread.place).unwrap();
+            for instruction in &thread.instructions {
+                let text = instruction.kind.text(&test, ThreadId(index as u16));
+                writeln!(out, "  {text}\n    {:?}", instruction.kind).unwrap();
+            }
+        }
+        writeln!(out, "filter: {:?}\nquestion: {:?}", test.filter, test.question.map(|q| q.condition))
+            .unwrap();
+        out
+    });
+}
+
+#[test]
+fn every_instruction_has_an_example() {
+    let text = fs::read_to_string(folder("parse_ok").join("every-instruction.litmus")).unwrap();
+    let test = litmus::parse(&text, "every-instruction").unwrap();
+    let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| match i.kind {
+        InstructionKind::Load { .. } => "load",
+        InstructionKind::Store { .. } => "store",
+        InstructionKind::Rmw { .. } => "rmw",
+        InstructionKind::Fence { .. } => "fence",
+        InstructionKind::ControlBarrier(_) => "control barrier",
+        InstructionKind::AvailableToDevice => "avdevice",
+        InstructionKind::VisibleFromDevice => "visdevice",
+        InstructionKind::Arithmetic { .. } => "arithmetic",
+        InstructionKind::Label(_) => "label",
+        InstructionKind::Goto(_) => "goto",
+        InstructionKind::Branch { .. } => "branch",
+    });
+    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 11);
+}
+
+#[test]
+fn mistakes() {
+    let strict = ParseOptions { strict_metadata: true };
+    let inputs = check_folder("parse_err", |file, text| {
+        let errors = litmus::parse_with(text, file, strict).unwrap_err();
+        // The file is named after the mistake that it is about.
+        let code = format!("litmus::parse::{}", file.split('.').next().unwrap());
+        let codes: Vec<String> = errors.messages().into_iter().map(|message| message.code).collect();
+        assert!(codes.contains(&code), "{file}: {codes:?}\n{}", render(&errors));
+        render(&errors)
+    });
+    // Every mistake that the parser knows has an example; a text that is too large is made on the spot.
+    let examples: BTreeSet<&str> =
+        inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large"]).collect();
+    let codes: BTreeSet<&str> = include_str!("../src/error.rs")
+        .split("code(litmus::parse::")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap())
+        .collect();
+    assert_eq!(examples, codes);
+}
+
+#[test]
+fn texts_that_are_too_large() {
+    let mut text = String::from("VULKAN large\n");
+    text.push_str(&"é".repeat(1 << 19));
+    let errors = litmus::parse(&text, "large.litmus").unwrap_err();
+    let message = &errors.messages()[0];
+    assert_eq!((message.line, message.column), (1, 1));
+    assert_eq!(message.text, "text of 1048589 bytes; expected at most 1048576 bytes");
+    assert!(errors.source_text().len() < 1000);
+}
+
+#[test]
+fn khronos_files_are_not_available() {
+    let errors = litmus::parse("NEWWG\nNEWSG\n", "folder/test.test").unwrap_err();
+    let expected =
+        "the Khronos dialect is not available; expected `VULKAN`, the only dialect that can be read so far";
+    assert_eq!(errors.messages()[0].text, expected);
+}
+
+#[test]
+fn unknown_keys_are_kept_where_they_are_no_error() {
+    let text = "VULKAN t\nauthor: me\n{ } P0@host ; ;";
+    let test = litmus::parse(text, "t").unwrap();
+    assert_eq!(test.metadata.unknown_keys[0].0, "author");
+    assert_eq!(test.metadata.unknown_keys[0].1.line, 2);
+    assert_eq!(test.metadata.comments, ["author: me"]);
+}
+
+#[test]
+fn conditions_about_a_test() {
+    let test = litmus::parse("VULKAN t\n{ x = 0; } P0@host ; ld.sc0 r0, x ;", "t").unwrap();
+    let text =
+        |condition: &str| litmus::parse_condition(condition, "--outcome", &test).map(|c| c.text(&test));
+    assert_eq!(text("P0:r0=1 /\\ x = 2").unwrap(), "P0:r0 == 1 /\\ x == 2");
+    for wrong in ["", "P0:r1 == 0", "x == 1 exists", "x == 1 /\\ §"] {
+        let errors = text(wrong).unwrap_err();
+        assert_eq!(errors.errors().len(), 1, "{wrong}: {errors:?}");
+    }
+}

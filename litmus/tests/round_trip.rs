@@ -1,0 +1,661 @@
+//! Whatever test is printed is read back as the same test, and whatever text is read, nothing breaks.
+
+use std::fs;
+use std::path::Path;
+
+use litmus::*;
+use proptest::prelude::*;
+
+/// Choices that a random test is built from; past their end every choice is the first.
+struct Choices<'a>(std::slice::Iter<'a, u16>);
+
+impl Choices<'_> {
+    fn below(&mut self, n: usize) -> usize {
+        usize::from(self.0.next().copied().unwrap_or(0)) % n
+    }
+
+    fn yes(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    fn of<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len())]
+    }
+
+    fn constant(&mut self) -> i64 {
+        self.of(&[0, 1, 2, 255, -1, i64::MAX, i64::MIN])
+    }
+}
+
+const SCOPES: [Scope; 6] = [
+    Scope::Workgroup,
+    Scope::Subgroup,
+    Scope::QueueFamily,
+    Scope::Device,
+    Scope::Invocation,
+    Scope::CrossDevice,
+];
+const TYPES: [ScalarType; 10] = [
+    ScalarType::U32,
+    ScalarType::U8,
+    ScalarType::U16,
+    ScalarType::U64,
+    ScalarType::I8,
+    ScalarType::I16,
+    ScalarType::I32,
+    ScalarType::I64,
+    ScalarType::F32,
+    ScalarType::F64,
+];
+const OPERATIONS: [ArithmeticOperation; 9] = [
+    ArithmeticOperation::Add,
+    ArithmeticOperation::Subtract,
+    ArithmeticOperation::Multiply,
+    ArithmeticOperation::Divide,
+    ArithmeticOperation::And,
+    ArithmeticOperation::Or,
+    ArithmeticOperation::Xor,
+    ArithmeticOperation::Minimum,
+    ArithmeticOperation::Maximum,
+];
+const KINDS: [Option<Reference>; 5] = [
+    None,
+    Some(Reference::Buffer),
+    Some(Reference::Workgroup),
+    Some(Reference::Image),
+    Some(Reference::Address),
+];
+const NAMES: [&str; 8] = ["x", "y", "_z0", "buffer", "u8", "true", "host", "Flag_1"];
+
+/// Builds a test that keeps the rules of the language, with ids in the order in which the parser gives them.
+struct Builder<'a> {
+    choices: Choices<'a>,
+    test: Test,
+}
+
+impl Builder<'_> {
+    fn declarations(&mut self) {
+        for name in &NAMES[..self.choices.below(6)] {
+            let c = &mut self.choices;
+            let earlier = self.test.locations.len();
+            let target = (earlier > 0).then(|| LocationId(c.below(earlier) as u16));
+            let mut scalar = c.yes().then(|| c.of(&TYPES));
+            let init = match (c.below(4), target) {
+                (1, Some(target)) => LocationInit::CopyOf(target),
+                (2, Some(target)) => LocationInit::AddressOf(target),
+                (3, Some(target)) => {
+                    // An alias has a type that fits into its storage, and its storage's where it has none.
+                    let storage = self.test.location(target);
+                    if scalar.is_none_or(|ty| ty.bits() > storage.scalar_type().bits()) {
+                        scalar = storage.scalar;
+                    }
+                    LocationInit::AliasOf(target)
+                }
+                _ if scalar.is_some() => LocationInit::Constant(c.of(&[0, 1, 127, -128])),
+                _ => LocationInit::Constant(c.constant()),
+            };
+            self.test.locations.push(Location {
+                name: (*name).to_owned(),
+                reference: c.of(&KINDS),
+                scalar,
+                init,
+                host: c.yes(),
+                noncoherent: c.yes(),
+                declared: true,
+                span: Span::default(),
+            });
+        }
+    }
+
+    fn threads(&mut self) {
+        for number in 0..1 + self.choices.below(4) as u32 {
+            let c = &mut self.choices;
+            let place = if c.below(5) == 4 {
+                Place::Host
+            } else {
+                Place::Device(Placement {
+                    queue_family: c.below(3) as u32,
+                    workgroup: c.below(3) as u32,
+                    subgroup: c.of(&[0, 1, u32::MAX]),
+                })
+            };
+            let mut registers = Vec::new();
+            for name in &["r0", "r1", "r07"][..c.below(4)] {
+                let locations = self.test.locations.len();
+                let init = match c.below(3) {
+                    1 if locations > 0 => RegisterInit::ValueOf(LocationId(c.below(locations) as u16)),
+                    2 if locations > 0 => RegisterInit::AddressOf(LocationId(c.below(locations) as u16)),
+                    _ => RegisterInit::Constant(c.constant()),
+                };
+                registers.push(Register { name: (*name).to_owned(), init, declared: true });
+            }
+            self.test.threads.push(Thread {
+                number,
+                place,
+                registers,
+                labels: Vec::new(),
+                instructions: Vec::new(),
+                span: Span::default(),
+            });
+        }
+        for thread in 0..self.test.threads.len() {
+            self.instructions(thread);
+        }
+    }
+
+    fn instructions(&mut self, thread: usize) {
+        let count = self.choices.below(8);
+        let mut placed = Vec::new();
+        for _ in 0..count {
+            let kind = self.instruction(thread, &mut placed);
+            self.test.threads[thread].instructions.push(Instruction { kind, span: Span::default() });
+        }
+        for label in 0..self.test.threads[thread].labels.len() {
+            if !placed.contains(&label) {
+                let kind = InstructionKind::Label(LabelId(label as u16));
+                self.test.threads[thread].instructions.push(Instruction { kind, span: Span::default() });
+            }
+        }
+    }
+
+    fn register(&mut self, thread: usize) -> RegisterId {
+        let name = self.choices.of(&["r0", "r1", "r2", "r07", "r99"]);
+        let registers = &mut self.test.threads[thread].registers;
+        let index = registers.iter().position(|r| r.name == name).unwrap_or_else(|| {
+            let init = RegisterInit::Constant(0);
+            registers.push(Register { name: name.to_owned(), init, declared: false });
+            registers.len() - 1
+        });
+        RegisterId(index as u16)
+    }
+
+    fn label(&mut self, thread: usize) -> LabelId {
+        let name = self.choices.of(&["LC00", "LC01", "LC1"]);
+        let labels = &mut self.test.threads[thread].labels;
+        let index = labels.iter().position(|label| label.name == name).unwrap_or_else(|| {
+            labels.push(Label { name: name.to_owned() });
+            labels.len() - 1
+        });
+        LabelId(index as u16)
+    }
+
+    fn operand(&mut self, thread: usize) -> Operand {
+        if self.choices.yes() {
+            Operand::Register(self.register(thread))
+        } else {
+            Operand::Constant(self.choices.constant())
+        }
+    }
+
+    /// A location, its class, and the type and offset of an access to it.
+    fn memory(&mut self) -> (LocationId, StorageClass, Option<ScalarType>, u32) {
+        let name = self.choices.of(&NAMES);
+        let known = self.test.locations.iter().position(|location| location.name == name);
+        let index = known.unwrap_or_else(|| {
+            self.test.locations.push(Location {
+                name: name.to_owned(),
+                reference: None,
+                scalar: None,
+                init: LocationInit::Constant(0),
+                host: false,
+                noncoherent: false,
+                declared: false,
+                span: Span::default(),
+            });
+            self.test.locations.len() - 1
+        });
+        let location = &self.test.locations[index];
+        let class = match location.reference {
+            Some(reference) => reference.storage_class(),
+            None => self.choices.of(&StorageClass::ALL),
+        };
+        let bytes = location.scalar_type().bits() / 8;
+        let scalar = self.choices.yes().then(|| self.choices.of(&TYPES)).filter(|ty| ty.bits() / 8 <= bytes);
+        let size = scalar.map_or(bytes, |ty| ty.bits() / 8);
+        let offset = self.choices.below((bytes / size) as usize) as u32 * size;
+        (LocationId(index as u16), class, scalar, offset)
+    }
+
+    fn semantics(&mut self, orders: &[Order]) -> Semantics {
+        let order = self.choices.of(orders);
+        if order == Order::Relaxed {
+            return Semantics::RELAXED;
+        }
+        Semantics {
+            order,
+            classes: StorageClassSet(1 + self.choices.below(15) as u8),
+            make_available: order.releases() && self.choices.yes(),
+            make_visible: order.acquires() && self.choices.yes(),
+        }
+    }
+
+    fn access(&mut self, order: Order) -> Access {
+        match self.choices.below(4) {
+            0 => Access::Private,
+            1 => Access::NonPrivate,
+            2 => Access::Coherent { scope: self.choices.of(&SCOPES) },
+            _ => Access::Atomic {
+                scope: self.choices.of(&SCOPES),
+                semantics: self.semantics(&[Order::Relaxed, order]),
+            },
+        }
+    }
+
+    // Ids are given in the order in which the text mentions the names.
+    fn instruction(&mut self, thread: usize, placed: &mut Vec<usize>) -> InstructionKind {
+        use Order::{Acquire, AcquireRelease, Relaxed, Release};
+        match self.choices.below(11) {
+            0 => {
+                let destination = self.register(thread);
+                let (location, class, scalar, offset) = self.memory();
+                InstructionKind::Load {
+                    destination,
+                    location,
+                    offset,
+                    scalar,
+                    class,
+                    access: self.access(Acquire),
+                }
+            }
+            1 => {
+                let (location, class, scalar, offset) = self.memory();
+                let value = self.operand(thread);
+                InstructionKind::Store {
+                    location,
+                    offset,
+                    scalar,
+                    value,
+                    class,
+                    access: self.access(Release),
+                }
+            }
+            2 => {
+                let destination = self.register(thread);
+                let (location, class, scalar, offset) = self.memory();
+                let semantics = self.semantics(&[Relaxed, Acquire, Release, AcquireRelease]);
+                let first = self.operand(thread);
+                let operation = match self.choices.below(3) {
+                    0 => RmwOperation::Exchange(first),
+                    1 => RmwOperation::Fetch(self.choices.of(&OPERATIONS), first),
+                    _ => RmwOperation::CompareExchange {
+                        compare: first,
+                        value: self.operand(thread),
+                        unequal: if semantics.order.acquires() && self.choices.yes() {
+                            Semantics { order: Acquire, make_available: false, ..semantics }
+                        } else {
+                            Semantics::RELAXED
+                        },
+                    },
+                };
+                let scope = self.choices.of(&SCOPES);
+                InstructionKind::Rmw {
+                    destination,
+                    location,
+                    offset,
+                    scalar,
+                    operation,
+                    class,
+                    scope,
+                    semantics,
+                }
+            }
+            3 => InstructionKind::Fence {
+                scope: self.choices.of(&SCOPES),
+                semantics: self.semantics(&[Acquire, Release, AcquireRelease]),
+            },
+            4 => {
+                let semantics = self.semantics(&[Relaxed, Acquire, Release, AcquireRelease]);
+                let resource = self.choices.yes().then(|| self.choices.of(&["0", "7", "res"]).to_owned());
+                let quorum = (resource.is_some() && self.choices.yes()).then(|| self.choices.below(9) as u32);
+                InstructionKind::ControlBarrier(ControlBarrier {
+                    execution_scope: self.choices.of(&SCOPES),
+                    memory_scope: self.choices.of(&SCOPES),
+                    semantics: (semantics.order != Relaxed).then_some(semantics),
+                    id: self.choices.of(&["0", "00", "1", "0x1", "bar"]).to_owned(),
+                    resource,
+                    quorum,
+                })
+            }
+            5 => InstructionKind::AvailableToDevice,
+            6 => InstructionKind::VisibleFromDevice,
+            7 => InstructionKind::Arithmetic {
+                destination: self.register(thread),
+                operation: self.choices.of(&OPERATIONS),
+                left: self.operand(thread),
+                right: self.operand(thread),
+            },
+            8 => InstructionKind::Goto(self.label(thread)),
+            9 => InstructionKind::Branch {
+                relation: self.choices.of(&[
+                    BranchRelation::Equal,
+                    BranchRelation::NotEqual,
+                    BranchRelation::GreaterOrEqual,
+                    BranchRelation::LessOrEqual,
+                    BranchRelation::Greater,
+                    BranchRelation::Less,
+                ]),
+                left: self.operand(thread),
+                right: self.operand(thread),
+                target: self.label(thread),
+            },
+            _ => {
+                let label = self.label(thread);
+                if placed.contains(&usize::from(label.0)) {
+                    return InstructionKind::Goto(label);
+                }
+                placed.push(usize::from(label.0));
+                InstructionKind::Label(label)
+            }
+        }
+    }
+
+    fn system_sync(&mut self) {
+        for _ in 0..self.choices.below(4) {
+            let mut point = || {
+                let thread = self.choices.below(self.test.threads.len());
+                let length = self.test.threads[thread].instructions.len();
+                let instruction =
+                    (length > 0 && self.choices.yes()).then(|| self.choices.below(length) as u16);
+                SyncPoint { thread: ThreadId(thread as u16), instruction }
+            };
+            let (from, to) = (point(), point());
+            self.test.system_sync.push(SystemSync { from, to, span: Span::default() });
+        }
+    }
+
+    fn named(&mut self) -> Option<Term> {
+        let thread = self.choices.below(self.test.threads.len());
+        let registers = self.test.threads[thread].registers.len();
+        let locations = self.test.locations.len();
+        match (registers, locations, self.choices.yes()) {
+            (0, 0, _) => None,
+            (0, _, _) | (1.., 1.., true) => {
+                Some(Term::Location(LocationId(self.choices.below(locations) as u16)))
+            }
+            _ => Some(Term::Register(
+                ThreadId(thread as u16),
+                RegisterId(self.choices.below(registers) as u16),
+            )),
+        }
+    }
+
+    fn term(&mut self) -> Term {
+        let constant = Term::Constant(self.choices.constant());
+        match (self.choices.below(3), self.named()) {
+            (0, _) | (_, None) => constant,
+            (1, Some(Term::Location(location))) => Term::Address(location),
+            (_, Some(term)) => term,
+        }
+    }
+
+    fn condition(&mut self, depth: usize) -> Condition {
+        use Comparison::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+        match self.choices.below(if depth == 0 { 2 } else { 5 }) {
+            0 => Condition::Compare {
+                left: self.term(),
+                comparison: self.choices.of(&[Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual]),
+                right: self.term(),
+            },
+            1 => Condition::True,
+            2 => Condition::Not(Box::new(self.condition(depth - 1))),
+            3 => Condition::And(Box::new(self.condition(depth - 1)), Box::new(self.condition(depth - 1))),
+            _ => Condition::Or(Box::new(self.condition(depth - 1)), Box::new(self.condition(depth - 1))),
+        }
+    }
+
+    fn questions(&mut self) {
+        for _ in 0..self.choices.below(3) {
+            let listed = self.named();
+            self.test.listed.extend(listed);
+        }
+        if self.choices.yes() {
+            self.test.filter = Some(self.condition(3));
+        }
+        let kinds =
+            [QuestionKind::Exists, QuestionKind::NotExists, QuestionKind::Forall, QuestionKind::Final];
+        if self.choices.yes() {
+            let (kind, condition) = (self.choices.of(&kinds), self.condition(5));
+            self.test.question = Some(Question { kind, condition, span: Span::default() });
+        }
+    }
+
+    fn metadata(&mut self) {
+        let c = &mut self.choices;
+        let metadata = &mut self.test.metadata;
+        for model in &["vulkan", "sc", "dartagnan"][..c.below(4)] {
+            metadata.expectations.push(Expectation {
+                model: (*model).to_owned(),
+                reachability: c.of(&[Reachability::Allowed, Reachability::Forbidden]),
+                race: c.of(&[None, Some(Race::Free), Some(Race::Racy)]),
+                span: Span::default(),
+            });
+        }
+        let mut words = |list: &[&str]| -> Vec<String> {
+            list[..c.below(list.len() + 1)].iter().map(|word| (*word).to_owned()).collect()
+        };
+        metadata.clauses = words(&["VK-SW-01", "VK-HB-02"]);
+        metadata.needs = words(&["shaderInt64", "vulkanMemoryModelDeviceScope"]);
+        metadata.origin = words(&["a paper: section 2"]).pop();
+        metadata.why = words(&["because", "of \"this", "and: that"]);
+        metadata.comments =
+            words(&["plain; text", "https://example.org", "\"quoted\"", "\"open", "why: no\"", "'#|"]);
+    }
+}
+
+fn random_test(choices: &[u16]) -> Test {
+    let test = Test {
+        name: "random+test.1".to_owned(),
+        dialect: Dialect::Vulkan,
+        metadata: Metadata::default(),
+        locations: Vec::new(),
+        threads: Vec::new(),
+        system_sync: Vec::new(),
+        listed: Vec::new(),
+        filter: None,
+        question: None,
+    };
+    let mut builder = Builder { choices: Choices(choices.iter()), test };
+    builder.declarations();
+    builder.threads();
+    builder.system_sync();
+    builder.questions();
+    builder.metadata();
+    builder.test
+}
+
+/// Reads a text; if it is a test, its printed form must be the same one.
+fn check_text(text: &str) -> Result<bool, TestCaseError> {
+    match parse(text, "text.litmus") {
+        Ok(test) => {
+            let printed = print(&test);
+            match parse(&printed, "text.litmus") {
+                Ok(again) => prop_assert_eq!(&again, &test, "{}", printed),
+                Err(errors) => prop_assert!(false, "{:?}\n{}", errors.messages(), printed),
+            }
+            Ok(true)
+        }
+        Err(errors) => {
+            prop_assert!(!errors.errors().is_empty());
+            for message in errors.messages() {
+                prop_assert!(message.line >= 1 && message.column >= 1 && !message.text.is_empty());
+            }
+            Ok(false)
+        }
+    }
+}
+
+/// Texts to start from when mistakes are made at random.
+fn valid_texts() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parse_ok");
+    let mut texts: Vec<String> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "litmus"))
+        .filter_map(|path| fs::read_to_string(path).ok())
+        .collect();
+    texts.sort();
+    texts
+}
+
+/// Pieces that litmus texts are made of.
+const PIECES: [&str; 48] = [
+    "VULKAN ",
+    "{",
+    "}",
+    ";",
+    "|",
+    ",",
+    ".",
+    ":",
+    "(",
+    ")",
+    "[",
+    "]",
+    "@",
+    "=",
+    "==",
+    "!=",
+    "<",
+    "<<",
+    ">>",
+    "(*",
+    "*)",
+    "/\\",
+    "\\/",
+    "~",
+    "not ",
+    "&",
+    "+",
+    "-",
+    "0",
+    "1",
+    "0x",
+    "99999999999999999999",
+    "x",
+    "r0",
+    "P0",
+    "LC00",
+    "LC00:",
+    "ld",
+    "st",
+    ".atom",
+    ".acq",
+    ".dv",
+    ".sc0",
+    ".semsc0",
+    "exists ",
+    "filter ",
+    "\n",
+    "é",
+];
+
+fn config() -> ProptestConfig {
+    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn printed_tests_are_read_back(choices in prop::collection::vec(any::<u16>(), 0..400)) {
+        let test = random_test(&choices);
+        let printed = print(&test);
+        match parse(&printed, "random.litmus") {
+            Ok(again) => prop_assert_eq!(&again, &test, "{}", printed),
+            Err(errors) => prop_assert!(false, "{:?}\n{}", errors.messages(), printed),
+        }
+    }
+
+    #[test]
+    fn damaged_tests_break_nothing(
+        source in any::<prop::sample::Index>(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), 0..12usize, any::<prop::sample::Index>()), 1..6),
+    ) {
+        let texts = valid_texts();
+        let mut text: Vec<char> = texts[source.index(texts.len())].chars().collect();
+        for (place, length, piece) in damage {
+            let start = place.index(text.len() + 1);
+            let end = (start + length).min(text.len());
+            text.splice(start..end, PIECES[piece.index(PIECES.len())].chars());
+        }
+        check_text(&text.into_iter().collect::<String>())?;
+    }
+
+    #[test]
+    fn soups_of_pieces_break_nothing(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..200)) {
+        let soup = pieces.concat();
+        check_text(&soup)?;
+        check_text(&format!("VULKAN soup\n{{ x = 0; {soup}"))?;
+        check_text(&format!("VULKAN soup\n{{ }} P0@host ; {soup}"))?;
+        check_text(&format!("VULKAN soup\n{{ x = 0; }} P0@host ; ld.sc0 r0, x ; exists {soup}"))?;
+    }
+
+    #[test]
+    fn random_texts_break_nothing(text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        check_text(&text)?;
+        check_text(&format!("VULKAN {text}"))?;
+        check_text(&String::from_utf8_lossy(&bytes))?;
+    }
+}
+
+#[test]
+fn the_largest_texts_break_nothing() {
+    let room = litmus::syntax::MAX_TEXT_BYTES - 100;
+    let starts = [
+        "",
+        "VULKAN n\n",
+        "VULKAN n { ",
+        "VULKAN n { x = 0; } { ",
+        "VULKAN n { x = 0; } ",
+        "VULKAN n { x = 0; } P0@host ; ",
+        "VULKAN n { x = 0; } P0@host ; ld.sc0 r0, x ; exists ",
+    ];
+    let repeats = [
+        "(",
+        "~",
+        "~(",
+        "((x == 0) /\\ ",
+        "x == 0 /\\ ",
+        "_",
+        "é",
+        "é\n",
+        "|",
+        ";",
+        "|;",
+        "\n",
+        "\"",
+        "{",
+        "0",
+        "0x1",
+        ".",
+        ".dv",
+        "x ",
+        "x=0;",
+        "a b c=",
+        "P0:r0=0;",
+        "1:r1=0;P2:r2=0;",
+        "ssw 0 0;",
+        "P0@host|",
+        "ld.sc0 r0, x;",
+        "ld.sc0 r0, x\n",
+        "LC00:;",
+        "foo;",
+        "goto LC00;",
+        "expect: a allowed\n",
+        "why:\n",
+        "(*",
+        "(**)",
+        "<<",
+        "<<>>",
+        "k: v\n",
+        "x == 0 \n",
+    ];
+    for start in starts {
+        for repeat in repeats {
+            let text = format!("{start}{}", repeat.repeat(room / repeat.len()));
+            let result = check_text(&text);
+            assert!(result.is_ok(), "{start:?} and many {repeat:?}: {result:?}");
+        }
+    }
+}
