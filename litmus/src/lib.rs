@@ -4,6 +4,24 @@
 //! outcomes, predictions and observations, the parsers and printers of every surface syntax, and the corpus.
 //! It performs no input or output, knows no GPU and no model, and depends on nothing else of the project.
 //!
+//! ```
+//! let text = r"VULKAN MP+rel-acq
+//! expect: vulkan forbidden free
+//! { x = 0; y = 0; }
+//!  P0@sg 0, wg 0, qf 0            | P1@sg 0, wg 1, qf 0             ;
+//!  st.av.dv.sc0 x, 1              | ld.atom.acq.dv.sc0.semsc0 r0, y ;
+//!  st.atom.rel.dv.sc0.semsc0 y, 1 | bne r0, 1, LC00                 ;
+//!                                 | ld.vis.dv.sc0 r1, x             ;
+//!                                 | LC00:                           ;
+//! exists (P1:r0 == 1 /\ P1:r1 == 0)";
+//! let test = litmus::parse(text, "MP+rel-acq.litmus")?;
+//! assert_eq!(test.name, "MP+rel-acq");
+//! assert_eq!(test.threads[1].instructions.len(), 4);
+//! let printed = litmus::print(&test);
+//! assert_eq!(litmus::parse(&printed, "printed")?, test);
+//! # Ok::<(), litmus::ParseErrors>(())
+//! ```
+//!
 //! Words follow the Vulkan memory-model appendix and the herd tools; `GLOSSARY.md` lists them.
 
 pub mod condition;
@@ -22,8 +40,7 @@ pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
 pub use error::{ParseError, ParseErrors};
 pub use metadata::{Expectation, Metadata, Reachability};
 pub use outcome::{
-    Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, Undefinedness,
-    decided,
+    Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, Undefinedness, decided,
 };
 pub use overlap::Overlap;
 pub use span::Span;
