@@ -47,14 +47,9 @@ pub fn expected_race(test: &Test, model: &str) -> Option<Race> {
     test.metadata.expectations.iter().filter(|e| e.model == model).find_map(|e| e.race)
 }
 
-/// The race answer of a prediction: not known where the search was cut short before it found a race.
-pub fn race(prediction: &Prediction) -> Race {
-    prediction.race
-}
-
 /// Whether the race answer is known and differs from what the test expects.
 pub fn race_surprises(test: &Test, prediction: &Prediction) -> bool {
-    match (race(prediction), expected_race(test, &prediction.model)) {
+    match (prediction.race, expected_race(test, &prediction.model)) {
         (Race::Unknown, _) | (_, None | Some(Race::Unknown)) => false,
         (found, Some(expected)) => found != expected,
     }

@@ -177,7 +177,8 @@ fn a_control_barrier_is_exercised_by_its_twin_alone() {
     let seen = observation([0, 0, 0, 5000]);
     let ending = Ending::Finished;
     let with = |twin| {
-        judge(&Evidence { test: &test, prediction: &prediction, observation: &seen, ending: &ending, twin }).verdict
+        judge(&Evidence { test: &test, prediction: &prediction, observation: &seen, ending: &ending, twin })
+            .verdict
     };
     assert_eq!(with(None), Verdict::Inconclusive(Reason::NotExercised), "interleaving proves nothing here");
 

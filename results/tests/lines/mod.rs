@@ -62,6 +62,7 @@ pub fn check_lines() -> Vec<CheckLine> {
     let test = store_buffering(Between::Nothing);
     let mut unfinished = prediction(&test, false, Race::Unknown);
     unfinished.complete = false;
+    (unfinished.meets, unfinished.misses) = (None, None);
     [
         ("sb/SB+rlx-rlx", prediction(&test, true, Race::Free)),
         ("sb/SB+surprise", prediction(&test, false, Race::Free)),

@@ -1,0 +1,337 @@
+//! The meeting of a prediction and an observation: one verdict a test, device and model.
+//!
+//! One direction of proof: an outcome that was seen and is not allowed proves a violation, whatever happened later; an
+//! allowed outcome that was not seen proves nothing.
+
+use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test};
+
+use crate::state;
+
+/// Interleaved instances, or early reads, that make a test count as exercised.
+pub const EXERCISED_THRESHOLD: u64 = 100;
+
+/// Above this share of discarded dispatches, nothing is said about the rest.
+pub const DISCARDED_SHARE_LIMIT: f64 = 0.01;
+
+/// Everything that a verdict follows from.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// The test.
+    pub test: &'a Test,
+    /// What the model says, without regard to the test's filter.
+    pub prediction: &'a Prediction,
+    /// What the device showed.
+    pub observation: &'a Observation,
+    /// How the run ended.
+    pub ending: &'a Ending,
+    /// What the device showed of the test without its control barriers, where it has some.
+    pub twin: Option<Twin<'a>>,
+}
+
+/// What a device showed of a test with one synchronization relaxed.
+#[derive(Clone, Copy, Debug)]
+pub struct Twin<'a> {
+    /// What was seen. Its outcomes list the same observables as the original's.
+    pub observation: &'a Observation,
+    /// Early reads: reads before a control barrier that saw what another thread wrote before it.
+    pub early_reads: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The budget was used up.
+    Finished,
+    /// The deadline passed: the worker process was ended.
+    TimedOut(String),
+    /// The worker process ended without an answer.
+    Crashed(String),
+    /// The driver gave up the device.
+    DeviceLost(String),
+    /// The device answers, but executes nothing.
+    NullDevice,
+}
+
+/// The verdict on a test, a device and a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Exercised, and nothing forbidden was seen.
+    Conforms,
+    /// A forbidden outcome of a race-free test was seen, or values that no candidate execution produces.
+    Violates,
+    /// The program races: recorded, never judged.
+    Undefined,
+    /// Nothing can be said, for this reason.
+    Inconclusive(Reason),
+    /// Not run: [`Judgement::detail`] names the missing feature, limit or rule.
+    Skipped,
+}
+
+/// Why nothing can be said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// Too few instances in which threads overlapped.
+    NotExercised,
+    /// The run, or the prediction, did not end in time.
+    TimedOut,
+    /// The worker process ended without an answer.
+    Crashed,
+    /// The driver gave up the device.
+    DeviceLost,
+    /// More than [`DISCARDED_SHARE_LIMIT`] of the dispatches left instances that were not executed, or nothing ran at all.
+    NotExecuted,
+    /// Every instance ran into the bound of a spin loop.
+    NoResolvedInstance,
+    /// The device executes nothing.
+    NullDevice,
+}
+
+impl Reason {
+    /// The published word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::NotExercised => "not exercised",
+            Reason::TimedOut => "timed out",
+            Reason::Crashed => "crashed",
+            Reason::DeviceLost => "device lost",
+            Reason::NotExecuted => "not executed",
+            Reason::NoResolvedInstance => "no resolved instance",
+            Reason::NullDevice => "null device",
+        }
+    }
+}
+
+/// A verdict with what it rests on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Particulars for people: the witnesses, how the run ended, what is missing.
+    pub detail: Option<String>,
+    /// Whether the run could have shown what it looked for.
+    pub exercised: bool,
+    /// All instances accounted for: counts of rows and unexpected ones, and unresolved instances.
+    pub instances: u64,
+    /// Instances whose outcome no serial order of whole threads produces.
+    pub interleaved: u64,
+    /// Instances that left no trace; their dispatches count nowhere else.
+    pub not_executed: u64,
+    /// Instances that ran into the bound of a spin loop.
+    pub unresolved: u64,
+    /// Wall-clock seconds of all dispatches.
+    pub seconds: f64,
+    /// Every outcome of the prediction, seen or not, in the order of outcomes.
+    pub rows: Vec<Row>,
+    /// What was seen and stands in no row.
+    pub unexpected: Vec<Unexpected>,
+}
+
+/// An outcome of the prediction with its count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The outcome.
+    pub outcome: Outcome,
+    /// How often it was seen.
+    pub count: u64,
+    /// What the model says of it.
+    pub says: PredictedOutcome,
+}
+
+/// Values that no candidate execution produces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unexpected {
+    /// A whole outcome that is none of the prediction's (values in the order of the observables), or the raw result
+    /// words of an instance that was written in part.
+    pub raw: Vec<u64>,
+    /// How often it was seen.
+    pub count: u64,
+}
+
+impl Judgement {
+    /// The judgement on a test that was not run, by the name of the missing feature, limit or rule.
+    pub fn skipped(missing: impl Into<String>) -> Judgement {
+        Judgement {
+            verdict: Verdict::Skipped,
+            detail: Some(missing.into()),
+            exercised: false,
+            instances: 0,
+            interleaved: 0,
+            not_executed: 0,
+            unresolved: 0,
+            seconds: 0.0,
+            rows: Vec::new(),
+            unexpected: Vec::new(),
+        }
+    }
+}
+
+/// Judges what a device showed of a test by what a model says of it.
+pub fn judge(evidence: &Evidence<'_>) -> Judgement {
+    let &Evidence { prediction, observation, .. } = evidence;
+    let rows: Vec<Row> = prediction
+        .outcomes
+        .iter()
+        .map(|(outcome, says)| Row {
+            outcome: outcome.clone(),
+            count: observation.histogram.counts.get(outcome).copied().unwrap_or_default(),
+            says: *says,
+        })
+        .collect();
+    let unpredicted = observation
+        .histogram
+        .counts
+        .iter()
+        .filter(|(outcome, _)| !prediction.outcomes.contains_key(outcome))
+        .map(|(outcome, count)| Unexpected { raw: outcome.0.iter().map(|v| v.0).collect(), count: *count });
+    let partial = observation.unexpected.iter().map(|(words, count)| Unexpected {
+        raw: words.iter().map(|w| u64::from(*w)).collect(),
+        count: *count,
+    });
+    let unexpected: Vec<Unexpected> = unpredicted.chain(partial).filter(|u| u.count > 0).collect();
+    let interleaved = rows.iter().filter(|row| !row.says.serial).map(|row| row.count).sum();
+    let mut judgement = Judgement {
+        verdict: Verdict::Conforms,
+        detail: None,
+        exercised: exercised(evidence, interleaved),
+        instances: observation.instances(),
+        interleaved,
+        not_executed: observation.not_executed,
+        unresolved: observation.unresolved,
+        seconds: observation.seconds,
+        rows,
+        unexpected,
+    };
+    let (verdict, detail) = verdict(evidence, &judgement);
+    judgement.verdict = verdict;
+    judgement.detail = detail;
+    judgement
+}
+
+/// Whether the run could have shown what it looked for.
+fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
+    let &Evidence { test, prediction, observation, twin, .. } = evidence;
+    match test.overlap() {
+        Overlap::Possible => interleaved >= EXERCISED_THRESHOLD,
+        // No serial order of whole threads passes a control barrier, so that interleaved instances prove nothing here.
+        Overlap::ControlBarrier => twin.is_some_and(|twin| {
+            twin.early_reads >= EXERCISED_THRESHOLD
+                || prediction.complete
+                    && twin.observation.histogram.counts.iter().any(|(outcome, count)| {
+                        *count > 0 && prediction.outcomes.get(outcome).is_some_and(|says| !says.allowed)
+                    })
+        }),
+        Overlap::Ordered => observation.instances() > 0 && observation.not_executed == 0,
+    }
+}
+
+fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<String>) {
+    let &Evidence { test, prediction, observation, ending, .. } = evidence;
+    let race = prediction.race;
+    let inconclusive = |reason, detail: String| (Verdict::Inconclusive(reason), Some(detail));
+
+    let (ended, how) = match ending {
+        Ending::NullDevice => {
+            return inconclusive(Reason::NullDevice, "the device executes nothing".to_owned());
+        }
+        Ending::Finished => (None, None),
+        Ending::TimedOut(how) => (Some(Reason::TimedOut), Some(how)),
+        Ending::Crashed(how) => (Some(Reason::Crashed), Some(how)),
+        Ending::DeviceLost(how) => (Some(Reason::DeviceLost), Some(how)),
+    };
+
+    // A violation comes first: what happened besides does not undo it.
+    if race == Race::Free && prediction.complete {
+        let mut proofs: Vec<String> = judgement
+            .rows
+            .iter()
+            .filter(|row| row.count > 0 && !row.says.allowed)
+            .map(|row| {
+                let outcome = state::line(test, &prediction.observables, &row.outcome);
+                format!("forbidden outcome {outcome} seen {}", times(row.count))
+            })
+            .collect();
+        proofs.extend(
+            judgement
+                .unexpected
+                .iter()
+                .map(|u| format!("values that no execution produces, {:?}, seen {}", u.raw, times(u.count))),
+        );
+        if !proofs.is_empty() {
+            if let (Some(reason), Some(how)) = (ended, how) {
+                proofs.push(format!("the run ended early: {} ({how})", reason.word()));
+            }
+            return (Verdict::Violates, Some(proofs.join("; ")));
+        }
+    }
+
+    if let (Some(reason), Some(how)) = (ended, how) {
+        return inconclusive(reason, how.clone());
+    }
+    if observation.instances() == 0 || discarded_share(observation) > DISCARDED_SHARE_LIMIT {
+        return inconclusive(
+            Reason::NotExecuted,
+            format!(
+                "{} of {} dispatches discarded: {} instances left no trace",
+                observation.discarded_dispatches, observation.dispatches, observation.not_executed
+            ),
+        );
+    }
+    match race {
+        Race::Racy => return (Verdict::Undefined, Some(format!("racy under {}", prediction.model))),
+        Race::Unknown => {
+            return inconclusive(
+                Reason::TimedOut,
+                format!("the prediction of {} was cut short", prediction.model),
+            );
+        }
+        Race::Free if !prediction.complete => {
+            return inconclusive(
+                Reason::TimedOut,
+                format!(
+                    "{} was not asked to the end: too many outcomes, or too little time",
+                    prediction.model
+                ),
+            );
+        }
+        Race::Free => {}
+    }
+    if observation.instances() == observation.unresolved {
+        return inconclusive(
+            Reason::NoResolvedInstance,
+            format!("all {} instances ran into the bound of a spin loop", observation.unresolved),
+        );
+    }
+    if !judgement.exercised {
+        return inconclusive(Reason::NotExercised, unexercised(evidence, judgement));
+    }
+    (Verdict::Conforms, None)
+}
+
+/// What was missing for the test to count as exercised.
+fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
+    match evidence.test.overlap() {
+        Overlap::Possible => format!(
+            "{} interleaved of {} instances, {EXERCISED_THRESHOLD} are needed",
+            judgement.interleaved, judgement.instances
+        ),
+        Overlap::ControlBarrier => match evidence.twin {
+            None => "the twin without control barriers was not run".to_owned(),
+            Some(twin) => format!(
+                "the twin without control barriers showed nothing that the test forbids in {} instances",
+                twin.observation.instances()
+            ),
+        },
+        Overlap::Ordered => format!("{} instances were not executed", judgement.not_executed),
+    }
+}
+
+fn discarded_share(observation: &Observation) -> f64 {
+    if observation.dispatches == 0 {
+        return 0.0;
+    }
+    observation.discarded_dispatches as f64 / observation.dispatches as f64
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}

@@ -1,0 +1,436 @@
+//! The published records: the only types here that are written to files and streams.
+//!
+//! Inner types may change freely. A field may be added here; none is removed or renamed without a new version in
+//! [`CHECK_SCHEMA`], [`RUN_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
+
+use litmus::{Prediction, Race, Test, Undefinedness};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::answer;
+use crate::judge::{Judgement, Verdict};
+use crate::state::{State, state};
+
+/// Version of [`CheckLine`].
+pub const CHECK_SCHEMA: &str = "vk-litmus/check/1";
+/// Version of [`RunLine`].
+pub const RUN_SCHEMA: &str = "vk-litmus/run/1";
+/// Version of [`PlanRecord`].
+pub const PLAN_SCHEMA: &str = "vk-litmus/plan/1";
+
+/// A line of `check --format json`: what a model says of a test.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckLine {
+    /// [`CHECK_SCHEMA`].
+    pub schema: String,
+    /// Test id: path in its suite or folder without extension, then `@variant`.
+    pub id: String,
+    /// The file that it was read from.
+    pub file: String,
+    /// The name in the test's header.
+    pub name: String,
+    /// The model.
+    pub model: String,
+    /// Whether the program races.
+    pub race: RaceWord,
+    /// HSA's level of undefinedness.
+    pub level: Option<LevelWord>,
+    /// The questions of the file, in order.
+    pub queries: Vec<Query>,
+    /// Every outcome of a candidate execution before the axioms.
+    pub outcomes: Vec<CheckOutcome>,
+    /// How many executions were considered.
+    pub executions: Executions,
+    /// Microseconds from parsed test to answer.
+    pub micros: u64,
+}
+
+/// Whether a program races.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RaceWord {
+    /// No consistent execution races.
+    Free,
+    /// Some consistent execution races.
+    Racy,
+    /// Not known within the time given.
+    Unknown,
+}
+
+/// HSA's level of undefinedness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LevelWord {
+    /// Values are undefined.
+    Value,
+    /// The execution as a whole is undefined.
+    Program,
+}
+
+/// A question with its answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Query {
+    /// The question as the test writes it.
+    pub text: String,
+    /// Whether it holds; null when the search was cut short.
+    pub holds: Option<bool>,
+    /// Whether the file expects it to hold; null where it says nothing.
+    pub expected: Option<bool>,
+}
+
+/// An outcome and what the model says of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckOutcome {
+    /// Final values by name.
+    #[schemars(with = "std::collections::BTreeMap<String, i64>")]
+    pub state: State,
+    /// Some consistent execution shows it.
+    pub allowed: bool,
+    /// Sequential consistency cannot produce it.
+    pub weak: bool,
+    /// The test's filter excludes it.
+    pub filtered: bool,
+}
+
+/// Numbers of executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Executions {
+    /// Candidate executions.
+    pub candidate: u64,
+    /// Those that pass every axiom.
+    pub consistent: u64,
+}
+
+/// A line of `check --format json` for a file that is not a test.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RejectedLine {
+    /// The file.
+    pub file: String,
+    /// What is wrong with it.
+    pub error: String,
+    /// Line, from 1.
+    #[schemars(range(min = 1))]
+    pub line: u32,
+    /// Column in characters, from 1.
+    #[schemars(range(min = 1))]
+    pub column: u32,
+}
+
+/// A line of `run --format json` and of the journal: the verdict on a test and a device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunLine {
+    /// [`RUN_SCHEMA`].
+    pub schema: String,
+    /// Test id.
+    pub id: String,
+    /// The name in the test's header.
+    pub name: String,
+    /// The device.
+    pub device: String,
+    /// The model that judged.
+    pub model: String,
+    /// The verdict.
+    pub verdict: VerdictWord,
+    /// Why: the published reason of `inconclusive`, the missing feature, limit or rule of `skipped`; null otherwise.
+    pub reason: Option<String>,
+    /// Particulars for people.
+    pub detail: Option<String>,
+    /// Whether the run could have shown what it looked for.
+    pub exercised: bool,
+    /// All counts, unexpected ones included, and unresolved instances.
+    pub instances: u64,
+    /// Instances whose outcome no serial order of whole threads produces.
+    pub interleaved: u64,
+    /// Instances that left no trace; their dispatches count nowhere else.
+    pub not_executed: u64,
+    /// Instances that ran into the bound of a spin loop.
+    pub unresolved: u64,
+    /// Wall-clock seconds of all dispatches.
+    pub seconds: f64,
+    /// Every outcome of the prediction, with its count.
+    pub outcomes: Vec<RunOutcome>,
+    /// What was seen and is none of them.
+    pub unexpected: Vec<UnexpectedValues>,
+    /// The seed that everything random was drawn from.
+    pub seed: u64,
+    /// The stress, by name.
+    pub stress: String,
+    /// A command that runs this again.
+    pub replay: String,
+    /// Hashes of what was run.
+    pub hashes: Hashes,
+}
+
+/// The verdict on a test and a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum VerdictWord {
+    /// Exercised, and nothing forbidden was seen.
+    Conforms,
+    /// Something forbidden was seen.
+    Violates,
+    /// The program races.
+    Undefined,
+    /// Nothing can be said.
+    Inconclusive,
+    /// Not run.
+    Skipped,
+}
+
+impl VerdictWord {
+    /// The word as it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            VerdictWord::Conforms => "conforms",
+            VerdictWord::Violates => "violates",
+            VerdictWord::Undefined => "undefined",
+            VerdictWord::Inconclusive => "inconclusive",
+            VerdictWord::Skipped => "skipped",
+        }
+    }
+}
+
+/// An outcome with its count.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunOutcome {
+    /// Final values by name.
+    #[schemars(with = "std::collections::BTreeMap<String, i64>")]
+    pub state: State,
+    /// How often it was seen.
+    pub count: u64,
+    /// Some consistent execution shows it.
+    pub allowed: bool,
+    /// Sequential consistency cannot produce it.
+    pub weak: bool,
+    /// The test's filter excludes it.
+    pub filtered: bool,
+}
+
+/// Values that no candidate execution produces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnexpectedValues {
+    /// The values as they were read.
+    pub raw: Vec<u64>,
+    /// How often they were seen.
+    pub count: u64,
+}
+
+/// BLAKE3 hashes, in hexadecimal digits; empty where there is no such thing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hashes {
+    /// Of the test's text.
+    pub test: String,
+    /// Of the model's text.
+    pub model: String,
+    /// Of the kernel's SPIR-V words in little-endian order.
+    pub kernel: String,
+}
+
+/// `plan.json` of a results folder: what was to be run, and on what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PlanRecord {
+    /// [`PLAN_SCHEMA`].
+    pub schema: String,
+    /// Version of the tool.
+    pub tool: String,
+    /// Hash of everything below but the seed: a run may only be resumed under the same plan.
+    pub plan: String,
+    /// The seed that everything random is drawn from.
+    pub seed: u64,
+    /// How long or how often each test is run.
+    pub budget: String,
+    /// The stress, by name.
+    pub stress: String,
+    /// The part of the whole plan that this is, such as `1/4`.
+    pub shard: Option<String>,
+    /// The devices, in order.
+    pub devices: Vec<DeviceRecord>,
+    /// The tests, in order.
+    pub tests: Vec<TestRecord>,
+}
+
+/// A device of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceRecord {
+    /// The name that run lines use.
+    pub name: String,
+    /// The name that the driver reports.
+    pub device_name: String,
+    /// `discrete`, `integrated`, `virtual`, `cpu`, `simulated`, `compile-only` or `other`.
+    pub kind: String,
+    /// Driver name.
+    pub driver_name: String,
+    /// Driver information.
+    pub driver_info: String,
+    /// `VkDriverId`; 0 for none.
+    pub driver_id: i32,
+    /// Driver version, as the driver encodes it.
+    pub driver_version: u32,
+    /// Vulkan version.
+    pub api_version: String,
+    /// Vendor id.
+    pub vendor_id: u32,
+    /// Device id.
+    pub device_id: u32,
+    /// Device UUID.
+    pub uuid: String,
+}
+
+/// A test of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TestRecord {
+    /// Test id.
+    pub id: String,
+    /// The name in its header.
+    pub name: String,
+    /// The file that it was read from.
+    pub file: String,
+    /// BLAKE3 hash of its text.
+    pub hash: String,
+    /// The models that judge it: one for each device, in their order.
+    pub models: Vec<ModelRecord>,
+}
+
+/// A model of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelRecord {
+    /// Its name.
+    pub name: String,
+    /// BLAKE3 hash of its text.
+    pub hash: String,
+}
+
+/// What a prediction line is made of besides the prediction.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckContext<'a> {
+    /// Test id.
+    pub id: &'a str,
+    /// The file.
+    pub file: &'a str,
+    /// The question as the test writes it; empty without one.
+    pub question: &'a str,
+    /// Microseconds from parsed test to answer.
+    pub micros: u64,
+}
+
+impl CheckLine {
+    /// The line of a test and a prediction.
+    pub fn new(test: &Test, prediction: &Prediction, context: CheckContext<'_>) -> CheckLine {
+        CheckLine {
+            schema: CHECK_SCHEMA.to_owned(),
+            id: context.id.to_owned(),
+            file: context.file.to_owned(),
+            name: test.name.clone(),
+            model: prediction.model.clone(),
+            race: match prediction.race {
+                Race::Free => RaceWord::Free,
+                Race::Racy => RaceWord::Racy,
+                Race::Unknown => RaceWord::Unknown,
+            },
+            level: prediction.level.map(|level| match level {
+                Undefinedness::Value => LevelWord::Value,
+                Undefinedness::Program => LevelWord::Program,
+            }),
+            queries: answer(test, prediction)
+                .map(|answer| Query {
+                    text: context.question.to_owned(),
+                    holds: answer.holds,
+                    expected: answer.expected,
+                })
+                .into_iter()
+                .collect(),
+            outcomes: prediction
+                .outcomes
+                .iter()
+                .map(|(outcome, says)| CheckOutcome {
+                    state: state(test, &prediction.observables, outcome),
+                    allowed: says.allowed,
+                    weak: says.weak,
+                    filtered: says.filtered,
+                })
+                .collect(),
+            executions: Executions {
+                candidate: prediction.candidate_executions,
+                consistent: prediction.consistent_executions,
+            },
+            micros: context.micros,
+        }
+    }
+}
+
+/// What a run line is made of besides the judgement.
+#[derive(Clone, Debug)]
+pub struct RunContext {
+    /// Test id.
+    pub id: String,
+    /// The device.
+    pub device: String,
+    /// The model.
+    pub model: String,
+    /// The seed.
+    pub seed: u64,
+    /// The stress, by name.
+    pub stress: String,
+    /// A command that runs this again.
+    pub replay: String,
+    /// Hashes of what was run.
+    pub hashes: Hashes,
+}
+
+impl RunLine {
+    /// The line of a judgement on `test`, whose rows list `observables`.
+    pub fn new(
+        test: &Test,
+        observables: &[litmus::Observable],
+        judgement: &Judgement,
+        context: RunContext,
+    ) -> RunLine {
+        let (reason, detail) = match judgement.verdict {
+            Verdict::Skipped => (judgement.detail.clone(), None),
+            Verdict::Inconclusive(reason) => (Some(reason.word().to_owned()), judgement.detail.clone()),
+            Verdict::Conforms | Verdict::Violates | Verdict::Undefined => (None, judgement.detail.clone()),
+        };
+        RunLine {
+            schema: RUN_SCHEMA.to_owned(),
+            id: context.id,
+            name: test.name.clone(),
+            device: context.device,
+            model: context.model,
+            verdict: match judgement.verdict {
+                Verdict::Conforms => VerdictWord::Conforms,
+                Verdict::Violates => VerdictWord::Violates,
+                Verdict::Undefined => VerdictWord::Undefined,
+                Verdict::Inconclusive(_) => VerdictWord::Inconclusive,
+                Verdict::Skipped => VerdictWord::Skipped,
+            },
+            reason,
+            detail,
+            exercised: judgement.exercised,
+            instances: judgement.instances,
+            interleaved: judgement.interleaved,
+            not_executed: judgement.not_executed,
+            unresolved: judgement.unresolved,
+            seconds: judgement.seconds,
+            outcomes: judgement
+                .rows
+                .iter()
+                .map(|row| RunOutcome {
+                    state: state(test, observables, &row.outcome),
+                    count: row.count,
+                    allowed: row.says.allowed,
+                    weak: row.says.weak,
+                    filtered: row.says.filtered,
+                })
+                .collect(),
+            unexpected: judgement
+                .unexpected
+                .iter()
+                .map(|u| UnexpectedValues { raw: u.raw.clone(), count: u.count })
+                .collect(),
+            seed: context.seed,
+            stress: context.stress,
+            replay: context.replay,
+            hashes: context.hashes,
+        }
+    }
+}

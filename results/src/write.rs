@@ -1,0 +1,153 @@
+//! The report formats, one file a format.
+
+pub mod csv;
+pub mod json;
+pub mod number;
+pub mod text;
+
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use crate::wire::{CheckLine, RejectedLine, RunLine};
+
+/// A report format by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// An object a line.
+    Json,
+    /// A row an outcome.
+    Csv,
+    /// JUnit's XML.
+    Junit,
+    /// What herd prints.
+    Herd,
+    /// The protocol of Google Test.
+    Gtest,
+}
+
+/// Every format with its name.
+pub const FORMATS: [(&str, Format); 6] = [
+    ("text", Format::Text),
+    ("json", Format::Json),
+    ("csv", Format::Csv),
+    ("junit", Format::Junit),
+    ("herd", Format::Herd),
+    ("gtest", Format::Gtest),
+];
+
+/// A format that there is not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// No such name.
+    #[error("unknown format `{0}`: expected one of text, json, csv, junit, herd, gtest")]
+    Unknown(String),
+    /// The format is planned and not built.
+    #[error("format `{0}` is not available")]
+    NotAvailable(&'static str),
+}
+
+impl FromStr for Format {
+    type Err = FormatError;
+
+    fn from_str(name: &str) -> Result<Format, FormatError> {
+        FORMATS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, format)| *format)
+            .ok_or_else(|| FormatError::Unknown(name.to_owned()))
+    }
+}
+
+/// How text is laid out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// Columns of the terminal; nothing where the text goes elsewhere.
+    pub width: Option<u16>,
+    /// Whether to use colours.
+    pub colour: bool,
+}
+
+/// Writes what a model says of tests.
+pub trait CheckWriter {
+    /// A test and its prediction.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn answered(&mut self, line: &CheckLine) -> io::Result<()>;
+
+    /// A file that is no test.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn rejected(&mut self, line: &RejectedLine) -> io::Result<()>;
+
+    /// Nothing more comes.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// Writes verdicts, in plan order.
+pub trait RunWriter {
+    /// A test, a device and a verdict.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn judged(&mut self, line: &RunLine) -> io::Result<()>;
+
+    /// Nothing more comes.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn finish(&mut self) -> io::Result<()>;
+}
+
+/// The writer of predictions in a format.
+///
+/// # Errors
+/// When there is none.
+pub fn check_writer<'a>(
+    format: Format,
+    out: impl Write + 'a,
+) -> Result<Box<dyn CheckWriter + 'a>, FormatError> {
+    match format {
+        Format::Text => Ok(Box::new(text::Check::new(out))),
+        Format::Json => Ok(Box::new(json::Lines::new(out))),
+        Format::Csv => Ok(Box::new(csv::Check::new(out))),
+        other => Err(FormatError::NotAvailable(other.name())),
+    }
+}
+
+/// The writer of verdicts in a format.
+///
+/// # Errors
+/// When there is none.
+pub fn run_writer<'a>(
+    format: Format,
+    out: impl Write + 'a,
+    layout: Layout,
+) -> Result<Box<dyn RunWriter + 'a>, FormatError> {
+    match format {
+        Format::Text => Ok(Box::new(text::Run::new(out, layout))),
+        Format::Json => Ok(Box::new(json::Lines::new(out))),
+        Format::Csv => Ok(Box::new(csv::Run::new(out))),
+        other => Err(FormatError::NotAvailable(other.name())),
+    }
+}
+
+impl Format {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::Text => "text",
+            Format::Json => "json",
+            Format::Csv => "csv",
+            Format::Junit => "junit",
+            Format::Herd => "herd",
+            Format::Gtest => "gtest",
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! CSV: a row an outcome, with a header. Without times, dates and host names, so that two reports can be compared byte
+//! for byte.
+//!
+//! A test without outcomes (skipped, or rejected) has one row with these columns empty. `kind` is `predicted` for an
+//! outcome of the prediction and `unexpected` for raw values that are none.
+
+use std::io::{self, Write};
+
+use crate::state;
+use crate::wire::{CheckLine, LevelWord, RaceWord, RejectedLine, RunLine};
+use crate::write::{CheckWriter, RunWriter};
+
+/// Columns of a `check` report.
+pub const CHECK_COLUMNS: [&str; 15] = [
+    "id", "file", "name", "model", "race", "level", "query", "holds", "expected", "outcome", "allowed",
+    "weak", "filtered", "error", "position",
+];
+
+/// Columns of a `run` report.
+pub const RUN_COLUMNS: [&str; 17] = [
+    "id",
+    "name",
+    "device",
+    "model",
+    "verdict",
+    "reason",
+    "exercised",
+    "instances",
+    "interleaved",
+    "not_executed",
+    "unresolved",
+    "kind",
+    "outcome",
+    "count",
+    "allowed",
+    "weak",
+    "filtered",
+];
+
+/// Writes predictions.
+pub struct Check<W: Write> {
+    table: Table<W>,
+}
+
+/// Writes verdicts.
+pub struct Run<W: Write> {
+    table: Table<W>,
+}
+
+/// Rows under a header that is written even when no row follows.
+struct Table<W: Write> {
+    out: csv::Writer<W>,
+    header: Option<&'static [&'static str]>,
+}
+
+impl<W: Write> Table<W> {
+    fn new(out: W, header: &'static [&'static str]) -> Table<W> {
+        Table { out: csv::Writer::from_writer(out), header: Some(header) }
+    }
+
+    fn header(&mut self) -> io::Result<()> {
+        match self.header.take() {
+            Some(header) => self.out.write_record(header).map_err(io::Error::from),
+            None => Ok(()),
+        }
+    }
+
+    fn row<const N: usize>(&mut self, fields: [&str; N]) -> io::Result<()> {
+        self.header()?;
+        self.out.write_record(fields).map_err(io::Error::from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.header()?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Check<W> {
+    /// A writer to `out`.
+    pub fn new(out: W) -> Check<W> {
+        Check { table: Table::new(out, &CHECK_COLUMNS) }
+    }
+}
+
+impl<W: Write> CheckWriter for Check<W> {
+    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
+        let race = match line.race {
+            RaceWord::Free => "free",
+            RaceWord::Racy => "racy",
+            RaceWord::Unknown => "unknown",
+        };
+        let level = match line.level {
+            None => "",
+            Some(LevelWord::Value) => "value",
+            Some(LevelWord::Program) => "program",
+        };
+        let joined = |field: &dyn Fn(&crate::wire::Query) -> String| {
+            line.queries.iter().map(field).collect::<Vec<_>>().join("; ")
+        };
+        let query = joined(&|q| q.text.clone());
+        let holds = joined(&|q| optional(q.holds).to_owned());
+        let expected = joined(&|q| optional(q.expected).to_owned());
+        let mut row = |outcome: &str, allowed: &str, weak: &str, filtered: &str| {
+            self.table.row([
+                &line.id,
+                &line.file,
+                &line.name,
+                &line.model,
+                race,
+                level,
+                &query,
+                &holds,
+                &expected,
+                outcome,
+                allowed,
+                weak,
+                filtered,
+                "",
+                "",
+            ])
+        };
+        if line.outcomes.is_empty() {
+            row("", "", "", "")?;
+        }
+        for outcome in &line.outcomes {
+            row(
+                &state::text(&outcome.state),
+                boolean(outcome.allowed),
+                boolean(outcome.weak),
+                boolean(outcome.filtered),
+            )?;
+        }
+        self.table.flush()
+    }
+
+    fn rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
+        let position = format!("{}:{}", line.line, line.column);
+        self.table.row([
+            "",
+            &line.file,
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            "",
+            &line.error,
+            &position,
+        ])?;
+        self.table.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.table.flush()
+    }
+}
+
+impl<W: Write> Run<W> {
+    /// A writer to `out`.
+    pub fn new(out: W) -> Run<W> {
+        Run { table: Table::new(out, &RUN_COLUMNS) }
+    }
+}
+
+impl<W: Write> RunWriter for Run<W> {
+    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+        let reason = line.reason.as_deref().unwrap_or_default();
+        let [instances, interleaved, not_executed, unresolved] =
+            [line.instances, line.interleaved, line.not_executed, line.unresolved].map(|n| n.to_string());
+        let mut row = |kind: &str, outcome: &str, count: &str, says: [&str; 3]| {
+            self.table.row([
+                &line.id,
+                &line.name,
+                &line.device,
+                &line.model,
+                line.verdict.text(),
+                reason,
+                boolean(line.exercised),
+                &instances,
+                &interleaved,
+                &not_executed,
+                &unresolved,
+                kind,
+                outcome,
+                count,
+                says[0],
+                says[1],
+                says[2],
+            ])
+        };
+        if line.outcomes.is_empty() && line.unexpected.is_empty() {
+            row("", "", "", [""; 3])?;
+        }
+        for outcome in &line.outcomes {
+            let says = [outcome.allowed, outcome.weak, outcome.filtered].map(boolean);
+            row("predicted", &state::text(&outcome.state), &outcome.count.to_string(), says)?;
+        }
+        for values in &line.unexpected {
+            let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
+            row("unexpected", &raw.join(" "), &values.count.to_string(), [""; 3])?;
+        }
+        self.table.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.table.flush()
+    }
+}
+
+fn boolean(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
+}
+
+fn optional(value: Option<bool>) -> &'static str {
+    match value {
+        Some(value) => boolean(value),
+        None => "unknown",
+    }
+}

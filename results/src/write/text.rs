@@ -1,0 +1,242 @@
+//! Text for people: a table of verdicts with the weak histograms below it, and predictions one below the other.
+
+use std::io::{self, Write};
+
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
+
+use crate::state;
+use crate::statistics::{Proportion, never_seen_bound, reproducibility};
+use crate::wire::{CheckLine, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
+use crate::write::number::{count, probability, seconds};
+use crate::write::{CheckWriter, Layout, RunWriter};
+
+/// Writes predictions.
+pub struct Check<W> {
+    out: W,
+}
+
+impl<W: Write> Check<W> {
+    /// A writer to `out`.
+    pub fn new(out: W) -> Check<W> {
+        Check { out }
+    }
+}
+
+impl<W: Write> CheckWriter for Check<W> {
+    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
+        let race = match line.race {
+            RaceWord::Free => "race-free",
+            RaceWord::Racy => "racy",
+            RaceWord::Unknown => "not answered in time",
+        };
+        writeln!(self.out, "{}: {race} under {}", line.id, line.model)?;
+        for outcome in &line.outcomes {
+            let allowed = if outcome.allowed { "allowed" } else { "forbidden" };
+            let weak = if outcome.weak { "  weak" } else { "" };
+            let filtered = if outcome.filtered { "  filtered" } else { "" };
+            writeln!(self.out, "  {allowed:<9}  {}{weak}{filtered}", state::text(&outcome.state))?;
+        }
+        for query in &line.queries {
+            let holds = match query.holds {
+                Some(true) => "holds",
+                Some(false) => "does not hold",
+                None => "is not answered",
+            };
+            let expected = match (query.holds, query.expected) {
+                (Some(holds), Some(expected)) if holds != expected => ", UNLIKE WHAT THE TEST EXPECTS",
+                (Some(_), Some(_)) => ", as expected",
+                _ => "",
+            };
+            writeln!(self.out, "  {} {holds}{expected}", query.text)?;
+        }
+        writeln!(self.out)
+    }
+
+    /// Nothing: the diagnostic goes where messages go.
+    fn rejected(&mut self, _: &RejectedLine) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// Writes verdicts once all are there.
+pub struct Run<W> {
+    out: W,
+    layout: Layout,
+    lines: Vec<RunLine>,
+}
+
+impl<W: Write> Run<W> {
+    /// A writer to `out`.
+    pub fn new(out: W, layout: Layout) -> Run<W> {
+        Run { out, layout, lines: Vec::new() }
+    }
+}
+
+impl<W: Write> RunWriter for Run<W> {
+    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+        self.lines.push(line.clone());
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        write!(self.out, "{}", report(&self.lines, self.layout))?;
+        self.out.flush()
+    }
+}
+
+/// The whole report: table, weak histograms, particulars, summary.
+pub fn report(lines: &[RunLine], layout: Layout) -> String {
+    let mut text = String::new();
+    if !lines.is_empty() {
+        text += &table(lines, layout);
+        text += "\n";
+    }
+    for line in lines {
+        text += &weak_histogram(line);
+    }
+    text += &particulars(lines);
+    text += &summary(lines);
+    text += "\n";
+    text
+}
+
+fn table(lines: &[RunLine], layout: Layout) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY);
+    match layout.width {
+        Some(width) => table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width),
+        None => table.set_content_arrangement(ContentArrangement::Disabled),
+    };
+    if layout.colour {
+        table.enforce_styling();
+    } else {
+        table.force_no_tty();
+    }
+    table.set_header(["test", "device", "verdict", "instances", "interleaved", "weak"]);
+    for index in 3..6 {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in lines {
+        let verdict = match &line.reason {
+            Some(reason) => format!("{}: {reason}", line.verdict.text()),
+            None => line.verdict.text().to_owned(),
+        };
+        let colour = match line.verdict {
+            VerdictWord::Conforms => Color::Green,
+            VerdictWord::Violates => Color::Red,
+            VerdictWord::Inconclusive => Color::Yellow,
+            VerdictWord::Undefined | VerdictWord::Skipped => Color::Grey,
+        };
+        let verdict = if layout.colour { Cell::new(verdict).fg(colour) } else { Cell::new(verdict) };
+        let (instances, interleaved, weak) = if line.verdict == VerdictWord::Skipped {
+            (String::new(), String::new(), String::new())
+        } else {
+            let weak: u64 = line.outcomes.iter().filter(|o| o.weak).map(|o| o.count).sum();
+            (count(line.instances), count(line.interleaved), count(weak))
+        };
+        table.add_row([
+            Cell::new(&line.id),
+            Cell::new(&line.device),
+            verdict,
+            Cell::new(instances),
+            Cell::new(interleaved),
+            Cell::new(weak),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+/// The weak outcomes of a run that showed some: how often, how surely, and what was allowed and never seen.
+fn weak_histogram(line: &RunLine) -> String {
+    let weak: Vec<&RunOutcome> = line.outcomes.iter().filter(|o| o.weak).collect();
+    let seen: u64 = weak.iter().map(|o| o.count).sum();
+    if seen == 0 {
+        return String::new();
+    }
+    let resolved = line.instances - line.unresolved;
+    let mut text = format!(
+        "{} on {}: weak in {} of {} instances, reproducibility {}\n",
+        line.id,
+        line.device,
+        count(seen),
+        count(resolved),
+        probability(reproducibility(seen)),
+    );
+    for outcome in weak.iter().filter(|o| o.count > 0) {
+        let proportion = Proportion::new(outcome.count, resolved);
+        let interval = proportion.interval();
+        let mark = match line.verdict {
+            VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
+            _ => "",
+        };
+        text += &format!(
+            "  {:>13}  {:>9}  [{}, {}]  {}{mark}\n",
+            count(outcome.count),
+            probability(proportion.rate()),
+            probability(interval.low),
+            probability(interval.high),
+            state::text(&outcome.state),
+        );
+    }
+    let never: Vec<String> =
+        weak.iter().filter(|o| o.allowed && o.count == 0).map(|o| state::text(&o.state)).collect();
+    if !never.is_empty() {
+        text += &format!(
+            "  allowed and never seen (each below {}): {}\n",
+            probability(never_seen_bound(resolved)),
+            never.join(", ")
+        );
+    }
+    text + "\n"
+}
+
+/// What people must know of violations and of what could not be judged.
+fn particulars(lines: &[RunLine]) -> String {
+    let mut text = String::new();
+    for line in lines {
+        if !matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
+            continue;
+        }
+        text += &format!("{} on {}: {}", line.id, line.device, line.verdict.text());
+        if let Some(reason) = &line.reason {
+            text += &format!(", {reason}");
+        }
+        if let Some(detail) = &line.detail {
+            text += &format!(": {detail}");
+        }
+        text += "\n";
+        if line.verdict == VerdictWord::Violates {
+            text += &format!("  again: {}\n", line.replay);
+        }
+    }
+    if !text.is_empty() {
+        text += "\n";
+    }
+    text
+}
+
+/// One line: how many of each verdict.
+pub fn summary(lines: &[RunLine]) -> String {
+    let number = |verdict: VerdictWord| lines.iter().filter(|line| line.verdict == verdict).count();
+    let unexercised = lines.iter().filter(|line| line.reason.as_deref() == Some("not exercised")).count();
+    let instances: u64 = lines.iter().map(|line| line.instances).sum();
+    let time: f64 = lines.iter().map(|line| line.seconds).sum();
+    format!(
+        "{} verdicts: {} conforms, {} violates, {} undefined, {} inconclusive ({unexercised} not exercised), {} skipped; {} instances in {}",
+        lines.len(),
+        number(VerdictWord::Conforms),
+        number(VerdictWord::Violates),
+        number(VerdictWord::Undefined),
+        number(VerdictWord::Inconclusive),
+        number(VerdictWord::Skipped),
+        count(instances),
+        seconds(time),
+    )
+}
