@@ -1,5 +1,4 @@
 //! The results folder: starting, ending early in every way, going on.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod fixture;
 mod lines;
