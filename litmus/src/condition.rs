@@ -110,17 +110,14 @@ impl Condition {
         }
     }
 
-    /// Whether the condition holds as far as values are known: `value` gives the signed value of every term but constants,
-    /// or `None`; so does the answer where it depends on what is not known.
-    pub fn decided(&self, value: &mut impl FnMut(&Term) -> Option<i64>) -> Option<bool> {
+    /// Whether the condition holds as far as values are known: `value` gives the signed value of a term or `None`, and so
+    /// does the answer where it depends on what is not known. The second argument of `value` is the other side of the
+    /// comparison, whose type says how a constant is meant.
+    pub fn decided(&self, value: &mut impl FnMut(&Term, &Term) -> Option<i64>) -> Option<bool> {
         match self {
             Condition::True => Some(true),
             Condition::Compare { left, comparison, right } => {
-                let mut term = |t: &Term| match t {
-                    Term::Constant(constant) => Some(*constant),
-                    other => value(other),
-                };
-                let (left, right) = (term(left)?, term(right)?);
+                let (left, right) = (value(left, right)?, value(right, left)?);
                 Some(comparison.holds(left, right))
             }
             Condition::And(left, right) => match (left.decided(value), right.decided(value)) {
@@ -137,21 +134,8 @@ impl Condition {
         }
     }
 
-    /// Whether the condition holds where `value` gives the signed value of every term but constants.
-    pub fn holds(&self, value: &mut impl FnMut(&Term) -> i64) -> bool {
-        let mut term = |t: &Term| match t {
-            Term::Constant(constant) => *constant,
-            other => value(other),
-        };
-        match self {
-            Condition::True => true,
-            Condition::Compare { left, comparison, right } => {
-                let (left, right) = (term(left), term(right));
-                comparison.holds(left, right)
-            }
-            Condition::And(left, right) => left.holds(value) && right.holds(value),
-            Condition::Or(left, right) => left.holds(value) || right.holds(value),
-            Condition::Not(inner) => !inner.holds(value),
-        }
+    /// Whether the condition holds where `value` gives the signed value of every term; see [`Condition::decided`].
+    pub fn holds(&self, value: &mut impl FnMut(&Term, &Term) -> i64) -> bool {
+        self.decided(&mut |term, other| Some(value(term, other))) == Some(true)
     }
 }

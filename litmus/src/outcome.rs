@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::condition::{Condition, Term};
-use crate::test::{LocationId, RegisterId, Test, ThreadId};
+use crate::test::{LocationId, RegisterId, ScalarType, Test, ThreadId};
 use crate::value::Value;
 
 /// Something whose final value belongs to the outcome.
@@ -34,26 +34,39 @@ pub fn decided(
     condition: &Condition,
     value: &mut impl FnMut(usize) -> Option<Value>,
 ) -> Option<bool> {
-    condition.decided(&mut |term| {
-        let (observable, ty) = match term {
+    condition.decided(&mut |term, other| {
+        let (observable, initial) = match term {
             Term::Register(thread, register) => {
-                (Observable::Register(*thread, *register), test.register_type(*thread, *register))
+                (Observable::Register(*thread, *register), test.initial_register(*thread, *register))
             }
-            Term::Location(location) => {
-                (Observable::Location(*location), test.location(*location).scalar_type())
-            }
+            Term::Location(location) => (Observable::Location(*location), test.initial_value(*location)),
             Term::Address(location) => return Some(test.address_of(*location)),
-            Term::Constant(constant) => return Some(*constant),
+            Term::Constant(constant) => return Some(constant_beside(*constant, term_type(test, other))),
         };
-        match observables.iter().position(|o| *o == observable) {
-            Some(index) => value(index).map(|value| value.signed(ty)),
-            // Only what the code never assigns is not observed: it keeps its initial value.
-            None => Some(match observable {
-                Observable::Register(thread, register) => test.initial_register(thread, register).signed(ty),
-                Observable::Location(location) => test.initial_value(location).signed(ty),
-            }),
-        }
+        // What is not observed is what the code never assigns: it keeps its initial value.
+        let value = match observables.iter().position(|o| *o == observable) {
+            Some(index) => value(index)?,
+            None => initial,
+        };
+        Some(value.signed(term_type(test, term).unwrap_or_default()))
     })
+}
+
+/// The type of a term, if it has one.
+fn term_type(test: &Test, term: &Term) -> Option<ScalarType> {
+    match term {
+        Term::Register(thread, register) => Some(test.register_type(*thread, *register)),
+        Term::Location(location) => Some(test.location(*location).scalar_type()),
+        Term::Address(_) | Term::Constant(_) => None,
+    }
+}
+
+/// A constant compared with a value of type `ty`: `4294967295` beside a `u32` is the same bits as `-1`, and comparisons
+/// are signed. A constant that does not fit stays what it is, and so equals nothing.
+fn constant_beside(constant: i64, ty: Option<ScalarType>) -> i64 {
+    let Some(ty) = ty else { return constant };
+    let cut = Value::from_constant(constant, ty);
+    if cut.0 as i64 == constant { cut.signed(ty) } else { constant }
 }
 
 /// Whether a program has a data race in some consistent execution.
@@ -158,5 +171,41 @@ impl Observation {
     /// All instances that are accounted for: complete, unexpected and unresolved ones.
     pub fn instances(&self) -> u64 {
         self.histogram.total() + self.unexpected.values().sum::<u64>() + self.unresolved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn constants_mean_the_bits_of_what_they_are_compared_with() {
+        let text = "VULKAN t\n{ u8 b = 0; P0:r1 = 3; } P0@host ; ld.sc0 r0, x ; ld.sc0 r2, b; add r3, r1, 1;";
+        let test = crate::parse(text, "t").unwrap();
+        let observables = test.observables();
+        let values = |x: u64, b: u64| Outcome(vec![Value(x), Value(b), Value(4)]);
+        let meets = |outcome: &Outcome, condition: &str| {
+            let condition = crate::parse_condition(condition, "condition", &test).unwrap();
+            outcome.meets(&test, &observables, &condition)
+        };
+        let outcome = values(0xFFFF_FFFF, 0xFF);
+        for condition in [
+            "P0:r0 == 4294967295",
+            "P0:r0 == -1",
+            "0xffffffff == P0:r0",
+            "P0:r2 == 255",
+            "P0:r2 == -1",
+            "P0:r0 < 0",
+            "P0:r0 != 255",
+            "P0:r0 == P0:r2",
+            "P0:r1 == 3 /\\ P0:r3 == 4",
+            "4294967295 != -1",
+        ] {
+            assert!(meets(&outcome, condition), "{condition}");
+        }
+        for condition in ["P0:r0 == 4294967296", "P0:r2 == 511", "P0:r2 == 4294967295", "P0:r1 == 0"] {
+            assert!(!meets(&outcome, condition), "{condition}");
+        }
+        assert!(!meets(&values(0, 0), "P0:r0 == 4294967296"));
     }
 }
