@@ -41,6 +41,7 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
         calls: Vec::new(),
         depth: 0,
         steps: 0,
+        stopped: false,
         errors: Vec::new(),
     };
     let mut axioms = Vec::new();
@@ -83,7 +84,7 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
     }
     if !compiler.errors.is_empty() {
         let name = model.sources.first().map(|source| source.name.clone()).unwrap_or_default();
-        return Err(CatErrors { name, errors: compiler.errors });
+        return Err(CatErrors::new(name, compiler.errors));
     }
     let plan =
         Plan { axioms, definitions, statements, sources: Arc::clone(&model.sources), ..Plan::default() };
@@ -152,6 +153,8 @@ struct Compiler<'m> {
     calls: Vec<(&'m str, Span)>,
     depth: usize,
     steps: usize,
+    /// A limit is passed: nothing more is lowered.
+    stopped: bool,
     errors: Vec<CatError>,
 }
 

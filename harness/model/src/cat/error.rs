@@ -9,71 +9,77 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its fields are")]
 pub enum Problem {
-    #[error("read the character {character:?}")]
+    #[error("unexpected character {character:?}")]
     UnexpectedCharacter { character: char },
-    #[error("find the end of the comment")]
+    #[error("unclosed comment")]
     UnterminatedComment,
-    #[error("find the end of the string")]
+    #[error("unclosed string")]
     UnterminatedString,
-    #[error("read a text of {bytes} bytes, more than {limit}")]
+    #[error("text of {bytes} bytes")]
     TextTooLong { bytes: usize, limit: usize },
 
-    #[error("read {found} where {expected} must stand")]
+    #[error("unexpected {found}")]
     Unexpected { found: String, expected: &'static str },
-    #[error("read `{word}`, which is outside the supported part of cat")]
+    #[error("`{word}` is outside the supported part of cat")]
     Unsupported { word: String },
-    #[error("read expressions nested more than {limit} deep")]
+    #[error("expressions nested more than {limit} deep")]
     NestedTooDeep { limit: usize },
-    #[error("read more than {limit} statements")]
+    #[error("more than {limit} statements")]
     TooManyStatements { limit: usize },
 
-    #[error("find the included file {name:?}")]
+    #[error("missing file {name:?}")]
     IncludeNotFound { name: String },
-    #[error("include {name:?}, which is being read already")]
+    #[error("circular include of {name:?}")]
     IncludeCycle { name: String, chain: Vec<String> },
-    #[error("include more than {limit} files")]
+    #[error("more than {limit} included files")]
     TooManyIncludes { limit: usize },
 
-    #[error("read the option `{word}`")]
+    #[error("malformed option `{word}`")]
     MalformedOption { word: String },
-    #[error("read the unknown option `{key}`")]
+    #[error("unknown option `{key}`")]
     UnknownOption { key: String, known: &'static [&'static str] },
-    #[error("read the value `{value}` of option `{key}`")]
+    #[error("unknown value `{value}` of the option `{key}`")]
     UnknownOptionValue { key: &'static str, value: String, allowed: &'static [&'static str] },
-    #[error("read the option `{key}` twice")]
+    #[error("repeated option `{key}`")]
     RepeatedOption { key: &'static str },
-    #[error("read options after the first comment")]
+    #[error("options after the first comment")]
     MisplacedOptions,
 
-    #[error("find the name `{name}`")]
+    #[error("unknown name `{name}`")]
     UnknownName { name: String, similar: Option<String> },
-    #[error("define `{name}` twice in one place")]
+    #[error("`{name}` is defined twice")]
     DuplicateName { name: String },
-    #[error("expand the function `{name}`, which uses itself")]
+    #[error("the function `{name}` uses itself")]
     RecursiveFunction { name: String },
-    #[error("define the function `{name}` in `let rec`")]
+    #[error("`let rec` defines the function `{name}`")]
     FunctionInRecursion { name: String },
-    #[error("find a least fixpoint: `{name}` is used where it must not grow")]
+    #[error("the recursive name `{name}` stands where it must not grow")]
     NotMonotone { name: String },
-    #[error("define a recursion inside another")]
+    #[error("recursion inside a recursion")]
     NestedRecursion,
 
-    #[error("use {found} as {expected}")]
+    #[error("{found} where {expected} must stand")]
     WrongKind { expected: &'static str, found: &'static str },
-    #[error("combine a {left} with a {right}")]
+    #[error("a {left} combined with a {right}")]
     MixedKinds { left: &'static str, right: &'static str },
-    #[error("call `{name}`, which is not a function")]
+    #[error("`{name}` is not a function")]
     NotAFunction { name: String },
-    #[error("use the function `{name}` without arguments")]
+    #[error("the function `{name}` without arguments")]
     FunctionAsValue { name: String },
-    #[error("use `{name}` without storage classes")]
+    #[error("`{name}` without storage classes")]
     MissingIndex { name: String },
-    #[error("call `{name}` with {found} arguments in place of {expected}")]
+    #[error("{found} {} for `{name}`", if *found == 1 { "argument" } else { "arguments" })]
     WrongArgumentCount { name: String, expected: usize, found: usize },
-    #[error("iterate over `{name}`, which is not a family")]
+    #[error("`{name}` is not a family")]
     NotAFamily { name: String },
-    #[error("expand a model of more than {limit} steps")]
+    #[error("the family `{name}` outside a comprehension")]
+    FamilyAsValue { name: String },
+    #[error("members of {found} values")]
+    WrongMemberSize { expected: usize, found: usize },
+    #[error("the model expands to more than {limit} steps")]
     ExpansionTooLarge { limit: usize },
+    #[error("{more} more mistakes are not shown")]
+    NotShown { more: usize },
 }
 
 impl Problem {
@@ -83,7 +89,7 @@ impl Problem {
             Problem::UnexpectedCharacter { .. } => "not part of the language".into(),
             Problem::UnterminatedComment => "opened here, missing `*)`".into(),
             Problem::UnterminatedString => "opened here, missing `\"`".into(),
-            Problem::TextTooLong { .. } => "this text".into(),
+            Problem::TextTooLong { limit, .. } => format!("longer than {limit} bytes"),
             Problem::Unexpected { expected, .. } => format!("expected {expected}"),
             Problem::Unsupported { .. } => "not supported".into(),
             Problem::NestedTooDeep { .. } => "nested too deep".into(),
@@ -112,7 +118,10 @@ impl Problem {
                 n => format!("takes {n} arguments"),
             },
             Problem::NotAFamily { .. } => "expected `masks`, `classes`, a mask, or a list in braces".into(),
+            Problem::FamilyAsValue { .. } => "only iterated over".into(),
+            Problem::WrongMemberSize { expected, .. } => format!("expected {expected}, one for each name"),
             Problem::ExpansionTooLarge { .. } => "reached here".into(),
+            Problem::NotShown { .. } => "the last one shown".into(),
         }
     }
 
@@ -130,6 +139,7 @@ impl Problem {
                 Some("write `[S]` for the identity on the set S".into())
             }
             Problem::MixedKinds { .. } => Some("write `[S]` for the identity on the set S".into()),
+            Problem::FamilyAsValue { name } => Some(format!("write `union(M in {name}: …)`")),
             Problem::MissingIndex { name } => {
                 Some(format!("write `{name}(M)` with M from `union(M in masks: …)`"))
             }
@@ -173,7 +183,10 @@ impl Problem {
             Problem::MissingIndex { .. } => "model::cat::missing_index",
             Problem::WrongArgumentCount { .. } => "model::cat::wrong_argument_count",
             Problem::NotAFamily { .. } => "model::cat::not_a_family",
+            Problem::FamilyAsValue { .. } => "model::cat::family_as_value",
+            Problem::WrongMemberSize { .. } => "model::cat::wrong_member_size",
             Problem::ExpansionTooLarge { .. } => "model::cat::expansion_too_large",
+            Problem::NotShown { .. } => "model::cat::not_shown",
         }
     }
 }
@@ -253,4 +266,21 @@ pub struct CatErrors {
     /// The mistakes in the order in which they were found; never empty.
     #[related]
     pub errors: Vec<CatError>,
+}
+
+/// Mistakes that are shown of one model.
+const SHOWN_LIMIT: usize = 50;
+
+impl CatErrors {
+    /// The mistakes of the model `name`, cut to what people read; there must be one at least.
+    pub(crate) fn new(name: String, mut errors: Vec<CatError>) -> Self {
+        let more = errors.len().saturating_sub(SHOWN_LIMIT);
+        errors.truncate(SHOWN_LIMIT);
+        if more > 0
+            && let Some(last) = errors.last().cloned()
+        {
+            errors.push(CatError { problem: Problem::NotShown { more }, related: Vec::new(), ..last });
+        }
+        CatErrors { name, errors }
+    }
 }

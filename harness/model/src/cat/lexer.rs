@@ -237,6 +237,19 @@ impl Lexer<'_> {
                 lexed.tokens.push((Token::MinusOne, span));
                 return true;
             }
+            '-' if rest.starts_with("->") => {
+                let span = self.advance(2);
+                lexed.tokens.push((Token::Unsupported("->".into()), span));
+                return true;
+            }
+            '\'' => {
+                // A tag, as `'acquire`.
+                let length = 1 + word_length(rest.get(1..).unwrap_or(""));
+                let tag = rest.get(..length).unwrap_or("").to_owned();
+                let span = self.advance(length);
+                lexed.tokens.push((Token::Unsupported(tag), span));
+                return true;
+            }
             '_' | '0'..='9' | 'a'..='z' | 'A'..='Z' => {
                 self.word(lexed);
                 return true;
@@ -272,9 +285,7 @@ impl Lexer<'_> {
 
     fn word(&mut self, lexed: &mut Lexed) {
         let rest = self.rest();
-        let mut length = rest
-            .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')))
-            .unwrap_or(rest.len());
+        let mut length = word_length(rest);
         if rest.get(length..).is_some_and(|after| after.starts_with('\'')) {
             length += 1;
         }
@@ -343,4 +354,9 @@ impl Lexer<'_> {
         self.advance(self.rest().len());
         lexed.problems.push((Problem::UnterminatedComment, span));
     }
+}
+
+/// Bytes of the word that a text starts with.
+fn word_length(text: &str) -> usize {
+    text.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))).unwrap_or(text.len())
 }

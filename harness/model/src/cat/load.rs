@@ -51,7 +51,7 @@ pub(crate) fn parse_from(
             sources: loader.sources.into(),
         })
     } else {
-        Err(CatErrors { name: name.to_owned(), errors: loader.errors })
+        Err(CatErrors::new(name.to_owned(), loader.errors))
     }
 }
 

@@ -233,7 +233,7 @@ impl Parser {
     fn binding(&mut self) -> Parse<Binding> {
         let name = self.name("a name to define")?;
         let mut parameters: Option<Vec<Name>> = None;
-        loop {
+        while *self.peek() != Token::Equals {
             let list = parameters.get_or_insert_default();
             match self.peek() {
                 Token::Name(_) => list.push(self.name("a parameter")?),
@@ -247,11 +247,6 @@ impl Parser {
                     }
                     self.expect(&Token::RightParenthesis, "`,` or `)`")?;
                 }
-                Token::Equals if list.is_empty() => {
-                    parameters = None;
-                    break;
-                }
-                Token::Equals => break,
                 _ => return Err(self.unexpected("a parameter or `=`")),
             }
         }
@@ -483,7 +478,7 @@ impl Parser {
     fn members(&mut self, arity: usize) -> Parse<Vec<(Vec<Expression>, Span)>> {
         self.next();
         let mut members = Vec::new();
-        while *self.peek() != Token::RightBrace {
+        loop {
             let start = self.span();
             let mut member = Vec::new();
             if arity == 1 {

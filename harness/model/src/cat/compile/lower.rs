@@ -50,13 +50,22 @@ impl<'m> Compiler<'m> {
     }
 
     pub(super) fn lower(&mut self, expression: &'m Expression, scope: Scope) -> Lower<Lowered<'m>> {
+        if self.stopped {
+            return Err(Reported);
+        }
         self.steps += 1;
-        if self.steps > STEP_LIMIT {
-            return Err(self.report(Problem::ExpansionTooLarge { limit: STEP_LIMIT }, expression.span));
-        }
-        if self.depth >= DEPTH_LIMIT {
-            return Err(self.report(Problem::NestedTooDeep { limit: DEPTH_LIMIT }, expression.span));
-        }
+        let limit = if self.steps > STEP_LIMIT {
+            Problem::ExpansionTooLarge { limit: STEP_LIMIT }
+        } else if self.depth >= DEPTH_LIMIT {
+            Problem::NestedTooDeep { limit: DEPTH_LIMIT }
+        } else {
+            return self.lower_within_limits(expression, scope);
+        };
+        self.stopped = true;
+        Err(self.report(limit, expression.span))
+    }
+
+    fn lower_within_limits(&mut self, expression: &'m Expression, scope: Scope) -> Lower<Lowered<'m>> {
         self.depth += 1;
         let result = self.lower_kind(expression, scope);
         self.depth -= 1;
@@ -419,7 +428,8 @@ impl<'m> Compiler<'m> {
                 let mut values = Vec::with_capacity(members.len());
                 for (member, place) in members {
                     if member.len() != arity {
-                        return Err(self.wrong_count("the body", arity, member.len(), *place));
+                        let problem = Problem::WrongMemberSize { expected: arity, found: member.len() };
+                        return Err(self.report(problem, *place));
                     }
                     let lowered: Lower<Vec<_>> =
                         member.iter().map(|value| self.lower(value, scope)).collect();
@@ -436,7 +446,7 @@ impl<'m> Compiler<'m> {
             },
         };
         if arity != 1 {
-            return Err(self.wrong_count("the body", arity, 1, span));
+            return Err(self.report(Problem::WrongMemberSize { expected: arity, found: 1 }, span));
         }
         Ok(masks.into_iter().map(|mask| vec![plain(Value::Mask(mask))]).collect())
     }

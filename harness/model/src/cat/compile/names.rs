@@ -75,8 +75,12 @@ impl<'m> Compiler<'m> {
     }
 
     pub(super) fn unknown(&mut self, name: &str, span: Span, scope: Scope) -> Reported {
-        let similar = self.similar(name, scope);
-        self.report(Problem::UnknownName { name: name.to_owned(), similar }, span)
+        let name = name.to_owned();
+        if FAMILIES.contains(&name.as_str()) {
+            return self.report(Problem::FamilyAsValue { name }, span);
+        }
+        let similar = self.similar(&name, scope);
+        self.report(Problem::UnknownName { name, similar }, span)
     }
 
     /// The known name that is spelt most like `name`, if any comes near.

@@ -1,0 +1,23 @@
+//! Time from a parsed test to its prediction, with the model's plan compiled.
+#![expect(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use model::{Model, Options, predict};
+
+/// Tests of the corpus by size; the names say how many threads they have.
+const TESTS: &[&str] =
+    &["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"];
+
+fn predictions(criterion: &mut Criterion) {
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let mut group = criterion.benchmark_group("predict");
+    for id in TESTS {
+        let entry = litmus::corpus::tests().find(|entry| entry.id == *id).unwrap();
+        let test = litmus::parse(entry.text, entry.id).unwrap();
+        group.bench_function(*id, |b| b.iter(|| predict(&test, &model, &Options::default()).unwrap()));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, predictions);
+criterion_main!(benches);

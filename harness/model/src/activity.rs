@@ -1,0 +1,177 @@
+//! Which choices of reads-from and modification order can change an axiom or a flag, and which of them only within their
+//! own location.
+//!
+//! Activity flows from the axioms down to the leaves `rf` and `co`. A pair of a node is *active* when some axiom may
+//! depend on whether it is there. As long as every composition stays within one location, the flow is *local*: then the
+//! locations can be solved one by one. Everything else is *global* and is chosen first.
+
+use crate::cat::{AxiomKind, Kind, Node, NodeId, Plan, Value};
+use crate::interval::Bounds;
+use crate::matrix::{Bits, Matrix};
+
+/// The active part of every node.
+pub(crate) struct Activity<M: Matrix> {
+    /// Where the dependence may cross locations.
+    pub(crate) global: Vec<Value<M>>,
+    /// Where it stays within one location.
+    pub(crate) local: Vec<Value<M>>,
+    /// For each axiom whether it can be checked location by location.
+    pub(crate) axiom_is_local: Vec<bool>,
+}
+
+impl<M: Matrix> Activity<M> {
+    /// Computes the activity of all nodes, given their bounds. `same_location` is the base relation `loc`.
+    pub(crate) fn new(plan: &Plan, bounds: &Bounds<M>, same_location: &M) -> Activity<M> {
+        let n = bounds.n;
+        let empty: Vec<Value<M>> = plan.nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
+        let mut activity = Activity { global: empty.clone(), local: empty, axiom_is_local: Vec::new() };
+        let within = same_location.optional(n);
+        for axiom in &plan.axioms {
+            let node = axiom.node;
+            let open = open_part(bounds, node);
+            let stays = match &bounds.may[node.index()] {
+                Value::Relation(may) => may.is_subset(&within),
+                Value::Set(_) => false,
+            };
+            // An irreflexive or acyclic relation over events without a location is settled by the program or global.
+            let local = stays && !axiom.negated && !axiom.flag;
+            activity.axiom_is_local.push(local);
+            let open = match (axiom.kind, open) {
+                (AxiomKind::Irreflexive, Value::Relation(open)) => {
+                    Value::Relation(open.intersection(&M::identity(n)))
+                }
+                (_, open) => open,
+            };
+            activity.add(node, open, local);
+        }
+        // A group of recursive definitions is one step: where any of it is active, all of it is.
+        for index in (0..plan.nodes.len()).rev() {
+            let id = NodeId(index as u32);
+            if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
+                let range = group.nodes.start as usize..group.nodes.end as usize;
+                let used =
+                    range.clone().any(|i| !activity.global[i].is_empty() || !activity.local[i].is_empty());
+                if used {
+                    for i in range {
+                        activity.global[i] = open_part(bounds, NodeId(i as u32));
+                        activity.local[i] = Value::empty(plan.nodes[i].kind(), n);
+                    }
+                }
+            }
+            let node = plan.node(id);
+            for local in [false, true] {
+                let active = if local { &activity.local[index] } else { &activity.global[index] };
+                if !active.is_empty() {
+                    let active = active.clone();
+                    activity.flow(bounds, &within, node, &active, local);
+                }
+            }
+        }
+        activity
+    }
+
+    fn add(&mut self, node: NodeId, active: Value<M>, local: bool) {
+        let slot = if local { &mut self.local[node.index()] } else { &mut self.global[node.index()] };
+        match (slot, active) {
+            (Value::Set(old), Value::Set(new)) => *old = old.union(new),
+            (Value::Relation(old), Value::Relation(new)) => old.union_with(&new),
+            _ => {}
+        }
+    }
+
+    /// Sends the activity of a node to its operands.
+    fn flow(&mut self, bounds: &Bounds<M>, within: &M, node: Node, active: &Value<M>, local: bool) {
+        let may = |id: NodeId| -> M {
+            bounds.may[id.index()].relation().cloned().unwrap_or_else(|| M::empty(bounds.n))
+        };
+        let mut send = |id: NodeId, wanted: Value<M>, local: bool| {
+            let open = match (open_part(bounds, id), wanted) {
+                (Value::Set(open), Value::Set(wanted)) => Value::Set(open.intersection(wanted)),
+                (Value::Relation(open), Value::Relation(wanted)) => {
+                    Value::Relation(open.intersection(&wanted))
+                }
+                (open, _) => open,
+            };
+            if !open.is_empty() {
+                self.add(id, open, local);
+            }
+        };
+        match (node, active) {
+            (
+                Node::SetUnion(a, b) | Node::SetIntersection(a, b) | Node::SetDifference(a, b),
+                Value::Set(set),
+            ) => {
+                send(a, Value::Set(*set), local);
+                send(b, Value::Set(*set), local);
+            }
+            (Node::SetComplement(a), Value::Set(set)) => send(a, Value::Set(*set), local),
+            (Node::Domain(a), Value::Set(set)) => {
+                let rows = may(a).restrict_rows(*set);
+                send(a, Value::Relation(rows), local && may(a).is_subset(within));
+            }
+            (Node::Range(a), Value::Set(set)) => {
+                let columns = may(a).restrict_columns(*set);
+                send(a, Value::Relation(columns), local && may(a).is_subset(within));
+            }
+            (
+                Node::Union(a, b) | Node::Intersection(a, b) | Node::Difference(a, b),
+                Value::Relation(pairs),
+            ) => {
+                send(a, Value::Relation(pairs.clone()), local);
+                send(b, Value::Relation(pairs.clone()), local);
+            }
+            (Node::Complement(a) | Node::Optional(a), Value::Relation(pairs)) => {
+                send(a, Value::Relation(pairs.clone()), local);
+            }
+            (Node::Inverse(a), Value::Relation(pairs)) => {
+                send(a, Value::Relation(pairs.transpose()), local);
+            }
+            (Node::Sequence(a, b), Value::Relation(pairs)) => {
+                let (left, right) = (may(a), may(b));
+                let stays = local && (left.is_subset(within) || right.is_subset(within));
+                send(a, Value::Relation(pairs.compose(&right.transpose())), stays);
+                send(b, Value::Relation(left.transpose().compose(pairs)), stays);
+            }
+            (Node::Plus(a) | Node::Star(a) | Node::Immediate(a), Value::Relation(pairs)) => {
+                let step = may(a);
+                let stays = local && step.is_subset(within);
+                let around = step.star(bounds.n).transpose();
+                send(a, Value::Relation(around.compose(pairs).compose(&around)), stays);
+            }
+            (Node::IdentityOn(a), Value::Relation(pairs)) => {
+                send(a, Value::Set(pairs.intersection(&M::identity(bounds.n)).domain()), local);
+            }
+            (Node::Product(a, b), Value::Relation(pairs)) => {
+                send(a, Value::Set(pairs.domain()), local);
+                send(b, Value::Set(pairs.range()), local);
+            }
+            (Node::RestrictRows(s, r), Value::Relation(pairs)) => {
+                send(s, Value::Set(pairs.domain()), local);
+                send(r, Value::Relation(pairs.clone()), local);
+            }
+            (Node::RestrictColumns(r, s), Value::Relation(pairs)) => {
+                send(s, Value::Set(pairs.range()), local);
+                send(r, Value::Relation(pairs.clone()), local);
+            }
+            // The nodes of a recursive group pass the activity on to what lies outside it.
+            _ => {}
+        }
+    }
+
+    /// Whether a node is active anywhere.
+    pub(crate) fn is_active(&self, node: NodeId) -> bool {
+        !self.global[node.index()].is_empty() || !self.local[node.index()].is_empty()
+    }
+}
+
+/// What is not settled of a node.
+fn open_part<M: Matrix>(bounds: &Bounds<M>, node: NodeId) -> Value<M> {
+    match (&bounds.may[node.index()], &bounds.must[node.index()]) {
+        (Value::Set(may), Value::Set(must)) => Value::Set(may.difference(*must)),
+        (Value::Relation(may), Value::Relation(must)) => Value::Relation(may.difference(must)),
+        (may, _) => match may {
+            Value::Set(_) => Value::empty(Kind::Set, bounds.n),
+            Value::Relation(_) => Value::empty(Kind::Relation, bounds.n),
+        },
+    }
+}

@@ -1,0 +1,481 @@
+//! From solved locations to outcomes and races.
+
+use std::collections::HashSet;
+
+use litmus::{Condition, LocationId, Outcome, Test, Value};
+
+use crate::local::Solution;
+use crate::search::{Deadline, Leaf};
+use crate::skeleton::{FinalValue, Skeleton, Tags};
+use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of, valuations};
+
+/// What was found so far, over all skeletons of a test.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) allowed: HashSet<Outcome>,
+    pub(crate) candidates: HashSet<Outcome>,
+    pub(crate) racy: bool,
+    pub(crate) candidate_executions: u64,
+    pub(crate) consistent_executions: u64,
+    /// Some allowed outcome inside the filter meets the condition of the question.
+    pub(crate) meets: bool,
+    /// Some allowed outcome inside the filter misses it.
+    pub(crate) misses: bool,
+    pub(crate) timed_out: bool,
+    /// There are more outcomes than are listed.
+    pub(crate) unlisted: bool,
+}
+
+/// Outcomes that are listed at most, of each kind.
+const MAX_LISTED: usize = 1 << 16;
+
+/// How values work in the model and which of them exist.
+pub(crate) struct ValueRules<'a> {
+    /// Values may depend on themselves.
+    pub(crate) out_of_thin_air: bool,
+    /// The values that may appear from nowhere.
+    pub(crate) domain: &'a [Value],
+}
+
+/// Collects the findings of one skeleton.
+pub(crate) struct Combiner<'a> {
+    pub(crate) test: &'a Test,
+    pub(crate) skeleton: &'a Skeleton,
+    pub(crate) rules: ValueRules<'a>,
+    pub(crate) deadline: Deadline,
+    plain: bool,
+    observed: Vec<u16>,
+    observables: Vec<litmus::Observable>,
+}
+
+/// One way of solving a location, with its weight.
+type Choice = (Vec<(u16, u16)>, Option<u16>, u64);
+
+impl<'a> Combiner<'a> {
+    pub(crate) fn new(
+        test: &'a Test,
+        skeleton: &'a Skeleton,
+        rules: ValueRules<'a>,
+        deadline: Deadline,
+    ) -> Combiner<'a> {
+        let mut observed: Vec<u16> = skeleton
+            .finals
+            .iter()
+            .flat_map(|value| match value {
+                FinalValue::Expression(expression) => reads_of(expression),
+                FinalValue::LastWrite(_) => Vec::new(),
+            })
+            .collect();
+        observed.sort_unstable();
+        observed.dedup();
+        let plain = is_plain(skeleton);
+        Combiner { test, skeleton, rules, deadline, plain, observed, observables: test.observables() }
+    }
+
+    /// Adds the executions of one leaf of the search.
+    pub(crate) fn add(&self, leaf: &Leaf, findings: &mut Findings) {
+        if self.plain {
+            let count = leaf.locations.iter().fold(1u64, |product, solutions| {
+                product.saturating_mul(solutions.iter().map(weight).fold(0, u64::saturating_add))
+            });
+            findings.consistent_executions = findings.consistent_executions.saturating_add(count);
+            if leaf.flagged && self.test.filter.is_none() {
+                findings.racy = true;
+            }
+            if !self.skeleton.terminated && (!leaf.flagged || findings.racy) {
+                return;
+            }
+        }
+        let choices: Vec<Vec<Choice>> = leaf
+            .locations
+            .iter()
+            .map(
+                |solutions| {
+                    if self.plain { self.observed_choices(solutions) } else { all_choices(solutions) }
+                },
+            )
+            .collect();
+        let mut rf = vec![None; self.skeleton.len()];
+        if self.plain {
+            let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
+            self.decide(&choices, leaf.flagged, findings);
+            if outcomes > MAX_LISTED || findings.allowed.len() > MAX_LISTED {
+                findings.unlisted = true;
+                return;
+            }
+            if !self.skeleton.terminated {
+                return;
+            }
+        }
+        self.product(&choices, &mut rf, &mut Vec::new(), 1, leaf.flagged, findings);
+    }
+
+    /// Whether there is an outcome inside the filter, one that meets the question's condition, and one that misses it,
+    /// without listing all outcomes: the values of one location say nothing about those of another, so that a condition
+    /// is decided as soon as the values it depends on are.
+    fn decide(&self, choices: &[Vec<Choice>], flagged: bool, findings: &mut Findings) {
+        let inside = || self.test.filter.clone().unwrap_or(Condition::True);
+        let search = |condition: Condition| {
+            let mut rf = vec![None; self.skeleton.len()];
+            self.satisfiable(&condition, choices, &mut rf, &mut Vec::new())
+        };
+        if flagged && !findings.racy && search(inside()) {
+            findings.racy = true;
+        }
+        if !self.skeleton.terminated {
+            return;
+        }
+        let condition = self.test.question.as_ref().map_or(Condition::True, |q| q.condition.clone());
+        let both = |c| Condition::And(Box::new(inside()), Box::new(c));
+        if !findings.meets && search(both(condition.clone())) {
+            findings.meets = true;
+        }
+        if !findings.misses && search(both(Condition::Not(Box::new(condition)))) {
+            findings.misses = true;
+        }
+    }
+
+    fn satisfiable(
+        &self,
+        condition: &Condition,
+        choices: &[Vec<Choice>],
+        rf: &mut Vec<Option<u16>>,
+        last: &mut Vec<u16>,
+    ) -> bool {
+        match self.condition_so_far(condition, rf, last) {
+            Some(decided) => return decided,
+            None if choices.is_empty() => return false,
+            None => {}
+        }
+        let Some((first, rest)) = choices.split_first() else { return false };
+        for (reads_from, last_write, _) in first {
+            for (read, write) in reads_from {
+                rf[usize::from(*read)] = Some(*write);
+            }
+            last.extend(last_write);
+            let found = self.satisfiable(condition, rest, rf, last);
+            if last_write.is_some() {
+                last.pop();
+            }
+            for (read, _) in reads_from {
+                rf[usize::from(*read)] = None;
+            }
+            if found {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn condition_so_far(&self, condition: &Condition, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
+        let stored = |write: u16| {
+            self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
+        };
+        litmus::decided(self.test, &self.observables, condition, &mut |index| match self
+            .skeleton
+            .finals
+            .get(index)?
+        {
+            FinalValue::Expression(expression) => {
+                expression.evaluate(&mut |read| rf[usize::from(read)].and_then(stored))
+            }
+            FinalValue::LastWrite(storage) => last
+                .iter()
+                .find(|write| self.skeleton.events[usize::from(**write)].storage == Some(*storage))
+                .and_then(|write| stored(*write)),
+        })
+    }
+
+    /// The distinct values of what is observed of a location, each by one example.
+    fn observed_choices(&self, solutions: &[Solution]) -> Vec<Choice> {
+        let mut seen: HashSet<(Vec<Option<Value>>, Option<Option<Value>>)> = HashSet::new();
+        let mut choices = Vec::new();
+        let stored = |write: u16| {
+            self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
+        };
+        for solution in solutions {
+            let mut expanded: Vec<Vec<(u16, u16)>> = vec![Vec::new()];
+            for (read, source) in &solution.reads_from {
+                if self.observed.binary_search(read).is_err() {
+                    continue;
+                }
+                let mut values: Vec<Option<Value>> = Vec::new();
+                let mut writes = Vec::new();
+                for write in source.writes() {
+                    let value = stored(*write);
+                    if !values.contains(&value) {
+                        values.push(value);
+                        writes.push(*write);
+                    }
+                }
+                expanded = expanded
+                    .iter()
+                    .flat_map(|prefix| {
+                        writes.iter().map(|write| {
+                            let mut next = prefix.clone();
+                            next.push((*read, *write));
+                            next
+                        })
+                    })
+                    .collect();
+            }
+            for reads_from in expanded {
+                let key = (
+                    reads_from.iter().map(|(_, write)| stored(*write)).collect(),
+                    solution.last_write.map(stored),
+                );
+                if seen.insert(key) {
+                    choices.push((reads_from, solution.last_write, 1));
+                }
+            }
+        }
+        choices
+    }
+
+    fn product(
+        &self,
+        choices: &[Vec<Choice>],
+        rf: &mut Vec<Option<u16>>,
+        last: &mut Vec<u16>,
+        orders: u64,
+        flagged: bool,
+        findings: &mut Findings,
+    ) {
+        if findings.timed_out || self.deadline.passed() {
+            findings.timed_out = true;
+            return;
+        }
+        let Some((first, rest)) = choices.split_first() else {
+            self.execution(rf, last, orders, flagged, findings);
+            return;
+        };
+        for (reads_from, last_write, weight) in first {
+            for (read, write) in reads_from {
+                rf[usize::from(*read)] = Some(*write);
+            }
+            last.extend(last_write);
+            self.product(rest, rf, last, orders.saturating_mul(*weight), flagged, findings);
+            if last_write.is_some() {
+                last.pop();
+            }
+            for (read, _) in reads_from {
+                rf[usize::from(*read)] = None;
+            }
+        }
+    }
+
+    fn execution(
+        &self,
+        rf: &[Option<u16>],
+        last: &[u16],
+        orders: u64,
+        flagged: bool,
+        findings: &mut Findings,
+    ) {
+        for values in valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain) {
+            if !self.plain {
+                if !constraints_met(self.skeleton, &values) {
+                    continue;
+                }
+                findings.consistent_executions = findings.consistent_executions.saturating_add(orders);
+            }
+            let outcome = self.outcome(&values, last);
+            let kept = self
+                .test
+                .filter
+                .as_ref()
+                .is_none_or(|filter| outcome.meets(self.test, &self.observables, filter));
+            if flagged && kept {
+                findings.racy = true;
+            }
+            if self.skeleton.terminated {
+                if kept && !self.plain {
+                    let meets = self.test.question.as_ref().is_none_or(|question| {
+                        outcome.meets(self.test, &self.observables, &question.condition)
+                    });
+                    findings.meets |= meets;
+                    findings.misses |= !meets;
+                }
+                if findings.allowed.len() < MAX_LISTED {
+                    findings.allowed.insert(outcome);
+                } else {
+                    findings.unlisted = true;
+                }
+            }
+        }
+    }
+
+    fn outcome(&self, values: &Values, last: &[u16]) -> Outcome {
+        let last_write = |storage: LocationId| {
+            last.iter()
+                .copied()
+                .find(|write| self.skeleton.events[usize::from(*write)].storage == Some(storage))
+        };
+        Outcome(
+            self.skeleton
+                .finals
+                .iter()
+                .map(|observed| final_value(self.skeleton, observed, values, &last_write))
+                .collect(),
+        )
+    }
+
+    /// Adds the outcomes of all candidate executions, before any axiom.
+    pub(crate) fn add_candidates(&self, findings: &mut Findings) {
+        let reads: Vec<usize> =
+            (0..self.skeleton.len()).filter(|&e| self.skeleton.events[e].tags.has(Tags::R)).collect();
+        let candidates: Vec<Vec<usize>> = reads.iter().map(|read| self.skeleton.candidates(*read)).collect();
+        if candidates.iter().any(Vec::is_empty) {
+            return;
+        }
+        let orders = self.skeleton.storages().iter().fold(1u64, |product, storage| {
+            let writes = self.writes_of(*storage).len() as u64;
+            product.saturating_mul((1..=writes).fold(1, u64::saturating_mul))
+        });
+        let executions = candidates.iter().fold(orders, |product, c| product.saturating_mul(c.len() as u64));
+        findings.candidate_executions = findings.candidate_executions.saturating_add(executions);
+        if !self.skeleton.terminated {
+            return;
+        }
+        // Reads that no final value and no condition depends on are left out.
+        let relevant = self.relevant_reads(&reads, &candidates);
+        let mut choices: Vec<Vec<Choice>> = Vec::new();
+        for (read, writes) in reads.iter().zip(&candidates) {
+            if !relevant.contains(read) {
+                continue;
+            }
+            let mut seen = Vec::new();
+            let mut distinct = Vec::new();
+            for &write in writes {
+                let known = self.skeleton.events[write].stored.as_ref().and_then(|s| s.known());
+                if known.is_none() || !seen.contains(&known) {
+                    seen.push(known);
+                    distinct.push((vec![(*read as u16, write as u16)], None, 1));
+                }
+            }
+            choices.push(distinct);
+        }
+        for observed in &self.skeleton.finals {
+            if let FinalValue::LastWrite(storage) = observed {
+                let mut writes = self.writes_of(*storage);
+                if writes.is_empty() {
+                    writes = (0..self.skeleton.len())
+                        .filter(|&e| self.skeleton.events[e].storage == Some(*storage))
+                        .filter(|&e| self.skeleton.events[e].tags.has(Tags::IW))
+                        .take(1)
+                        .collect();
+                }
+                choices.push(writes.iter().map(|write| (Vec::new(), Some(*write as u16), 1)).collect());
+            }
+        }
+        let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
+        if outcomes > MAX_LISTED || findings.candidates.len() > MAX_LISTED {
+            findings.unlisted = true;
+            return;
+        }
+        let mut rf = vec![None; self.skeleton.len()];
+        self.candidate_product(&choices, &mut rf, &mut Vec::new(), findings);
+    }
+
+    fn writes_of(&self, storage: LocationId) -> Vec<usize> {
+        (0..self.skeleton.len())
+            .filter(|&e| {
+                let event = &self.skeleton.events[e];
+                event.storage == Some(storage) && event.tags.has(Tags::W) && !event.tags.has(Tags::IW)
+            })
+            .collect()
+    }
+
+    fn relevant_reads(&self, reads: &[usize], candidates: &[Vec<usize>]) -> Vec<usize> {
+        let mut open: Vec<u16> = self.observed.clone();
+        for constraint in &self.skeleton.constraints {
+            open.extend(reads_of(&constraint.left));
+            open.extend(reads_of(&constraint.right));
+        }
+        if self.skeleton.finals.iter().any(|f| matches!(f, FinalValue::LastWrite(_))) {
+            for event in &self.skeleton.events {
+                open.extend(event.stored.as_ref().map(reads_of).unwrap_or_default());
+            }
+        }
+        let mut relevant = Vec::new();
+        while let Some(read) = open.pop() {
+            let read = usize::from(read);
+            if relevant.contains(&read) {
+                continue;
+            }
+            relevant.push(read);
+            if let Some(position) = reads.iter().position(|r| *r == read) {
+                for write in &candidates[position] {
+                    open.extend(
+                        self.skeleton.events[*write].stored.as_ref().map(reads_of).unwrap_or_default(),
+                    );
+                }
+            }
+        }
+        relevant
+    }
+
+    fn candidate_product(
+        &self,
+        choices: &[Vec<Choice>],
+        rf: &mut Vec<Option<u16>>,
+        last: &mut Vec<u16>,
+        findings: &mut Findings,
+    ) {
+        if findings.timed_out || self.deadline.passed() {
+            findings.timed_out = true;
+            return;
+        }
+        let Some((first, rest)) = choices.split_first() else {
+            for values in valuations(self.skeleton, rf, true, self.rules.domain) {
+                if constraints_met(self.skeleton, &values) {
+                    findings.candidates.insert(self.outcome(&values, last));
+                }
+            }
+            return;
+        };
+        for (reads_from, last_write, _) in first {
+            for (read, write) in reads_from {
+                rf[usize::from(*read)] = Some(*write);
+            }
+            last.extend(last_write);
+            self.candidate_product(rest, rf, last, findings);
+            if last_write.is_some() {
+                last.pop();
+            }
+            for (read, _) in reads_from {
+                rf[usize::from(*read)] = None;
+            }
+        }
+    }
+}
+
+/// How many executions a solution stands for.
+fn weight(solution: &Solution) -> u64 {
+    solution
+        .reads_from
+        .iter()
+        .fold(solution.orders, |product, (_, source)| product.saturating_mul(source.writes().len() as u64))
+}
+
+/// Every choice of a location with its reads spelled out.
+fn all_choices(solutions: &[Solution]) -> Vec<Choice> {
+    let mut choices = Vec::new();
+    for solution in solutions {
+        let mut expanded: Vec<Vec<(u16, u16)>> = vec![Vec::new()];
+        for (read, source) in &solution.reads_from {
+            expanded = expanded
+                .iter()
+                .flat_map(|prefix| {
+                    source.writes().iter().map(|write| {
+                        let mut next = prefix.clone();
+                        next.push((*read, *write));
+                        next
+                    })
+                })
+                .collect();
+        }
+        choices.extend(expanded.into_iter().map(|reads| (reads, solution.last_write, solution.orders)));
+    }
+    choices
+}

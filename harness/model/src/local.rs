@@ -1,0 +1,419 @@
+//! One location solved alone: reads-from of its reads and the order of its writes, once everything global is chosen.
+
+use litmus::LocationId;
+
+use crate::activity::Activity;
+use crate::cat::{Kind, Node, NodeId, Plan, Value};
+use crate::interval::Bounds;
+use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::search::{Deadline, ReadChoice, axiom_possible, fix_next, fix_read};
+use crate::skeleton::{Skeleton, Tags};
+
+/// Consistent choices for one location that agree in what can be observed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Solution {
+    /// For each read of the location the write it reads from; the reads in ascending order.
+    pub(crate) reads_from: Vec<(u16, Source)>,
+    /// The last write of the location, where the final value is observed as such.
+    pub(crate) last_write: Option<u16>,
+    /// How many modification orders that the model can tell apart lead to it.
+    pub(crate) orders: u64,
+}
+
+/// Where a read may read from in a solution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// From this write.
+    Write(u16),
+    /// From any of these: no axiom depends on the choice.
+    AnyOf(Vec<u16>),
+}
+
+impl Source {
+    /// The writes.
+    pub(crate) fn writes(&self) -> &[u16] {
+        match self {
+            Source::Write(write) => std::slice::from_ref(write),
+            Source::AnyOf(writes) => writes,
+        }
+    }
+}
+
+/// What is evaluated in every location of a skeleton; the same for all of them.
+pub(crate) struct LocalPlan {
+    /// Nodes that choices within a location can change, in order.
+    nodes: Vec<NodeId>,
+    /// Nodes that those are computed from and that are settled by then.
+    constants: Vec<NodeId>,
+    /// Axioms that are checked location by location.
+    axioms: Vec<usize>,
+}
+
+impl LocalPlan {
+    pub(crate) fn new<M: Matrix>(plan: &Plan, activity: &Activity<M>, leaves: &[NodeId]) -> LocalPlan {
+        let mut open = vec![false; plan.nodes.len()];
+        let mut nodes = Vec::new();
+        let mut constants = Vec::new();
+        for index in 0..plan.nodes.len() {
+            let id = NodeId(index as u32);
+            if activity.local[index].is_empty() {
+                continue;
+            }
+            if leaves.contains(&id) {
+                open[index] = true;
+            } else if plan.node(id).operands().any(|operand| open[operand.index()]) {
+                open[index] = true;
+                nodes.push(id);
+                constants.extend(plan.node(id).operands());
+            }
+        }
+        constants.retain(|id| !open[id.index()] && !leaves.contains(id));
+        constants.sort_unstable();
+        constants.dedup();
+        let axioms = (0..plan.axioms.len())
+            .filter(|&axiom| activity.axiom_is_local[axiom] && open[plan.axioms[axiom].node.index()])
+            .collect();
+        LocalPlan { nodes, constants, axioms }
+    }
+}
+
+/// The question for one location.
+pub(crate) struct LocalProblem<'a, M: Matrix> {
+    plan: &'a Plan,
+    local: &'a LocalPlan,
+    bounds: &'a Bounds<M>,
+    /// Events of the location, ascending.
+    events: Vec<usize>,
+    rf: &'a [NodeId],
+    co: &'a [NodeId],
+    reads: Vec<LocalRead>,
+    writes: Vec<usize>,
+    initial: Option<usize>,
+    observe_last: bool,
+}
+
+struct LocalRead {
+    read: usize,
+    candidates: Vec<usize>,
+    /// Whether an axiom can depend on where it reads from.
+    active: bool,
+}
+
+impl<'a, M: Matrix> LocalProblem<'a, M> {
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site, each argument a different view of the search"
+    )]
+    pub(crate) fn new(
+        plan: &'a Plan,
+        local: &'a LocalPlan,
+        skeleton: &Skeleton,
+        bounds: &'a Bounds<M>,
+        activity: &Activity<M>,
+        reads: &[ReadChoice],
+        (rf, co): (&'a [NodeId], &'a [NodeId]),
+        storage: LocationId,
+        writes: Vec<usize>,
+        observe_last: bool,
+    ) -> LocalProblem<'a, M> {
+        let events: Vec<usize> =
+            (0..skeleton.len()).filter(|&e| skeleton.events[e].storage == Some(storage)).collect();
+        let reads = reads
+            .iter()
+            .filter(|choice| events.contains(&choice.read))
+            .map(|choice| {
+                // What was chosen globally is certain by now.
+                let candidates: Vec<usize> = choice
+                    .candidates
+                    .iter()
+                    .copied()
+                    .filter(|write| {
+                        rf.iter().all(|id| {
+                            bounds.may[id.index()].relation().is_none_or(|m| m.contains(*write, choice.read))
+                        })
+                    })
+                    .collect();
+                let mut column = M::Set::empty();
+                column.insert(choice.read);
+                let active = rf.iter().any(|id| {
+                    activity.local[id.index()]
+                        .relation()
+                        .is_some_and(|pairs| !pairs.restrict_columns(column).is_empty())
+                });
+                LocalRead { read: choice.read, candidates, active }
+            })
+            .collect();
+        let initial = events.iter().copied().rfind(|&e| skeleton.events[e].tags.has(Tags::IW));
+        LocalProblem { plan, local, bounds, events, rf, co, reads, writes, initial, observe_last }
+    }
+
+    /// Everything that the solutions depend on, as a key.
+    pub(crate) fn inputs(&self) -> Vec<M> {
+        let mut set = M::Set::empty();
+        self.events.iter().for_each(|event| set.insert(*event));
+        let cut = |value: &Value<M>| match value {
+            Value::Set(s) => M::identity_on(self.bounds.n, s.intersection(set)),
+            Value::Relation(r) => r.restrict_rows(set).restrict_columns(set),
+        };
+        self.local
+            .constants
+            .iter()
+            .chain(self.rf)
+            .chain(self.co)
+            .flat_map(|id| [cut(&self.bounds.must[id.index()]), cut(&self.bounds.may[id.index()])])
+            .collect()
+    }
+
+    /// All solutions, and whether the search came to its end.
+    pub(crate) fn solve(&self, deadline: Deadline) -> (Vec<Solution>, bool) {
+        match self.events.len() {
+            0..=8 => self.solve_with::<Matrix8>(deadline),
+            9..=16 => self.solve_with::<Matrix16>(deadline),
+            17..=32 => self.solve_with::<Matrix32>(deadline),
+            33..=64 => self.solve_with::<Matrix64>(deadline),
+            _ => self.solve_with::<Matrix256>(deadline),
+        }
+    }
+
+    fn solve_with<L: Matrix>(&self, deadline: Deadline) -> (Vec<Solution>, bool) {
+        let mut bounds: Bounds<L> = Bounds::new(self.plan, self.events.len());
+        for id in self.local.constants.iter().chain(self.rf).chain(self.co) {
+            let must = self.project::<L>(&self.bounds.must[id.index()]);
+            let may = self.project::<L>(&self.bounds.may[id.index()]);
+            bounds.set(*id, must, may);
+        }
+        let mut open_writes: Vec<usize> = Vec::new();
+        // The order may be chosen already: then nothing is left open among these writes.
+        for write in &self.writes {
+            if let Some(index) = self.index(*write) {
+                open_writes.push(index);
+            }
+        }
+        let mut solver = Solver {
+            problem: self,
+            deadline,
+            solutions: Vec::new(),
+            seen: Vec::new(),
+            complete: true,
+            chosen: vec![None; self.reads.len()],
+            steps: 0,
+        };
+        if !self.writes.is_empty() && self.order_is_chosen() {
+            let last = self.chosen_last();
+            bounds.evaluate(self.plan, &self.local.nodes);
+            solver.read(0, &mut bounds, last);
+        } else {
+            bounds.evaluate(self.plan, &self.local.nodes);
+            if solver.possible(&bounds) {
+                let last = self.initial.and_then(|i| self.index(i));
+                solver.order(&open_writes, &mut bounds, last);
+            }
+        }
+        (solver.solutions, solver.complete)
+    }
+
+    fn index(&self, event: usize) -> Option<usize> {
+        self.events.iter().position(|e| *e == event)
+    }
+
+    /// Whether the global search has already placed all writes of the location.
+    fn order_is_chosen(&self) -> bool {
+        !self.co.is_empty()
+            && self.writes.iter().all(|a| {
+                self.writes.iter().all(|b| {
+                    a == b
+                        || self.co.iter().all(|id| {
+                            self.bounds.must[id.index()]
+                                .relation()
+                                .is_some_and(|must| must.contains(*a, *b) || must.contains(*b, *a))
+                        })
+                })
+            })
+    }
+
+    fn chosen_last(&self) -> Option<usize> {
+        let last = self.writes.iter().copied().find(|a| {
+            self.writes.iter().all(|b| {
+                a == b
+                    || self.co.iter().all(|id| {
+                        self.bounds.must[id.index()].relation().is_some_and(|must| must.contains(*b, *a))
+                    })
+            })
+        });
+        last.or(self.initial).and_then(|event| self.index(event))
+    }
+
+    fn project<L: Matrix>(&self, value: &Value<M>) -> Value<L> {
+        match value {
+            Value::Set(set) => {
+                let mut projected = L::Set::empty();
+                for (index, event) in self.events.iter().enumerate() {
+                    if set.contains(*event) {
+                        projected.insert(index);
+                    }
+                }
+                Value::Set(projected)
+            }
+            Value::Relation(relation) => {
+                let mut projected = L::empty(self.events.len());
+                for (i, source) in self.events.iter().enumerate() {
+                    let row = relation.row(*source);
+                    for (j, target) in self.events.iter().enumerate() {
+                        if row.contains(*target) {
+                            projected.insert(i, j);
+                        }
+                    }
+                }
+                Value::Relation(projected)
+            }
+        }
+    }
+}
+
+struct Solver<'p, 'a, M: Matrix, L: Matrix> {
+    problem: &'p LocalProblem<'a, M>,
+    deadline: Deadline,
+    solutions: Vec<Solution>,
+    /// For each solution the orders already counted, as far as the model can tell them apart.
+    seen: Vec<Vec<Vec<Value<L>>>>,
+    complete: bool,
+    chosen: Vec<Option<usize>>,
+    steps: u32,
+}
+
+impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
+    fn possible(&self, bounds: &Bounds<L>) -> bool {
+        self.problem
+            .local
+            .axioms
+            .iter()
+            .all(|axiom| axiom_possible(&self.problem.plan.axioms[*axiom], bounds))
+    }
+
+    fn out_of_time(&mut self) -> bool {
+        self.steps += 1;
+        if self.steps.is_multiple_of(256) && self.deadline.passed() {
+            self.complete = false;
+        }
+        !self.complete
+    }
+
+    /// Places the open writes one after the other, then chooses for the reads.
+    fn order(&mut self, open: &[usize], bounds: &mut Bounds<L>, last: Option<usize>) {
+        if open.is_empty() {
+            self.read(0, bounds, last);
+            return;
+        }
+        let saved = bounds.save(self.problem.co);
+        for (index, &write) in open.iter().enumerate() {
+            if self.out_of_time() {
+                return;
+            }
+            let mut remaining = open.to_vec();
+            remaining.remove(index);
+            let mut possible = true;
+            if !remaining.is_empty() {
+                for id in self.problem.co {
+                    fix_next(bounds, *id, write, &remaining);
+                }
+                bounds.evaluate(self.problem.plan, &self.problem.local.nodes);
+                possible = self.possible(bounds);
+            }
+            if possible {
+                self.order(&remaining, bounds, Some(write));
+            }
+            bounds.restore(self.problem.co, &saved);
+        }
+    }
+
+    fn read(&mut self, index: usize, bounds: &mut Bounds<L>, last: Option<usize>) {
+        if self.out_of_time() {
+            return;
+        }
+        let problem = self.problem;
+        let Some(read) = problem.reads.get(index) else {
+            bounds.evaluate(problem.plan, &problem.local.nodes);
+            if self.possible(bounds) {
+                self.record(bounds, last);
+            }
+            return;
+        };
+        if !read.active || read.candidates.len() == 1 {
+            self.chosen[index] = None;
+            self.read(index + 1, bounds, last);
+            return;
+        }
+        let saved = bounds.save(problem.rf);
+        for &write in &read.candidates {
+            let (Some(to), Some(from)) = (problem.index(read.read), problem.index(write)) else { continue };
+            for id in problem.rf {
+                fix_read(bounds, *id, to, from);
+            }
+            bounds.evaluate(problem.plan, &problem.local.nodes);
+            if self.possible(bounds) {
+                self.chosen[index] = Some(write);
+                self.read(index + 1, bounds, last);
+            }
+            bounds.restore(problem.rf, &saved);
+        }
+    }
+
+    fn record(&mut self, bounds: &Bounds<L>, last: Option<usize>) {
+        let problem = self.problem;
+        let reads_from = problem
+            .reads
+            .iter()
+            .zip(&self.chosen)
+            .map(|(read, chosen)| {
+                let source = match chosen {
+                    Some(write) => Source::Write(*write as u16),
+                    None => Source::AnyOf(read.candidates.iter().map(|w| *w as u16).collect()),
+                };
+                (read.read as u16, source)
+            })
+            .collect();
+        let last_write =
+            if problem.observe_last { last.map(|index| problem.events[index] as u16) } else { None };
+        let order: Vec<Value<L>> = problem.co.iter().map(|id| self.told_apart(*id, bounds)).collect();
+        let solution = Solution { reads_from, last_write, orders: 1 };
+        let known = self
+            .solutions
+            .iter()
+            .position(|s| s.reads_from == solution.reads_from && s.last_write == solution.last_write);
+        match known {
+            Some(index) => {
+                if !self.seen[index].contains(&order) {
+                    self.seen[index].push(order);
+                    self.solutions[index].orders += 1;
+                }
+            }
+            None => {
+                self.solutions.push(solution);
+                self.seen.push(vec![order]);
+            }
+        }
+    }
+
+    /// The modification order as far as nodes above it can see it.
+    fn told_apart(&self, co: NodeId, bounds: &Bounds<L>) -> Value<L> {
+        let problem = self.problem;
+        let mut seen = L::empty(bounds.n);
+        let mut used = false;
+        for id in &problem.local.nodes {
+            let node = problem.plan.node(*id);
+            if node.operands().any(|operand| operand == co) {
+                used = true;
+                match (node, &bounds.must[id.index()]) {
+                    (
+                        Node::Intersection(..) | Node::RestrictRows(..) | Node::RestrictColumns(..),
+                        Value::Relation(r),
+                    ) => {
+                        seen.union_with(r);
+                    }
+                    _ => return bounds.must[co.index()].clone(),
+                }
+            }
+        }
+        if used { Value::Relation(seen) } else { Value::empty(Kind::Relation, bounds.n) }
+    }
+}

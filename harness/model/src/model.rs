@@ -1,0 +1,169 @@
+//! Models: the shipped ones by name, and the user's own.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use include_dir::{Dir, include_dir};
+use litmus::{Access, InstructionKind, StorageClassSet, Test};
+
+use crate::PredictError;
+use crate::cat::options::{BarrierReach, FinalValue, InitialWrites, RmwEvents, Values};
+use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
+use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
+
+static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
+
+/// A shipped model and what it says.
+const NAMES: &[(&str, &str)] = &[
+    ("vulkan", "the Vulkan memory model, latest text"),
+    ("vulkan-nochains", "the same without availability and visibility chains"),
+    ("dartagnan", "what Dartagnan computes for Vulkan"),
+    ("dartagnan-nochains", "the same without availability and visibility chains"),
+    ("sc", "sequential consistency"),
+];
+
+/// A model, ready to be asked.
+#[derive(Debug)]
+pub struct Model {
+    name: String,
+    ast: cat::Model,
+    plans: Mutex<HashMap<u8, Arc<Plan>>>,
+}
+
+impl Model {
+    /// The names of the shipped models, each with a line about it.
+    pub fn names() -> &'static [(&'static str, &'static str)] {
+        NAMES
+    }
+
+    /// A shipped model; `None` for an unknown name.
+    ///
+    /// # Errors
+    /// None for the models as shipped; the tests load each of them.
+    pub fn shipped(name: &str) -> Option<Result<Model, CatErrors>> {
+        let (name, _) = NAMES.iter().find(|(known, _)| *known == name)?;
+        let text = Model::text(name)?;
+        Some(Model::from_text(name, text, &|_| None))
+    }
+
+    /// The text of a shipped model.
+    pub fn text(name: &str) -> Option<&'static str> {
+        SHIPPED.get_file(format!("{name}.cat"))?.contents_utf8()
+    }
+
+    /// A model from the text of a cat file. `include` gives the text of an included file by its name; shipped files are
+    /// found without it.
+    ///
+    /// # Errors
+    /// Every mistake in the text, with its place.
+    pub fn from_text(
+        name: &str,
+        text: &str,
+        include: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Model, CatErrors> {
+        let resolve = |file: &str| {
+            include(file)
+                .or_else(|| SHIPPED.get_file(file).and_then(|f| f.contents_utf8()).map(str::to_owned))
+        };
+        let ast = cat::parse(name, text, &resolve)?;
+        let model = Model { name: name.to_owned(), ast, plans: Mutex::new(HashMap::new()) };
+        // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
+        let plan = cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111)))?;
+        model.remember(0b1111, Arc::new(plan));
+        Ok(model)
+    }
+
+    /// The name under which it was loaded.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The plan for the storage classes that a test names.
+    pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
+        self.check()?;
+        self.plan_for_classes(classes_of(test))
+    }
+
+    fn plan_for_classes(&self, classes: StorageClassSet) -> Result<Arc<Plan>, PredictError> {
+        if let Ok(plans) = self.plans.lock()
+            && let Some(plan) = plans.get(&classes.0)
+        {
+            return Ok(plan.clone());
+        }
+        let plan = Arc::new(
+            cat::compile(&self.ast, &vocabulary(), &families(classes)).map_err(PredictError::Model)?,
+        );
+        self.remember(classes.0, plan.clone());
+        Ok(plan)
+    }
+
+    fn remember(&self, classes: u8, plan: Arc<Plan>) {
+        if let Ok(mut plans) = self.plans.lock() {
+            plans.insert(classes, plan);
+        }
+    }
+
+    /// What the model asks of candidate executions.
+    pub(crate) fn semantic(&self) -> Semantic {
+        let options = &self.ast.options;
+        Semantic {
+            initial_per_name: options.init == InitialWrites::PerName,
+            barriers_anywhere: options.barrier == BarrierReach::Any,
+            final_device_read: options.final_value == FinalValue::DeviceRead,
+            values_free: options.values == Values::Free,
+        }
+    }
+
+    /// Whether the engine represents read-modify-writes as the model wants them.
+    fn check(&self) -> Result<(), PredictError> {
+        match self.ast.options.rmw {
+            RmwEvents::Split => Ok(()),
+            RmwEvents::Fused => {
+                Err(PredictError::NotAvailable { what: "fused read-modify-writes".to_owned() })
+            }
+        }
+    }
+}
+
+/// The names that a model may use.
+fn vocabulary() -> Vocabulary {
+    Vocabulary::new()
+        .with_sets(BASE_SETS.iter().map(|(name, _)| *name).chain(["M", "A", "PRIV"]))
+        .with_relations(BASE_RELATIONS.iter().map(|(name, _)| *name))
+        .with_indexed_set("SC", Membership::Any, 4)
+        .with_indexed_set("SEM", Membership::All, 4)
+        .with_class_names("SEMSC", "SEM", 4)
+}
+
+/// The storage classes and masks that a program with these classes can tell apart.
+fn families(classes: StorageClassSet) -> Families {
+    Families::of_classes(classes.iter().map(|class| class.index() as u8))
+}
+
+/// The storage classes that accesses or semantics of a test name.
+fn classes_of(test: &Test) -> StorageClassSet {
+    let mut bits = 0;
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        match &instruction.kind {
+            InstructionKind::Load { class, access, .. } | InstructionKind::Store { class, access, .. } => {
+                bits |= 1 << class.index();
+                if let Access::Atomic { semantics, .. } = access {
+                    bits |= semantics.classes.0;
+                }
+            }
+            InstructionKind::Rmw { class, semantics, operation, .. } => {
+                bits |= 1 << class.index();
+                bits |= semantics.classes.0;
+                if let litmus::RmwOperation::CompareExchange { unequal, .. } = operation {
+                    bits |= unequal.classes.0;
+                }
+            }
+            InstructionKind::Fence { semantics, .. } => bits |= semantics.classes.0,
+            InstructionKind::ControlBarrier(barrier) => {
+                bits |= barrier.semantics.map_or(0, |semantics| semantics.classes.0);
+            }
+            _ => {}
+        }
+    }
+    StorageClassSet(bits)
+}

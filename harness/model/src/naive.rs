@@ -1,0 +1,214 @@
+//! The slow way: every reads-from, every modification order, every axiom evaluated on the whole execution.
+//!
+//! This is the oracle that the engine is tested against. It shares with it the candidate executions and the cat front end,
+//! and nothing of the search.
+
+use std::collections::HashSet;
+
+use litmus::{Outcome, Race, Test};
+
+use crate::cat::{self, BaseProvider, Plan};
+use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
+use crate::skeleton::{Skeleton, Tags};
+use crate::valuation::{constraints_met, final_value, valuations};
+use crate::{Model, PredictError, predict};
+
+/// What the oracle found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NaiveAnswer {
+    /// Outcomes of consistent executions.
+    pub allowed: HashSet<Outcome>,
+    /// Whether a flag is raised in one of them that the filter keeps.
+    pub race: Race,
+}
+
+/// Enumerates every candidate execution; `None` where there are more than `limit`.
+///
+/// # Errors
+/// As [`predict`](crate::predict).
+pub fn enumerate(
+    test: &Test,
+    model: &Model,
+    unroll: u32,
+    limit: u64,
+) -> Result<Option<NaiveAnswer>, PredictError> {
+    let mut answer = NaiveAnswer { allowed: HashSet::new(), race: Race::Free };
+    let mut left = limit;
+    let plan = model.plan_for(test)?;
+    for skeleton in predict::all_skeletons(test, model.semantic(), unroll)? {
+        let done = match skeleton.len() {
+            0..=16 => enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut answer)?,
+            17..=64 => enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut answer)?,
+            _ => enumerate_one::<Matrix256>(test, model, &plan, &skeleton, &mut left, &mut answer)?,
+        };
+        if !done {
+            return Ok(None);
+        }
+    }
+    Ok(Some(answer))
+}
+
+struct Execution<'a, M> {
+    skeleton: &'a Skeleton,
+    rf: M,
+    co: M,
+}
+
+impl<M: Matrix> BaseProvider<M> for Execution<'_, M> {
+    fn set(&self, name: &str, mask: Option<u8>) -> Option<M::Set> {
+        self.skeleton.base_set(name, mask)
+    }
+
+    fn relation(&self, name: &str, _: Option<u8>) -> Option<M> {
+        match name {
+            "rf" => Some(self.rf.clone()),
+            "co" => Some(self.co.clone()),
+            _ => self.skeleton.base_relation(name),
+        }
+    }
+}
+
+fn enumerate_one<M: Matrix>(
+    test: &Test,
+    model: &Model,
+    plan: &Plan,
+    skeleton: &Skeleton,
+    left: &mut u64,
+    answer: &mut NaiveAnswer,
+) -> Result<bool, PredictError> {
+    let n = skeleton.len();
+    let reads: Vec<usize> = (0..n).filter(|&e| skeleton.events[e].tags.has(Tags::R)).collect();
+    let writes_to = |storage| -> Vec<usize> {
+        (0..n)
+            .filter(|&e| skeleton.events[e].storage == storage && skeleton.events[e].tags.has(Tags::W))
+            .collect()
+    };
+    let orders: Vec<Vec<Vec<usize>>> = skeleton
+        .storages()
+        .into_iter()
+        .map(|storage| {
+            let all = writes_to(Some(storage));
+            let (initial, others): (Vec<usize>, Vec<usize>) =
+                all.into_iter().partition(|&e| skeleton.events[e].tags.has(Tags::IW));
+            permutations(&others)
+                .into_iter()
+                .map(|order| initial.iter().copied().chain(order).collect())
+                .collect()
+        })
+        .collect();
+    let candidates: Vec<Vec<usize>> = reads
+        .iter()
+        .map(|&read| {
+            writes_to(skeleton.events[read].storage)
+                .into_iter()
+                .filter(|&write| !(write == read + 1 && skeleton.is_rmw_pair(read)))
+                .collect()
+        })
+        .collect();
+    let (out_of_thin_air, domain) = (model.semantic().values_free, predict::value_domain(test));
+    let mut chosen_rf = vec![0; reads.len()];
+    loop {
+        if reads.is_empty() || candidates.iter().all(|c| !c.is_empty()) {
+            let mut rf = vec![None; n];
+            let mut rf_matrix = M::empty(n);
+            for ((read, choices), index) in reads.iter().zip(&candidates).zip(&chosen_rf) {
+                let write: usize = choices[*index];
+                rf[*read] = Some(write as u16);
+                rf_matrix.insert(write, *read);
+            }
+            let values: Vec<_> = valuations(skeleton, &rf, out_of_thin_air, &domain)
+                .into_iter()
+                .filter(|values| constraints_met(skeleton, values))
+                .collect();
+            if !values.is_empty() {
+                let mut chosen_co = vec![0; orders.len()];
+                loop {
+                    if *left == 0 {
+                        return Ok(false);
+                    }
+                    *left -= 1;
+                    let mut co = M::empty(n);
+                    for (choices, index) in orders.iter().zip(&chosen_co) {
+                        let order: &Vec<usize> = &choices[*index];
+                        for (position, first) in order.iter().enumerate() {
+                            for second in &order[position + 1..] {
+                                co.insert(*first, *second);
+                            }
+                        }
+                    }
+                    let execution = Execution { skeleton, rf: rf_matrix.clone(), co };
+                    let nodes = cat::evaluate(plan, &execution, n)
+                        .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
+                    let keeps = |flag: bool| {
+                        plan.axioms
+                            .iter()
+                            .filter(move |axiom| axiom.flag == flag)
+                            .map(|axiom| cat::holds(axiom, &nodes[axiom.node.index()]))
+                    };
+                    if keeps(false).all(|kept| kept) {
+                        let raised = keeps(true).any(|raised| raised);
+                        for values in &values {
+                            let last_write = |storage| {
+                                orders.iter().zip(&chosen_co).find_map(|(choices, index)| {
+                                    let last = *choices.get(*index)?.last()?;
+                                    (skeleton.events[last].storage == Some(storage)).then_some(last as u16)
+                                })
+                            };
+                            let outcome = Outcome(
+                                skeleton
+                                    .finals
+                                    .iter()
+                                    .map(|observed| final_value(skeleton, observed, values, &last_write))
+                                    .collect(),
+                            );
+                            let kept = test
+                                .filter
+                                .as_ref()
+                                .is_none_or(|filter| outcome.meets(test, &test.observables(), filter));
+                            if raised && kept {
+                                answer.race = Race::Racy;
+                            }
+                            if skeleton.terminated {
+                                answer.allowed.insert(outcome);
+                            }
+                        }
+                    }
+                    if !advance(&mut chosen_co, |index| orders[index].len()) {
+                        break;
+                    }
+                }
+            }
+        }
+        if !advance(&mut chosen_rf, |index| candidates[index].len()) {
+            return Ok(true);
+        }
+    }
+}
+
+/// Counts the indices up like an odometer; false after the last combination.
+fn advance(indices: &mut [usize], limit: impl Fn(usize) -> usize) -> bool {
+    for position in 0..indices.len() {
+        indices[position] += 1;
+        if indices[position] < limit(position) {
+            return true;
+        }
+        indices[position] = 0;
+    }
+    false
+}
+
+fn permutations(items: &[usize]) -> Vec<Vec<usize>> {
+    if items.is_empty() {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let mut rest = items.to_vec();
+        rest.remove(index);
+        for mut tail in permutations(&rest) {
+            tail.insert(0, *item);
+            all.push(tail);
+        }
+    }
+    all
+}

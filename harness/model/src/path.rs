@@ -1,0 +1,304 @@
+//! The control-flow paths of one thread: which instructions execute, under which conditions on the values read.
+
+use litmus::{
+    Access, BranchRelation, InstructionKind, LabelId, LocationId, Operand, RegisterId, RmwOperation,
+    ScalarType, Scope, Semantics, StorageClass, Test, ThreadId,
+};
+
+use crate::PredictError;
+use crate::symbolic::{Constraint, LocalRead, Symbolic};
+
+/// One path of a thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) steps: Vec<Step>,
+    /// Conditions under which control takes this path.
+    pub(crate) constraints: Vec<Constraint<LocalRead>>,
+    /// Values of all registers at the end.
+    pub(crate) registers: Vec<Symbolic<LocalRead>>,
+    /// False where the bound on back-jumps ended the path.
+    pub(crate) terminated: bool,
+}
+
+/// An event of a path, in program order.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// Index into the thread's instructions.
+    pub(crate) instruction: u16,
+    /// How often the instruction was executed before on this path.
+    pub(crate) occurrence: u16,
+    pub(crate) kind: StepKind,
+}
+
+/// What a step is.
+#[derive(Clone, Debug)]
+pub(crate) enum StepKind {
+    Read(Memory),
+    Write(Memory, Symbolic<LocalRead>),
+    /// The read half comes first; `None` where a compare-exchange fails and writes nothing.
+    Rmw(Memory, Option<Symbolic<LocalRead>>),
+    Fence(Scope, Semantics),
+    /// The index refers to the instruction, which holds the barrier.
+    ControlBarrier,
+    AvailableToDevice,
+    VisibleFromDevice,
+}
+
+/// How memory is accessed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Memory {
+    pub(crate) location: LocationId,
+    pub(crate) class: StorageClass,
+    pub(crate) access: Access,
+}
+
+/// Bound on the paths of one thread.
+const MAX_PATHS: usize = 4096;
+
+/// Every path of a thread, each back-jump taken less than `unroll` times.
+pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
+    let registers = (0..test.thread(thread).registers.len())
+        .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
+        .collect();
+    let length = test.thread(thread).instructions.len();
+    let mut walker = Walker { test, thread, unroll, done: Vec::new() };
+    let start = Path { steps: Vec::new(), constraints: Vec::new(), registers, terminated: true };
+    walker.walk(State { at: 0, path: start, reads: 0, executed: vec![0; length], jumps: vec![0; length] })?;
+    Ok(walker.done)
+}
+
+struct Walker<'a> {
+    test: &'a Test,
+    thread: ThreadId,
+    unroll: u32,
+    done: Vec<Path>,
+}
+
+#[derive(Clone)]
+struct State {
+    at: usize,
+    path: Path,
+    reads: LocalRead,
+    executed: Vec<u16>,
+    jumps: Vec<u32>,
+}
+
+impl Walker<'_> {
+    fn walk(&mut self, start: State) -> Result<(), PredictError> {
+        let mut open = vec![start];
+        while let Some(mut state) = open.pop() {
+            loop {
+                let thread = self.test.thread(self.thread);
+                let Some(instruction) = thread.instructions.get(state.at) else {
+                    self.finish(state.path)?;
+                    break;
+                };
+                let at = state.at;
+                state.at += 1;
+                match &instruction.kind {
+                    InstructionKind::Label(_) => {}
+                    InstructionKind::Goto(target) => {
+                        if !self.jump(&mut state, at, *target) {
+                            self.finish(state.path)?;
+                            break;
+                        }
+                    }
+                    InstructionKind::Branch { relation, left, right, target } => {
+                        let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
+                        let left = value(&state, *left, scalar);
+                        let right = value(&state, *right, scalar);
+                        let constraint = |holds| Constraint {
+                            relation: *relation,
+                            holds,
+                            left: left.clone(),
+                            right: right.clone(),
+                            scalar,
+                        };
+                        match constraint(true).met(&mut |_| None) {
+                            Some(false) => {}
+                            Some(true) => {
+                                if !self.jump(&mut state, at, *target) {
+                                    self.finish(state.path)?;
+                                    break;
+                                }
+                            }
+                            None => {
+                                let mut taken = state.clone();
+                                taken.path.constraints.push(constraint(true));
+                                if self.jump(&mut taken, at, *target) {
+                                    open.push(taken);
+                                } else {
+                                    self.finish(taken.path)?;
+                                }
+                                state.path.constraints.push(constraint(false));
+                            }
+                        }
+                    }
+                    InstructionKind::Arithmetic { destination, operation, left, right } => {
+                        let scalar = self.test.register_type(self.thread, *destination);
+                        let result = Symbolic::operation(
+                            *operation,
+                            scalar,
+                            value(&state, *left, scalar),
+                            value(&state, *right, scalar),
+                        );
+                        state.path.registers[usize::from(destination.0)] = result;
+                    }
+                    InstructionKind::Rmw {
+                        operation: RmwOperation::CompareExchange { compare, unequal, .. },
+                        destination,
+                        location,
+                        scalar,
+                        scope,
+                        class,
+                        ..
+                    } => {
+                        // The failing case is a read only, with its own semantics.
+                        let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
+                        let compared = value(&state, *compare, scalar);
+                        let mut failed = state.clone();
+                        let old = failed.reads;
+                        let memory = Memory {
+                            location: *location,
+                            class: *class,
+                            access: Access::Atomic { scope: *scope, semantics: *unequal },
+                        };
+                        failed.push(at, StepKind::Rmw(memory, None));
+                        failed.path.registers[usize::from(destination.0)] = Symbolic::Read(old);
+                        let constraint = |holds| Constraint {
+                            relation: BranchRelation::Equal,
+                            holds,
+                            left: Symbolic::Read(old),
+                            right: compared.clone(),
+                            scalar,
+                        };
+                        failed.path.constraints.push(constraint(false));
+                        open.push(failed);
+                        self.execute(&mut state, at);
+                        state.path.constraints.push(constraint(true));
+                    }
+                    _ => self.execute(&mut state, at),
+                }
+                if open.len() + self.done.len() > MAX_PATHS {
+                    return Err(PredictError::TooManyPaths { thread: thread.number, bound: MAX_PATHS });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, path: Path) -> Result<(), PredictError> {
+        self.done.push(path);
+        Ok(())
+    }
+
+    /// Takes a jump; false where the bound ends the path instead.
+    fn jump(&self, state: &mut State, at: usize, target: LabelId) -> bool {
+        let position = self
+            .test
+            .thread(self.thread)
+            .instructions
+            .iter()
+            .position(|i| i.kind == InstructionKind::Label(target))
+            .unwrap_or(usize::MAX);
+        if position <= at {
+            state.jumps[at] += 1;
+            if state.jumps[at] >= self.unroll {
+                state.path.terminated = false;
+                return false;
+            }
+        }
+        state.at = position;
+        true
+    }
+
+    fn operand_type(&self, operand: Operand) -> ScalarType {
+        match operand {
+            Operand::Constant(_) => ScalarType::default(),
+            Operand::Register(register) => self.test.register_type(self.thread, register),
+        }
+    }
+
+    fn execute(&self, state: &mut State, at: usize) {
+        let Some(instruction) = self.test.thread(self.thread).instructions.get(at) else { return };
+        let scalar_of = |location: LocationId, scalar: Option<ScalarType>| {
+            scalar.unwrap_or(self.test.location(location).scalar_type())
+        };
+        match &instruction.kind {
+            InstructionKind::Load { destination, location, class, access, .. } => {
+                let memory = Memory { location: *location, class: *class, access: *access };
+                state.path.registers[usize::from(destination.0)] = Symbolic::Read(state.reads);
+                state.push(at, StepKind::Read(memory));
+            }
+            InstructionKind::Store { location, scalar, value: operand, class, access, .. } => {
+                let scalar = scalar_of(*location, *scalar);
+                let memory = Memory { location: *location, class: *class, access: *access };
+                let stored = value(state, *operand, scalar);
+                state.push(at, StepKind::Write(memory, stored));
+            }
+            InstructionKind::Rmw {
+                destination,
+                location,
+                scalar,
+                operation,
+                class,
+                scope,
+                semantics,
+                ..
+            } => {
+                let scalar = scalar_of(*location, *scalar);
+                let access = Access::Atomic { scope: *scope, semantics: *semantics };
+                let memory = Memory { location: *location, class: *class, access };
+                let old = Symbolic::Read(state.reads);
+                let stored = match operation {
+                    RmwOperation::Exchange(operand) => value(state, *operand, scalar),
+                    RmwOperation::Fetch(operation, operand) => {
+                        Symbolic::operation(*operation, scalar, old.clone(), value(state, *operand, scalar))
+                    }
+                    RmwOperation::CompareExchange { value: operand, .. } => value(state, *operand, scalar),
+                };
+                state.path.registers[usize::from(destination.0)] = old;
+                state.push(at, StepKind::Rmw(memory, Some(stored)));
+            }
+            InstructionKind::Fence { scope, semantics } => {
+                state.push(at, StepKind::Fence(*scope, *semantics))
+            }
+            InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
+            InstructionKind::AvailableToDevice => state.push(at, StepKind::AvailableToDevice),
+            InstructionKind::VisibleFromDevice => state.push(at, StepKind::VisibleFromDevice),
+            InstructionKind::Arithmetic { .. }
+            | InstructionKind::Label(_)
+            | InstructionKind::Goto(_)
+            | InstructionKind::Branch { .. } => {}
+        }
+    }
+}
+
+impl State {
+    fn push(&mut self, at: usize, kind: StepKind) {
+        if matches!(kind, StepKind::Read(_) | StepKind::Rmw(..)) {
+            self.reads += 1;
+        }
+        let occurrence = self.executed[at];
+        self.executed[at] += 1;
+        self.path.steps.push(Step { instruction: at as u16, occurrence, kind });
+    }
+}
+
+fn value(state: &State, operand: Operand, scalar: ScalarType) -> Symbolic<LocalRead> {
+    match operand {
+        Operand::Constant(constant) => Symbolic::Known(litmus::Value::from_constant(constant, scalar)),
+        Operand::Register(register) => state.path.registers[usize::from(register.0)].clone(),
+    }
+}
+
+trait Width {
+    fn max_width(self, other: Self) -> Self;
+}
+
+impl Width for ScalarType {
+    /// The wider of two types.
+    fn max_width(self, other: ScalarType) -> ScalarType {
+        if other.bits() > self.bits() { other } else { self }
+    }
+}

@@ -1,0 +1,270 @@
+//! From a test and a model to a prediction.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::{Duration, Instant};
+
+use litmus::{
+    Condition, InstructionKind, LocationInit, Observable, Operand, Place, PredictedOutcome, Prediction, Race,
+    RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Value,
+};
+
+use crate::cat::Plan;
+use crate::combine::{Combiner, Findings, ValueRules};
+use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::path::{Path, paths};
+use crate::search::{Deadline, Search};
+use crate::sequential::{self, Turns};
+use crate::skeleton::{FinalValue, MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
+use crate::{Model, PredictError};
+
+/// How to predict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// After this time the answer is given as far as it goes: race `Unknown`, `complete` false.
+    pub timeout: Option<Duration>,
+    /// How often a loop body is run at most (at least 1).
+    pub unroll: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { timeout: Some(Duration::from_secs(5)), unroll: 1 }
+    }
+}
+
+/// Predicts the outcomes of a test under a model.
+///
+/// # Errors
+/// When the test is beyond the bounds (256 events, 16 threads) or uses what the model has no account of.
+pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
+    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    let unroll = options.unroll.max(1);
+    let plan = model.plan_for(test)?;
+    let semantic = model.semantic();
+    let domain = value_domain(test);
+    let mut findings = Findings::default();
+    for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
+        let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
+        let combiner = Combiner::new(test, &skeleton, rules, deadline);
+        combiner.add_candidates(&mut findings);
+        let searched = match skeleton.len() {
+            0..=8 => search::<Matrix8>(&skeleton, &plan, &combiner, deadline, &mut findings),
+            9..=16 => search::<Matrix16>(&skeleton, &plan, &combiner, deadline, &mut findings),
+            17..=32 => search::<Matrix32>(&skeleton, &plan, &combiner, deadline, &mut findings),
+            33..=64 => search::<Matrix64>(&skeleton, &plan, &combiner, deadline, &mut findings),
+            _ => search::<Matrix256>(&skeleton, &plan, &combiner, deadline, &mut findings),
+        };
+        searched.map(|()| !findings.timed_out)
+    })?;
+    let (sequential, sequential_complete) = sequential::outcomes(test, Turns::Interleaved, unroll, deadline);
+    let (serial, serial_complete) = sequential::outcomes(test, Turns::Serial, unroll, deadline);
+    let listed = !findings.timed_out && !findings.unlisted && sequential_complete && serial_complete;
+    let answer = |found: bool| (found || !findings.timed_out).then_some(found);
+    let observables = test.observables();
+    let mut outcomes = BTreeMap::new();
+    for outcome in findings.candidates.iter().chain(&findings.allowed) {
+        outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
+            allowed: findings.allowed.contains(outcome),
+            weak: !sequential.contains(outcome),
+            serial: serial.contains(outcome),
+            filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &observables, filter)),
+        });
+    }
+    Ok(Prediction {
+        model: model.name().to_owned(),
+        observables,
+        outcomes,
+        race: match (findings.racy, findings.timed_out) {
+            (true, _) => Race::Racy,
+            (false, false) => Race::Free,
+            (false, true) => Race::Unknown,
+        },
+        level: None,
+        candidate_executions: findings.candidate_executions,
+        consistent_executions: findings.consistent_executions,
+        meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
+        misses: test.question.as_ref().and_then(|_| answer(findings.misses)),
+        complete: listed,
+    })
+}
+
+fn search<M: Matrix>(
+    skeleton: &Skeleton,
+    plan: &Plan,
+    combiner: &Combiner<'_>,
+    deadline: Deadline,
+    findings: &mut Findings,
+) -> Result<(), PredictError> {
+    let observed = skeleton
+        .finals
+        .iter()
+        .filter_map(|value| match value {
+            FinalValue::LastWrite(storage) => Some(*storage),
+            FinalValue::Expression(_) => None,
+        })
+        .collect();
+    let mut search = Search::<M>::new(skeleton, plan, observed, deadline)?;
+    let complete = search.run(&mut |leaf| combiner.add(&leaf, findings));
+    if !complete {
+        findings.timed_out = true;
+    }
+    Ok(())
+}
+
+/// All skeletons of a test.
+pub(crate) fn all_skeletons(
+    test: &Test,
+    semantic: Semantic,
+    unroll: u32,
+) -> Result<Vec<Skeleton>, PredictError> {
+    let mut all = Vec::new();
+    for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
+        all.push(skeleton);
+        Ok(true)
+    })?;
+    Ok(all)
+}
+
+fn for_each_skeleton(
+    test: &Test,
+    semantic: Semantic,
+    unroll: u32,
+    visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
+) -> Result<(), PredictError> {
+    check_supported(test)?;
+    let all: Vec<Vec<Path>> = (0..test.threads.len())
+        .map(|thread| paths(test, ThreadId(thread as u16), unroll))
+        .collect::<Result<_, _>>()?;
+    let mut chosen = vec![0usize; all.len()];
+    loop {
+        let combination: Vec<&Path> = all.iter().zip(&chosen).map(|(paths, index)| &paths[*index]).collect();
+        for skeleton in skeletons(test, &combination, semantic)? {
+            if !visit(skeleton)? {
+                return Ok(());
+            }
+        }
+        let mut position = 0;
+        loop {
+            let Some(index) = chosen.get_mut(position) else { return Ok(()) };
+            *index += 1;
+            if *index < all[position].len() {
+                break;
+            }
+            *index = 0;
+            position += 1;
+        }
+    }
+}
+
+/// Refuses what no candidate execution is built for.
+fn check_supported(test: &Test) -> Result<(), PredictError> {
+    if test.threads.len() > MAX_THREADS {
+        return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
+    }
+    let instructions: usize = test.threads.iter().map(|thread| thread.instructions.len()).sum();
+    if instructions > 8 * MAX_EVENTS {
+        return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
+    }
+    let refuse = |what: &str| Err(PredictError::NotAvailable { what: what.to_owned() });
+    for thread in &test.threads {
+        if thread.place == Place::Host {
+            return refuse("threads of the host");
+        }
+        for instruction in &thread.instructions {
+            let part = match &instruction.kind {
+                InstructionKind::Load { location, offset, scalar, .. }
+                | InstructionKind::Store { location, offset, scalar, .. }
+                | InstructionKind::Rmw { location, offset, scalar, .. } => {
+                    let whole = test.location(*location).scalar_type().bits();
+                    *offset != 0 || scalar.is_some_and(|scalar| scalar.bits() != whole)
+                }
+                _ => false,
+            };
+            if part {
+                return refuse("accesses to a part of a location");
+            }
+            if scopes(&instruction.kind).contains(&Scope::CrossDevice) {
+                return refuse("cross-device scope");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn scopes(kind: &InstructionKind) -> Vec<Scope> {
+    use litmus::Access;
+    match kind {
+        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
+            Access::Private | Access::NonPrivate => Vec::new(),
+            Access::Coherent { scope } | Access::Atomic { scope, .. } => vec![*scope],
+        },
+        InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => vec![*scope],
+        InstructionKind::ControlBarrier(barrier) => vec![barrier.execution_scope, barrier.memory_scope],
+        _ => Vec::new(),
+    }
+}
+
+/// The constants of program and conditions: the values that may appear out of thin air.
+pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
+    let note = |operand: &Operand, constants: &mut HashSet<i64>| {
+        if let Operand::Constant(constant) = operand {
+            constants.insert(*constant);
+        }
+    };
+    let mut constants: HashSet<i64> = HashSet::from([0]);
+    for thread in &test.threads {
+        for instruction in &thread.instructions {
+            match &instruction.kind {
+                InstructionKind::Store { value, .. } => note(value, &mut constants),
+                InstructionKind::Rmw { operation, .. } => match operation {
+                    RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
+                        note(value, &mut constants)
+                    }
+                    RmwOperation::CompareExchange { compare, value, .. } => {
+                        note(compare, &mut constants);
+                        note(value, &mut constants);
+                    }
+                },
+                InstructionKind::Arithmetic { left, right, .. }
+                | InstructionKind::Branch { left, right, .. } => {
+                    note(left, &mut constants);
+                    note(right, &mut constants);
+                }
+                _ => {}
+            }
+        }
+        for register in &thread.registers {
+            if let RegisterInit::Constant(constant) = register.init {
+                constants.insert(constant);
+            }
+        }
+    }
+    for location in &test.locations {
+        if let LocationInit::Constant(constant) = location.init {
+            constants.insert(constant);
+        }
+    }
+    let mut condition = |condition: &Condition| {
+        condition.for_each_term(&mut |term| {
+            if let Term::Constant(constant) = term {
+                constants.insert(*constant);
+            }
+        });
+    };
+    test.filter.iter().for_each(&mut condition);
+    test.question.iter().for_each(|question| condition(&question.condition));
+    let widest = test
+        .observables()
+        .iter()
+        .map(|observable| match observable {
+            Observable::Register(thread, register) => test.register_type(*thread, *register),
+            Observable::Location(location) => test.location(*location).scalar_type(),
+        })
+        .max_by_key(|scalar| scalar.bits())
+        .unwrap_or_default();
+    let mut values: Vec<Value> =
+        constants.into_iter().map(|constant| Value::from_constant(constant, widest)).collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}

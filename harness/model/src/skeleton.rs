@@ -1,0 +1,784 @@
+//! Candidate executions before reads-from and modification order: events and the relations that the program alone decides.
+
+use litmus::{
+    Access, ControlBarrier, InstructionKind, LocationId, Observable, Order, Place, Placement, Scope,
+    Semantics, Test, ThreadId, Value,
+};
+
+use crate::PredictError;
+use crate::matrix::{Bits, Matrix};
+use crate::path::{Memory, Path, Step, StepKind};
+use crate::symbolic::{Constraint, Symbolic};
+
+/// Bound on the events of one execution, initial writes included.
+pub const MAX_EVENTS: usize = 256;
+/// Bound on the threads of a test.
+pub const MAX_THREADS: usize = 16;
+
+/// What a model asks of candidate executions; the options comment of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Semantic {
+    /// One initial write for each name instead of one for each storage.
+    pub(crate) initial_per_name: bool,
+    /// Control barriers meet by id in any thread and never block.
+    pub(crate) barriers_anywhere: bool,
+    /// Final values are what a read of the device domain after everything sees, not the last write in `co`.
+    pub(crate) final_device_read: bool,
+    /// Values may come out of thin air.
+    pub(crate) values_free: bool,
+}
+
+/// Which thread an event belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owner {
+    /// The initial state.
+    Initial,
+    /// A thread of the test.
+    Thread(ThreadId),
+    /// The reader of final values.
+    Final,
+}
+
+/// One event.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub(crate) owner: Owner,
+    /// Index into the thread's instructions.
+    pub(crate) instruction: Option<u16>,
+    pub(crate) tags: Tags,
+    /// The storage accessed, by its name.
+    pub(crate) storage: Option<LocationId>,
+    /// The name through which it is accessed.
+    pub(crate) reference: Option<LocationId>,
+    /// What a write stores, over the reads of the execution by event number.
+    pub(crate) stored: Option<Symbolic<u16>>,
+    place: Option<Placement>,
+}
+
+/// The sets that an event is in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tags {
+    bits: u32,
+    /// Storage class of an access, as a bit.
+    pub(crate) classes: u8,
+    /// Storage-class semantics.
+    pub(crate) semantics: u8,
+}
+
+macro_rules! tags {
+    ($($name:ident = $bit:expr, $text:expr, $doc:expr;)*) => {
+        impl Tags { $(pub(crate) const $name: u32 = 1 << $bit;)* }
+        /// The base sets of a model by name, with what they hold.
+        pub const BASE_SETS: &[(&str, &str)] = &[$(($text, $doc)),*];
+        fn tag_of(name: &str) -> Option<u32> {
+            match name { $($text => Some(Tags::$name),)* _ => None }
+        }
+    };
+}
+
+tags! {
+    R = 0, "R", "reads; the read half of a read-modify-write";
+    W = 1, "W", "writes; the write half of a read-modify-write; initial writes";
+    F = 2, "F", "memory barriers, and control barriers with an order";
+    CBAR = 3, "CBAR", "control barriers";
+    ATOM = 4, "ATOM", "atomic accesses";
+    RMW = 5, "RMW", "halves of read-modify-writes";
+    ACQ = 6, "ACQ", "acquiring reads and barriers";
+    REL = 7, "REL", "releasing writes and barriers";
+    AV = 8, "AV", "writes with an availability operation of their own, atomic writes included";
+    VIS = 9, "VIS", "reads with a visibility operation of their own, atomic reads included";
+    SEMAV = 10, "SEMAV", "operations with MakeAvailable semantics";
+    SEMVIS = 11, "SEMVIS", "operations with MakeVisible semantics";
+    NONPRIV = 12, "NONPRIV", "non-private accesses, atomics included";
+    IW = 13, "IW", "initial writes";
+    AVDEVICE = 14, "AVDEVICE", "availability operations to the device domain";
+    VISDEVICE = 15, "VISDEVICE", "visibility operations from the device domain";
+    INV = 16, "INV", "operations at invocation scope";
+    SG = 17, "SG", "operations at subgroup scope";
+    WG = 18, "WG", "operations at workgroup scope";
+    QF = 19, "QF", "operations at queue-family scope";
+    DV = 20, "DV", "operations at device scope";
+    FINAL = 21, "FINAL", "the reads of final values";
+}
+
+/// The base relations of a model by name, with what they hold.
+pub const BASE_RELATIONS: &[(&str, &str)] = &[
+    ("po", "program order; initial writes are in none"),
+    ("int", "same thread, reflexive"),
+    ("ext", "different threads"),
+    ("loc", "same storage, reflexive on accesses"),
+    ("vloc", "same name of memory, reflexive on accesses"),
+    ("sref", "the same as vloc"),
+    ("addr", "address dependency: none, addresses are literal"),
+    ("ssg", "same subgroup, reflexive"),
+    ("swg", "same workgroup, reflexive"),
+    ("sqf", "same queue family, reflexive"),
+    ("rf", "reads-from"),
+    ("co", "modification order of each storage, total, initial writes first"),
+    ("rmw", "from the read half of a read-modify-write to its write half"),
+    ("syncbar", "instances of one control barrier that meet"),
+    ("ssw", "system-synchronizes-with"),
+    ("data", "from a read to a write whose value is computed from it"),
+];
+
+impl Tags {
+    pub(crate) fn has(self, bits: u32) -> bool {
+        self.bits & bits == bits
+    }
+
+    pub(crate) fn any(self, bits: u32) -> bool {
+        self.bits & bits != 0
+    }
+
+    fn add(&mut self, bits: u32) {
+        self.bits |= bits;
+    }
+
+    fn add_scope(&mut self, scope: Scope) {
+        self.add(match scope {
+            Scope::Invocation => Tags::INV,
+            Scope::Subgroup => Tags::SG,
+            Scope::Workgroup => Tags::WG,
+            Scope::QueueFamily => Tags::QF,
+            Scope::Device | Scope::CrossDevice => Tags::DV,
+        });
+    }
+
+    fn add_release(&mut self, semantics: &Semantics) {
+        if semantics.order.releases() {
+            self.add(Tags::REL);
+            self.semantics |= semantics.classes.0;
+            if semantics.make_available {
+                self.add(Tags::SEMAV);
+            }
+        }
+    }
+
+    fn add_acquire(&mut self, semantics: &Semantics) {
+        if semantics.order.acquires() {
+            self.add(Tags::ACQ);
+            self.semantics |= semantics.classes.0;
+            if semantics.make_visible {
+                self.add(Tags::SEMVIS);
+            }
+        }
+    }
+}
+
+/// How the final value of an observable comes about.
+#[derive(Clone, Debug)]
+pub(crate) enum FinalValue {
+    /// An expression over reads by event number.
+    Expression(Symbolic<u16>),
+    /// The last write to a storage in `co`.
+    LastWrite(LocationId),
+}
+
+/// A candidate execution without reads-from and modification order.
+#[derive(Clone, Debug)]
+pub(crate) struct Skeleton {
+    pub(crate) events: Vec<Event>,
+    /// Whether every thread ran to its end.
+    pub(crate) terminated: bool,
+    /// What the values read must meet.
+    pub(crate) constraints: Vec<Constraint<u16>>,
+    /// Final values of [`Test::observables`], in that order.
+    pub(crate) finals: Vec<FinalValue>,
+    /// Pairs of control-barrier events that meet.
+    meetings: Vec<(u16, u16)>,
+    system_sync: Vec<(u16, u16)>,
+}
+
+/// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice.
+pub(crate) fn skeletons(
+    test: &Test,
+    paths: &[&Path],
+    semantic: Semantic,
+) -> Result<Vec<Skeleton>, PredictError> {
+    let executed = executed_steps(test, paths, semantic);
+    let mut skeleton = Skeleton {
+        events: Vec::new(),
+        terminated: paths.iter().all(|path| path.terminated)
+            && executed.iter().zip(paths).all(|(count, path)| *count == path.steps.len()),
+        constraints: Vec::new(),
+        finals: Vec::new(),
+        meetings: Vec::new(),
+        system_sync: Vec::new(),
+    };
+    let observables = test.observables();
+    skeleton.add_initial_writes(test, paths, &executed, &observables, semantic);
+    let mut barriers: Vec<(u16, ThreadId, &ControlBarrier, u16)> = Vec::new();
+    let mut reads_of: Vec<Vec<u16>> = Vec::new();
+    for (index, (path, count)) in paths.iter().zip(&executed).enumerate() {
+        let thread = ThreadId(index as u16);
+        let mut reads = Vec::new();
+        for step in path.steps.iter().take(*count) {
+            if let StepKind::ControlBarrier = step.kind
+                && let Some(barrier) = barrier_of(test, thread, step.instruction)
+            {
+                barriers.push((skeleton.events.len() as u16, thread, barrier, step.occurrence));
+            }
+            skeleton.add_step(test, thread, step, &mut reads);
+        }
+        for constraint in &path.constraints {
+            let mut known = true;
+            let mut check = |read: u16| known &= usize::from(read) < reads.len();
+            constraint.left.for_each_read(&mut check);
+            constraint.right.for_each_read(&mut check);
+            // A condition on a read behind a barrier that blocks for ever is never evaluated.
+            if known {
+                skeleton.constraints.push(constraint.map(&|read| reads[usize::from(read)]));
+            }
+        }
+        reads_of.push(reads);
+    }
+    skeleton.add_finals(test, paths, &reads_of, &observables, semantic);
+    if skeleton.events.len() > MAX_EVENTS {
+        return Err(PredictError::TooManyEvents { events: skeleton.events.len(), bound: MAX_EVENTS });
+    }
+    skeleton.add_system_sync(test);
+    Ok(skeleton.with_meetings(test, &barriers, semantic))
+}
+
+fn barrier_of(test: &Test, thread: ThreadId, instruction: u16) -> Option<&ControlBarrier> {
+    match test.thread(thread).instructions.get(usize::from(instruction)).map(|i| &i.kind) {
+        Some(InstructionKind::ControlBarrier(barrier)) => Some(barrier),
+        _ => None,
+    }
+}
+
+/// Whether two control barriers belong to one group: the same id or resource, in one instance of their execution scope.
+fn same_barrier(
+    test: &Test,
+    (left_thread, left): (ThreadId, &ControlBarrier),
+    (right_thread, right): (ThreadId, &ControlBarrier),
+    semantic: Semantic,
+) -> bool {
+    let by_name = match (&left.resource, &right.resource) {
+        (None, None) => left.id == right.id,
+        (Some(l), Some(r)) => l == r,
+        _ => false,
+    };
+    if semantic.barriers_anywhere {
+        return by_name;
+    }
+    by_name
+        && left.execution_scope == right.execution_scope
+        && shares(place(test, left_thread), place(test, right_thread), left.execution_scope)
+}
+
+fn place(test: &Test, thread: ThreadId) -> Option<Placement> {
+    match test.thread(thread).place {
+        Place::Device(placement) => Some(placement),
+        Place::Host => None,
+    }
+}
+
+fn shares(left: Option<Placement>, right: Option<Placement>, scope: Scope) -> bool {
+    let (Some(left), Some(right)) = (left, right) else { return false };
+    match scope {
+        Scope::Invocation => false,
+        Scope::Subgroup => left == right,
+        Scope::Workgroup => left.queue_family == right.queue_family && left.workgroup == right.workgroup,
+        Scope::QueueFamily => left.queue_family == right.queue_family,
+        Scope::Device | Scope::CrossDevice => true,
+    }
+}
+
+/// How many steps of each path execute before a control barrier blocks it for ever: the least solution.
+fn executed_steps(test: &Test, paths: &[&Path], semantic: Semantic) -> Vec<usize> {
+    let stop_after = |path: &Path, from: usize| {
+        path.steps[from..]
+            .iter()
+            .position(|step| matches!(step.kind, StepKind::ControlBarrier))
+            .map_or(path.steps.len(), |offset| from + offset)
+    };
+    if semantic.barriers_anywhere {
+        return paths.iter().map(|path| path.steps.len()).collect();
+    }
+    // Position of the barrier each thread stands at, or the end of its path.
+    let mut at: Vec<usize> = paths.iter().map(|path| stop_after(path, 0)).collect();
+    loop {
+        let reached = |thread: usize, instruction: usize, occurrence: u16| {
+            let path = paths[thread];
+            path.steps.iter().take(at[thread] + 1).any(|step| {
+                usize::from(step.instruction) == instruction
+                    && step.occurrence == occurrence
+                    && matches!(step.kind, StepKind::ControlBarrier)
+            })
+        };
+        let passes = |thread: usize| {
+            let path = paths[thread];
+            let step = path.steps.get(at[thread])?;
+            let id = ThreadId(thread as u16);
+            let barrier = barrier_of(test, id, step.instruction)?;
+            let mut arrived = 0;
+            let mut missing = false;
+            for other in 0..paths.len() {
+                let other_id = ThreadId(other as u16);
+                for index in 0..test.thread(other_id).instructions.len() {
+                    let Some(candidate) = barrier_of(test, other_id, index as u16) else { continue };
+                    if same_barrier(test, (id, barrier), (other_id, candidate), semantic) {
+                        if reached(other, index, step.occurrence) {
+                            arrived += 1;
+                        } else {
+                            missing = true;
+                        }
+                    }
+                }
+            }
+            Some(match barrier.quorum {
+                Some(quorum) => arrived >= quorum,
+                None => !missing,
+            })
+        };
+        let passing: Vec<usize> = (0..paths.len()).filter(|t| passes(*t) == Some(true)).collect();
+        if passing.is_empty() {
+            return at;
+        }
+        for thread in passing {
+            at[thread] = stop_after(paths[thread], at[thread] + 1);
+        }
+    }
+}
+
+impl Skeleton {
+    fn add_initial_writes(
+        &mut self,
+        test: &Test,
+        paths: &[&Path],
+        executed: &[usize],
+        observables: &[Observable],
+        semantic: Semantic,
+    ) {
+        let mut used: Vec<LocationId> = Vec::new();
+        for (path, count) in paths.iter().zip(executed) {
+            for step in path.steps.iter().take(*count) {
+                if let StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) =
+                    &step.kind
+                {
+                    used.push(memory.location);
+                }
+            }
+        }
+        for observable in observables {
+            if let Observable::Location(location) = observable {
+                used.push(*location);
+            }
+        }
+        if !semantic.initial_per_name {
+            used.iter_mut().for_each(|location| *location = test.storage_of(*location));
+        }
+        used.sort_unstable();
+        used.dedup();
+        for location in used {
+            self.events.push(Event {
+                owner: Owner::Initial,
+                instruction: None,
+                tags: Tags { bits: Tags::IW | Tags::W, ..Tags::default() },
+                storage: Some(test.storage_of(location)),
+                reference: Some(location),
+                stored: Some(Symbolic::Known(test.initial_value(location))),
+                place: None,
+            });
+        }
+    }
+
+    fn add_step(&mut self, test: &Test, thread: ThreadId, step: &Step, reads: &mut Vec<u16>) {
+        let mut event = Event {
+            owner: Owner::Thread(thread),
+            instruction: Some(step.instruction),
+            tags: Tags::default(),
+            storage: None,
+            reference: None,
+            stored: None,
+            place: place(test, thread),
+        };
+        match &step.kind {
+            StepKind::Read(memory) => {
+                event.access(test, memory);
+                event.tags.add(Tags::R);
+                event.tags.read_access(memory.access);
+                reads.push(self.events.len() as u16);
+            }
+            StepKind::Write(memory, stored) => {
+                event.access(test, memory);
+                event.tags.add(Tags::W);
+                event.tags.write_access(memory.access);
+                event.stored = Some(stored.map(&|read| reads[usize::from(read)]));
+            }
+            StepKind::Rmw(memory, stored) => {
+                event.access(test, memory);
+                let mut write = event.clone();
+                event.tags.add(Tags::R);
+                event.tags.read_access(memory.access);
+                reads.push(self.events.len() as u16);
+                if let Some(stored) = stored {
+                    event.tags.add(Tags::RMW);
+                    write.tags.add(Tags::W | Tags::RMW);
+                    write.tags.write_access(memory.access);
+                    write.stored = Some(stored.map(&|read| reads[usize::from(read)]));
+                    self.events.push(event);
+                    event = write;
+                }
+            }
+            StepKind::Fence(scope, semantics) => event.fence(*scope, semantics),
+            StepKind::ControlBarrier => {
+                event.tags.add(Tags::CBAR);
+                if let Some(barrier) = barrier_of(test, thread, step.instruction) {
+                    match &barrier.semantics {
+                        Some(semantics) => event.fence(barrier.memory_scope, semantics),
+                        None => event.tags.add_scope(barrier.memory_scope),
+                    }
+                }
+            }
+            StepKind::AvailableToDevice => event.tags.add(Tags::AVDEVICE),
+            StepKind::VisibleFromDevice => event.tags.add(Tags::VISDEVICE),
+        }
+        self.events.push(event);
+    }
+
+    fn add_finals(
+        &mut self,
+        test: &Test,
+        paths: &[&Path],
+        reads_of: &[Vec<u16>],
+        observables: &[Observable],
+        semantic: Semantic,
+    ) {
+        let with_reader = self.terminated
+            && semantic.final_device_read
+            && observables.iter().any(|o| matches!(o, Observable::Location(_)));
+        let reader = |tags| Event {
+            owner: Owner::Final,
+            instruction: None,
+            tags: Tags { bits: tags, ..Tags::default() },
+            storage: None,
+            reference: None,
+            stored: None,
+            place: None,
+        };
+        if with_reader {
+            self.events.push(reader(Tags::AVDEVICE));
+            self.events.push(reader(Tags::VISDEVICE));
+        }
+        for observable in observables {
+            self.finals.push(match observable {
+                Observable::Register(thread, register) => {
+                    let index = usize::from(thread.0);
+                    let value = &paths[index].registers[usize::from(register.0)];
+                    let mut known = true;
+                    value.for_each_read(&mut |read| known &= usize::from(read) < reads_of[index].len());
+                    // Behind a barrier that blocks for ever a register keeps what it had at first.
+                    FinalValue::Expression(if known {
+                        value.map(&|read| reads_of[index][usize::from(read)])
+                    } else {
+                        Symbolic::Known(test.initial_register(*thread, *register))
+                    })
+                }
+                Observable::Location(location) if !self.terminated => {
+                    FinalValue::Expression(Symbolic::Known(test.initial_value(*location)))
+                }
+                Observable::Location(location) if semantic.final_device_read => {
+                    let mut event = reader(Tags::R | Tags::FINAL);
+                    event.storage = Some(test.storage_of(*location));
+                    event.reference = Some(*location);
+                    self.events.push(event);
+                    FinalValue::Expression(Symbolic::Read(self.events.len() as u16 - 1))
+                }
+                Observable::Location(location) => FinalValue::LastWrite(test.storage_of(*location)),
+            });
+        }
+    }
+
+    fn add_system_sync(&mut self, test: &Test) {
+        for sync in &test.system_sync {
+            if sync.from.thread == sync.to.thread
+                && sync.from.instruction.is_none()
+                && sync.to.instruction.is_none()
+            {
+                continue;
+            }
+            for (from, left) in self.events.iter().enumerate() {
+                let matches = |event: &Event, point: &litmus::SyncPoint| {
+                    event.owner == Owner::Thread(point.thread)
+                        && point.instruction.is_none_or(|i| event.instruction == Some(i))
+                };
+                if !matches(left, &sync.from) {
+                    continue;
+                }
+                for (to, right) in self.events.iter().enumerate() {
+                    if from != to && matches(right, &sync.to) {
+                        self.system_sync.push((from as u16, to as u16));
+                    }
+                }
+            }
+        }
+        // The reader of final values comes after every thread.
+        for (to, reader) in self.events.iter().enumerate() {
+            if reader.owner == Owner::Final {
+                for (from, event) in self.events.iter().enumerate() {
+                    if matches!(event.owner, Owner::Thread(_)) {
+                        self.system_sync.push((from as u16, to as u16));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the pairs of barriers that meet. A named barrier with a quorum lets any large enough subset of its arrivals
+    /// be the ones that the others wait for.
+    fn with_meetings(
+        mut self,
+        test: &Test,
+        barriers: &[(u16, ThreadId, &ControlBarrier, u16)],
+        semantic: Semantic,
+    ) -> Vec<Skeleton> {
+        let pair = |left: &(u16, ThreadId, &ControlBarrier, u16),
+                    right: &(u16, ThreadId, &ControlBarrier, u16)| {
+            left.2.id == right.2.id
+                && left.3 == right.3
+                && same_barrier(test, (left.1, left.2), (right.1, right.2), semantic)
+        };
+        let mut choices: Vec<Vec<Vec<u16>>> = Vec::new();
+        let mut grouped: Vec<u16> = Vec::new();
+        for barrier in barriers {
+            let Some(quorum) = barrier.2.quorum else {
+                for other in barriers {
+                    if other.2.quorum.is_none() && pair(barrier, other) {
+                        self.meetings.push((barrier.0, other.0));
+                    }
+                }
+                continue;
+            };
+            if grouped.contains(&barrier.0) {
+                continue;
+            }
+            let members: Vec<u16> = barriers
+                .iter()
+                .filter(|other| {
+                    other.2.quorum.is_some()
+                        && other.3 == barrier.3
+                        && same_barrier(test, (barrier.1, barrier.2), (other.1, other.2), semantic)
+                })
+                .map(|other| other.0)
+                .collect();
+            grouped.extend(&members);
+            let subsets = (0u32..1 << members.len().min(20))
+                .filter(|mask| mask.count_ones() >= quorum)
+                .map(|mask| {
+                    members
+                        .iter()
+                        .enumerate()
+                        .filter(|(i, _)| mask & (1 << i) != 0)
+                        .map(|(_, m)| *m)
+                        .collect()
+                })
+                .collect();
+            choices.push(subsets);
+        }
+        let mut skeletons = vec![self];
+        for subsets in choices {
+            skeletons = skeletons
+                .iter()
+                .flat_map(|skeleton| {
+                    subsets.iter().map(|subset| {
+                        let mut chosen = skeleton.clone();
+                        for first in barriers.iter().filter(|b| subset.contains(&b.0)) {
+                            for second in barriers.iter().filter(|b| pair(first, b)) {
+                                chosen.meetings.push((first.0, second.0));
+                            }
+                        }
+                        chosen
+                    })
+                })
+                .collect();
+        }
+        skeletons
+    }
+
+    /// Number of events.
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The value that every read must have before it matters which write it came from; writes with known values that a
+    /// constraint on this read alone excludes are not candidates.
+    pub(crate) fn candidates(&self, read: usize) -> Vec<usize> {
+        let target = &self.events[read];
+        (0..self.events.len())
+            .filter(|&write| {
+                let event = &self.events[write];
+                event.tags.has(Tags::W)
+                    && event.storage == target.storage
+                    && !(target.tags.has(Tags::RMW) && event.owner == target.owner && write == read + 1)
+                    && self.value_possible(read, event.stored.as_ref().and_then(Symbolic::known))
+            })
+            .collect()
+    }
+
+    fn value_possible(&self, read: usize, value: Option<Value>) -> bool {
+        let Some(value) = value else { return true };
+        self.constraints.iter().all(|constraint| {
+            constraint.met(&mut |other| (usize::from(other) == read).then_some(value)) != Some(false)
+        })
+    }
+
+    /// The storages that are accessed, each once.
+    pub(crate) fn storages(&self) -> Vec<LocationId> {
+        let mut storages: Vec<LocationId> = self.events.iter().filter_map(|event| event.storage).collect();
+        storages.sort_unstable();
+        storages.dedup();
+        storages
+    }
+
+    /// A base set of the model. `mask` is the argument of `SC` and `SEM`.
+    pub(crate) fn base_set<S: Bits>(&self, name: &str, mask: Option<u8>) -> Option<S> {
+        let collect = |test: &dyn Fn(&Event) -> bool| {
+            let mut set = S::empty();
+            for (index, event) in self.events.iter().enumerate() {
+                if test(event) {
+                    set.insert(index);
+                }
+            }
+            set
+        };
+        if let Some(mask) = mask {
+            return match name {
+                "SC" => Some(collect(&|e| e.tags.classes & mask != 0)),
+                "SEM" => Some(collect(&|e| e.tags.semantics & mask == mask)),
+                _ => None,
+            };
+        }
+        let digit = |prefix: &str| {
+            name.strip_prefix(prefix).and_then(|d| d.parse::<u8>().ok()).filter(|d| *d < 4).map(|d| 1u8 << d)
+        };
+        if let Some(class) = digit("SEMSC") {
+            return Some(collect(&|e| e.tags.semantics & class != 0));
+        }
+        if let Some(class) = digit("SC") {
+            return Some(collect(&|e| e.tags.classes & class != 0));
+        }
+        match name {
+            "M" => Some(collect(&|e| e.tags.any(Tags::R | Tags::W))),
+            "A" => Some(collect(&|e| e.tags.has(Tags::ATOM))),
+            "PRIV" => {
+                Some(collect(&|e| e.tags.any(Tags::R | Tags::W) && !e.tags.any(Tags::NONPRIV | Tags::IW)))
+            }
+            _ => tag_of(name).map(|tag| collect(&|e| e.tags.has(tag))),
+        }
+    }
+
+    /// A base relation of the model that the program alone decides; `None` for `rf`, `co` and unknown names.
+    pub(crate) fn base_relation<M: Matrix>(&self, name: &str) -> Option<M> {
+        let n = self.len();
+        let pairs = |related: &dyn Fn(usize, usize) -> bool| {
+            let mut matrix = M::empty(n);
+            for i in 0..n {
+                for j in 0..n {
+                    if related(i, j) {
+                        matrix.insert(i, j);
+                    }
+                }
+            }
+            matrix
+        };
+        let same_thread = |i: usize, j: usize| {
+            i == j || (self.events[i].owner == self.events[j].owner && self.events[i].owner != Owner::Initial)
+        };
+        let sharing =
+            |scope| move |i: usize, j: usize| shares(self.events[i].place, self.events[j].place, scope);
+        let list = |list: &[(u16, u16)]| {
+            M::from_pairs(n, list.iter().map(|(from, to)| (usize::from(*from), usize::from(*to))))
+        };
+        Some(match name {
+            "po" => pairs(&|i, j| i < j && same_thread(i, j)),
+            "int" => pairs(&same_thread),
+            "ext" => pairs(&|i, j| !same_thread(i, j)),
+            "loc" => pairs(&|i, j| {
+                self.events[i].storage.is_some() && self.events[i].storage == self.events[j].storage
+            }),
+            "vloc" | "sref" => pairs(&|i, j| {
+                self.events[i].reference.is_some() && self.events[i].reference == self.events[j].reference
+            }),
+            "ssg" => pairs(&sharing(Scope::Subgroup)),
+            "swg" => pairs(&sharing(Scope::Workgroup)),
+            "sqf" => pairs(&sharing(Scope::QueueFamily)),
+            "rmw" => pairs(&|i, j| j == i + 1 && self.is_rmw_pair(i)),
+            "addr" => M::empty(n),
+            "syncbar" => list(&self.meetings),
+            "ssw" => list(&self.system_sync),
+            "data" => {
+                let mut matrix = M::empty(n);
+                for (write, event) in self.events.iter().enumerate() {
+                    if let Some(stored) = &event.stored {
+                        stored.for_each_read(&mut |read| matrix.insert(usize::from(read), write));
+                    }
+                }
+                matrix
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether event `read` and the next one are the halves of a read-modify-write.
+    pub(crate) fn is_rmw_pair(&self, read: usize) -> bool {
+        let Some(next) = self.events.get(read + 1) else { return false };
+        let first = &self.events[read];
+        first.tags.has(Tags::R | Tags::RMW)
+            && next.tags.has(Tags::W | Tags::RMW)
+            && first.owner == next.owner
+            && first.instruction == next.instruction
+    }
+}
+
+impl Event {
+    fn access(&mut self, test: &Test, memory: &Memory) {
+        self.storage = Some(test.storage_of(memory.location));
+        self.reference = Some(memory.location);
+        self.tags.classes = 1 << memory.class.index();
+    }
+
+    fn fence(&mut self, scope: Scope, semantics: &Semantics) {
+        self.tags.add_scope(scope);
+        if semantics.order != Order::Relaxed {
+            self.tags.add(Tags::F);
+        }
+        self.tags.add_release(semantics);
+        self.tags.add_acquire(semantics);
+    }
+}
+
+impl Tags {
+    fn read_access(&mut self, access: Access) {
+        match access {
+            Access::Private => {}
+            Access::NonPrivate => self.add(Tags::NONPRIV),
+            Access::Coherent { scope } => {
+                self.add(Tags::NONPRIV | Tags::VIS);
+                self.add_scope(scope);
+            }
+            Access::Atomic { scope, semantics } => {
+                self.add(Tags::NONPRIV | Tags::VIS | Tags::ATOM);
+                self.add_scope(scope);
+                self.add_acquire(&semantics);
+            }
+        }
+    }
+
+    fn write_access(&mut self, access: Access) {
+        match access {
+            Access::Private => {}
+            Access::NonPrivate => self.add(Tags::NONPRIV),
+            Access::Coherent { scope } => {
+                self.add(Tags::NONPRIV | Tags::AV);
+                self.add_scope(scope);
+            }
+            Access::Atomic { scope, semantics } => {
+                self.add(Tags::NONPRIV | Tags::AV | Tags::ATOM);
+                self.add_scope(scope);
+                self.add_release(&semantics);
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! From reads-from to values: what every read returns, and whether control could have taken its path.
+
+use litmus::Value;
+
+use crate::skeleton::{FinalValue, Skeleton};
+use crate::symbolic::Symbolic;
+
+/// The values of all events that read, by event number; unset for the others.
+pub(crate) type Values = Vec<Option<Value>>;
+
+/// Every way of giving the reads values when read `i` takes its value from write `rf[i]`.
+///
+/// There is exactly one unless values depend on themselves in a circle. Then each value of `domain` is tried for one read
+/// of the circle, where `out_of_thin_air` permits that; otherwise there is none.
+pub(crate) fn valuations(
+    skeleton: &Skeleton,
+    rf: &[Option<u16>],
+    out_of_thin_air: bool,
+    domain: &[Value],
+) -> Vec<Values> {
+    let mut values: Values = vec![None; skeleton.len()];
+    let mut found = Vec::new();
+    resolve(skeleton, rf, out_of_thin_air, domain, &mut values, &mut found);
+    found
+}
+
+fn resolve(
+    skeleton: &Skeleton,
+    rf: &[Option<u16>],
+    out_of_thin_air: bool,
+    domain: &[Value],
+    values: &mut Values,
+    found: &mut Vec<Values>,
+) {
+    // Values flow from writes to reads until nothing changes.
+    loop {
+        let mut changed = false;
+        for read in 0..skeleton.len() {
+            if values[read].is_none()
+                && let Some(write) = rf[read]
+                && let Some(value) = stored_value(skeleton, usize::from(write), values)
+            {
+                values[read] = Some(value);
+                changed = true;
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    let open = (0..skeleton.len()).find(|&read| rf[read].is_some() && values[read].is_none());
+    let Some(open) = open else {
+        // A guessed value must be the one that its write stores.
+        let sound = (0..skeleton.len()).all(|read| {
+            rf[read].is_none_or(|write| {
+                stored_value(skeleton, usize::from(write), values).is_none_or(|v| values[read] == Some(v))
+            })
+        });
+        if sound {
+            found.push(values.clone());
+        }
+        return;
+    };
+    if !out_of_thin_air {
+        return;
+    }
+    for value in domain {
+        let mut guess = values.clone();
+        guess[open] = Some(*value);
+        resolve(skeleton, rf, out_of_thin_air, domain, &mut guess, found);
+    }
+}
+
+/// What a write stores, as far as the values it is computed from are known.
+pub(crate) fn stored_value(skeleton: &Skeleton, write: usize, values: &Values) -> Option<Value> {
+    match &skeleton.events[write].stored {
+        Some(stored) => stored.evaluate(&mut |read| values[usize::from(read)]),
+        None => None,
+    }
+}
+
+/// Whether the values let control take the skeleton's path.
+pub(crate) fn constraints_met(skeleton: &Skeleton, values: &Values) -> bool {
+    skeleton
+        .constraints
+        .iter()
+        .all(|constraint| constraint.met(&mut |read| values[usize::from(read)]) != Some(false))
+}
+
+/// The final value of an observable; `last_write` gives the last write in `co` to a storage.
+pub(crate) fn final_value(
+    skeleton: &Skeleton,
+    final_value: &FinalValue,
+    values: &Values,
+    last_write: &impl Fn(litmus::LocationId) -> Option<u16>,
+) -> Value {
+    match final_value {
+        FinalValue::Expression(expression) => {
+            expression.evaluate(&mut |read| values[usize::from(read)]).unwrap_or_default()
+        }
+        FinalValue::LastWrite(storage) => last_write(*storage)
+            .and_then(|write| stored_value(skeleton, usize::from(write), values))
+            .unwrap_or_default(),
+    }
+}
+
+/// Whether every written value and every condition is known or depends on one read alone, so that the values of one
+/// location say nothing about those of another.
+pub(crate) fn is_plain(skeleton: &Skeleton) -> bool {
+    let plain_writes =
+        skeleton.events.iter().all(|event| event.stored.as_ref().is_none_or(|s| s.known().is_some()));
+    let plain_conditions = skeleton.constraints.iter().all(|constraint| {
+        let mut first = None;
+        let mut single = true;
+        let mut visit = |read: u16| match first {
+            None => first = Some(read),
+            Some(known) => single &= known == read,
+        };
+        constraint.left.for_each_read(&mut visit);
+        constraint.right.for_each_read(&mut visit);
+        single
+    });
+    plain_writes && plain_conditions
+}
+
+/// The reads that an expression depends on.
+pub(crate) fn reads_of(expression: &Symbolic<u16>) -> Vec<u16> {
+    let mut reads = Vec::new();
+    expression.for_each_read(&mut |read| reads.push(read));
+    reads
+}

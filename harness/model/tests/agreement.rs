@@ -1,0 +1,126 @@
+//! The engine against the naive enumerator: the same outcomes and the same races, on random tests and on the corpus.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod common;
+
+use std::collections::HashSet;
+
+use litmus::{Outcome, Test};
+use model::{Model, Options, naive, predict};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+
+/// Candidate executions that the naive enumerator may take for one test.
+const LIMIT: u64 = 30_000;
+
+/// Compares engine and oracle; false where the test is too large for the oracle.
+fn compare(test: &Test, model: &Model) -> Result<bool, String> {
+    let Some(slow) = naive::enumerate(test, model, 1, LIMIT).map_err(|e| e.to_string())? else {
+        return Ok(false);
+    };
+    let fast = predict(test, model, &Options { timeout: None, unroll: 1 }).map_err(|e| e.to_string())?;
+    let allowed: HashSet<Outcome> =
+        fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(outcome, _)| outcome.clone()).collect();
+    if allowed != slow.allowed {
+        let only_fast: Vec<_> = allowed.difference(&slow.allowed).collect();
+        let only_slow: Vec<_> = slow.allowed.difference(&allowed).collect();
+        return Err(format!("outcomes differ: engine alone {only_fast:?}, oracle alone {only_slow:?}"));
+    }
+    if fast.race != slow.race {
+        return Err(format!("races differ: engine {:?}, oracle {:?}", fast.race, slow.race));
+    }
+    Ok(true)
+}
+
+/// How many random tests a model is tried on: a fixed number with a fixed seed, or `VK_LITMUS_SOAK_CASES` of them.
+fn cases() -> (u32, RngSeed) {
+    match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
+        Some(cases) => (cases, RngSeed::Random),
+        None => (400, RngSeed::Fixed(20)),
+    }
+}
+
+fn agrees_on_random_tests(name: &str) {
+    let model = Model::shipped(name).expect("a shipped model").unwrap();
+    let (cases, rng_seed) = cases();
+    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    let compared = std::cell::Cell::new(0u32);
+    TestRunner::new(config)
+        .run(&common::test(), |test| {
+            match compare(&test, &model) {
+                Ok(done) => compared.set(compared.get() + u32::from(done)),
+                Err(why) => {
+                    return Err(TestCaseError::fail(format!("{why}\n{}", litmus::print(&test))));
+                }
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+    println!("{name}: {} of {cases} random tests compared", compared.get());
+    assert!(compared.get() > cases / 2, "most random tests must be small enough to compare");
+}
+
+#[test]
+fn vulkan_on_random_tests() {
+    agrees_on_random_tests("vulkan");
+}
+
+#[test]
+fn vulkan_nochains_on_random_tests() {
+    agrees_on_random_tests("vulkan-nochains");
+}
+
+#[test]
+fn dartagnan_on_random_tests() {
+    agrees_on_random_tests("dartagnan");
+}
+
+#[test]
+fn sc_on_random_tests() {
+    agrees_on_random_tests("sc");
+}
+
+/// The stepwise machine behind `weak` finds the outcomes that the cat file `sc` allows.
+#[test]
+fn sequential_machine_agrees_with_sc() {
+    let model = Model::shipped("sc").expect("a shipped model").unwrap();
+    let (cases, rng_seed) = cases();
+    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    TestRunner::new(config)
+        .run(&common::test(), |test| {
+            let prediction = predict(&test, &model, &Options { timeout: None, unroll: 1 })
+                .map_err(|e| TestCaseError::fail(e.to_string()))?;
+            for (outcome, predicted) in &prediction.outcomes {
+                prop_assert_eq!(
+                    predicted.allowed,
+                    !predicted.weak,
+                    "outcome {:?} of\n{}",
+                    outcome,
+                    litmus::print(&test)
+                );
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+}
+
+#[test]
+fn the_corpus() {
+    let models: Vec<Model> = Model::names()
+        .iter()
+        .map(|(name, _)| Model::shipped(name).expect("a shipped model").unwrap())
+        .collect();
+    let (mut compared, mut too_large) = (0, Vec::new());
+    for entry in litmus::corpus::tests() {
+        let test = litmus::parse(entry.text, entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
+        for model in &models {
+            match compare(&test, model) {
+                Ok(true) => compared += 1,
+                Ok(false) => too_large.push(format!("{} {}", model.name(), entry.id)),
+                Err(why) => panic!("{} under {}: {why}", entry.id, model.name()),
+            }
+        }
+    }
+    println!("{compared} comparisons; {} too large for the oracle: {too_large:?}", too_large.len());
+    assert!(compared > 0);
+}

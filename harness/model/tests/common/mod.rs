@@ -1,0 +1,227 @@
+//! Random litmus tests, small enough for the naive enumerator.
+
+use litmus::{
+    Access, ArithmeticOperation, BranchRelation, Condition, ControlBarrier, Dialect, Instruction,
+    InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Metadata, Operand, Order, Place,
+    Placement, Question, QuestionKind, Register, RegisterId, RegisterInit, RmwOperation, Scope, Semantics,
+    Span, StorageClass, StorageClassSet, SyncPoint, SystemSync, Term, Test, Thread, ThreadId,
+};
+use proptest::prelude::*;
+
+/// Scopes, narrow ones often enough to matter.
+fn scope() -> impl Strategy<Value = Scope> {
+    prop_oneof![
+        1 => Just(Scope::Invocation),
+        2 => Just(Scope::Subgroup),
+        3 => Just(Scope::Workgroup),
+        1 => Just(Scope::QueueFamily),
+        4 => Just(Scope::Device),
+    ]
+}
+
+fn semantics(orders: &'static [Order]) -> impl Strategy<Value = Semantics> {
+    (proptest::sample::select(orders), 1u8..4, any::<bool>(), any::<bool>()).prop_map(
+        |(order, classes, available, visible)| {
+            if order == Order::Relaxed {
+                Semantics::RELAXED
+            } else {
+                Semantics {
+                    order,
+                    classes: StorageClassSet(classes),
+                    make_available: available && order.releases(),
+                    make_visible: visible && order.acquires(),
+                }
+            }
+        },
+    )
+}
+
+fn access(orders: &'static [Order]) -> impl Strategy<Value = Access> {
+    prop_oneof![
+        1 => Just(Access::Private),
+        2 => Just(Access::NonPrivate),
+        2 => scope().prop_map(|scope| Access::Coherent { scope }),
+        5 => (scope(), semantics(orders)).prop_map(|(scope, semantics)| Access::Atomic { scope, semantics }),
+    ]
+}
+
+/// The names: x and its alias y in class 0, z in class 1.
+fn location() -> impl Strategy<Value = u16> {
+    prop_oneof![4 => Just(0u16), 1 => Just(1u16), 3 => Just(2u16)]
+}
+
+fn class_of(location: u16) -> StorageClass {
+    if location == 2 { StorageClass::Workgroup } else { StorageClass::Buffer }
+}
+
+fn operand(registers: u16) -> impl Strategy<Value = Operand> {
+    prop_oneof![
+        3 => (1i64..3).prop_map(Operand::Constant),
+        1 => (0..registers).prop_map(|r| Operand::Register(RegisterId(r))),
+    ]
+}
+
+const REGISTERS: u16 = 2;
+
+fn instruction() -> impl Strategy<Value = InstructionKind> {
+    use Order::{Acquire, AcquireRelease, Relaxed, Release};
+    prop_oneof![
+        4 => (0..REGISTERS, location(), access(&[Relaxed, Acquire])).prop_map(|(r, l, access)| {
+            InstructionKind::Load {
+                destination: RegisterId(r),
+                location: LocationId(l),
+                offset: 0,
+                scalar: None,
+                class: class_of(l),
+                access,
+            }
+        }),
+        4 => (location(), operand(REGISTERS), access(&[Relaxed, Release])).prop_map(|(l, value, access)| {
+            InstructionKind::Store {
+                location: LocationId(l),
+                offset: 0,
+                scalar: None,
+                value,
+                class: class_of(l),
+                access,
+            }
+        }),
+        2 => (
+            0..REGISTERS,
+            location(),
+            operand(REGISTERS),
+            0..3u8,
+            scope(),
+            semantics(&[Relaxed, Acquire, Release, AcquireRelease]),
+        )
+            .prop_map(|(r, l, value, operation, scope, semantics)| InstructionKind::Rmw {
+                destination: RegisterId(r),
+                location: LocationId(l),
+                offset: 0,
+                scalar: None,
+                operation: match operation {
+                    0 => RmwOperation::Exchange(value),
+                    1 => RmwOperation::Fetch(ArithmeticOperation::Add, value),
+                    _ => RmwOperation::CompareExchange {
+                        compare: Operand::Constant(0),
+                        value,
+                        unequal: Semantics::RELAXED,
+                    },
+                },
+                class: class_of(l),
+                scope,
+                semantics,
+            }),
+        2 => (scope(), semantics(&[Acquire, Release, AcquireRelease]))
+            .prop_map(|(scope, semantics)| InstructionKind::Fence { scope, semantics }),
+        1 => (scope(), proptest::option::of(semantics(&[Acquire, Release, AcquireRelease])), 0..2u8).prop_map(
+            |(memory_scope, semantics, id)| InstructionKind::ControlBarrier(ControlBarrier {
+                execution_scope: Scope::Workgroup,
+                memory_scope,
+                semantics,
+                id: id.to_string(),
+                resource: None,
+                quorum: None,
+            })
+        ),
+        1 => Just(InstructionKind::AvailableToDevice),
+        1 => Just(InstructionKind::VisibleFromDevice),
+    ]
+}
+
+/// A thread; sometimes its last instruction is skipped when the first register is 0.
+fn thread() -> impl Strategy<Value = (Vec<InstructionKind>, Placement, bool)> {
+    (proptest::collection::vec(instruction(), 1..4), 0..2u32, 0..2u32, proptest::bool::weighted(0.2))
+        .prop_map(|(instructions, workgroup, subgroup, guarded)| {
+            (instructions, Placement { queue_family: 0, workgroup, subgroup }, guarded)
+        })
+}
+
+/// A random test with two or three threads, three names of two locations, and now and then a condition on a location.
+pub fn test() -> impl Strategy<Value = Test> {
+    (
+        proptest::collection::vec(thread(), 2..4),
+        proptest::option::weighted(0.25, (0..2u16, 0..2u16)),
+        proptest::option::weighted(0.3, location()),
+    )
+        .prop_map(|(threads, sync, observed)| build(threads, sync, observed))
+}
+
+fn build(
+    threads: Vec<(Vec<InstructionKind>, Placement, bool)>,
+    sync: Option<(u16, u16)>,
+    observed: Option<u16>,
+) -> Test {
+    let location = |name: &str, init| Location {
+        name: name.to_owned(),
+        reference: None,
+        scalar: None,
+        init,
+        host: false,
+        noncoherent: false,
+        declared: true,
+        span: Span::default(),
+    };
+    let instruction = |kind| Instruction { kind, span: Span::default() };
+    let threads = threads
+        .into_iter()
+        .enumerate()
+        .map(|(number, (kinds, placement, guarded))| {
+            let mut instructions: Vec<Instruction> = kinds.into_iter().map(instruction).collect();
+            let mut labels = Vec::new();
+            let last = instructions.len() - 1;
+            let movable = !matches!(instructions[last].kind, InstructionKind::ControlBarrier(_));
+            if guarded && last > 0 && movable {
+                labels.push(Label { name: "LC00".to_owned() });
+                instructions.insert(
+                    last,
+                    instruction(InstructionKind::Branch {
+                        relation: BranchRelation::Equal,
+                        left: Operand::Register(RegisterId(0)),
+                        right: Operand::Constant(0),
+                        target: LabelId(0),
+                    }),
+                );
+                instructions.push(instruction(InstructionKind::Label(LabelId(0))));
+            }
+            Thread {
+                number: number as u32,
+                place: Place::Device(placement),
+                registers: (0..REGISTERS)
+                    .map(|r| Register {
+                        name: format!("r{r}"),
+                        init: RegisterInit::Constant(0),
+                        declared: true,
+                    })
+                    .collect(),
+                labels,
+                instructions,
+                span: Span::default(),
+            }
+        })
+        .collect();
+    let point = |thread| SyncPoint { thread: ThreadId(thread), instruction: None };
+    Test {
+        name: "random".to_owned(),
+        dialect: Dialect::Vulkan,
+        metadata: Metadata::default(),
+        locations: vec![
+            location("x", LocationInit::Constant(0)),
+            location("y", LocationInit::AliasOf(LocationId(0))),
+            location("z", LocationInit::Constant(0)),
+        ],
+        threads,
+        system_sync: sync
+            .filter(|(from, to)| from != to)
+            .map(|(from, to)| SystemSync { from: point(from), to: point(to), span: Span::default() })
+            .into_iter()
+            .collect(),
+        listed: observed.map(|l| Term::Location(LocationId(l))).into_iter().collect(),
+        filter: None,
+        question: Some(Question {
+            kind: QuestionKind::Exists,
+            condition: Condition::True,
+            span: Span::default(),
+        }),
+    }
+}

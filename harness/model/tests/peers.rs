@@ -1,0 +1,91 @@
+//! The verdicts that Dartagnan commits for its own tests, under the models that claim to reproduce them.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use litmus::{Prediction, QuestionKind, Race, Test};
+use model::{Model, Options, predict};
+
+/// One row of `dat3m/verdicts.csv`.
+struct Row {
+    path: String,
+    check: String,
+    expected: bool,
+}
+
+fn corpora() -> Option<PathBuf> {
+    std::env::var_os("VK_LITMUS_CORPORA").map(PathBuf::from)
+}
+
+fn rows() -> Option<(PathBuf, Vec<Row>)> {
+    let Some(folder) = corpora().map(|c| c.join("dat3m")) else {
+        println!("skipped: VK_LITMUS_CORPORA is not set");
+        return None;
+    };
+    let table = std::fs::read_to_string(folder.join("verdicts.csv")).unwrap();
+    let rows = table
+        .lines()
+        .skip(1)
+        .map(|line| {
+            // The query may hold commas; path and check come first, the counts last.
+            let mut fields = line.splitn(3, ',');
+            let (path, check, rest) =
+                (fields.next().unwrap(), fields.next().unwrap(), fields.next().unwrap());
+            let expected = rest.rsplitn(4, ',').nth(2).unwrap();
+            Row { path: path.to_owned(), check: check.to_owned(), expected: expected == "1" }
+        })
+        .collect();
+    Some((folder, rows))
+}
+
+/// Whether the question of a test has the answer that Dartagnan calls PASS.
+fn safety(test: &Test, prediction: &Prediction) -> Option<bool> {
+    match test.question.as_ref().unwrap().kind {
+        QuestionKind::Exists | QuestionKind::Final => prediction.meets,
+        QuestionKind::NotExists => prediction.meets.map(|meets| !meets),
+        QuestionKind::Forall => prediction.misses.map(|misses| !misses),
+    }
+}
+
+/// The rows on which a model differs, as `check path`.
+fn differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
+    let (folder, rows) = rows()?;
+    let models: BTreeMap<bool, Model> = [(true, chains), (false, nochains)]
+        .into_iter()
+        .map(|(key, name)| (key, Model::shipped(name).unwrap().unwrap()))
+        .collect();
+    let mut differences = Vec::new();
+    for row in &rows {
+        let text = std::fs::read_to_string(folder.join(&row.path)).unwrap();
+        let test = litmus::parse(&text, &row.path).unwrap_or_else(|e| panic!("{}: {e:?}", row.path));
+        let model = &models[&!row.check.ends_with("nochains")];
+        let prediction = predict(&test, model, &Options::default()).unwrap();
+        let answer = match row.check.as_str() {
+            "safety-chains" | "safety-nochains" => safety(&test, &prediction),
+            _ => (prediction.race != Race::Unknown).then_some(prediction.race == Race::Free),
+        };
+        match answer {
+            Some(answer) if answer == row.expected => {}
+            Some(_) => differences.push(format!("{} {}", row.check, row.path)),
+            None => differences.push(format!("{} {} (not finished in time)", row.check, row.path)),
+        }
+    }
+    println!("{} of {} rows agree with {chains}", rows.len() - differences.len(), rows.len());
+    Some(differences)
+}
+
+#[test]
+fn dartagnan_agrees_with_its_own_verdicts() {
+    let Some(differences) = differences("dartagnan", "dartagnan-nochains") else { return };
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+/// What remains is decided: docs/decisions.md names the reason of each.
+#[test]
+fn vulkan_differs_only_where_decided() {
+    let Some(differences) = differences("vulkan", "vulkan-nochains") else { return };
+    let decided = ["safety-chains Manual/CoWW-RR.litmus", "safety-chains Manual/OOTA.litmus"];
+    let open: Vec<&String> = differences.iter().filter(|d| !decided.contains(&d.as_str())).collect();
+    assert!(open.is_empty(), "{open:#?}");
+}
