@@ -3,6 +3,7 @@
 //! [`compile`] is pure: the same test and configuration give the same words. The module never sees a device; what a
 //! kernel needs of one is listed in [`Kernel::requirements`].
 
+pub mod check;
 mod dispatch;
 mod flow;
 pub mod kernel;

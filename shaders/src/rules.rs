@@ -125,10 +125,10 @@ pub enum SemanticsRule {
     /// VUID-StandaloneSpirv-UnequalMemorySemantics-10878.
     #[error("failed compare-exchange with more visibility")]
     UnequalVisible,
-    /// A word that names more than one of Acquire, Release and AcquireRelease, or SequentiallyConsistent
-    /// (VUID-StandaloneSpirv-MemorySemantics-10865 and -10866). The syntax tree cannot say so; a module can.
-    #[error("not one memory order")]
-    SeveralOrders,
+    /// A word with more than one of Acquire, Release and AcquireRelease, with SequentiallyConsistent, or with bits that no
+    /// litmus test has (VUID-StandaloneSpirv-MemorySemantics-10865 and -10866). A test cannot say so; a module can.
+    #[error("memory semantics of no litmus test")]
+    Unknown,
 }
 
 impl From<Rule> for CompileError {

@@ -3,13 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod common;
+mod machine;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::machine::{Invocation, Program, State, Touch};
 use common::{LAVAPIPE, NARROW};
 use litmus::*;
+use machine::{Invocation, Program, State, Touch};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use rspirv::spirv::Op;
@@ -168,16 +169,64 @@ fn replay(test: &Test, thread: &Thread, id: ThreadId, touches: &[Touch], context
                 registers[usize::from(destination.0)] = operation.apply(left, right, ty).0 as u32;
             }
             InstructionKind::Goto(target) => position = jump(*target),
-            InstructionKind::Branch { relation, left, right, target } => {
-                if relation.holds(i64::from(value(left) as i32), i64::from(value(right) as i32)) {
-                    position = jump(*target);
-                }
+            InstructionKind::Branch { relation, left, right, target }
+                if relation.holds(i64::from(value(left) as i32), i64::from(value(right) as i32)) =>
+            {
+                position = jump(*target);
             }
             _ => {}
         }
     }
     assert_eq!(touches.next(), None, "{context}: more accesses than the thread has");
     registers
+}
+
+/// Holds the waiting of one invocation against the contract: it looks at most `spin` times, until all have arrived, and
+/// once it has waited in vain it never waits again; one invocation of a workgroup arrives, once a round.
+fn check_meetings(run: &Run, index: usize, id: ThreadId, spin: u32) {
+    let (kernel, p) = (&run.kernel, &run.parameters);
+    let invocation = &run.invocations[index];
+    let classes = kernel.roles.classes.len() as u32;
+    let group = (invocation.workgroup / (p.pairing * classes)) * p.pairing + invocation.workgroup % p.pairing;
+    let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
+    let (mut reported, mut round, mut patient) = (0, 0, true);
+    let (mut looks, mut arrivals) = (Vec::new(), 0);
+    for touch in &invocation.touches {
+        match kernel.bindings[touch.binding as usize] {
+            Binding::Rendezvous => {
+                assert_eq!(touch.word, group as usize * 16);
+                match touch.op {
+                    Op::AtomicLoad => looks.push(touch.read.unwrap()),
+                    Op::AtomicIAdd => {
+                        assert_eq!(touch.written, touch.read.map(|before| before + 1));
+                        assert!(looks.is_empty(), "arrives before it waits");
+                        arrivals += 1;
+                    }
+                    other => assert_eq!(other, Op::AtomicLoad),
+                }
+            }
+            Binding::Results => {
+                reported += 1;
+                if reported == reports {
+                    let meets = classes > 1 && spin > 0;
+                    assert_eq!(arrivals, u32::from(meets && invocation.local == 0));
+                    if meets && patient {
+                        let all_here = |seen: &u32| *seen >= classes * (round + 1);
+                        let (last, before) = looks.split_last().unwrap();
+                        assert!(looks.len() <= spin as usize && !before.iter().any(all_here));
+                        patient = all_here(last);
+                        assert!(patient || looks.len() == spin as usize);
+                    } else {
+                        assert!(looks.is_empty(), "nobody to wait for, or no patience left");
+                    }
+                    (reported, round, arrivals) = (0, round + 1, 0);
+                    looks.clear();
+                }
+            }
+            Binding::Locations => {}
+        }
+    }
+    assert_eq!(round, p.rounds);
 }
 
 /// Location accesses of each thread of each instance, in the order of their thread.
@@ -299,6 +348,7 @@ fn check(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usi
                 }
                 played += 1;
             }
+            check_meetings(&run, index, id, spin);
             let rounds_with_accesses = by_instance.range((index, 0)..(index + 1, 0)).count();
             assert!(
                 rounds_with_accesses <= p.rounds as usize,
@@ -325,7 +375,7 @@ fn check(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usi
     let touched = run.locations.iter().enumerate().filter(|(word, value)| {
         let place = word % p.stride as usize;
         **value != POISON
-            && !(place % p.spacing as usize == 0 && place / (p.spacing as usize) < storage_words)
+            && !(place.is_multiple_of(p.spacing as usize) && place / (p.spacing as usize) < storage_words)
     });
     assert_eq!(touched.count(), 0, "{name}: padding");
     true
@@ -365,7 +415,7 @@ fn kernels_keep_the_contract() {
     let tests = all_tests();
     let mut runs = 0;
     for (index, test) in tests.iter().enumerate() {
-        for (config, spin) in [(LAVAPIPE, 0), (LAVAPIPE, 4), (KernelConfig { lanes: 5, ..NARROW }, 3)] {
+        for (config, spin) in [(LAVAPIPE, 0), (LAVAPIPE, 40), (KernelConfig { lanes: 5, ..NARROW }, 3)] {
             runs += usize::from(check(test, &config, spin, &mut shuffled(index as u64)));
             // One invocation after the other: everyone but the last waits in vain.
             runs += usize::from(check(test, &config, spin, &mut |_| 0));
@@ -375,72 +425,116 @@ fn kernels_keep_the_contract() {
     assert!(runs > 6 * 200);
 }
 
-/// A thread of random instructions with three labels, whose jumps go forward, nested or not.
-fn random_instructions(choices: &[(u8, u8, u8)], labels: [u8; 3]) -> Vec<InstructionKind> {
+type Choice = (u8, u8, u8);
+
+/// Random instructions with three labels from `first_label` on, whose jumps go forward, nested or not.
+fn random_instructions(choices: &[Choice], labels: [u8; 3], first_label: u16) -> Vec<InstructionKind> {
+    const ARITHMETIC: [ArithmeticOperation; 8] = [
+        ArithmeticOperation::Add,
+        ArithmeticOperation::Subtract,
+        ArithmeticOperation::And,
+        ArithmeticOperation::Or,
+        ArithmeticOperation::Xor,
+        ArithmeticOperation::Minimum,
+        ArithmeticOperation::Maximum,
+        ArithmeticOperation::Multiply,
+    ];
+    const RELATIONS: [BranchRelation; 6] = [
+        BranchRelation::Equal,
+        BranchRelation::NotEqual,
+        BranchRelation::GreaterOrEqual,
+        BranchRelation::LessOrEqual,
+        BranchRelation::Greater,
+        BranchRelation::Less,
+    ];
     let place = |label: usize| usize::from(labels[label]) % (choices.len() + 1);
     let relaxed = common::semantics(Order::Relaxed);
     let mut instructions = Vec::new();
     for (position, (kind, first, second)) in choices.iter().enumerate() {
         for label in 0..3 {
             if place(label) == position {
-                instructions.push(InstructionKind::Label(LabelId(label as u16)));
+                instructions.push(InstructionKind::Label(LabelId(first_label + label as u16)));
             }
         }
         let register = u16::from(first % 4);
-        let operand = if second % 3 == 0 {
-            common::constant(i64::from(second % 4) - 1)
-        } else {
-            common::register(u16::from(second % 4))
+        let operand = match second % 3 {
+            0 => common::constant(i64::from(second % 4) - 1),
+            _ => common::register(u16::from(second % 4)),
         };
-        let access = if first % 2 == 0 {
-            Access::NonPrivate
-        } else {
-            common::atomic(Scope::QueueFamily, Order::Relaxed)
+        let access = match first % 2 {
+            0 => Access::NonPrivate,
+            _ => common::atomic(Scope::QueueFamily, Order::Relaxed),
         };
-        let target = usize::from(second / 4 % 3);
-        instructions.push(match kind % 8 {
-            0 | 1 => common::load(register, u16::from(second % 2), access),
-            2 => common::store(u16::from(second % 2), common::register(register), access),
-            3 => common::rmw(register, 0, RmwOperation::Exchange(operand), Scope::QueueFamily, relaxed),
-            4 => InstructionKind::Arithmetic {
+        let location = u16::from(second % 2);
+        let rmw = |operation| common::rmw(register, location, operation, Scope::QueueFamily, relaxed);
+        let label = usize::from(second / 4 % 3);
+        let target = LabelId(first_label + label as u16);
+        instructions.push(match kind % 10 {
+            0 | 1 => common::load(register, location, access),
+            2 => common::store(location, common::register(register), access),
+            3 => rmw(match second / 4 {
+                0 => RmwOperation::Exchange(operand),
+                1 => RmwOperation::CompareExchange {
+                    compare: operand,
+                    value: common::constant(7),
+                    unequal: relaxed,
+                },
+                _ => RmwOperation::Fetch(ARITHMETIC[usize::from(first % 7)], operand),
+            }),
+            4 | 5 => InstructionKind::Arithmetic {
                 destination: RegisterId(register),
-                operation: [ArithmeticOperation::Add, ArithmeticOperation::Minimum][usize::from(second % 2)],
-                left: common::register(register),
+                operation: ARITHMETIC[usize::from(first % 8)],
+                left: common::register(u16::from(first / 4)),
                 right: operand,
             },
-            5 if place(target) > position => InstructionKind::Goto(LabelId(target as u16)),
-            _ if place(target) > position => InstructionKind::Branch {
-                relation: [BranchRelation::Equal, BranchRelation::Less, BranchRelation::GreaterOrEqual]
-                    [usize::from(first % 3)],
+            6 if place(label) > position => InstructionKind::Goto(target),
+            _ if place(label) > position => InstructionKind::Branch {
+                relation: RELATIONS[usize::from(first % 6)],
                 left: common::register(register),
                 right: operand,
-                target: LabelId(target as u16),
+                target,
             },
             _ => common::store(0, operand, access),
         });
     }
     for label in 0..3 {
         if place(label) == choices.len() {
-            instructions.push(InstructionKind::Label(LabelId(label as u16)));
+            instructions.push(InstructionKind::Label(LabelId(first_label + label as u16)));
         }
     }
     instructions
 }
 
+/// Threads that share workgroups and subgroups or not, and meet in up to two barriers with semantics of their own.
 fn random_test() -> impl Strategy<Value = Test> {
-    let instruction = (0..8u8, 0..12u8, 0..12u8);
-    let thread =
-        (0..2u32, 0..2u32, prop::collection::vec(instruction, 0..12), prop::array::uniform3(0..13u8));
-    prop::collection::vec(thread, 1..4).prop_map(|threads| {
-        threads
-            .into_iter()
-            .fold(
-                common::Builder::new("random", &["x", "y"]),
-                |builder, (workgroup, subgroup, choices, labels)| {
-                    builder.thread(common::at(workgroup, subgroup), random_instructions(&choices, labels))
-                },
-            )
-            .test
+    let instruction = (0..10u8, 0..12u8, 0..12u8);
+    let piece = (prop::collection::vec(instruction, 0..9), prop::array::uniform3(0..10u8), 0..4u8);
+    let thread = (0..2u32, 0..2u32, prop::array::uniform3(piece));
+    (0..3usize, any::<bool>(), prop::collection::vec(thread, 1..4)).prop_map(|(barriers, signed, threads)| {
+        let mut builder = common::Builder::new("random", &["x", "y"]);
+        builder.test.locations[1].scalar = signed.then_some(ScalarType::I32);
+        for (workgroup, subgroup, pieces) in threads {
+            let mut instructions = Vec::new();
+            for (index, (choices, labels, order)) in pieces.iter().take(barriers + 1).enumerate() {
+                instructions.extend(random_instructions(choices, *labels, 3 * index as u16));
+                if index < barriers {
+                    let semantics = match order {
+                        0 => None,
+                        1 => Some(common::semantics(Order::Acquire)),
+                        2 => Some(common::semantics(Order::Release)),
+                        _ => Some(common::semantics(Order::AcquireRelease)),
+                    };
+                    instructions.push(common::barrier(
+                        Scope::Workgroup,
+                        Scope::Workgroup,
+                        semantics,
+                        &index.to_string(),
+                    ));
+                }
+            }
+            builder = builder.thread(common::at(workgroup, subgroup), instructions);
+        }
+        builder.test
     })
 }
 

@@ -51,7 +51,7 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
                     if index % validate_each == 0 {
                         validator.check(&name, &kernel);
                     }
-                    common::assert_known_opcodes(&kernel);
+                    common::assert_clean(&kernel);
                 }
                 Err(CompileError::NotPlaceable { rule }) => *tally.refused.entry(rule).or_default() += 1,
                 Err(CompileError::WorkgroupTooLarge { .. }) => tally.too_large += 1,

@@ -1,5 +1,6 @@
 //! A machine that executes kernels one instruction of one invocation at a time: sequentially consistent, in whatever order
 //! it is told. It knows the instructions of kernels and nothing of how they are made.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -157,7 +158,6 @@ impl Invocation {
     }
 
     /// Executes one instruction.
-    #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub fn step(&mut self, program: &Program, buffers: &mut [Vec<u32>], buffer_of: &[usize]) {
         let instruction = &program.blocks[self.block].instructions[self.next];
         let op = instruction.class.opcode;
@@ -260,7 +260,7 @@ impl Invocation {
                 BuiltIn::LocalInvocationIndex => self.local,
                 BuiltIn::SubgroupId => self.subgroup,
                 BuiltIn::SubgroupLocalInvocationId => self.lane,
-                other => unreachable!("{other:?}"),
+                other => panic!("the machine lacks {other:?}"),
             };
             self.values.insert(result.unwrap(), value);
             return;
@@ -301,7 +301,7 @@ impl Invocation {
             Op::AtomicSMin => (true, Some((before as i32).min(operand(3) as i32) as u32)),
             Op::AtomicSMax => (true, Some((before as i32).max(operand(3) as i32) as u32)),
             Op::AtomicCompareExchange => (true, (before == operand(5)).then(|| operand(4))),
-            other => unreachable!("{other:?}"),
+            other => panic!("the machine lacks {other:?}"),
         };
         if let Some(after) = after {
             *cell = after;

@@ -1,0 +1,146 @@
+//! Kernels whose words were changed: each change breaks one rule, and the check names it.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::*;
+use litmus::*;
+use rspirv::binary::Assemble;
+use rspirv::dr::{Instruction, Module, Operand as Word};
+use rspirv::spirv::{Capability, Op};
+use shaders::check::{Fault, check};
+use shaders::rules::SemanticsRule;
+
+/// A kernel with an instruction of each kind, all of them in order.
+fn kernel() -> Module {
+    let acquire_release =
+        Semantics { make_available: true, make_visible: true, ..semantics(Order::AcquireRelease) };
+    let exchange = RmwOperation::CompareExchange {
+        compare: constant(1),
+        value: constant(2),
+        unequal: semantics(Order::Acquire),
+    };
+    let test = Builder::new("all", &["x"])
+        .thread(
+            at(0, 0),
+            vec![
+                load(0, 0, atomic(Scope::Device, Order::Acquire)),
+                store(0, constant(3), atomic(Scope::Subgroup, Order::Release)),
+                rmw(1, 0, RmwOperation::Exchange(constant(4)), Scope::Workgroup, acquire_release),
+                rmw(2, 0, exchange, Scope::Device, acquire_release),
+                load(3, 0, Access::Coherent { scope: Scope::Device }),
+                store(0, constant(5), Access::Coherent { scope: Scope::Device }),
+                InstructionKind::Fence { scope: Scope::Device, semantics: acquire_release },
+                barrier(Scope::Workgroup, Scope::Workgroup, Some(acquire_release), "0"),
+            ],
+        )
+        .test;
+    rspirv::dr::load_words(&shaders::compile(&test, &LAVAPIPE).unwrap().words).unwrap()
+}
+
+fn faults(module: &Module) -> Vec<(Op, Fault)> {
+    check(&module.assemble())
+        .unwrap()
+        .into_iter()
+        .map(|violation| (violation.instruction, violation.fault))
+        .collect()
+}
+
+/// Adds a 32-bit constant.
+fn constant_id(module: &mut Module, value: u32) -> u32 {
+    let header = module.header.as_mut().unwrap();
+    let id = header.bound;
+    header.bound += 1;
+    let ty = module.types_global_values.iter().find(|i| i.class.opcode == Op::TypeInt).unwrap().result_id;
+    module.types_global_values.push(Instruction::new(
+        Op::Constant,
+        ty,
+        Some(id),
+        vec![Word::LiteralBit32(value)],
+    ));
+    id
+}
+
+/// Replaces the `index`-th operand of the only `op` of the module by a constant.
+fn with_operand(op: Op, index: usize, value: u32) -> Module {
+    let mut module = kernel();
+    let id = constant_id(&mut module, value);
+    let mut changed = 0;
+    for instruction in module.functions[0].blocks.iter_mut().flat_map(|block| &mut block.instructions) {
+        if instruction.class.opcode == op {
+            *instruction.operands[index].id_ref_any_mut().unwrap() = id;
+            changed += 1;
+        }
+    }
+    assert_eq!(changed, 1, "{op:?}");
+    module
+}
+
+#[test]
+fn each_broken_rule_is_named() {
+    assert_eq!(faults(&kernel()), []);
+    let rule = |rule: SemanticsRule| Fault::Semantics(rule);
+    let cases = [
+        (Op::AtomicLoad, 2, 0x40, rule(SemanticsRule::RelaxedWithClasses)),
+        (Op::AtomicLoad, 2, 0x2, rule(SemanticsRule::OrderWithoutClass)),
+        // Subgroup, cross-workgroup and atomic-counter memory are ignored by Vulkan.
+        (Op::AtomicLoad, 2, 0x2 | 0x80, rule(SemanticsRule::Unknown)),
+        (Op::AtomicLoad, 2, 0x44, rule(SemanticsRule::ReleaseLoad)),
+        (Op::AtomicStore, 2, 0x42, rule(SemanticsRule::AcquireStore)),
+        (Op::AtomicExchange, 2, 0x50, rule(SemanticsRule::Unknown)),
+        (Op::AtomicExchange, 2, 0x46, rule(SemanticsRule::Unknown)),
+        (Op::AtomicExchange, 2, 0x2042, rule(SemanticsRule::AvailableWithoutRelease)),
+        (Op::AtomicExchange, 2, 0x4044, rule(SemanticsRule::VisibleWithoutAcquire)),
+        (Op::AtomicExchange, 1, 4, rule(SemanticsRule::OrderAtInvocation)),
+        (Op::AtomicExchange, 1, 0, Fault::Scope(0)),
+        (Op::AtomicExchange, 1, 9, Fault::Scope(9)),
+        (Op::AtomicCompareExchange, 2, 0x44, rule(SemanticsRule::UnequalStronger)),
+        (Op::AtomicCompareExchange, 3, 0x48, rule(SemanticsRule::ReleaseUnequal)),
+        (Op::AtomicCompareExchange, 3, 0x842, rule(SemanticsRule::UnequalClasses)),
+        (Op::AtomicCompareExchange, 2, 0x42, Fault::Semantics(SemanticsRule::UnequalVisible)),
+        (Op::MemoryBarrier, 1, 0, rule(SemanticsRule::RelaxedBarrier)),
+        (Op::MemoryBarrier, 1, 0x8, rule(SemanticsRule::OrderWithoutClass)),
+        (Op::ControlBarrier, 0, 1, Fault::ExecutionScope(Scope::Device)),
+        (Op::ControlBarrier, 2, 0x8, rule(SemanticsRule::OrderWithoutClass)),
+    ];
+    for (op, index, value, fault) in cases {
+        let mut module = with_operand(op, index, value);
+        if fault == Fault::Semantics(SemanticsRule::UnequalVisible) {
+            let visible = constant_id(&mut module, 0x4042);
+            for instruction in module.functions[0].blocks.iter_mut().flat_map(|block| &mut block.instructions)
+            {
+                if instruction.class.opcode == op {
+                    *instruction.operands[3].id_ref_any_mut().unwrap() = visible;
+                }
+            }
+        }
+        assert_eq!(faults(&module), [(op, fault)], "{op:?} operand {index} = {value:#x}");
+    }
+}
+
+#[test]
+fn scopes_need_their_capabilities() {
+    let without = |capability| {
+        let mut module = kernel();
+        module.capabilities.retain(|i| i.operands[0] != Word::Capability(capability));
+        let mut found: Vec<Fault> = faults(&module).into_iter().map(|(_, fault)| fault).collect();
+        found.dedup();
+        found
+    };
+    assert_eq!(without(Capability::VulkanMemoryModelDeviceScope), [Fault::DeviceScope]);
+    assert_eq!(without(Capability::GroupNonUniform), [Fault::SubgroupScope]);
+}
+
+#[test]
+fn atomics_have_32_bits() {
+    let mut module = kernel();
+    let narrow = module.types_global_values.iter_mut().find(|i| i.class.opcode == Op::TypeInt).unwrap();
+    narrow.operands[0] = Word::LiteralBit32(16);
+    assert!(faults(&module).iter().filter(|(_, fault)| *fault == Fault::AtomicType).count() >= 4);
+}
+
+#[test]
+fn words_that_are_no_module_are_an_error() {
+    assert!(check(&[1, 2, 3]).is_err());
+    assert!(shaders::disassemble(&[]).is_err());
+}
