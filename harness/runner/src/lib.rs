@@ -2,15 +2,20 @@
 //!
 //! [`run`] dispatches the kernel of one test until its budget is used and gives back an [`litmus::Observation`] in which
 //! every instance is accounted for. It knows no model. [`Stress`] says how a test is spread; every parameter is drawn
-//! from one seed.
+//! from one seed. [`pool`] does that in worker processes under a deadline, which call [`worker::serve`] and speak
+//! [`wire`]. [`twin`] relaxes a test, so that what the device shows says what the test could have seen.
 
+mod affinity;
 mod count;
 mod draw;
 mod error;
 mod memory;
+pub mod pool;
 mod run;
 mod stress;
 pub mod twin;
+pub mod wire;
+pub mod worker;
 
 pub use error::{Cause, RunError};
 pub use run::{Budget, Progress, Settings, run};

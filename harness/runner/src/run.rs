@@ -13,13 +13,25 @@ use crate::error::{Cause, RunError};
 use crate::memory::{Layout, Sharing};
 use crate::stress::Stress;
 
-/// How long a run goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Budget {
+/// How long a run goes on: until the first of both is used up. Without either, one dispatch is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Budget {
     /// Until at least so many instances are accounted for.
-    Instances(u64),
+    pub instances: Option<u64>,
     /// For so long; at least one dispatch is made.
-    Time(Duration),
+    pub time: Option<Duration>,
+}
+
+impl Budget {
+    /// At least so many instances.
+    pub fn instances(instances: u64) -> Budget {
+        Budget { instances: Some(instances), time: None }
+    }
+
+    /// So long.
+    pub fn time(time: Duration) -> Budget {
+        Budget { instances: None, time: Some(time) }
+    }
 }
 
 /// Everything about a run besides test, kernel and device.
@@ -307,18 +319,14 @@ impl<'d> Run<'d> {
     }
 
     fn time_is_up(&self, tally: &Tally) -> bool {
-        match self.settings.budget {
-            Budget::Time(time) => tally.dispatches > 0 && tally.elapsed() >= time,
-            Budget::Instances(_) => false,
-        }
+        let Budget { instances, time } = self.settings.budget;
+        tally.dispatches > 0 && time.map_or(instances.is_none(), |time| tally.elapsed() >= time)
     }
 
     /// Instances that the budget still asks for.
     fn missing(&self, tally: &Tally) -> u64 {
-        match self.settings.budget {
-            Budget::Instances(wanted) => wanted.saturating_sub(tally.counter.instances()),
-            Budget::Time(_) => u64::MAX,
-        }
+        let wanted = self.settings.budget.instances.unwrap_or(u64::MAX);
+        wanted.saturating_sub(tally.counter.instances())
     }
 
     fn instances(&self, parameters: &Parameters) -> u64 {

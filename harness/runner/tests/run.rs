@@ -15,7 +15,7 @@ use runner::{Budget, Cause, RunError, Settings, Stress, run};
 const IS_CPU: [bool; 2] = [true, false];
 
 fn settings(instances: u64) -> Settings {
-    Settings::new(Stress::preset("sim").unwrap(), Budget::Instances(instances), 7)
+    Settings::new(Stress::preset("sim").unwrap(), Budget::instances(instances), 7)
 }
 
 fn observe(device: &Fake, settings: &Settings) -> Result<Observation, RunError> {
@@ -210,7 +210,7 @@ fn the_callback_can_end_a_run() {
 #[test]
 fn a_time_budget_ends_and_counts_everything() {
     let device = Fake::conforming(false);
-    let budget = Budget::Time(Duration::from_millis(20));
+    let budget = Budget::time(Duration::from_millis(20));
     let stress = Stress::preset("gpu").unwrap();
     let seen = observe(&device, &Settings::new(stress, budget, 3)).unwrap();
     assert!(seen.dispatches > 0 && seen.seconds > 0.0);

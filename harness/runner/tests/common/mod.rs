@@ -1,11 +1,5 @@
 //! A device that runs no SPIR-V: it plays the contract between kernel and runner in plain Rust, or what a script says.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "test support: a failure is the report"
-)]
-#![allow(dead_code, reason = "each test binary uses a part of it")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "test support: a failure is the report")]
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -200,6 +194,8 @@ impl Fake {
 /// Plays every role of every instance.
 pub fn serve(memories: &mut Memories<'_>) {
     let (parameters, workgroups) = (memories.parameters, memories.workgroups);
+    let counters = &memories.rendezvous[..16 * parameters.groups as usize];
+    assert!(counters.iter().all(|word| *word == 0), "the counters start at zero");
     each_role(&parameters, workgroups, |role, instance| play(memories, role, instance));
 }
 
@@ -253,28 +249,23 @@ impl Prepared for FakePrepared<'_> {
                     let words = self.buffers[from.0 as usize].clone();
                     self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
                 }
-                Step::Dispatch { workgroups, bindings, push_constants, .. } => {
+                Step::Dispatch { workgroups, push_constants, .. } => {
                     let parameters = parameters(&push_constants);
                     self.device.drawn.borrow_mut().push(parameters);
                     let number = self.device.submissions.replace(self.device.submissions.get() + 1);
-                    let mut take =
-                        |binding: usize| std::mem::take(&mut self.buffers[bindings[binding].0 as usize]);
-                    let (mut locations, mut results, mut rendezvous) = (take(0), take(2), take(3));
-                    assert!(rendezvous.iter().take(16 * parameters.groups as usize).all(|word| *word == 0));
+                    let find =
+                        |name| self.plan.buffers.iter().position(|buffer| buffer.name == name).unwrap();
+                    let numbers = ["locations", "results", "rendezvous"].map(find);
+                    let mut memories = numbers.map(|number| std::mem::take(&mut self.buffers[number]));
+                    let [locations, results, rendezvous] = &mut memories;
                     happening = (self.device.script)(
                         number,
-                        &mut Memories {
-                            parameters,
-                            workgroups,
-                            locations: &mut locations,
-                            results: &mut results,
-                            rendezvous: &mut rendezvous,
-                        },
+                        &mut Memories { parameters, workgroups, locations, results, rendezvous },
                     );
                     rendezvous.fill(2);
-                    self.buffers[bindings[0].0 as usize] = locations;
-                    self.buffers[bindings[2].0 as usize] = results;
-                    self.buffers[bindings[3].0 as usize] = rendezvous;
+                    for (number, words) in numbers.into_iter().zip(memories) {
+                        self.buffers[number] = words;
+                    }
                 }
                 Step::Barrier { .. } | Step::ToHost { .. } => {}
                 other => panic!("the runner needs no {other:?}"),

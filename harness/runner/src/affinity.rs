@@ -1,0 +1,40 @@
+//! Puts the threads of a CPU driver on different processors: threads of one test that share a processor never overlap.
+
+use std::collections::BTreeSet;
+
+/// The threads of this process by number; empty where the system does not tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn threads() -> BTreeSet<i32> {
+    let Ok(entries) = std::fs::read_dir("/proc/self/task") else { return BTreeSet::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Ties each thread that is not in `before` to one of the processors of this process, in turn. Where the system forbids
+/// it they stay where they are: rates are lower then, nothing else.
+#[cfg(target_os = "linux")]
+pub(crate) fn spread_new_threads(before: &BTreeSet<i32>) {
+    use rustix::process::Pid;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let processors: Vec<usize> =
+        (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
+    let new: Vec<i32> = threads().difference(before).copied().collect();
+    for (thread, processor) in new.iter().zip(processors.iter().cycle()) {
+        let mut one = CpuSet::new();
+        one.set(*processor);
+        if let Err(error) = sched_setaffinity(Pid::from_raw(*thread), &one) {
+            tracing::debug!(%error, thread, "a driver thread stays where it is");
+        }
+    }
+}
+
+/// The threads of this process by number; empty where the system does not tell.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn threads() -> BTreeSet<i32> {
+    BTreeSet::new()
+}
+
+/// Does nothing on this system.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn spread_new_threads(_: &BTreeSet<i32>) {}

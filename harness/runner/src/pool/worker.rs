@@ -1,0 +1,188 @@
+//! One worker process as its parent sees it: threads that carry its lines, and its end.
+
+use std::collections::VecDeque;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Sender, SyncSender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use crate::wire::RECORD_SEPARATOR;
+
+/// The longest line that a worker may send.
+const MAX_LINE_BYTES: u64 = 64 << 20;
+/// How much of the standard error is kept.
+const STDERR_BYTES: usize = 4096;
+/// How long an end is waited for before it is brought about.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
+/// What a worker process tells.
+#[derive(Debug)]
+pub(super) enum Note {
+    /// A record: the JSON text of one message.
+    Record(Vec<u8>),
+    /// Its output cannot be read on.
+    Unreadable(String),
+    /// It closed its output.
+    Ended,
+}
+
+/// A worker process.
+#[derive(Debug)]
+pub(super) struct Worker {
+    child: Child,
+    generation: u64,
+    requests: Sender<String>,
+    stderr: Arc<Mutex<VecDeque<u8>>>,
+    stderr_reader: JoinHandle<()>,
+}
+
+impl Worker {
+    /// Starts a process. Its notes come with `generation`.
+    pub fn start(
+        mut command: Command,
+        generation: u64,
+        notes: &SyncSender<(u64, Note)>,
+    ) -> io::Result<Worker> {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take();
+        let notes = notes.clone();
+        std::thread::spawn(move || {
+            let note = stdout.map_or(Note::Ended, |stdout| read_records(stdout, generation, &notes));
+            // The pool may be gone by now.
+            let _ = notes.send((generation, note));
+        });
+        // A worker that does not read must not stop the pool: its requests wait in a thread.
+        let (requests, waiting) = channel::<String>();
+        let stdin = child.stdin.take();
+        std::thread::spawn(move || {
+            let Some(mut stdin) = stdin else { return };
+            for request in waiting {
+                if writeln!(stdin, "{request}").and_then(|()| stdin.flush()).is_err() {
+                    // Its end is noted where its output is read.
+                    return;
+                }
+            }
+        });
+        let stderr = Arc::new(Mutex::new(VecDeque::new()));
+        let (tail, stream) = (Arc::clone(&stderr), child.stderr.take());
+        let stderr_reader = std::thread::spawn(move || {
+            if let Some(stream) = stream {
+                keep_tail(stream, &tail);
+            }
+        });
+        Ok(Worker { child, generation, requests, stderr, stderr_reader })
+    }
+
+    /// The number that its notes carry.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Sends a line.
+    pub fn send(&self, line: String) {
+        // A worker that is gone says so by the end of its output.
+        let _ = self.requests.send(line);
+    }
+
+    /// Ends it at once.
+    pub fn kill(mut self) {
+        self.end();
+    }
+
+    /// Lets it end by itself since there are no more jobs, but not for long.
+    pub fn retire(mut self) {
+        // The end of its input is its sign to go.
+        self.requests = channel().0;
+        if self.wait_for(LAST_WAIT).is_none() {
+            self.end();
+        }
+    }
+
+    /// Its end, after it closed its output: signal, exit code and the end of its standard error.
+    pub fn wait(mut self) -> (Option<i32>, Option<i32>, String) {
+        let status = self.wait_for(LAST_WAIT).or_else(|| self.end());
+        let deadline = Instant::now() + LAST_WAIT / 2;
+        while !self.stderr_reader.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let tail: Vec<u8> = {
+            let tail = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
+            tail.iter().copied().collect()
+        };
+        let text = String::from_utf8_lossy(&tail).into_owned();
+        (status.and_then(signal), status.and_then(|status| status.code()), text)
+    }
+
+    /// Kills it. One that the kernel does not let go (a driver waiting for hardware) is left behind.
+    fn end(&mut self) -> Option<ExitStatus> {
+        if let Err(error) = self.child.kill() {
+            tracing::warn!(%error, "a worker cannot be ended");
+        }
+        self.wait_for(LAST_WAIT)
+    }
+
+    fn wait_for(&mut self, most: Duration) -> Option<ExitStatus> {
+        let deadline = Instant::now() + most;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
+                Ok(None) => return None,
+                Err(error) => {
+                    tracing::warn!(%error, "the end of a worker is not known");
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
+}
+
+/// Sends on every record; what stands before the separator of a line, and lines without one, is noise of a driver.
+fn read_records(stream: impl Read, generation: u64, notes: &SyncSender<(u64, Note)>) -> Note {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        match reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line) {
+            Ok(0) => return Note::Ended,
+            Ok(_) => {}
+            Err(error) => return Note::Unreadable(error.to_string()),
+        }
+        if line.last() != Some(&b'\n') {
+            // Either it ended in the middle, or the line is longer than anything that is sent.
+            if line.len() as u64 >= MAX_LINE_BYTES {
+                return Note::Unreadable(format!("a line of more than {MAX_LINE_BYTES} bytes"));
+            }
+            return Note::Ended;
+        }
+        if let Some(start) = line.iter().position(|byte| *byte == RECORD_SEPARATOR) {
+            let record = line.split_off(start + 1);
+            if notes.send((generation, Note::Record(record))).is_err() {
+                return Note::Ended;
+            }
+        }
+    }
+}
+
+fn keep_tail(mut stream: impl Read, tail: &Mutex<VecDeque<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
+        tail.extend(buffer.iter().take(count));
+        let surplus = tail.len().saturating_sub(STDERR_BYTES);
+        tail.drain(..surplus);
+    }
+}

@@ -1,0 +1,311 @@
+//! What parent and worker process say to each other: one JSON text a line, in both directions.
+//!
+//! A line of a worker begins with the record separator of RFC 7464, so that whatever a driver prints beside it is told
+//! apart. Inner types may change freely; these may not without a step of [`VERSION`].
+
+use std::collections::BTreeMap;
+
+use litmus::{Histogram, Observation, Outcome, Value};
+use plan::{Capabilities, DeviceError, Identity};
+use serde::{Deserialize, Serialize};
+
+use crate::error::Cause;
+use crate::stress::Stress;
+
+/// Version of everything here. Both sides are the same binary, unless it was replaced while it ran.
+pub const VERSION: u32 = 1;
+
+/// The first byte of a worker's line (RFC 7464).
+pub const RECORD_SEPARATOR: u8 = 0x1e;
+
+/// Parent to worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request<J> {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Number of the job.
+    pub job: u64,
+    /// The job.
+    pub payload: J,
+}
+
+/// Worker to parent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Message<P, R> {
+    /// What was done up to now; also the sign that the worker is alive.
+    Progress {
+        /// [`VERSION`].
+        version: u32,
+        /// Number of the job.
+        job: u64,
+        /// The state.
+        payload: P,
+    },
+    /// The job has ended.
+    Answer {
+        /// [`VERSION`].
+        version: u32,
+        /// Number of the job.
+        job: u64,
+        /// The answer.
+        payload: R,
+    },
+}
+
+/// One test to run on one device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// Test id: for messages.
+    pub id: String,
+    /// Text of the test.
+    pub text: String,
+    /// Selector of the device.
+    pub device: String,
+    /// How the test is spread; the preset of the device where absent.
+    pub stress: Option<Stress>,
+    /// Instances wanted; together with `seconds`, whichever is used up first ends the run.
+    pub instances: Option<u64>,
+    /// Time for dispatches.
+    pub seconds: Option<f64>,
+    /// Seed of the drawn parameters.
+    pub seed: u64,
+    /// Words that some instance may show.
+    pub plausible: Vec<u32>,
+    /// Whether a part of the budget goes to the twin of a test whose threads meet in a control barrier.
+    pub twin: bool,
+    /// How long a submission may take, in seconds.
+    pub patience: f64,
+}
+
+/// What a worker has seen up to now.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Snapshot {
+    /// Of the test.
+    pub observation: WireObservation,
+    /// Of its twin.
+    pub twin: Option<WireObservation>,
+}
+
+/// What became of a job. What was seen is there in any case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The device; absent where there was none.
+    pub device: Option<Identity>,
+    /// What it can do.
+    pub capabilities: Option<Capabilities>,
+    /// The stress that was used.
+    pub stress: Option<Stress>,
+    /// Hash (BLAKE3, hexadecimal) of the kernel's words.
+    pub kernel: Option<String>,
+    /// What was seen of the test.
+    pub observation: WireObservation,
+    /// Why the run ended before its time.
+    pub failure: Option<Failure>,
+    /// What was seen of the twin.
+    pub twin: Option<WireObservation>,
+    /// Why the twin's run ended before its time.
+    pub twin_failure: Option<Failure>,
+    /// Messages of the validation layers.
+    pub validation: Vec<String>,
+}
+
+/// Why a worker has no full answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Failure {
+    /// The text is no test.
+    #[error("{message}")]
+    Test {
+        /// What the reader says.
+        message: String,
+    },
+    /// The test cannot be placed on any device.
+    #[error("{rule}")]
+    NotPlaceable {
+        /// The rule by name.
+        rule: String,
+    },
+    /// The device lacks a feature, or is too small.
+    #[error("{what}")]
+    Lacks {
+        /// What it lacks, by name.
+        what: String,
+    },
+    /// There is no such device, or no driver.
+    #[error("{message}")]
+    NoDevice {
+        /// What was looked for.
+        message: String,
+    },
+    /// The stress cannot be had on the device.
+    #[error("{message}")]
+    Stress {
+        /// Which value, and why.
+        message: String,
+    },
+    /// The device executes nothing.
+    #[error("the device executes nothing")]
+    NullDevice,
+    /// The driver gave up the device.
+    #[error("{message}")]
+    DeviceLost {
+        /// During what.
+        message: String,
+    },
+    /// A submission did not end.
+    #[error("{message}")]
+    TimedOut {
+        /// After how long.
+        message: String,
+    },
+    /// Another error of the driver.
+    #[error("{message}")]
+    Driver {
+        /// What it said.
+        message: String,
+    },
+    /// Parts of this program contradict one another.
+    #[error("{message}")]
+    Internal {
+        /// How.
+        message: String,
+    },
+}
+
+impl Failure {
+    /// Whether device and driver may be in a state that no further job should meet.
+    pub fn spoils_worker(&self) -> bool {
+        matches!(self, Failure::DeviceLost { .. } | Failure::TimedOut { .. } | Failure::Driver { .. })
+    }
+}
+
+impl From<Cause> for Failure {
+    fn from(cause: Cause) -> Failure {
+        let message = cause.to_string();
+        match cause {
+            Cause::Device(error) => error.into(),
+            Cause::TimedOut { .. } => Failure::TimedOut { message },
+            Cause::NullDevice => Failure::NullDevice,
+            Cause::TooSmall(what) => Failure::Lacks { what: format!("room for {what}") },
+            Cause::Kernel(_) => Failure::Internal { message },
+            Cause::Stress(_) => Failure::Stress { message },
+        }
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Failure {
+        let message = error.to_string();
+        match error {
+            DeviceError::NoDriver(_) | DeviceError::NoSuchDevice(_) => Failure::NoDevice { message },
+            DeviceError::Unsupported(what) => Failure::Lacks { what },
+            DeviceError::DeviceLost(_) => Failure::DeviceLost { message },
+            DeviceError::OutOfMemory(_) | DeviceError::Driver { .. } => Failure::Driver { message },
+            DeviceError::Busy | DeviceError::InvalidPlan(_) => Failure::Internal { message },
+        }
+    }
+}
+
+impl From<shaders::CompileError> for Failure {
+    fn from(error: shaders::CompileError) -> Failure {
+        match error {
+            shaders::CompileError::NotPlaceable { rule } => Failure::NotPlaceable { rule },
+            large @ shaders::CompileError::WorkgroupTooLarge { .. } => {
+                Failure::Lacks { what: large.to_string() }
+            }
+        }
+    }
+}
+
+/// [`Observation`] on the wire.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WireObservation {
+    /// Values of an outcome in the order of the test's observables, and its count.
+    pub histogram: Vec<(Vec<u64>, u64)>,
+    /// Raw result words of an instance that was written in part, and their count.
+    pub unexpected: Vec<(Vec<u32>, u64)>,
+    /// As in [`Observation`].
+    pub unresolved: u64,
+    /// As in [`Observation`].
+    pub not_executed: u64,
+    /// As in [`Observation`].
+    pub dispatches: u64,
+    /// As in [`Observation`].
+    pub discarded_dispatches: u64,
+    /// As in [`Observation`].
+    pub seconds: f64,
+}
+
+impl From<&Observation> for WireObservation {
+    fn from(observation: &Observation) -> WireObservation {
+        let values = |outcome: &Outcome| outcome.0.iter().map(|value| value.0).collect();
+        let counts = &observation.histogram.counts;
+        WireObservation {
+            histogram: counts.iter().map(|(outcome, count)| (values(outcome), *count)).collect(),
+            unexpected: observation.unexpected.iter().map(|(raw, count)| (raw.clone(), *count)).collect(),
+            unresolved: observation.unresolved,
+            not_executed: observation.not_executed,
+            dispatches: observation.dispatches,
+            discarded_dispatches: observation.discarded_dispatches,
+            seconds: observation.seconds,
+        }
+    }
+}
+
+impl From<&WireObservation> for Observation {
+    fn from(wire: &WireObservation) -> Observation {
+        let mut histogram = Histogram::default();
+        for (values, count) in &wire.histogram {
+            histogram.add(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
+        }
+        let mut unexpected = BTreeMap::new();
+        for (raw, count) in &wire.unexpected {
+            *unexpected.entry(raw.clone()).or_default() += count;
+        }
+        Observation {
+            histogram,
+            unexpected,
+            unresolved: wire.unresolved,
+            not_executed: wire.not_executed,
+            dispatches: wire.dispatches,
+            discarded_dispatches: wire.discarded_dispatches,
+            seconds: wire.seconds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn observations_survive_the_wire() {
+        let mut observation = Observation {
+            unexpected: BTreeMap::from([(vec![1, u32::MAX], 3), (Vec::new(), 1)]),
+            unresolved: 1,
+            not_executed: 2,
+            dispatches: 4,
+            discarded_dispatches: 5,
+            seconds: 0.25,
+            ..Observation::default()
+        };
+        observation.histogram.add(Outcome(vec![Value(0), Value(u64::MAX)]), 9);
+        observation.histogram.add(Outcome(vec![Value(1), Value(0)]), 8);
+        let text = serde_json::to_string(&WireObservation::from(&observation)).unwrap();
+        assert!(!text.contains('\n'));
+        let read: WireObservation = serde_json::from_str(&text).unwrap();
+        assert_eq!(Observation::from(&read), observation);
+    }
+
+    #[test]
+    fn failures_have_a_kind() {
+        let text = serde_json::to_string(&Failure::from(DeviceError::DeviceLost("vkQueueSubmit"))).unwrap();
+        assert_eq!(text, r#"{"kind":"device_lost","message":"the device was lost during vkQueueSubmit"}"#);
+    }
+}

@@ -1,0 +1,283 @@
+//! The worker's side: reads jobs, compiles and runs them, and answers.
+//!
+//! [`serve`] is what a hidden subcommand of the binary calls. A worker dies with its parent: the end of its standard
+//! input ends it, and on Linux so does the death of the thread that started it.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Write};
+use std::ops::ControlFlow;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use litmus::{Observation, Overlap, Test};
+use plan::{Capabilities, Device, DeviceError};
+
+use crate::error::{Cause, RunError};
+use crate::pool::Health;
+use crate::run::{Budget, Settings, run};
+use crate::stress::Stress;
+use crate::wire::{
+    Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
+};
+use crate::{affinity, pool, twin};
+
+/// How often a worker says how far it is.
+const PROGRESS: Duration = Duration::from_millis(200);
+/// The part of a budget that goes to the twin.
+const TWIN_PART: u32 = 4;
+
+/// Opens the device of a selector.
+pub type MakeDevice<'a> = &'a mut dyn FnMut(&str) -> Result<Box<dyn Device>, DeviceError>;
+
+/// Serves jobs from standard input until it ends. Devices are opened when first asked for and kept.
+///
+/// Standard output is kept for answers: whatever a driver prints there goes to standard error.
+///
+/// # Errors
+/// When an answer cannot be written, or a line of the parent cannot be read.
+pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
+    let mut output = prepare_process()?;
+    let mut devices = Devices { open: BTreeMap::new(), make: make_device };
+    for line in requests() {
+        let request: Request<Job> = serde_json::from_str(&line?).map_err(io::Error::other)?;
+        if request.version != VERSION {
+            return Err(io::Error::other(format!("version {} of a request", request.version)));
+        }
+        let job = request.job;
+        let mut sent = Instant::now();
+        let mut broken = None;
+        let answer = answer(&request.payload, &mut devices, &mut |snapshot| {
+            if sent.elapsed() < PROGRESS {
+                return ControlFlow::Continue(());
+            }
+            sent = Instant::now();
+            let message = Message::Progress { version: VERSION, job, payload: snapshot() };
+            match send::<Snapshot, Answer>(&mut output, &message) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    broken = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        if let Some(error) = broken {
+            return Err(error);
+        }
+        let ends = pool::Answer::ends_worker(&answer);
+        send::<Snapshot, Answer>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
+        if ends {
+            // A device that hangs or was lost must not be destroyed: that may wait for ever.
+            std::mem::take(&mut devices.open).into_values().for_each(std::mem::forget);
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+fn send<P: serde::Serialize, R: serde::Serialize>(
+    output: &mut dyn Write,
+    message: &Message<P, R>,
+) -> io::Result<()> {
+    let mut line = vec![RECORD_SEPARATOR];
+    serde_json::to_writer(&mut line, message)?;
+    line.push(b'\n');
+    // A driver's noise may stand on the line already; the separator keeps them apart.
+    output.write_all(&line)?;
+    output.flush()
+}
+
+/// Ties the process to its parent, and keeps standard output for answers.
+#[cfg(unix)]
+fn prepare_process() -> io::Result<std::fs::File> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok(output.into())
+}
+
+#[cfg(not(unix))]
+fn prepare_process() -> io::Result<io::Stdout> {
+    Ok(io::stdout())
+}
+
+/// The lines of standard input. Its end ends the process, whatever it is doing then.
+fn requests() -> Receiver<io::Result<String>> {
+    let (lines, requests) = channel();
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().lines() {
+            let failed = line.is_err();
+            if lines.send(line).is_err() || failed {
+                return;
+            }
+        }
+        // The parent is gone, or has no more jobs; a driver that hangs would keep the process for ever.
+        std::process::exit(0);
+    });
+    requests
+}
+
+/// The devices of a worker.
+struct Devices<'a> {
+    open: BTreeMap<String, Box<dyn Device>>,
+    make: MakeDevice<'a>,
+}
+
+impl Devices<'_> {
+    fn get(&mut self, selector: &str) -> Result<&dyn Device, DeviceError> {
+        if !self.open.contains_key(selector) {
+            let before = affinity::threads();
+            let device = (self.make)(selector)?;
+            if device.capabilities().is_cpu {
+                affinity::spread_new_threads(&before);
+            }
+            self.open.insert(selector.to_owned(), device);
+        }
+        match self.open.get(selector) {
+            Some(device) => Ok(device.as_ref()),
+            None => Err(DeviceError::NoSuchDevice(selector.to_owned())),
+        }
+    }
+}
+
+/// A callback that may send what was seen up to now.
+type OnSnapshot<'a> = &'a mut dyn FnMut(&dyn Fn() -> Snapshot) -> ControlFlow<()>;
+
+/// Runs a job. What was seen is in the answer even where it failed.
+fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> Answer {
+    let mut answer = Answer {
+        device: None,
+        capabilities: None,
+        stress: None,
+        kernel: None,
+        observation: WireObservation::default(),
+        failure: None,
+        twin: None,
+        twin_failure: None,
+        validation: Vec::new(),
+    };
+    if let Err(failure) = fill(&mut answer, job, devices, on_snapshot) {
+        answer.failure = Some(failure);
+    }
+    answer
+}
+
+fn fill(
+    answer: &mut Answer,
+    job: &Job,
+    devices: &mut Devices<'_>,
+    on_snapshot: OnSnapshot<'_>,
+) -> Result<(), Failure> {
+    let test = litmus::syntax::parse(&job.text, &job.id)
+        .map_err(|errors| Failure::Test { message: errors.to_string() })?;
+    let device = devices.get(&job.device)?;
+    answer.device = Some(device.identity().clone());
+    answer.capabilities = Some(device.capabilities().clone());
+    let stress = match &job.stress {
+        Some(stress) => Ok(stress.clone()),
+        None => Stress::for_device(device.identity(), device.capabilities()),
+    };
+    let stress = stress.map_err(Cause::from)?;
+    answer.stress = Some(stress.clone());
+
+    let with_twin = job.twin && test.overlap() == Overlap::ControlBarrier;
+    let twin = if with_twin { twin::without_control_barriers(&test) } else { None };
+    let settings = |part: u32| Settings {
+        stress: stress.clone(),
+        budget: Budget {
+            instances: job.instances.map(|instances| instances.div_ceil(part.into())),
+            time: job.seconds.map(|seconds| seconds_to_duration(seconds) / part),
+        },
+        seed: job.seed,
+        plausible: job.plausible.clone(),
+        patience: seconds_to_duration(job.patience),
+    };
+
+    let mut own = settings(1);
+    if twin.is_some() {
+        own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
+    }
+    let attempt = run_one(device, &test, &own, &mut |seen| {
+        on_snapshot(&|| Snapshot { observation: (&seen()).into(), twin: None })
+    });
+    answer.validation = device.validation_messages();
+    answer.kernel = attempt.kernel;
+    answer.observation = (&attempt.seen).into();
+    attempt.failure.map_or(Ok(()), Err)?;
+
+    if let Some(twin) = twin {
+        let first = answer.observation.clone();
+        let attempt = run_one(device, &twin, &settings(TWIN_PART), &mut |seen| {
+            on_snapshot(&|| Snapshot { observation: first.clone(), twin: Some((&seen()).into()) })
+        });
+        answer.twin = Some((&attempt.seen).into());
+        answer.twin_failure = attempt.failure;
+        answer.validation.extend(device.validation_messages());
+    }
+    Ok(())
+}
+
+/// What came of running one test.
+#[derive(Default)]
+struct Ran {
+    kernel: Option<String>,
+    seen: Observation,
+    failure: Option<Failure>,
+}
+
+fn run_one(
+    device: &dyn Device,
+    test: &Test,
+    settings: &Settings,
+    on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
+) -> Ran {
+    let capabilities = device.capabilities();
+    let kernel = match shaders::compile(test, &settings.stress.kernel_config(capabilities)) {
+        Ok(kernel) => kernel,
+        Err(error) => return Ran { failure: Some(error.into()), ..Ran::default() },
+    };
+    let bytes: Vec<u8> = kernel.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let hash = Some(blake3::hash(&bytes).to_hex().to_string());
+    let needs = kernel.requirements.features.iter().copied();
+    let mut needs = needs.chain(test.metadata.needs.iter().map(String::as_str));
+    if let Some(lacking) = needs.find(|feature| !has(capabilities, feature)) {
+        let failure = Some(Failure::Lacks { what: lacking.to_owned() });
+        return Ran { kernel: hash, failure, ..Ran::default() };
+    }
+    match run(device, &kernel, test, settings, &mut |progress| on_snapshot(&|| progress.observation())) {
+        Ok(seen) => Ran { kernel: hash, seen, failure: None },
+        Err(RunError { cause, seen }) => Ran { kernel: hash, seen: *seen, failure: Some(cause.into()) },
+    }
+}
+
+fn has(capabilities: &Capabilities, feature: &str) -> bool {
+    capabilities.features.iter().any(|known| known == feature)
+        || match feature {
+            "vulkanMemoryModel" => capabilities.memory_model,
+            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
+            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
+            _ => false,
+        }
+}
+
+/// Seconds of a job; what is no time at all counts as none.
+fn seconds_to_duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+impl pool::Answer for Answer {
+    fn health(&self) -> Health {
+        let failures = [&self.failure, &self.twin_failure];
+        if failures.into_iter().flatten().any(Failure::spoils_worker) {
+            Health::Bad
+        } else if self.observation.dispatches > 0 {
+            Health::Good
+        } else {
+            Health::Unknown
+        }
+    }
+
+    fn ends_worker(&self) -> bool {
+        self.health() == Health::Bad
+    }
+}

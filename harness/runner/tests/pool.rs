@@ -1,0 +1,320 @@
+//! The pool over workers that are small scripts: each kind of misbehaviour has its own kind of report.
+#![cfg(unix)]
+
+use std::ops::ControlFlow;
+use std::process::Command;
+use std::time::Duration;
+
+use runner::pool::{self, Answer, Calls, End, Event, Failure, Health, Limits, NotRun, Report};
+use serde::Deserialize;
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Word(String);
+
+impl Answer for Word {
+    fn health(&self) -> Health {
+        match self.0.as_str() {
+            "bad" | "bad, ends" => Health::Bad,
+            "skipped" => Health::Unknown,
+            _ => Health::Good,
+        }
+    }
+
+    fn ends_worker(&self) -> bool {
+        self.0.ends_with("ends")
+    }
+}
+
+const LIBRARY: &str = include_str!("workers/lib.sh");
+
+/// Patient enough for a loaded machine where no end by force is wanted.
+fn patient() -> Limits {
+    Limits { silence: Duration::from_secs(60), ..Limits::DEFAULT }
+}
+
+fn run(limits: &Limits, jobs: usize, script: &str) -> Vec<Report<Word, Word>> {
+    let mut reports = Vec::new();
+    pool::run(
+        limits,
+        jobs,
+        Calls {
+            command: &mut || {
+                let mut command = Command::new("sh");
+                command.arg("-c").arg(format!("{LIBRARY}\n{script}"));
+                command
+            },
+            job: &mut |job, _| format!("job {job}"),
+            event: &mut |event| {
+                if let Event::Finished(report) = event {
+                    reports.push(report);
+                }
+                ControlFlow::Continue(())
+            },
+        },
+    );
+    let numbers: Vec<usize> = reports.iter().map(|report| report.job).collect();
+    assert_eq!(numbers, (0..jobs).collect::<Vec<_>>(), "one report a job, in their order");
+    reports
+}
+
+/// The end of each job, in words.
+fn ends(reports: &[Report<Word, Word>]) -> Vec<String> {
+    reports
+        .iter()
+        .map(|report| match &report.last.end {
+            End::Answered(Word(word)) => word.clone(),
+            End::Failed(Failure::TimedOut { .. }) => "timed out".into(),
+            End::Failed(failure) => failure.to_string(),
+            End::NotRun(why) => why.to_string(),
+        })
+        .collect()
+}
+
+#[test]
+fn one_worker_answers_all() {
+    let reports = run(&patient(), 4, "while next; do answer \"$job $$\"; done");
+    let answers = ends(&reports);
+    let process = answers[0].split_once(' ').unwrap().1.to_owned();
+    let expected: Vec<String> = (0..4).map(|job| format!("{job} {process}")).collect();
+    assert_eq!(answers, expected);
+}
+
+#[test]
+fn jobs_arrive_as_json() {
+    let reports = run(&patient(), 1, r#"next; answer "$(printf %s "$request" | tr -d '"')""#);
+    assert_eq!(ends(&reports), ["{version:1,job:0,payload:job 0}"]);
+}
+
+#[test]
+fn a_crash_tells_signal_and_last_words() {
+    let script = "next; [ $job = 1 ] && { echo first >&2; echo last words >&2; kill -SEGV $$; }; answer fine";
+    let reports = run(&patient(), 3, &format!("while :; do {script}; done"));
+    assert_eq!(ends(&reports), ["fine", "the worker ended with signal 11: last words", "fine"]);
+    let End::Failed(Failure::Crashed { signal: Some(11), code: None, stderr }) = &reports[1].last.end else {
+        panic!("{:?}", reports[1])
+    };
+    assert_eq!(stderr, "first\nlast words\n");
+}
+
+#[test]
+fn an_exit_without_an_answer_is_a_crash() {
+    for code in [0, 3] {
+        let reports = run(&patient(), 1, &format!("next; exit {code}"));
+        assert_eq!(ends(&reports), [format!("the worker ended with exit code {code}")]);
+    }
+}
+
+#[test]
+fn what_was_said_before_a_crash_is_kept() {
+    let reports = run(&patient(), 1, "next; progress one; progress two; kill -KILL $$");
+    assert_eq!(ends(&reports), ["the worker ended with signal 9"]);
+    assert_eq!(reports[0].last.snapshot, Some(Word("two".into())));
+}
+
+#[test]
+fn a_silent_worker_is_ended_and_replaced() {
+    let limits = Limits { silence: Duration::from_millis(1500), ..Limits::DEFAULT };
+    let reports = run(
+        &limits,
+        3,
+        "while next; do if [ $job = 1 ]; then progress seen; while :; do sleep 9; done; fi; answer fine; done",
+    );
+    assert_eq!(ends(&reports), ["fine", "timed out", "fine"]);
+    assert_eq!(reports[1].last.snapshot, Some(Word("seen".into())));
+}
+
+#[test]
+fn a_worker_that_ignores_signals_is_ended() {
+    let limits = Limits { silence: Duration::from_millis(300), ..Limits::DEFAULT };
+    let reports = run(&limits, 1, "trap '' TERM INT HUP; next; while :; do sleep 9; done");
+    assert_eq!(ends(&reports), ["timed out"]);
+}
+
+#[test]
+fn signs_of_life_do_not_buy_more_time() {
+    let limits =
+        Limits { time: Some(Duration::from_millis(300)), slack: Duration::from_millis(100), ..patient() };
+    let reports = run(&limits, 1, "next; while :; do progress more; sleep 0.02; done");
+    assert_eq!(ends(&reports), ["timed out"]);
+    assert_eq!(reports[0].last.snapshot, Some(Word("more".into())));
+}
+
+#[test]
+fn a_slow_worker_that_shows_life_is_waited_for() {
+    let limits = Limits { silence: Duration::from_secs(2), ..Limits::DEFAULT };
+    let script = "next; for i in 1 2 3 4 5 6 7 8 9 10 11 12; do progress $i; sleep 0.25; done; answer slow";
+    let reports = run(&limits, 1, script);
+    assert_eq!(ends(&reports), ["slow"]);
+}
+
+#[test]
+fn noise_on_standard_output_is_passed_over() {
+    let script =
+        "echo MESA: warning; next; printf 'half a line '; progress on; printf '\\377\\n{}\\n'; answer heard";
+    let reports = run(&patient(), 1, script);
+    assert_eq!(ends(&reports), ["heard"]);
+    assert_eq!(reports[0].last.snapshot, Some(Word("on".into())));
+}
+
+#[test]
+fn unreadable_answers_are_no_answers() {
+    for (script, why) in [
+        ("printf '%s{\\n' \"$RS\"", "EOF while parsing"),
+        ("printf '%s{\"answer\":{\"version\":1,\"job\":0}}\\n' \"$RS\"", "missing field `payload`"),
+        (
+            "printf '%s{\"answer\":{\"version\":9,\"job\":0,\"payload\":\"\"}}\\n' \"$RS\"",
+            "its version is 9, not 1",
+        ),
+        ("job=7; answer fine", "it speaks of job 7"),
+        ("job=7; progress fine", "it speaks of job 7"),
+    ] {
+        let reports = run(&patient(), 1, &format!("next; {script}; sleep 60"));
+        let end = ends(&reports).remove(0);
+        assert!(end.starts_with("the worker's answer cannot be read: ") && end.contains(why), "{end}");
+    }
+}
+
+#[test]
+fn a_fault_that_hits_every_worker_stops_being_retried() {
+    let limits = Limits { retries: 1, ..patient() };
+    let reports = run(&limits, 6, "next; echo no device >&2; exit 1");
+    assert_eq!(reports[0].earlier.len(), 1, "tried twice");
+    let crash = "the worker ended with exit code 1: no device";
+    let given_up = format!("not tried any more after 3 failures in a row, the last one: {crash}");
+    assert_eq!(ends(&reports), [crash, crash, &given_up, &given_up, &given_up, &given_up]);
+}
+
+#[test]
+fn a_worker_that_cannot_start_is_said_so() {
+    let mut reports = Vec::new();
+    pool::run(
+        &patient(),
+        5,
+        Calls {
+            command: &mut || Command::new("/nonexistent/worker"),
+            job: &mut |job, _| job,
+            event: &mut |event: Event<'_, Word, Word>| {
+                if let Event::Finished(report) = event {
+                    reports.push(report);
+                }
+                ControlFlow::Continue(())
+            },
+        },
+    );
+    assert!(matches!(reports[2].last.end, End::Failed(Failure::CannotStart { .. })), "{:?}", reports[2]);
+    assert!(matches!(reports[3].last.end, End::NotRun(NotRun::GivenUp { failures: 3, .. })));
+    assert_eq!(reports.len(), 5);
+}
+
+#[test]
+fn failures_far_apart_stop_nothing() {
+    let script = "while next; do case $job in *[05]) kill -ABRT $$;; esac; answer fine; done";
+    let reports = run(&patient(), 20, script);
+    let crashed = ends(&reports).iter().filter(|end| end.contains("signal 6")).count();
+    assert_eq!(crashed, 4);
+    assert_eq!(ends(&reports).iter().filter(|end| *end == "fine").count(), 16);
+}
+
+#[test]
+fn a_retry_keeps_what_the_first_attempt_saw() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("tried").display().to_string();
+    let script = format!(
+        "next; [ -e {mark} ] && {{ answer second; exit; }}; touch {mark}; progress violation; kill -SEGV $$"
+    );
+    let reports = run(&Limits { retries: 2, ..patient() }, 1, &script);
+    assert_eq!(ends(&reports), ["second"]);
+    assert_eq!(reports[0].earlier.len(), 1);
+    assert_eq!(reports[0].earlier[0].snapshot, Some(Word("violation".into())));
+}
+
+#[test]
+fn bad_answers_are_tried_again_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mark = folder.path().join("tried").display().to_string();
+    let script = format!(
+        "while next; do if [ -e {mark} ]; then answer fine; else touch {mark}; answer 'bad, ends'; fi; done"
+    );
+    let reports = run(&Limits { retries: 1, ..patient() }, 1, &script);
+    assert_eq!(ends(&reports), ["fine"]);
+    assert_eq!(reports[0].earlier[0].end, End::Answered(Word("bad, ends".into())));
+}
+
+#[test]
+fn a_worker_that_ends_itself_gets_no_other_job() {
+    let reports = run(&patient(), 3, "while next; do answer \"$$, ends\"; done");
+    let answers = ends(&reports);
+    assert!(answers[0] != answers[1] && answers[1] != answers[2], "{answers:?}");
+}
+
+#[test]
+fn when_the_time_is_over_the_rest_is_not_begun() {
+    let limits = Limits { time: Some(Duration::from_millis(400)), ..patient() };
+    let reports = run(&limits, 50, "while next; do sleep 0.15; answer fine; done");
+    let answers = ends(&reports);
+    assert_eq!(answers[0], "fine");
+    assert_eq!(answers[49], "the time was over before the test began");
+}
+
+#[test]
+fn shares_follow_what_is_left() {
+    let mut shares = Vec::new();
+    let limits = Limits { time: Some(Duration::from_secs(60)), ..patient() };
+    pool::run(
+        &limits,
+        4,
+        Calls {
+            command: &mut || {
+                let mut command = Command::new("sh");
+                command.arg("-c").arg(format!("{LIBRARY}\nwhile next; do answer fine; done"));
+                command
+            },
+            job: &mut |job, share| {
+                shares.push(share.unwrap());
+                job
+            },
+            event: &mut |_: Event<'_, Word, Word>| ControlFlow::Continue(()),
+        },
+    );
+    assert_eq!(shares.len(), 4);
+    // Jobs that end at once leave their time to the others.
+    assert!(shares.is_sorted() && shares[3] > Duration::from_secs(15), "{shares:?}");
+    assert!(shares[0] <= Duration::from_secs(15) && shares[3] <= Duration::from_secs(60));
+}
+
+#[test]
+fn many_workers_report_in_order() {
+    let limits = Limits { workers: 3, ..patient() };
+    let reports = run(&limits, 7, "while next; do [ $job = 0 ] && sleep 0.4; answer \"$$\"; done");
+    let mut processes = ends(&reports);
+    processes.sort();
+    processes.dedup();
+    assert_eq!(processes.len(), 3);
+}
+
+#[test]
+fn the_callback_can_end_everything() {
+    let mut finished = 0;
+    pool::run(
+        &patient(),
+        9,
+        Calls {
+            command: &mut || {
+                let mut command = Command::new("sh");
+                command.arg("-c").arg(format!("{LIBRARY}\nwhile next; do answer fine; done"));
+                command
+            },
+            job: &mut |job, _| job,
+            event: &mut |event: Event<'_, Word, Word>| {
+                finished += usize::from(matches!(event, Event::Finished(_)));
+                if finished == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        },
+    );
+    assert_eq!(finished, 2);
+}
+
+#[test]
+fn no_jobs_need_no_worker() {
+    assert_eq!(run(&patient(), 0, "exit 1"), []);
+}

@@ -1,0 +1,220 @@
+//! A worker process from job to answer, over a device that plays scripts. The test binary is its own worker.
+#![expect(clippy::unwrap_used, clippy::panic, clippy::expect_used, reason = "a failure is the report")]
+
+#[expect(dead_code, reason = "kernels come from the compiler here")]
+mod common;
+
+use std::ops::ControlFlow;
+use std::process::Command;
+use std::time::Duration;
+
+use common::{Fake, Happening};
+use litmus::{Observation, Outcome, Value};
+use plan::{Device, DeviceError};
+use runner::pool::{self, Calls, End, Event, Limits, Report};
+use runner::wire::{Answer, Failure, Job, Snapshot};
+
+const STORE_BUFFERING: &str = include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus");
+const BARRIER: &str = include_str!("../../../litmus/corpus/barrier/MP+cbar.litmus");
+
+/// Devices by what they do.
+fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
+    // What a driver prints must not get between the answers.
+    println!("driver says hello");
+    let executes = selector != "null";
+    let name = selector.to_owned();
+    let mut device = match selector {
+        "missing" => return Err(DeviceError::NoSuchDevice(name)),
+        "panics" => panic!("the driver found a bug in itself"),
+        _ => Fake::new(true, move |number, memories| {
+            memories.results.fill(0);
+            match name.as_str() {
+                "hangs" if number >= 3 => Happening::Hangs,
+                "lost" if number >= 3 => Happening::Lost,
+                "crashes" if number >= 3 => {
+                    std::thread::sleep(Duration::from_millis(300));
+                    if number >= 5 {
+                        std::process::abort();
+                    }
+                    Happening::Ends
+                }
+                "deaf" => loop {
+                    std::thread::sleep(Duration::from_secs(1));
+                },
+                _ => Happening::Ends,
+            }
+        }),
+    };
+    device.capabilities.executes = executes;
+    device.capabilities.memory_model = true;
+    device.capabilities.device_scope = true;
+    device.capabilities.availability_visibility_chains = true;
+    Ok(Box::new(device))
+}
+
+fn job(text: &str, device: &str) -> Job {
+    Job {
+        id: "family/T".into(),
+        text: text.into(),
+        device: device.into(),
+        stress: None,
+        instances: Some(20_000),
+        seconds: None,
+        seed: 1,
+        plausible: vec![0, 1, 2],
+        twin: true,
+        patience: 0.2,
+    }
+}
+
+fn run(limits: &Limits, jobs: &[Job]) -> Vec<Report<Snapshot, Answer>> {
+    let mut reports = Vec::new();
+    pool::run(
+        limits,
+        jobs.len(),
+        Calls {
+            command: &mut || {
+                let mut command = Command::new(std::env::current_exe().unwrap());
+                command.arg("worker");
+                command
+            },
+            job: &mut |number, _| jobs[number].clone(),
+            event: &mut |event| {
+                if let Event::Finished(report) = event {
+                    reports.push(report);
+                }
+                ControlFlow::Continue(())
+            },
+        },
+    );
+    reports
+}
+
+fn patient() -> Limits {
+    Limits { silence: Duration::from_secs(60), ..Limits::DEFAULT }
+}
+
+fn answer(report: &Report<Snapshot, Answer>) -> &Answer {
+    match &report.last.end {
+        End::Answered(answer) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn a_job_is_run_and_answered() {
+    let reports = run(&patient(), &[job(STORE_BUFFERING, "fine")]);
+    let answer = answer(&reports[0]);
+    assert_eq!(answer.failure, None);
+    let seen = Observation::from(&answer.observation);
+    assert!(seen.instances() >= 20_000);
+    let weak = Outcome(vec![Value(0), Value(0)]);
+    assert_eq!(seen.histogram.counts.keys().collect::<Vec<_>>(), [&weak]);
+    assert_eq!(answer.device.as_ref().unwrap().name, "fake");
+    assert_eq!(answer.kernel.as_ref().unwrap().len(), 64);
+    assert_eq!(answer.stress.as_ref().unwrap().name, "swiftshader");
+    assert_eq!(answer.twin, None);
+}
+
+fn a_test_with_a_control_barrier_brings_its_twin() {
+    let reports = run(&patient(), &[job(BARRIER, "fine"), Job { twin: false, ..job(BARRIER, "fine") }]);
+    let twin = Observation::from(answer(&reports[0]).twin.as_ref().unwrap());
+    assert!(twin.instances() >= 5_000);
+    assert_eq!(answer(&reports[1]).twin, None);
+}
+
+fn each_failure_has_its_kind() {
+    let failure = |job: Job| {
+        let reports = run(&patient(), &[job]);
+        answer(&reports[0]).failure.clone().expect("a failure")
+    };
+    assert!(matches!(failure(job("VULKAN", "fine")), Failure::Test { .. }));
+    assert!(matches!(failure(job(STORE_BUFFERING, "missing")), Failure::NoDevice { .. }));
+    assert_eq!(failure(job(STORE_BUFFERING, "null")), Failure::NullDevice);
+    assert!(matches!(failure(job(STORE_BUFFERING, "lost")), Failure::DeviceLost { .. }));
+    assert!(matches!(failure(job(STORE_BUFFERING, "hangs")), Failure::TimedOut { .. }));
+    let needy = STORE_BUFFERING.replace("clause:", "needs: rayQuery\nclause:");
+    assert_eq!(failure(job(&needy, "fine")), Failure::Lacks { what: "rayQuery".into() });
+}
+
+fn what_was_seen_before_a_failure_is_in_the_answer() {
+    for device in ["lost", "hangs"] {
+        let reports = run(&patient(), &[job(STORE_BUFFERING, device), job(STORE_BUFFERING, "fine")]);
+        assert_eq!(answer(&reports[0]).observation.dispatches, 3);
+        assert_eq!(answer(&reports[1]).failure, None, "the next job meets a fresh worker");
+    }
+}
+
+fn a_crash_keeps_the_last_snapshot() {
+    let job = Job { instances: Some(u64::MAX), ..job(STORE_BUFFERING, "crashes") };
+    let reports = run(&patient(), &[job]);
+    assert!(matches!(reports[0].last.end, End::Failed(pool::Failure::Crashed { .. })), "{reports:?}");
+    let snapshot = reports[0].last.snapshot.as_ref().expect("a snapshot");
+    assert!(Observation::from(&snapshot.observation).instances() > 0);
+}
+
+fn a_panic_is_a_crash_that_says_why() {
+    let reports = run(&patient(), &[job(STORE_BUFFERING, "panics")]);
+    let End::Failed(pool::Failure::Crashed { stderr, .. }) = &reports[0].last.end else {
+        panic!("{:?}", reports[0])
+    };
+    assert!(stderr.contains("the driver found a bug in itself"), "{stderr}");
+}
+
+fn a_worker_that_hangs_in_the_driver_is_ended() {
+    let limits = Limits { silence: Duration::from_millis(500), ..Limits::DEFAULT };
+    let reports = run(&limits, &[job(STORE_BUFFERING, "deaf")]);
+    assert!(matches!(reports[0].last.end, End::Failed(pool::Failure::TimedOut { .. })), "{reports:?}");
+}
+
+/// A worker whose input ends while its driver hangs goes away by itself.
+#[cfg(unix)]
+fn a_worker_dies_with_its_parent() {
+    use std::io::{Read, Write};
+    use std::process::Stdio;
+
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .arg("worker")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let request = runner::wire::Request {
+        version: runner::wire::VERSION,
+        job: 0,
+        payload: job(STORE_BUFFERING, "deaf"),
+    };
+    let mut stdin = child.stdin.take().unwrap();
+    writeln!(stdin, "{}", serde_json::to_string(&request).unwrap()).unwrap();
+    drop(stdin);
+    // It ends, else this waits until the test run is ended.
+    let mut rest = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut rest).unwrap();
+    assert!(child.wait().unwrap().success());
+}
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some("worker") {
+        runner::worker::serve(&mut make_device).unwrap();
+        return;
+    }
+    macro_rules! tests {
+        ($($name:ident),* $(,)?) => { [$((stringify!($name), $name as fn())),*] };
+    }
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    for (name, test) in tests![
+        a_job_is_run_and_answered,
+        a_test_with_a_control_barrier_brings_its_twin,
+        each_failure_has_its_kind,
+        what_was_seen_before_a_failure_is_in_the_answer,
+        a_crash_keeps_the_last_snapshot,
+        a_panic_is_a_crash_that_says_why,
+        a_worker_that_hangs_in_the_driver_is_ended,
+        a_worker_dies_with_its_parent,
+    ] {
+        if wanted.as_ref().is_none_or(|wanted| name.contains(wanted.as_str())) {
+            println!("test {name} ...");
+            test();
+        }
+    }
+}
