@@ -12,8 +12,8 @@ fn predictions(criterion: &mut Criterion) {
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let mut group = criterion.benchmark_group("predict");
     for id in TESTS {
-        let entry = litmus::corpus::tests().find(|entry| entry.id == *id).unwrap();
-        let test = litmus::parse(entry.text, entry.id).unwrap();
+        let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == *id).unwrap();
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
         group.bench_function(*id, |b| b.iter(|| predict(&test, &model, &Options::default()).unwrap()));
     }
     group.finish();

@@ -112,7 +112,7 @@ fn the_corpus() {
         .collect();
     let (mut compared, mut too_large) = (0, Vec::new());
     for entry in litmus::corpus::tests() {
-        let test = litmus::parse(entry.text, entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
+        let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
         for model in &models {
             match compare(&test, model) {
                 Ok(true) => compared += 1,

@@ -74,7 +74,7 @@ pub enum Problem {
     NotAFamily { name: String },
     #[error("the family `{name}` outside a comprehension")]
     FamilyAsValue { name: String },
-    #[error("members of {found} values")]
+    #[error("member of size {found}")]
     WrongMemberSize { expected: usize, found: usize },
     #[error("the model expands to more than {limit} steps")]
     ExpansionTooLarge { limit: usize },

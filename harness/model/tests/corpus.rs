@@ -1,0 +1,52 @@
+//! Our own tests: what each says of itself is what the models say.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use litmus::{QuestionKind, Reachability};
+use model::{Model, Options, predict};
+
+#[test]
+fn expectations_hold() {
+    let models: BTreeMap<&str, Model> = Model::names()
+        .iter()
+        .map(|(name, _)| (*name, Model::shipped(name).expect("a shipped model").unwrap()))
+        .collect();
+    let options = Options { timeout: Some(Duration::from_secs(60)), unroll: 1 };
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()) {
+        let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
+        for expectation in &test.metadata.expectations {
+            let Some(model) = models.get(expectation.model.as_str()) else {
+                wrong.push(format!("{}: no model {}", entry.id, expectation.model));
+                continue;
+            };
+            let prediction = predict(&test, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
+            let seen = match test.question.as_ref().map(|q| q.kind) {
+                Some(QuestionKind::Forall) => prediction.misses,
+                _ => prediction.meets,
+            };
+            let expected = expectation.reachability == Reachability::Allowed;
+            if seen != Some(expected) {
+                wrong.push(format!(
+                    "{} under {}: allowed {seen:?}, expected {expected}",
+                    entry.id, expectation.model
+                ));
+            }
+            if let Some(race) = expectation.race
+                && race != prediction.race
+            {
+                wrong.push(format!(
+                    "{} under {}: {:?}, expected {race:?}",
+                    entry.id, expectation.model, prediction.race
+                ));
+            }
+            checked += 1;
+        }
+    }
+    println!("{checked} expectations checked");
+    assert!(checked > 0);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
