@@ -78,6 +78,14 @@ impl Model {
         &self.name
     }
 
+    /// Compiles the plan that a test needs, so that asking about the test does not have to.
+    ///
+    /// # Errors
+    /// As for [`crate::predict`].
+    pub fn prepare(&self, test: &Test) -> Result<(), PredictError> {
+        self.plan_for(test).map(|_| ())
+    }
+
     /// The plan for the storage classes that a test names.
     pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
         self.check()?;
