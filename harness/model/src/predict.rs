@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use litmus::{
-    Condition, InstructionKind, LocationInit, Observable, Operand, Place, PredictedOutcome, Prediction, Race,
-    RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Value,
+    Condition, InstructionKind, LocationInit, Observable, Operand, Outcome, Place, PredictedOutcome,
+    Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Value,
 };
 
 use crate::cat::Plan;
@@ -56,23 +56,11 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
         };
         searched.map(|()| !findings.timed_out)
     })?;
-    let (sequential, sequential_complete) = sequential::outcomes(test, Turns::Interleaved, unroll, deadline);
-    let (serial, serial_complete) = sequential::outcomes(test, Turns::Serial, unroll, deadline);
-    let listed = !findings.timed_out && !findings.unlisted && sequential_complete && serial_complete;
     let answer = |found: bool| (found || !findings.timed_out).then_some(found);
-    let observables = test.observables();
-    let mut outcomes = BTreeMap::new();
-    for outcome in findings.candidates.iter().chain(&findings.allowed) {
-        outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
-            allowed: findings.allowed.contains(outcome),
-            weak: !sequential.contains(outcome),
-            serial: serial.contains(outcome),
-            filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &observables, filter)),
-        });
-    }
+    let (outcomes, listed) = list(test, &findings, unroll, deadline);
     Ok(Prediction {
         model: model.name().to_owned(),
-        observables,
+        observables: test.observables(),
         outcomes,
         race: match (findings.racy, findings.timed_out) {
             (true, _) => Race::Racy,
@@ -86,6 +74,31 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
         misses: test.question.as_ref().and_then(|_| answer(findings.misses)),
         complete: listed,
     })
+}
+
+/// The outcomes with what is said of each, and whether these are all; nothing where they are too many to list.
+fn list(
+    test: &Test,
+    findings: &Findings,
+    unroll: u32,
+    deadline: Deadline,
+) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
+    if findings.unlisted {
+        return (BTreeMap::new(), false);
+    }
+    let (sequential, sequential_complete) = sequential::outcomes(test, Turns::Interleaved, unroll, deadline);
+    let (serial, serial_complete) = sequential::outcomes(test, Turns::Serial, unroll, deadline);
+    let observables = test.observables();
+    let mut outcomes = BTreeMap::new();
+    for outcome in findings.candidates.iter().chain(&findings.allowed) {
+        outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
+            allowed: findings.allowed.contains(outcome),
+            weak: !sequential.contains(outcome),
+            serial: serial.contains(outcome),
+            filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &observables, filter)),
+        });
+    }
+    (outcomes, !findings.timed_out && sequential_complete && serial_complete)
 }
 
 fn search<M: Matrix>(

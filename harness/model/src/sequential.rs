@@ -56,7 +56,7 @@ pub(crate) fn outcomes(
 }
 
 /// Bound on the states visited.
-const MAX_STATES: usize = 4_000_000;
+const MAX_STATES: usize = 1_000_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {

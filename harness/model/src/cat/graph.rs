@@ -13,6 +13,8 @@ pub(crate) struct Graph<'a> {
     pub(crate) nodes: Vec<Node>,
     pub(crate) origins: Vec<StatementId>,
     pub(crate) names: Vec<String>,
+    /// How often each node's value changes: as often as that of its most fleeting operand.
+    ranks: Vec<u8>,
     known: HashMap<Node, NodeId>,
     /// The statement that new nodes are made for.
     pub(crate) statement: StatementId,
@@ -26,6 +28,7 @@ impl<'a> Graph<'a> {
             nodes: Vec::new(),
             origins: Vec::new(),
             names: Vec::new(),
+            ranks: Vec::new(),
             known: HashMap::new(),
             statement: StatementId(0),
         }
@@ -35,12 +38,29 @@ impl<'a> Graph<'a> {
         self.nodes[id.index()]
     }
 
+    /// How often the node's value changes while executions are searched.
+    pub(crate) fn rank(&self, id: NodeId) -> u8 {
+        self.ranks[id.index()]
+    }
+
     pub(crate) fn add(&mut self, node: Node) -> NodeId {
-        *self.known.entry(node).or_insert_with(|| {
-            self.nodes.push(node);
-            self.origins.push(self.statement);
-            NodeId((self.nodes.len() - 1) as u32)
-        })
+        if let Some(known) = self.known.get(&node) {
+            return *known;
+        }
+        let rank = match node {
+            Node::BaseSet(base) | Node::BaseRelation(base) => {
+                self.names.get(base.name.0 as usize).map_or(0, |name| self.vocabulary.rank(name))
+            }
+            // What it stands for is not known yet.
+            Node::Recursive { .. } => u8::MAX,
+            node => node.operands().map(|operand| self.rank(operand)).max().unwrap_or(0),
+        };
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(node);
+        self.origins.push(self.statement);
+        self.ranks.push(rank);
+        self.known.insert(node, id);
+        id
     }
 
     fn name_id(&mut self, name: &str) -> NameId {

@@ -28,6 +28,8 @@ pub(crate) enum Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Vocabulary {
     entries: BTreeMap<String, Entry>,
+    /// How often each name's value changes; the others are 0.
+    ranks: BTreeMap<String, u8>,
 }
 
 impl Vocabulary {
@@ -62,6 +64,14 @@ impl Vocabulary {
         for class in 0..classes.min(8) {
             self.entries.insert(format!("{spelling}{class}"), Entry::Class { set: set.to_owned(), class });
         }
+        self
+    }
+
+    /// Says how often the value of a base changes while the candidate executions of a program are searched: 0 never (the
+    /// default), and the higher the oftener. Unions, intersections and differences take the steadier operands first,
+    /// so that most of their value can be kept.
+    pub fn with_rank(mut self, name: &str, rank: u8) -> Self {
+        self.ranks.insert(name.to_owned(), rank);
         self
     }
 
@@ -103,6 +113,12 @@ impl Vocabulary {
             .with_indexed_set("SC", Membership::Any, 4)
             .with_indexed_set("SEM", Membership::All, 4)
             .with_class_names("SEMSC", "SEM", 4)
+            .with_rank("rf", 1)
+            .with_rank("co", 2)
+    }
+
+    pub(crate) fn rank(&self, name: &str) -> u8 {
+        self.ranks.get(name).copied().unwrap_or(0)
     }
 
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {

@@ -12,20 +12,26 @@ use crate::cat::vocabulary::Entry;
 /// A relation or a set, and the recursive name that it depends on.
 type Found<'m> = (NodeId, Option<&'m str>);
 
-/// An operation on two sets and the same on two relations.
+/// An operation that chains, on sets and on relations.
 struct Chain {
     sets: fn(&mut Graph<'_>, NodeId, NodeId) -> NodeId,
     relations: fn(&mut Graph<'_>, NodeId, NodeId) -> NodeId,
+    /// How many operands must stay in front.
+    fixed: usize,
 }
 
 const UNION: Chain =
-    Chain { sets: |graph, a, b| graph.set_union(a, b), relations: |graph, a, b| graph.union(a, b) };
+    Chain { sets: |graph, a, b| graph.set_union(a, b), relations: |graph, a, b| graph.union(a, b), fixed: 0 };
 const INTERSECTION: Chain = Chain {
     sets: |graph, a, b| graph.set_intersection(a, b),
     relations: |graph, a, b| graph.intersection(a, b),
+    fixed: 0,
 };
-const DIFFERENCE: Chain =
-    Chain { sets: |graph, a, b| graph.set_difference(a, b), relations: |graph, a, b| graph.difference(a, b) };
+const DIFFERENCE: Chain = Chain {
+    sets: |graph, a, b| graph.set_difference(a, b),
+    relations: |graph, a, b| graph.difference(a, b),
+    fixed: 1,
+};
 
 impl<'m> Compiler<'m> {
     /// The node that an axiom speaks of.
@@ -219,37 +225,34 @@ impl<'m> Compiler<'m> {
             return Ok(Lowered { value: Value::Zero, recursive });
         };
         let is_set = matches!(first.value, Value::Set(_));
-        let mut result: Option<NodeId> = None;
+        let mut nodes = Vec::with_capacity(operands.len());
         for (lowered, span) in operands {
-            let node = match lowered.value {
+            nodes.push(match lowered.value {
                 Value::Set(node) if is_set => node,
                 Value::Relation(node) if !is_set => node,
                 Value::Zero if is_set => self.graph.empty_set(),
                 Value::Zero => self.graph.empty(),
                 Value::Mask(_) => {
-                    let problem = Problem::WrongKind {
-                        expected: "a set or a relation",
-                        found: lowered.value.describe(),
-                    };
+                    let expected = "a set or a relation";
+                    let problem = Problem::WrongKind { expected, found: lowered.value.describe() };
                     return Err(self.report(problem, *span));
                 }
+                // The decisive operand is a mask, which is reported at its own place.
+                Value::Set(_) | Value::Relation(_) if matches!(first.value, Value::Mask(_)) => continue,
                 Value::Set(_) | Value::Relation(_) => {
-                    // The decisive operand is a mask: reported where it stands.
-                    if let Value::Mask(_) = first.value {
-                        continue;
-                    }
                     let (left, right) = if is_set { ("set", "relation") } else { ("relation", "set") };
                     let label = (format!("this is a {left}"), *first_span);
                     return Err(self.report_with(Problem::MixedKinds { left, right }, *span, vec![label]));
                 }
-            };
-            let operation = if is_set { chain.sets } else { chain.relations };
-            result = Some(match result {
-                Some(before) => operation(&mut self.graph, before, node),
-                None => node,
             });
         }
-        match result {
+        // Steadier operands first, but for what is subtracted from.
+        if let Some(movable) = nodes.get_mut(chain.fixed..) {
+            movable.sort_by_key(|node| self.graph.rank(*node));
+        }
+        let operation = if is_set { chain.sets } else { chain.relations };
+        let folded = nodes.into_iter().reduce(|before, node| operation(&mut self.graph, before, node));
+        match folded {
             Some(node) if is_set => Ok(Lowered { value: Value::Set(node), recursive }),
             Some(node) => Ok(relation(node, recursive)),
             None => Err(Reported),
