@@ -1,5 +1,5 @@
 //! Every test of our own corpus is read strictly, says what it expects of `vulkan`, and prints back to itself.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
