@@ -116,7 +116,7 @@ fn mistakes() {
     // Every mistake that the parser knows has an example; a text that is too large is made on the spot.
     let examples: BTreeSet<&str> =
         inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large"]).collect();
-    let codes: BTreeSet<&str> = include_str!("../src/error.rs")
+    let codes: BTreeSet<&str> = include_str!("../src/error/mistake.rs")
         .split("code(litmus::parse::")
         .skip(1)
         .map(|rest| rest.split(')').next().unwrap())

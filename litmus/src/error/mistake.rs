@@ -1,0 +1,585 @@
+//! What can be wrong with a test's text: one variant for each mistake, with its place and what was expected there.
+
+use miette::{Diagnostic, SourceSpan};
+use thiserror::Error;
+
+use crate::span::Span;
+
+impl ParseError {
+    /// The place of the mistake.
+    pub fn span(&self) -> Option<SourceSpan> {
+        self.labels().and_then(|mut labels| labels.next()).map(|label| *label.inner())
+    }
+}
+
+/// One mistake in the text of a test.
+///
+/// The label of each says what was expected at the place.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Diagnostic)]
+#[expect(missing_docs, reason = "the fields are the words of the messages")]
+pub enum ParseError {
+    // The text as a whole.
+    /// The text is longer than [`crate::syntax::MAX_TEXT_BYTES`].
+    #[error("text of {bytes} bytes")]
+    #[diagnostic(code(litmus::parse::too_large))]
+    TooLarge {
+        bytes: usize,
+        limit: usize,
+        #[label("expected at most {limit} bytes")]
+        span: Span,
+    },
+    /// The first word names no dialect.
+    #[error("unknown dialect `{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_dialect))]
+    UnknownDialect {
+        word: String,
+        #[label("expected `VULKAN`")]
+        span: Span,
+    },
+    /// The dialect is known but not built.
+    #[error("the {dialect} dialect is not available")]
+    #[diagnostic(code(litmus::parse::not_available))]
+    NotAvailable {
+        dialect: &'static str,
+        #[label("expected `VULKAN`, the only dialect that can be read so far")]
+        span: Span,
+    },
+    /// More of something than the bounds admit.
+    #[error("too many {what}")]
+    #[diagnostic(code(litmus::parse::too_many))]
+    TooMany {
+        what: &'static str,
+        limit: usize,
+        #[label("expected at most {limit} {what}")]
+        span: Span,
+    },
+    /// More mistakes than are listed.
+    #[error("{more} more mistakes are not shown")]
+    #[diagnostic(code(litmus::parse::more_mistakes))]
+    MoreMistakes {
+        more: usize,
+        #[label("the first of them")]
+        span: Span,
+    },
+    /// A comment without an end.
+    #[error("unclosed comment")]
+    #[diagnostic(code(litmus::parse::unclosed_comment))]
+    UnclosedComment {
+        close: &'static str,
+        #[label("expected `{close}` somewhere after this")]
+        span: Span,
+    },
+    /// A character that begins nothing.
+    #[error("unexpected character {character:?}")]
+    #[diagnostic(code(litmus::parse::unexpected_character))]
+    UnexpectedCharacter {
+        character: char,
+        #[label("expected a word, a number or punctuation of the litmus format")]
+        span: Span,
+    },
+    /// Something else than the grammar asks for.
+    #[error("unexpected {found}")]
+    #[diagnostic(code(litmus::parse::unexpected))]
+    Unexpected {
+        found: String,
+        expected: &'static str,
+        #[label("expected {expected}")]
+        span: Span,
+    },
+    /// A number that does not fit.
+    #[error("number `{number}` is too large")]
+    #[diagnostic(code(litmus::parse::number_too_large))]
+    NumberTooLarge {
+        number: String,
+        bits: u32,
+        #[label("expected a number of at most {bits} bits")]
+        span: Span,
+    },
+    /// A keyword where a name must stand.
+    #[error("`{word}` cannot be the name of a location")]
+    #[diagnostic(code(litmus::parse::reserved_name))]
+    ReservedName {
+        word: String,
+        #[label("expected a name that is no keyword, register, label or thread")]
+        span: Span,
+    },
+
+    // Metadata.
+    /// A metadata line with an unknown key.
+    #[error("unknown metadata key `{key}`")]
+    #[diagnostic(code(litmus::parse::unknown_key))]
+    UnknownKey {
+        key: String,
+        #[label("expected `expect`, `clause`, `needs`, `origin` or `why`")]
+        span: Span,
+    },
+    /// A metadata line without a value.
+    #[error("nothing after `{key}:`")]
+    #[diagnostic(code(litmus::parse::empty_metadata))]
+    EmptyMetadata {
+        key: &'static str,
+        #[label("expected a value")]
+        span: Span,
+    },
+    /// A metadata key that may stand once stands twice.
+    #[error("second `{key}:` line")]
+    #[diagnostic(code(litmus::parse::duplicate_metadata))]
+    DuplicateMetadata {
+        key: String,
+        #[label("expected at most one")]
+        span: Span,
+    },
+    /// An `expect:` line that does not say a verdict.
+    #[error("unknown verdict in `expect:`")]
+    #[diagnostic(code(litmus::parse::bad_expectation))]
+    BadExpectation {
+        expected: &'static str,
+        #[label("expected {expected}")]
+        span: Span,
+    },
+    /// A clause id with characters that no id has.
+    #[error("`{word}` is no clause id")]
+    #[diagnostic(code(litmus::parse::bad_clause))]
+    BadClause {
+        word: String,
+        #[label("expected ids such as `VK-SW-01`, separated by blanks")]
+        span: Span,
+    },
+
+    // Declarations.
+    /// Two words before a name, the first of which is neither storage nor type.
+    #[error("unknown storage or type `{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_storage))]
+    UnknownStorage {
+        word: String,
+        #[label(
+            "expected `buffer`, `workgroup`, `image` or `address`, then a type such as `u32`, then the name"
+        )]
+        span: Span,
+    },
+    /// A property in brackets that is not known.
+    #[error("unknown property `{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_property))]
+    UnknownProperty {
+        word: String,
+        #[label("expected `host` or `noncoherent`")]
+        span: Span,
+    },
+    /// A location declared twice.
+    #[error("location `{name}` is declared twice")]
+    #[diagnostic(code(litmus::parse::duplicate_location))]
+    DuplicateLocation {
+        name: String,
+        #[label("expected another name")]
+        span: Span,
+    },
+    /// A register declared twice.
+    #[error("register `{name}` is declared twice")]
+    #[diagnostic(code(litmus::parse::duplicate_register))]
+    DuplicateRegister {
+        name: String,
+        #[label("expected another register")]
+        span: Span,
+    },
+    /// An initial value taken from, or an alias of, a name that is not declared before.
+    #[error("`{name}` is not declared before this")]
+    #[diagnostic(code(litmus::parse::undeclared_target))]
+    UndeclaredTarget {
+        name: String,
+        #[label("expected a location that is declared earlier")]
+        span: Span,
+    },
+    /// An alias with a type wider than its storage.
+    #[error("alias `{name}` is wider than its storage")]
+    #[diagnostic(code(litmus::parse::alias_too_wide))]
+    AliasTooWide {
+        name: String,
+        bits: u32,
+        #[label("expected a type of at most {bits} bits")]
+        span: Span,
+    },
+    /// A constant that the declared type cannot hold.
+    #[error("{value} does not fit into `{ty}`")]
+    #[diagnostic(code(litmus::parse::value_out_of_range))]
+    ValueOutOfRange {
+        value: i64,
+        ty: &'static str,
+        #[label("expected a value of the declared type")]
+        span: Span,
+    },
+
+    // Threads.
+    /// Columns must be threads 0, 1, 2, ….
+    #[error("thread `P{found}` in column {column}")]
+    #[diagnostic(code(litmus::parse::thread_order))]
+    ThreadOrder {
+        found: u32,
+        column: usize,
+        #[label("expected `P{column}`: column k is thread k, counted from 0")]
+        span: Span,
+    },
+    /// A thread declared twice.
+    #[error("thread `P{number}` is declared twice")]
+    #[diagnostic(code(litmus::parse::duplicate_thread))]
+    DuplicateThread {
+        number: u32,
+        #[label("expected another thread")]
+        span: Span,
+    },
+    /// A thread that has no column.
+    #[error("there is no thread `P{number}`")]
+    #[diagnostic(code(litmus::parse::unknown_thread))]
+    UnknownThread {
+        number: u32,
+        #[label("expected a thread of the table")]
+        span: Span,
+    },
+    /// A side of `ssw` names an instruction that its thread does not have.
+    #[error("thread `P{thread}` has no instruction {instruction}")]
+    #[diagnostic(code(litmus::parse::unknown_instruction_index))]
+    UnknownInstructionIndex {
+        thread: u32,
+        instruction: u32,
+        length: usize,
+        #[label("expected an index below {length}, counted from 0 with labels included")]
+        span: Span,
+    },
+
+    // The table.
+    /// A row with more cells than there are threads.
+    #[error("row of {found} cells for {threads} threads")]
+    #[diagnostic(code(litmus::parse::too_many_cells))]
+    TooManyCells {
+        found: usize,
+        threads: usize,
+        #[label("expected `;` before this")]
+        span: Span,
+    },
+    /// A row without its end.
+    #[error("row without an end")]
+    #[diagnostic(code(litmus::parse::missing_semicolon))]
+    MissingSemicolon {
+        #[label("expected `;` after this")]
+        span: Span,
+    },
+
+    // Instructions.
+    /// A word that is no instruction.
+    #[error("unknown instruction `{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_instruction))]
+    UnknownInstruction {
+        word: String,
+        #[label(
+            "expected `ld`, `st`, `rmw`, `membar`, `cbar`, `avdevice`, `visdevice`, arithmetic, a label or a branch"
+        )]
+        span: Span,
+    },
+    /// A modifier that is none of any instruction.
+    #[error("unknown modifier `.{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_modifier))]
+    UnknownModifier {
+        word: String,
+        expected: &'static str,
+        #[label("expected {expected}")]
+        span: Span,
+    },
+    /// A modifier that this instruction does not take at this place: their order is fixed.
+    #[error("`.{word}` cannot stand here")]
+    #[diagnostic(code(litmus::parse::misplaced_modifier), help("the order of modifiers is fixed"))]
+    MisplacedModifier {
+        word: String,
+        expected: &'static str,
+        #[label("expected {expected}")]
+        span: Span,
+    },
+    /// A word that is no scope where one must stand.
+    #[error("unknown scope `.{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_scope))]
+    UnknownScope {
+        word: String,
+        #[label("expected `.sg`, `.wg`, `.qf`, `.dv`, `.inv` or `.xd`")]
+        span: Span,
+    },
+    /// An operation that needs a scope has none.
+    #[error("missing scope")]
+    #[diagnostic(code(litmus::parse::missing_scope))]
+    MissingScope {
+        #[label("expected `.sg`, `.wg`, `.qf`, `.dv`, `.inv` or `.xd` after this")]
+        span: Span,
+    },
+    /// A plain access with a scope, but no operation that would use it.
+    #[error("a plain `{instruction}` has no scope")]
+    #[diagnostic(code(litmus::parse::scope_on_plain))]
+    ScopeOnPlain {
+        instruction: &'static str,
+        operation: &'static str,
+        #[label("expected `.atom` or `.{operation}` before the scope, or none")]
+        span: Span,
+    },
+    /// A plain access with a memory order.
+    #[error("a plain `{instruction}` has no memory order")]
+    #[diagnostic(code(litmus::parse::order_on_plain))]
+    OrderOnPlain {
+        instruction: &'static str,
+        #[label("expected `.atom` before the order")]
+        span: Span,
+    },
+    /// A word that is no execution scope.
+    #[error("unknown execution scope `.{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_execution_scope))]
+    UnknownExecutionScope {
+        word: String,
+        #[label("expected `.execsg`, `.execwg`, `.execqf` or `.execdv`")]
+        span: Span,
+    },
+    /// A storage class that does not exist.
+    #[error("unknown storage class `.{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_storage_class))]
+    UnknownStorageClass {
+        word: String,
+        #[label("expected a class from 0 to 3")]
+        span: Span,
+    },
+    /// An access without a storage class.
+    #[error("missing storage class")]
+    #[diagnostic(code(litmus::parse::missing_storage_class))]
+    MissingStorageClass {
+        #[label("expected `.sc0`, `.sc1`, `.sc2` or `.sc3` after this")]
+        span: Span,
+    },
+    /// An order without the storage classes that it orders.
+    #[error("missing storage-class semantics")]
+    #[diagnostic(code(litmus::parse::missing_semantics))]
+    MissingSemantics {
+        #[label("expected one or more of `.semsc0`, `.semsc1`, `.semsc2`, `.semsc3` after this")]
+        span: Span,
+    },
+    /// Semantics on an operation without an order.
+    #[error("`.{word}` without a memory order")]
+    #[diagnostic(code(litmus::parse::semantics_without_order))]
+    SemanticsWithoutOrder {
+        word: String,
+        orders: &'static str,
+        #[label("expected {orders} earlier, or no semantics")]
+        span: Span,
+    },
+    /// `.semav` without a release.
+    #[error("`.semav` without a release")]
+    #[diagnostic(code(litmus::parse::available_without_release))]
+    AvailableWithoutRelease {
+        #[label("expected a releasing order with it")]
+        span: Span,
+    },
+    /// `.semvis` without an acquire.
+    #[error("`.semvis` without an acquire")]
+    #[diagnostic(code(litmus::parse::visible_without_acquire))]
+    VisibleWithoutAcquire {
+        #[label("expected an acquiring order with it")]
+        span: Span,
+    },
+    /// An order that the operation cannot have.
+    #[error("`{instruction}` cannot be `.{word}`")]
+    #[diagnostic(code(litmus::parse::order_not_allowed))]
+    OrderNotAllowed {
+        instruction: &'static str,
+        word: String,
+        expected: &'static str,
+        #[label("expected {expected}")]
+        span: Span,
+    },
+    /// `.av` on a load or `.vis` on a store.
+    #[error("`{instruction}` cannot be `.{word}`")]
+    #[diagnostic(code(litmus::parse::wrong_coherence))]
+    WrongCoherence {
+        instruction: &'static str,
+        word: String,
+        #[label("expected `.av` on stores, `.vis` on loads")]
+        span: Span,
+    },
+    /// A read-modify-write without `.atom`.
+    #[error("`rmw` is not atomic")]
+    #[diagnostic(code(litmus::parse::rmw_not_atomic))]
+    RmwNotAtomic {
+        #[label("expected `.atom` after this")]
+        span: Span,
+    },
+    /// A memory barrier without an order.
+    #[error("`membar` without a memory order")]
+    #[diagnostic(code(litmus::parse::missing_order))]
+    MissingOrder {
+        #[label("expected `.acq`, `.rel` or `.acq_rel` after this")]
+        span: Span,
+    },
+    /// `.uneq_acq` without an acquire for the equal case.
+    #[error("the unequal case is stronger than the equal one")]
+    #[diagnostic(code(litmus::parse::unequal_too_strong))]
+    UnequalTooStrong {
+        #[label("expected `.acq` or `.acq_rel` after `.atom`")]
+        span: Span,
+    },
+    /// A control barrier without the name of its instance.
+    #[error("control barrier without an instance")]
+    #[diagnostic(code(litmus::parse::missing_barrier_id))]
+    MissingBarrierId {
+        #[label("expected a number after this")]
+        span: Span,
+    },
+    /// Something else where a register must stand.
+    #[error("{found} is no register")]
+    #[diagnostic(code(litmus::parse::register_expected))]
+    RegisterExpected {
+        found: String,
+        #[label("expected a register such as `r0`")]
+        span: Span,
+    },
+    /// Something else where a location must stand.
+    #[error("{found} is no location")]
+    #[diagnostic(code(litmus::parse::location_expected))]
+    LocationExpected {
+        found: String,
+        #[label("expected the name of a location")]
+        span: Span,
+    },
+    /// Something else where a value must stand.
+    #[error("{found} is no value")]
+    #[diagnostic(code(litmus::parse::value_expected))]
+    ValueExpected {
+        found: String,
+        #[label("expected a number or a register")]
+        span: Span,
+    },
+    /// Something else where a label must stand.
+    #[error("{found} is no label")]
+    #[diagnostic(code(litmus::parse::label_expected))]
+    LabelExpected {
+        found: String,
+        #[label("expected a label such as `LC00`")]
+        span: Span,
+    },
+    /// A jump to a label that its thread does not have.
+    #[error("thread `P{thread}` has no label `{name}`")]
+    #[diagnostic(code(litmus::parse::undeclared_label))]
+    UndeclaredLabel {
+        thread: u32,
+        name: String,
+        #[label("expected a label of the same thread")]
+        span: Span,
+    },
+    /// A label that stands twice in one thread.
+    #[error("label `{name}` stands twice")]
+    #[diagnostic(code(litmus::parse::duplicate_label))]
+    DuplicateLabel {
+        name: String,
+        #[label("expected another label")]
+        span: Span,
+    },
+    /// An access whose storage class is not that of the declaration.
+    #[error("`.{class}` access to `{name}`, which is declared `{kind}`")]
+    #[diagnostic(code(litmus::parse::storage_mismatch))]
+    StorageMismatch {
+        class: &'static str,
+        name: String,
+        kind: &'static str,
+        expected: &'static str,
+        #[label("expected `.{expected}`")]
+        span: Span,
+    },
+    /// An access beyond the end of its location.
+    #[error("access beyond the end of `{name}`")]
+    #[diagnostic(code(litmus::parse::out_of_bounds))]
+    OutOfBounds {
+        name: String,
+        bytes: u32,
+        #[label("expected an access within its {bytes} bytes")]
+        span: Span,
+    },
+    /// An access at an offset that is no multiple of its size.
+    #[error("misaligned access to `{name}`")]
+    #[diagnostic(code(litmus::parse::misaligned))]
+    Misaligned {
+        name: String,
+        bytes: u32,
+        #[label("expected an offset that is a multiple of {bytes}")]
+        span: Span,
+    },
+
+    // Conditions.
+    /// A register that the code of its thread never mentions.
+    #[error("thread `P{thread}` has no register `{name}`")]
+    #[diagnostic(code(litmus::parse::unknown_register))]
+    UnknownRegister {
+        thread: u32,
+        name: String,
+        #[label("expected a register that the thread's code or the initial state mentions")]
+        span: Span,
+    },
+    /// A register without its thread.
+    #[error("register `{name}` of no thread")]
+    #[diagnostic(code(litmus::parse::register_without_thread))]
+    RegisterWithoutThread {
+        name: String,
+        #[label("expected the thread before it, as in `P0:{name}`")]
+        span: Span,
+    },
+    /// A location that the program never mentions.
+    #[error("unknown location `{name}`")]
+    #[diagnostic(code(litmus::parse::unknown_location))]
+    UnknownLocation {
+        name: String,
+        #[label("expected a location that the program or the initial state mentions")]
+        span: Span,
+    },
+    /// Something else where a side of a comparison must stand.
+    #[error("{found} is no term")]
+    #[diagnostic(code(litmus::parse::term_expected))]
+    TermExpected {
+        found: String,
+        #[label("expected a register such as `P0:r0`, a location or a number")]
+        span: Span,
+    },
+    /// Something else where a comparison must stand.
+    #[error("{found} is no comparison")]
+    #[diagnostic(code(litmus::parse::comparison_expected))]
+    ComparisonExpected {
+        found: String,
+        #[label("expected `==`, `=`, `!=`, `<`, `<=`, `>` or `>=`")]
+        span: Span,
+    },
+    /// A parenthesis without its end.
+    #[error("unclosed parenthesis")]
+    #[diagnostic(code(litmus::parse::unclosed_parenthesis))]
+    UnclosedParenthesis {
+        #[label("expected `)` for this")]
+        span: Span,
+    },
+    /// Parentheses and negations nested too deep.
+    #[error("condition is nested too deep")]
+    #[diagnostic(code(litmus::parse::nested_too_deep))]
+    NestedTooDeep {
+        limit: usize,
+        #[label("expected at most {limit} levels of parentheses and negations")]
+        span: Span,
+    },
+    /// An index into a location other than 0.
+    #[error("index `{index}` into a location")]
+    #[diagnostic(code(litmus::parse::bad_index))]
+    BadIndex {
+        index: String,
+        #[label("expected 0: a location is no array")]
+        span: Span,
+    },
+    /// A filter after the question.
+    #[error("filter after the question")]
+    #[diagnostic(code(litmus::parse::filter_after_question))]
+    FilterAfterQuestion {
+        #[label("expected before `exists`, `~exists`, `forall` or `final`")]
+        span: Span,
+    },
+    /// Text after the end of the test.
+    #[error("text after the end of the test")]
+    #[diagnostic(code(litmus::parse::trailing_text))]
+    TrailingText {
+        #[label("expected nothing more")]
+        span: Span,
+    },
+}
