@@ -35,6 +35,7 @@ mod activity;
 pub mod cat;
 mod combine;
 mod error;
+mod explain;
 mod interval;
 mod local;
 pub mod matrix;
@@ -49,6 +50,10 @@ mod symbolic;
 mod valuation;
 
 pub use error::PredictError;
+pub use explain::{
+    Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, ExplainOptions, Explanation, Mend,
+    Place, RaceFound, explain,
+};
 pub use model::Model;
 pub use predict::{Options, predict};
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};

@@ -4,11 +4,12 @@ mod lower;
 mod names;
 mod recursion;
 
-use super::ast::{Binding, Bindings, Model, StatementKind};
+use super::ast::{Binding, Bindings, Expression, Model, StatementKind};
 use super::error::{CatError, CatErrors, Problem};
 use super::graph::Graph;
 use super::layout::{RawGroup, lay_out};
-use super::plan::{Axiom, Definition, NodeId, Plan, Statement, StatementId};
+use super::load::clauses_cited_before;
+use super::plan::{Axiom, Definition, Label, NodeId, Plan, Statement, StatementId};
 use super::prelude;
 use super::source::{Source, Span};
 use super::vocabulary::{Families, Vocabulary};
@@ -41,6 +42,8 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
         recursion: false,
         calls: Vec::new(),
         results: HashMap::new(),
+        functions: HashMap::new(),
+        labels: Vec::new(),
         depth: 0,
         steps: 0,
         stopped: false,
@@ -55,6 +58,9 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
         compiler.graph.statement = id;
         let names = match &statement.kind {
             StatementKind::Let(bindings) => {
+                for binding in bindings.bindings.iter().filter(|binding| binding.parameters.is_some()) {
+                    compiler.functions.insert(binding.name.span, id);
+                }
                 scope = compiler.bind_all(bindings, scope);
                 let first = compiler.scopes.len() - bindings.bindings.len();
                 for entry in &compiler.scopes[first..] {
@@ -88,8 +94,9 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
         let name = model.sources.first().map(|source| source.name.clone()).unwrap_or_default();
         return Err(CatErrors::new(name, compiler.errors));
     }
-    let plan =
-        Plan { axioms, definitions, statements, sources: Arc::clone(&model.sources), ..Plan::default() };
+    let labels = compiler.labels;
+    let sources = Arc::clone(&model.sources);
+    let plan = Plan { axioms, definitions, labels, statements, sources, ..Plan::default() };
     Ok(lay_out(compiler.graph, &compiler.groups, plan))
 }
 
@@ -155,6 +162,9 @@ struct Compiler<'m> {
     calls: Vec<(&'m str, Span)>,
     /// What calls have given: the function by its place, what it sees, and its arguments.
     results: HashMap<(Span, Scope, Vec<Lowered<'m>>), Lowered<'m>>,
+    /// The statements that define functions, by the place of the function's name.
+    functions: HashMap<Span, StatementId>,
+    labels: Vec<Label>,
     depth: usize,
     steps: usize,
     /// A limit is passed: nothing more is lowered.
@@ -193,6 +203,40 @@ impl<'m> Compiler<'m> {
     fn bind(&mut self, scope: Scope, name: &'m str, bound: Bound<'m>) -> Scope {
         self.scopes.push(ScopeEntry { name, bound, outer: scope });
         Some(self.scopes.len() - 1)
+    }
+
+    /// Notes that the value is that of a function.
+    fn label_call(&mut self, function: &'m Binding, value: Value) {
+        let (Value::Relation(node), Some(statement)) = (value, self.functions.get(&function.name.span)) else {
+            return;
+        };
+        let clauses =
+            self.model.statements.get(statement.0 as usize).map_or(Vec::new(), |s| s.clauses.clone());
+        self.label(Label {
+            node,
+            function: Some(function.name.text.clone()),
+            statement: *statement,
+            span: function.name.span,
+            clauses,
+        });
+    }
+
+    /// Notes the clauses that stand before a part of a union.
+    fn label_part(&mut self, part: &Expression, value: Value) {
+        let Value::Relation(node) = value else { return };
+        let source = self.model.sources.get(usize::from(part.span.source.0));
+        let before = source.and_then(|source| source.text.get(..part.span.offset as usize));
+        let clauses = before.map_or(Vec::new(), clauses_cited_before);
+        if !clauses.is_empty() {
+            let statement = self.graph.statement;
+            self.label(Label { node, function: None, statement, span: part.span, clauses });
+        }
+    }
+
+    fn label(&mut self, label: Label) {
+        if !self.labels.contains(&label) {
+            self.labels.push(label);
+        }
     }
 
     /// Binds the definitions of a `let`. Their entries are the last ones of `scopes`, in order.

@@ -41,6 +41,11 @@ pub(crate) fn lay_out(graph: Graph<'_>, groups: &[RawGroup], mut plan: Plan) -> 
     for definition in &mut plan.definitions {
         definition.node = layout.place(definition.node);
     }
+    plan.labels.retain_mut(|label| {
+        let place = layout.places.get(label.node.index()).copied().flatten();
+        label.node = place.unwrap_or(label.node);
+        place.is_some()
+    });
     let Plan { nodes, origins, groups, .. } = layout.plan;
     Plan { nodes, origins, groups, names: graph.names, ..plan }
 }

@@ -191,10 +191,16 @@ fn is_clause(word: &str) -> bool {
 }
 
 /// The clause ids of a comment that is a list of them; a comment with any other word cites nothing.
-fn citations(comment: &Comment) -> Vec<String> {
-    let words =
-        || comment.text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
+fn citations(comment: &str) -> Vec<String> {
+    let words = || comment.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty());
     if words().all(is_clause) { words().map(str::to_owned).collect() } else { Vec::new() }
+}
+
+/// The clause ids of the comment that stands directly before the end of `text`, but for `|` and opening parentheses.
+pub(crate) fn clauses_cited_before(text: &str) -> Vec<String> {
+    let text = text.trim_end_matches(|c: char| c.is_whitespace() || c == '|' || c == '(');
+    let comment = text.strip_suffix("*)").and_then(|text| text.rsplit_once("(*"));
+    comment.map_or(Vec::new(), |(_, comment)| citations(comment))
 }
 
 /// For each statement the clauses that are cited inside it, after it on its last line, or before it: on its first
@@ -225,7 +231,7 @@ fn cited_clauses(comments: &[Comment], statements: &[Span], text: &str) -> Vec<V
     let mut clauses = vec![Vec::new(); statements.len()];
     for (comment, owner) in comments.iter().zip(owners) {
         if let Some(owner) = owner {
-            for clause in citations(comment) {
+            for clause in citations(&comment.text) {
                 if !clauses[owner].contains(&clause) {
                     clauses[owner].push(clause);
                 }

@@ -288,6 +288,22 @@ pub struct Definition {
     pub statement: StatementId,
 }
 
+/// What explanations call a node that is no definition of its own: the call of a function, or a part of a union at which
+/// the text cites clauses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// The node.
+    pub node: NodeId,
+    /// The function's name; `None` for a part of a union.
+    pub function: Option<String>,
+    /// The statement that defines the function, or in which the part stands.
+    pub statement: StatementId,
+    /// The function's definition, or the part of the union.
+    pub span: Span,
+    /// The clauses that are cited there.
+    pub clauses: Vec<String>,
+}
+
 /// A compiled model.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
@@ -303,6 +319,8 @@ pub struct Plan {
     pub axioms: Vec<Axiom>,
     /// The definitions in the order of the text; a later one of the same name hides an earlier one.
     pub definitions: Vec<Definition>,
+    /// Names for explanations, innermost first; a node may have several.
+    pub labels: Vec<Label>,
     /// The statements in the order of the text.
     pub statements: Vec<Statement>,
     /// The texts that the statements' spans point into.

@@ -18,19 +18,27 @@ struct Chain {
     relations: fn(&mut Graph<'_>, NodeId, NodeId) -> NodeId,
     /// How many operands must stay in front.
     fixed: usize,
+    /// Whether one operand alone can be what makes a pair a member.
+    alternatives: bool,
 }
 
-const UNION: Chain =
-    Chain { sets: |graph, a, b| graph.set_union(a, b), relations: |graph, a, b| graph.union(a, b), fixed: 0 };
+const UNION: Chain = Chain {
+    sets: |graph, a, b| graph.set_union(a, b),
+    relations: |graph, a, b| graph.union(a, b),
+    fixed: 0,
+    alternatives: true,
+};
 const INTERSECTION: Chain = Chain {
     sets: |graph, a, b| graph.set_intersection(a, b),
     relations: |graph, a, b| graph.intersection(a, b),
     fixed: 0,
+    alternatives: false,
 };
 const DIFFERENCE: Chain = Chain {
     sets: |graph, a, b| graph.set_difference(a, b),
     relations: |graph, a, b| graph.difference(a, b),
     fixed: 1,
+    alternatives: false,
 };
 
 impl<'m> Compiler<'m> {
@@ -192,7 +200,12 @@ impl<'m> Compiler<'m> {
         let mut reported = false;
         for operand in list {
             match self.lower(operand, scope) {
-                Ok(lowered) => operands.push((lowered, operand.span)),
+                Ok(lowered) => {
+                    if chain.alternatives {
+                        self.label_part(operand, lowered.value);
+                    }
+                    operands.push((lowered, operand.span));
+                }
                 Err(Reported) => reported = true,
             }
         }
@@ -295,7 +308,9 @@ impl<'m> Compiler<'m> {
     ) -> Lower<Lowered<'m>> {
         match self.meaning(&name.text, scope) {
             Some(Meaning::Bound(Bound::Function(function, inner))) => {
-                self.inline(function, inner, arguments, span, scope)
+                let lowered = self.inline(function, inner, arguments, span, scope)?;
+                self.label_call(function, lowered.value);
+                Ok(lowered)
             }
             Some(Meaning::Bound(Bound::Broken)) => Err(Reported),
             Some(Meaning::Builtin(builtin)) => self.lower_builtin(builtin, name, arguments, span, scope),

@@ -1,0 +1,244 @@
+//! Answers that explain themselves: a witness, the rule that forbids an outcome as a cycle, a race and what mends it.
+
+mod candidate;
+mod derive;
+mod examine;
+mod mend;
+mod strengthen;
+
+use std::time::{Duration, Instant};
+
+use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
+
+use crate::search::Deadline;
+use crate::{Model, Options, PredictError, predict};
+use examine::Search;
+
+pub use mend::{Change, Mend};
+
+/// What is asked, and how much may be spent on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainOptions {
+    /// The outcome to explain; where absent, the condition of the test's question, negated under `forall`.
+    pub outcome: Option<Condition>,
+    /// How often a loop body is run at most (at least 1).
+    pub unroll: u32,
+    /// How many candidate executions are looked at for each of witness, broken rule and race.
+    pub candidates: u64,
+    /// How long each of these, and the search for a mend, may take.
+    pub timeout: Option<Duration>,
+    /// How many changes a mend may consist of.
+    pub mend_steps: usize,
+    /// How many changed programs are tried for a mend.
+    pub mend_programs: usize,
+}
+
+impl Default for ExplainOptions {
+    fn default() -> ExplainOptions {
+        ExplainOptions {
+            outcome: None,
+            unroll: 1,
+            candidates: 200_000,
+            timeout: Some(Duration::from_secs(5)),
+            mend_steps: 4,
+            mend_programs: 4_000,
+        }
+    }
+}
+
+/// Why a model allows or forbids an outcome, and where a program races.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// Name of the model.
+    pub model: String,
+    /// The outcome that is explained, as a condition in its canonical text.
+    pub outcome: String,
+    /// What the model says of it.
+    pub answer: Answer,
+    /// Whether the program races.
+    pub race: Race,
+    /// One race, where there is one and it was found within the bounds.
+    pub race_found: Option<RaceFound>,
+}
+
+/// What a model says of an outcome, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// Some consistent execution shows the outcome.
+    Allowed {
+        /// One of them; `None` where none was met within the bounds.
+        witness: Option<Execution>,
+    },
+    /// Candidate executions show the outcome, and each breaks an axiom.
+    Forbidden {
+        /// The one that breaks least, and what it breaks first.
+        closest: Option<(Execution, Broken)>,
+        /// How many candidate executions show the outcome, as far as they were looked at.
+        candidates: u64,
+        /// Whether all of them were looked at.
+        complete: bool,
+    },
+    /// No candidate execution shows the outcome: no value that is written, no path of the program leads to it.
+    Impossible,
+    /// Not found out within the bounds.
+    Unknown,
+}
+
+/// An execution: events, and the edges that are worth drawing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Execution {
+    /// The events: initial writes first, then thread by thread in program order, then the reads of final values.
+    pub events: Vec<Event>,
+    /// Relations between events; base relations first. Program order is left out, the order of the events tells it.
+    pub edges: Vec<Edge>,
+    /// Final values by the names of what is observed.
+    pub outcome: Vec<(String, String)>,
+}
+
+/// Index of an event in [`Execution::events`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EventId(pub u16);
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What it is called: a letter for events of threads, `x=0` for an initial write, `final x` for a final read.
+    pub label: String,
+    /// Whom it belongs to.
+    pub owner: EventOwner,
+    /// What it is, in a word or two: `read`, `write`, `memory barrier`, …
+    pub what: &'static str,
+    /// Its instruction in the canonical text; empty for events that no instruction makes.
+    pub text: String,
+    /// Where its instruction stands.
+    pub span: Span,
+    /// The value read or written, with its location: `x = 1`.
+    pub access: Option<String>,
+}
+
+/// Whom an event belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventOwner {
+    /// The initial state.
+    Initial,
+    /// An instruction of a thread: index of the thread, index of the instruction.
+    Thread(usize, usize),
+    /// The reader of final values.
+    Final,
+}
+
+/// A pair of a relation, and why it is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edge {
+    /// Its source.
+    pub from: EventId,
+    /// Its target.
+    pub to: EventId,
+    /// The relation, as the model's text or the engine names it.
+    pub relation: String,
+    /// Which of the relation's alternatives holds; empty where there is but one.
+    pub via: Option<String>,
+    /// The statement of the model that says so; `None` for what executions consist of.
+    pub statement: Option<Place>,
+    /// The clauses that this statement, or this part of it, cites.
+    pub clauses: Vec<String>,
+    /// The pairs that it is made of, a level deeper.
+    pub because: Vec<Edge>,
+}
+
+/// A statement of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: u32,
+}
+
+/// A broken axiom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its text, without line breaks.
+    pub text: String,
+    /// Its name, where it has one.
+    pub name: Option<String>,
+    /// Where it stands.
+    pub place: Place,
+    /// The clauses that it cites.
+    pub clauses: Vec<String>,
+    /// What breaks it: the edges of a cycle in order, or of a pair that must not be. Empty for an axiom that demands
+    /// that something exists.
+    pub edges: Vec<Edge>,
+    /// Whether the edges close a cycle.
+    pub cycle: bool,
+    /// The events that they join.
+    pub events: Vec<EventId>,
+}
+
+/// A race in some consistent execution.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaceFound {
+    /// The execution.
+    pub execution: Execution,
+    /// The flag that is raised.
+    pub flag: Broken,
+    /// The events that race; `None` where the flag speaks of something else than a pair.
+    pub pair: Option<(EventId, EventId)>,
+    /// The relations any of which would have to join the pair, in either direction.
+    pub missing: Vec<String>,
+    /// The cheapest strengthening after which nothing races.
+    pub mend: Mend,
+}
+
+/// Explains an outcome of a test under a model.
+///
+/// ```
+/// use model::{Answer, ExplainOptions, Model, explain};
+///
+/// let text = litmus::corpus::tests().into_iter().find(|test| test.id == "mp/MP+rel-acq").ok_or("no such test")?.text;
+/// let test = litmus::parse(text, "MP+rel-acq").map_err(|errors| errors.to_string())?;
+/// let vulkan = Model::shipped("vulkan").ok_or("no such model")?.map_err(|errors| errors.to_string())?;
+/// let explanation = explain(&test, &vulkan, &ExplainOptions::default()).map_err(|error| error.to_string())?;
+/// let Answer::Forbidden { closest: Some((_, broken)), .. } = explanation.answer else { return Err("allowed".into()) };
+/// assert_eq!(broken.name.as_deref(), Some("consistency"));
+/// assert!(broken.edges.iter().any(|edge| edge.relation == "fr"));
+/// # Ok::<(), String>(())
+/// ```
+///
+/// # Errors
+/// As [`predict`].
+pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<Explanation, PredictError> {
+    let condition = match (&options.outcome, &test.question) {
+        (Some(condition), _) => condition.clone(),
+        (None, Some(Question { kind: QuestionKind::Forall, condition, .. })) => {
+            Condition::Not(Box::new(condition.clone()))
+        }
+        (None, Some(question)) => question.condition.clone(),
+        (None, None) => Condition::True,
+    };
+    // What is observed follows the question, so that locations of the outcome have a final value.
+    let mut asked = test.clone();
+    let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
+    asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
+    let prediction =
+        predict(&asked, model, &Options { timeout: options.timeout, unroll: options.unroll.max(1) })?;
+    let mut search = Search::new(&asked, model, options)?;
+    let answer = search.answer(&condition, prediction.meets)?;
+    let race_found = match prediction.race {
+        Race::Racy => {
+            let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+            match search.race()? {
+                Some(raced) => Some(raced.with(mend::mend(&asked, model, options, deadline)?)),
+                None => None,
+            }
+        }
+        Race::Free | Race::Unknown => None,
+    };
+    Ok(Explanation {
+        model: model.name().to_owned(),
+        outcome: condition.text(test),
+        answer,
+        race: prediction.race,
+        race_found,
+    })
+}

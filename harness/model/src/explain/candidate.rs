@@ -1,0 +1,175 @@
+//! Candidate executions one by one: who reads from whom, and in which order each location is written.
+
+use litmus::{Outcome, Test, Value};
+
+use crate::search::Deadline;
+use crate::skeleton::{FinalValue, Skeleton, Tags};
+use crate::valuation::{Values, constraints_met, final_value, valuations};
+
+/// A candidate execution of a skeleton.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    /// For each event that reads, the write that it reads from.
+    pub(super) rf: Vec<Option<u16>>,
+    /// The writes of each storage in their order.
+    pub(super) co: Vec<Vec<usize>>,
+    /// What each read returns.
+    pub(super) values: Values,
+    /// The final values.
+    pub(super) outcome: Outcome,
+}
+
+/// How an enumeration ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Every candidate was visited.
+    Exhausted,
+    /// The visitor had enough.
+    Enough,
+    /// The bound or the deadline cut it short.
+    Cut,
+}
+
+/// What bounds an enumeration and says which values reads may guess.
+pub(super) struct Bounds<'a> {
+    pub(super) left: u64,
+    pub(super) deadline: Deadline,
+    pub(super) out_of_thin_air: bool,
+    pub(super) domain: &'a [Value],
+}
+
+/// Visits the candidates of a skeleton whose outcome is wanted, until `visit` says false.
+pub(super) fn for_each_candidate<E>(
+    skeleton: &Skeleton,
+    bounds: &mut Bounds<'_>,
+    wanted: &dyn Fn(&Outcome) -> bool,
+    visit: &mut dyn FnMut(Candidate) -> Result<bool, E>,
+) -> Result<End, E> {
+    let n = skeleton.len();
+    let reads: Vec<usize> = (0..n).filter(|&e| skeleton.events[e].tags.has(Tags::R)).collect();
+    let sources: Vec<Vec<usize>> = reads.iter().map(|&read| skeleton.candidates(read)).collect();
+    if sources.iter().any(Vec::is_empty) {
+        return Ok(End::Exhausted);
+    }
+    let decided_by_reads =
+        skeleton.finals.iter().all(|value| matches!(value, FinalValue::Expression(_)));
+    let writes = writes_by_storage(skeleton);
+    let mut chosen = vec![0; reads.len()];
+    loop {
+        if bounds.left == 0 || bounds.deadline.passed() {
+            return Ok(End::Cut);
+        }
+        bounds.left -= 1;
+        let mut rf = vec![None; n];
+        for ((read, choices), index) in reads.iter().zip(&sources).zip(&chosen) {
+            rf[*read] = u16::try_from(choices[*index]).ok();
+        }
+        for values in valuations(skeleton, &rf, bounds.out_of_thin_air, bounds.domain) {
+            if !constraints_met(skeleton, &values) {
+                continue;
+            }
+            if decided_by_reads && !wanted(&outcome(skeleton, &values, &[])) {
+                continue;
+            }
+            let mut orders: Vec<Vec<usize>> = writes.clone();
+            loop {
+                let outcome = outcome(skeleton, &values, &orders);
+                if wanted(&outcome) {
+                    if bounds.left == 0 || bounds.deadline.passed() {
+                        return Ok(End::Cut);
+                    }
+                    bounds.left -= 1;
+                    let candidate =
+                        Candidate { rf: rf.clone(), co: orders.clone(), values: values.clone(), outcome };
+                    if !visit(candidate)? {
+                        return Ok(End::Enough);
+                    }
+                }
+                if !advance_orders(skeleton, &mut orders) {
+                    break;
+                }
+            }
+        }
+        if !advance(&mut chosen, &sources) {
+            return Ok(End::Exhausted);
+        }
+    }
+}
+
+fn writes_by_storage(skeleton: &Skeleton) -> Vec<Vec<usize>> {
+    let writes_to = |storage| {
+        let writes = (0..skeleton.len()).filter(|&e| {
+            skeleton.events[e].storage == Some(storage) && skeleton.events[e].tags.has(Tags::W)
+        });
+        // Initial writes have the lowest numbers, so they stand first.
+        writes.collect()
+    };
+    skeleton.storages().into_iter().map(writes_to).collect()
+}
+
+fn outcome(skeleton: &Skeleton, values: &Values, orders: &[Vec<usize>]) -> Outcome {
+    let last_write = |storage| {
+        let last = orders
+            .iter()
+            .filter_map(|order| order.last())
+            .find(|last| skeleton.events[**last].storage == Some(storage))?;
+        u16::try_from(*last).ok()
+    };
+    let finals = skeleton.finals.iter();
+    Outcome(finals.map(|observed| final_value(skeleton, observed, values, &last_write)).collect())
+}
+
+/// Counts up like an odometer; false after the last combination.
+fn advance(chosen: &mut [usize], sources: &[Vec<usize>]) -> bool {
+    for (index, choices) in chosen.iter_mut().zip(sources) {
+        *index += 1;
+        if *index < choices.len() {
+            return true;
+        }
+        *index = 0;
+    }
+    false
+}
+
+/// Goes to the next combination of orders; false after the last one, with each order back at its first.
+fn advance_orders(skeleton: &Skeleton, orders: &mut [Vec<usize>]) -> bool {
+    orders.iter_mut().any(|order| {
+        let initial = order.iter().take_while(|&&e| skeleton.events[e].tags.has(Tags::IW)).count();
+        order.get_mut(initial..).is_some_and(next_permutation)
+    })
+}
+
+/// The next permutation in lexicographic order; after the last one the first again, and false.
+fn next_permutation(items: &mut [usize]) -> bool {
+    let Some(pivot) = items.windows(2).rposition(|pair| pair[0] < pair[1]) else {
+        items.reverse();
+        return false;
+    };
+    if let Some(successor) = items.iter().rposition(|item| *item > items[pivot]) {
+        items.swap(pivot, successor);
+    }
+    items[pivot + 1..].reverse();
+    true
+}
+
+/// Whether the filter of the test keeps an outcome.
+pub(super) fn kept(test: &Test, outcome: &Outcome) -> bool {
+    test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_permutation;
+
+    #[test]
+    fn every_permutation_comes_once() {
+        let mut items = vec![3, 5, 7, 9];
+        let mut seen = std::collections::BTreeSet::from([items.clone()]);
+        while next_permutation(&mut items) {
+            assert!(seen.insert(items.clone()));
+        }
+        assert_eq!(seen.len(), 24);
+        assert_eq!(items, [3, 5, 7, 9]);
+        assert!(!next_permutation(&mut []));
+    }
+}
