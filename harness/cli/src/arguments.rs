@@ -33,7 +33,7 @@ pub enum Command {
     Run(Box<Run>),
     /// Say which outcomes a model allows.
     Check(Check),
-    /// Say why an outcome is allowed or forbidden. Not available yet.
+    /// Say why an outcome is allowed or forbidden, and what would mend a race.
     Explain(Explain),
     /// Compare two models. Not available yet.
     Compare(Compare),
@@ -190,13 +190,31 @@ pub struct Check {
 /// `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
+    /// A test file, or the id of an embedded test.
+    #[arg(value_name = "TEST")]
     pub test: String,
-    #[arg(long)]
+    /// A shipped model or a cat file; what suits the dialect when not given.
+    #[arg(long, value_name = "M")]
     pub model: Option<String>,
-    #[arg(long)]
+    /// The outcome to explain, such as `P1:r0 == 1 /\ P1:r1 == 0`; the test's own when not given.
+    #[arg(long, value_name = "EXPR")]
     pub outcome: Option<String>,
-    #[arg(long)]
-    pub format: Option<String>,
+    /// How it is written.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ExplainFormat,
+}
+
+/// How `explain` writes an explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExplainFormat {
+    /// For people, on a terminal.
+    Text,
+    /// Graphs for Graphviz.
+    Dot,
+    /// A picture.
+    Svg,
+    /// A page with pictures, text and source.
+    Html,
 }
 
 /// `compare`.

@@ -3,6 +3,7 @@
 pub mod check;
 pub mod compile;
 pub mod convert;
+pub mod explain;
 pub mod lists;
 pub mod run;
 pub mod worker;
@@ -21,6 +22,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Run(arguments) => run::run(&arguments, quiet),
         Command::Check(arguments) => check::check(&arguments, quiet),
         Command::Compile(arguments) => compile::compile(&arguments),
+        Command::Explain(arguments) => explain::explain(&arguments, quiet),
         Command::Convert(arguments) => convert::convert(&arguments),
         Command::Devices(arguments) => lists::devices(arguments.format),
         Command::Models(arguments) => lists::models(arguments.format),
@@ -28,7 +30,6 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Completions { shell } => lists::completions(shell),
         Command::Man => lists::man(),
         Command::Worker(arguments) => worker::worker(&arguments),
-        Command::Explain(_) => refused("explain"),
         Command::Compare(_) => refused("compare"),
         Command::Generate(_) => refused("generate"),
         Command::Tune(_) => refused("tune"),

@@ -4,6 +4,7 @@ mod arguments;
 mod choice;
 mod commands;
 mod exit;
+mod explanation;
 mod inputs;
 mod output;
 mod parallel;

@@ -227,7 +227,7 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
     let race_found = match prediction.race {
         Race::Racy => {
             let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
-            match search.race()? {
+            match search.race(&condition)? {
                 Some(raced) => Some(raced.with(mend::mend(&asked, model, options, deadline)?)),
                 None => None,
             }

@@ -33,6 +33,8 @@ pub(super) struct Deriver<'a, M: Matrix> {
     named: HashMap<NodeId, Named<'a>>,
     costs: HashMap<(NodeId, usize, usize), u32>,
     recursions: usize,
+    /// Only names that are defined before this statement are used: a later one may be an accident of equal text.
+    limit: StatementId,
 }
 
 impl<'a, M: Matrix> Deriver<'a, M> {
@@ -56,7 +58,14 @@ impl<'a, M: Matrix> Deriver<'a, M> {
                 named.entry(*node).or_insert(new);
             }
         }
-        Deriver { plan, values, named, costs: HashMap::new(), recursions: 0 }
+        Deriver { plan, values, named, costs: HashMap::new(), recursions: 0, limit: StatementId(u32::MAX) }
+    }
+
+    /// The name of a node, as far as the statement that is followed can know it.
+    fn name_of(&self, node: NodeId) -> Option<&Named<'a>> {
+        self.named.get(&node).filter(|named| {
+            named.statement < self.limit || (named.name.is_none() && named.statement == self.limit)
+        })
     }
 
     fn relation(&self, node: NodeId) -> Option<&'a M> {
@@ -128,7 +137,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         let mut parts = Vec::new();
         while let Some(next) = open.pop() {
             match self.plan.node(next) {
-                Node::Union(left, right) if next == node || !self.named.contains_key(&next) => {
+                Node::Union(left, right) if next == node || self.name_of(next).is_none() => {
                     open.extend([right, left]);
                 }
                 _ if self.holds(next, from, to) => parts.push(next),
@@ -137,7 +146,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         }
         // A name says more than an unnamed expression of the same length.
         parts.sort();
-        let named = |part: &NodeId| !self.named.contains_key(part);
+        let named = |part: &NodeId| self.name_of(*part).is_none();
         let order: Vec<bool> = parts.iter().map(named).collect();
         let costs: Vec<u32> = parts.iter().map(|part| self.cost(*part, from, to)).collect();
         (0..parts.len()).min_by_key(|part| (costs[*part], order[*part])).map(|part| parts[part])
@@ -172,45 +181,60 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         if let Node::BaseRelation(base) = self.plan.node(node) {
             return vec![plain(self.plan.name(base.name), from, to)];
         }
-        if !self.named.contains_key(&node) {
+        let Some(statement) = self.name_of(node).map(|named| named.statement) else {
             return self.parts(node, from, to, depth);
-        }
+        };
+        let outside = std::mem::replace(&mut self.limit, statement);
         let mut edge = plain("", from, to);
-        // A cited part without a name passes its clauses on to what it is.
-        let mut cited: Option<&[String]> = None;
-        let mut inner = Some(node);
+        let target = self.follow(node, from, to, &mut edge);
+        if depth > 0 && !matches!(self.plan.node(target), Node::BaseRelation(_)) {
+            let inside = self.name_of(target).map_or(statement, |named| named.statement);
+            self.limit = inside;
+            edge.because = self.parts(target, from, to, depth - 1);
+        }
+        self.limit = outside;
+        vec![edge]
+    }
+
+    /// Names the edge of a named node after the node and after the alternative that holds, and says which node this is.
+    fn follow(&mut self, node: NodeId, from: usize, to: usize, edge: &mut Edge) -> NodeId {
+        if let Some(named) = self.named.get(&node) {
+            edge.relation = self.text_of(named);
+            edge.clauses = named.clauses.to_vec();
+            edge.statement = Some(self.place(named.statement));
+        }
         let mut target = node;
+        let mut cited = false;
         for _ in 0..CHOICES {
-            let Some(next) = inner else { break };
-            target = next;
-            if let Some(named) = self.named.get(&next) {
-                let clauses: &[String] = if named.clauses.is_empty() { cited.unwrap_or_default() } else { named.clauses };
-                edge.clauses = clauses.to_vec();
-                edge.statement = Some(self.place(named.statement));
-                match named.name {
-                    _ if next == node => edge.relation = self.name(named),
-                    Some(name) => {
-                        edge.via = Some(name.to_owned());
-                        break;
-                    }
-                    None => {
-                        cited = Some(named.clauses);
-                        edge.via = Some(self.name(named));
-                    }
+            let Some(next) = self.within(target, from, to) else { break };
+            if let Node::BaseRelation(base) = self.plan.node(next) {
+                if !cited {
+                    edge.via = Some(self.plan.name(base.name).to_owned());
+                    target = next;
                 }
-            } else if let Node::BaseRelation(base) = self.plan.node(next) {
-                edge.via = Some(self.plan.name(base.name).to_owned());
                 break;
             }
-            inner = self.within(next, from, to);
-        }
-        if depth > 0 {
-            edge.because = self.parts(target, from, to, depth - 1);
-            if matches!(self.plan.node(target), Node::BaseRelation(_)) {
-                edge.because.clear();
+            let Some(named) = self.name_of(next) else {
+                target = next;
+                continue;
+            };
+            // What is cited in its own right says more than the names inside it, but for a function's.
+            let function = self.plan.labels.iter().any(|label| label.node == next && label.function.is_some());
+            if cited && named.name.is_some() && !function {
+                break;
+            }
+            edge.via = Some(self.text_of(named));
+            if !named.clauses.is_empty() {
+                edge.clauses = named.clauses.to_vec();
+                edge.statement = Some(self.place(named.statement));
+            }
+            cited = named.name.is_none();
+            target = next;
+            if !cited {
+                break;
             }
         }
-        vec![edge]
+        target
     }
 
     /// The only thing that a node's pair rests on, where it is a choice or a condition.
@@ -266,7 +290,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
         }
     }
 
-    fn name(&self, named: &Named<'a>) -> String {
+    fn text_of(&self, named: &Named<'a>) -> String {
         match named.name {
             Some(name) => name.to_owned(),
             None => text_at(self.plan, named.span),

@@ -164,10 +164,25 @@ impl<'a> Search<'a> {
     }
 
     /// A race in some consistent execution, if one is met.
-    pub(super) fn race(&mut self) -> Result<Option<Raced>, PredictError> {
+    pub(super) fn race(&mut self, condition: &Condition) -> Result<Option<Raced>, PredictError> {
+        let observables = self.test.observables();
+        let explained = |outcome: &Outcome| {
+            outcome.meets(self.test, &observables, condition) && kept(self.test, outcome)
+        };
+        // One that shows the outcome says more than another.
+        match self.race_among(true, &explained)? {
+            None => self.race_among(false, &|outcome| kept(self.test, outcome)),
+            found => Ok(found),
+        }
+    }
+
+    fn race_among(
+        &self,
+        terminated: bool,
+        wanted: &dyn Fn(&Outcome) -> bool,
+    ) -> Result<Option<Raced>, PredictError> {
         let mut found = None;
-        let wanted = |outcome: &Outcome| kept(self.test, outcome);
-        self.visit(false, &wanted, &mut |skeleton, candidate| {
+        self.visit(terminated, wanted, &mut |skeleton, candidate| {
             let examined = self.examine(skeleton, &candidate)?;
             if !examined.broken.is_empty() || !examined.flagged {
                 return Ok(ControlFlow::Continue(()));
@@ -365,6 +380,11 @@ impl<'a> Search<'a> {
             cycle: false,
             events: Vec::new(),
         };
+        if broken.clauses.is_empty()
+            && let Some(definition) = self.plan.definitions.iter().find(|d| d.node == axiom.node)
+        {
+            broken.clauses = self.plan.statement(definition.statement).clauses.clone();
+        }
         // A flag is raised by what an axiom of the other sign would be broken by.
         if axiom.negated != axiom.flag {
             return broken;

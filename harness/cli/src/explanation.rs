@@ -1,0 +1,30 @@
+//! Explanations as text, DOT, SVG and HTML.
+
+mod dot;
+mod html;
+mod layout;
+mod picture;
+mod svg;
+mod text;
+mod words;
+
+use litmus::Test;
+use model::Explanation;
+
+pub use dot::write as dot;
+pub use html::write as html;
+pub use svg::write as svg;
+pub use text::write as text;
+
+/// An explanation and what it is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Explained<'a> {
+    /// The test.
+    pub test: &'a Test,
+    /// Its text.
+    pub source: &'a str,
+    /// The file that it stands in.
+    pub file: &'a str,
+    /// The explanation.
+    pub explanation: &'a Explanation,
+}

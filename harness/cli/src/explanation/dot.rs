@@ -1,0 +1,81 @@
+//! Explanations as a graph for Graphviz.
+
+use std::fmt::Write;
+
+use super::Explained;
+use super::picture::{Kind, Picture, caption, pictures};
+
+/// The graphs of an explanation, one after the other as `dot` reads them.
+pub fn write(explained: Explained<'_>) -> String {
+    pictures(explained).iter().map(graph).collect()
+}
+
+fn graph(picture: &Picture<'_>) -> String {
+    let mut out = String::from("digraph explanation {\n");
+    let text: Vec<String> = picture.title.iter().chain(&picture.notes).cloned().collect();
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(out, "  label={};", quoted(&text, "\\l"));
+    out.push_str("  labelloc=\"t\"; labeljust=\"l\"; newrank=true; nodesep=1.2; ranksep=0.7;\n");
+    out.push_str("  fontname=\"monospace\"; node [shape=box, style=\"rounded,filled\", fillcolor=\"#f7f7f7\", fontname=\"monospace\"];\n");
+    out.push_str("  edge [fontname=\"monospace\", fontsize=11];\n");
+    for (index, column) in picture.columns.iter().enumerate() {
+        let _ = writeln!(out, "  subgraph cluster_{index} {{");
+        let _ = writeln!(out, "    label={}; color=\"#cccccc\";", quoted(std::slice::from_ref(&column.title), "\\n"));
+        for event in &column.events {
+            let marked = if picture.marked.contains(event) {
+                format!(", color=\"{}\", penwidth=2.4, fillcolor=\"#fff4ec\"", Kind::Broken.colour())
+            } else {
+                String::new()
+            };
+            let _ = writeln!(out, "    e{event} [label={}{marked}];", quoted(&caption(picture.execution, *event), "\\l"));
+        }
+        if column.ordered {
+            for pair in column.events.windows(2) {
+                let _ = writeln!(out, "    e{} -> e{} [color=\"#bbbbbb\", weight=20];", pair[0], pair[1]);
+            }
+        }
+        out.push_str("  }\n");
+    }
+    for arrow in &picture.arrows {
+        let colour = arrow.kind.colour();
+        let strong = matches!(arrow.kind, Kind::Broken | Kind::Race);
+        let style = match (strong, arrow.kind) {
+            (_, Kind::Race) => "dashed",
+            (_, Kind::FromReads | Kind::Derived | Kind::Synchronizes) => "dashed",
+            (_, Kind::Modification) => "dotted",
+            _ => "solid",
+        };
+        let head = if arrow.kind == Kind::Race { ", dir=none" } else { "" };
+        let _ = writeln!(
+            out,
+            "  e{} -> e{} [label={}, color=\"{colour}\", fontcolor=\"{colour}\", style={style}, penwidth={}, \
+             constraint=false{head}];",
+            arrow.from,
+            arrow.to,
+            quoted(&arrow.label, "\\n"),
+            if strong { 2.6 } else { 1.3 },
+        );
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// A quoted string of lines, each ended by `end`.
+fn quoted(lines: &[String], end: &str) -> String {
+    let mut out = String::from("\"");
+    for (index, line) in lines.iter().enumerate() {
+        for c in line.chars() {
+            match c {
+                '"' => out.push_str("\\\""),
+                '\\' => out.push_str("\\\\"),
+                c if c.is_control() => out.push(' '),
+                c => out.push(c),
+            }
+        }
+        if end == "\\l" || index + 1 < lines.len() {
+            out.push_str(end);
+        }
+    }
+    out.push('"');
+    out
+}

@@ -1,0 +1,56 @@
+//! Explanations as a page that needs nothing but itself: pictures, text and source.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use model::{Answer, EventId, Execution};
+
+use super::svg::escape;
+use super::{Explained, svg, text, words};
+
+const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 1500px; padding: 0 1em; \
+    color: #222; background: #fff } h1 { font-size: 1.3em } h2 { font-size: 1.1em; margin-top: 2em } \
+    pre { background: #f7f7f7; padding: .8em; overflow-x: auto; line-height: 1.4 } \
+    .picture { overflow-x: auto } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit }";
+
+/// The page.
+pub fn write(explained: Explained<'_>) -> String {
+    let Explained { test, source, file, explanation } = explained;
+    let title = escape(&words::headline(test, explanation));
+    let marked = marked_lines(explained);
+    let mut listing = String::new();
+    for (index, line) in source.lines().enumerate() {
+        let number = index + 1;
+        let text = escape(line);
+        let text = if marked.contains(&number) { format!("<mark>{text}</mark>") } else { text };
+        // Writing to a string cannot fail.
+        let _ = writeln!(listing, "<span class=\"number\">{number:>4}  </span>{text}");
+    }
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style>\n</head>\n<body>\n\
+         <h1>{title}</h1>\n<div class=\"picture\">\n{}</div>\n<h2>Step by step</h2>\n<pre>{}</pre>\n\
+         <h2>{}</h2>\n<pre>{listing}</pre>\n</body>\n</html>\n",
+        svg::write(explained),
+        escape(&text::write(explained)),
+        escape(file),
+    )
+}
+
+/// The lines of the events that break a rule or race.
+fn marked_lines(explained: Explained<'_>) -> BTreeSet<usize> {
+    let mut lines = BTreeSet::new();
+    let mut mark = |execution: &Execution, events: &[EventId]| {
+        let found = events.iter().filter_map(|id| words::event(execution, *id));
+        lines.extend(found.map(|event| event.span.line as usize));
+    };
+    if let Answer::Forbidden { closest: Some((execution, broken)), .. } = &explained.explanation.answer {
+        mark(execution, &broken.events);
+    }
+    if let Some(found) = &explained.explanation.race_found
+        && let Some((from, to)) = found.pair
+    {
+        mark(&found.execution, &[from, to]);
+    }
+    lines
+}

@@ -1,0 +1,308 @@
+//! Where the boxes, arrows and labels of a picture go. Lengths are in pixels.
+
+use super::picture::{Arrow, Column};
+
+/// Width of a character in a box, and in a label.
+const CHARACTER: f64 = 7.3;
+const LABEL_CHARACTER: f64 = 6.7;
+/// Height of a line of a label.
+pub const LABEL_LINE: f64 = 13.0;
+/// Height of a box.
+pub const BOX_HEIGHT: f64 = 42.0;
+const ROW: f64 = 104.0;
+const HEADER: f64 = 34.0;
+const MARGIN: f64 = 20.0;
+/// What arrows and their labels need between two columns, besides the widest label.
+const GAP: f64 = 110.0;
+/// How far arrows between the same two events are bent apart.
+const BEND: f64 = 64.0;
+
+/// A rectangle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rectangle {
+    /// Left edge.
+    pub x: f64,
+    /// Upper edge.
+    pub y: f64,
+    /// Width.
+    pub width: f64,
+    /// Height.
+    pub height: f64,
+}
+
+impl Rectangle {
+    /// The area that two rectangles share.
+    fn overlap(self, other: Rectangle) -> f64 {
+        let width = (self.x + self.width).min(other.x + other.width) - self.x.max(other.x);
+        let height = (self.y + self.height).min(other.y + other.height) - self.y.max(other.y);
+        width.max(0.0) * height.max(0.0)
+    }
+
+    fn contains(self, (x, y): (f64, f64)) -> bool {
+        (self.x..self.x + self.width).contains(&x) && (self.y..self.y + self.height).contains(&y)
+    }
+}
+
+/// A point.
+pub type Point = (f64, f64);
+
+/// Cubic curves one after the other, each with its start, two control points and its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve(pub Vec<[Point; 4]>);
+
+impl Curve {
+    /// The point at `t`, 0 at the start and 1 at the end; `None` for a curve without parts.
+    pub fn at(&self, t: f64) -> Option<Point> {
+        let scaled = t * self.0.len() as f64;
+        let index = (scaled as usize).min(self.0.len().checked_sub(1)?);
+        let part = self.0.get(index)?;
+        let t = scaled - index as f64;
+        let weights = [(1.0 - t).powi(3), 3.0 * (1.0 - t).powi(2) * t, 3.0 * (1.0 - t) * t * t, t.powi(3)];
+        let sum = |coordinate: fn(&Point) -> f64| {
+            weights.iter().zip(part).map(|(weight, point)| weight * coordinate(point)).sum()
+        };
+        Some((sum(|point| point.0), sum(|point| point.1)))
+    }
+}
+
+/// A laid out picture.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// The box of each event that is drawn.
+    pub boxes: Vec<(usize, Rectangle)>,
+    /// The middle of each column's title.
+    pub headers: Vec<(f64, f64)>,
+    /// The curve of each arrow, and the rectangle of its label.
+    pub arrows: Vec<(Curve, Rectangle)>,
+    /// Width of it all.
+    pub width: f64,
+    /// Height of it all.
+    pub height: f64,
+}
+
+/// The width of a text in a box.
+pub fn text_width(text: &str) -> f64 {
+    text.chars().count() as f64 * CHARACTER
+}
+
+fn label_size(arrow: &Arrow) -> (f64, f64) {
+    let longest = arrow.label.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    (longest as f64 * LABEL_CHARACTER + 8.0, arrow.label.len() as f64 * LABEL_LINE + 4.0)
+}
+
+/// On which side of a box an arrow begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+/// An end of an arrow.
+struct Port {
+    arrow: usize,
+    event: usize,
+    side: Side,
+    start: bool,
+    /// Orders the ports of one side: what lies higher at the other end begins higher.
+    key: (usize, usize),
+}
+
+/// Lays a picture out. `caption` gives the lines in an event's box.
+pub fn lay_out(columns: &[Column], arrows: &[Arrow], caption: &dyn Fn(usize) -> Vec<String>) -> Layout {
+    let place = |event: usize| {
+        columns.iter().enumerate().find_map(|(column, found)| {
+            found.events.iter().position(|at| *at == event).map(|row| (column, row))
+        })
+    };
+    let places: Vec<Option<(Cell, Cell)>> =
+        arrows.iter().map(|arrow| place(arrow.from).zip(place(arrow.to))).collect();
+    let last = columns.len().saturating_sub(1);
+    // An arrow within a column bulges out of its first column to the left, and out of the others to the right.
+    let own_side = |column: usize| if column == 0 && last > 0 { Side::Left } else { Side::Right };
+
+    let mut left = MARGIN;
+    let mut right = MARGIN;
+    let mut gaps = vec![GAP; last];
+    for (arrow, found) in arrows.iter().zip(&places) {
+        let Some(((from, _), (to, _))) = *found else { continue };
+        let needed = label_size(arrow).0 + GAP;
+        if from == to {
+            match own_side(from) {
+                Side::Left => left = f64::max(left, needed),
+                Side::Right if from == last => right = f64::max(right, needed),
+                Side::Right => gaps[from] = f64::max(gaps[from], needed),
+            }
+        } else {
+            for gap in &mut gaps[from.min(to)..from.max(to)] {
+                *gap = f64::max(*gap, needed);
+            }
+        }
+    }
+
+    let mut boxes = Vec::new();
+    let mut headers = Vec::new();
+    let mut extents = Vec::new();
+    let mut x = left;
+    for (index, column) in columns.iter().enumerate() {
+        let lines = column.events.iter().flat_map(|event| caption(*event));
+        let widest = lines.map(|line| text_width(&line)).fold(text_width(&column.title), f64::max);
+        let width = widest + 20.0;
+        headers.push((x + width / 2.0, HEADER - 14.0));
+        extents.push((x, x + width));
+        for (row, event) in column.events.iter().enumerate() {
+            let y = HEADER + row as f64 * ROW;
+            boxes.push((*event, Rectangle { x, y, width, height: BOX_HEIGHT }));
+        }
+        x += width + gaps.get(index).copied().unwrap_or(right);
+    }
+    let rows = columns.iter().map(|column| column.events.len()).max().unwrap_or(0);
+    let below = places.iter().flatten().any(|(from, to)| lane_row(*from, *to) == Some(rows - 1));
+    let foot = if below { ROW - BOX_HEIGHT } else { MARGIN };
+    let height = if rows == 0 { 0.0 } else { HEADER + (rows - 1) as f64 * ROW + BOX_HEIGHT + foot };
+    let width = if rows == 0 { 0.0 } else { x };
+
+    let curves = curves(arrows, &places, &boxes, &extents, &own_side);
+    let labels = place_labels(arrows, &curves, &boxes, (width, height));
+    Layout { boxes, headers, arrows: curves.into_iter().zip(labels).collect(), width, height }
+}
+
+/// A column and a row.
+type Cell = (usize, usize);
+
+/// The row below which an arrow passes the columns between its ends; `None` where there are none between.
+fn lane_row(from: Cell, to: Cell) -> Option<usize> {
+    (from.0.abs_diff(to.0) > 1).then_some(from.1.min(to.1))
+}
+
+fn curves(
+    arrows: &[Arrow],
+    places: &[Option<(Cell, Cell)>],
+    boxes: &[(usize, Rectangle)],
+    extents: &[(f64, f64)],
+    own_side: &dyn Fn(usize) -> Side,
+) -> Vec<Curve> {
+    let mut ports: Vec<Port> = Vec::new();
+    for (index, (arrow, found)) in arrows.iter().zip(places).enumerate() {
+        let Some(((from, from_row), (to, to_row))) = *found else { continue };
+        let (first, second) = match from.cmp(&to) {
+            std::cmp::Ordering::Less => (Side::Right, Side::Left),
+            std::cmp::Ordering::Greater => (Side::Left, Side::Right),
+            std::cmp::Ordering::Equal => (own_side(from), own_side(from)),
+        };
+        ports.push(Port { arrow: index, event: arrow.from, side: first, start: true, key: (to_row, index) });
+        ports.push(Port { arrow: index, event: arrow.to, side: second, start: false, key: (from_row, index) });
+    }
+    let point = |port: &Port| {
+        let mut beside: Vec<(usize, usize, bool)> = ports
+            .iter()
+            .filter(|other| other.event == port.event && other.side == port.side)
+            .map(|other| (other.key.0, other.key.1, other.start))
+            .collect();
+        beside.sort_unstable();
+        let position = beside.iter().position(|key| *key == (port.key.0, port.key.1, port.start)).unwrap_or(0);
+        let found = boxes.iter().find(|(event, _)| *event == port.event).map(|(_, rectangle)| *rectangle);
+        let rectangle = found.unwrap_or(Rectangle { x: 0.0, y: 0.0, width: 0.0, height: 0.0 });
+        let x = match port.side {
+            Side::Left => rectangle.x,
+            Side::Right => rectangle.x + rectangle.width,
+        };
+        (x, rectangle.y + rectangle.height * (position + 1) as f64 / (beside.len() + 1) as f64)
+    };
+    let mut drawn = Vec::new();
+    for (index, arrow) in arrows.iter().enumerate() {
+        let mut ends = ports.iter().filter(|port| port.arrow == index);
+        let (Some(first), Some(second)) = (ends.next(), ends.next()) else {
+            drawn.push(Curve(Vec::new()));
+            continue;
+        };
+        let (start, end) = (point(first), point(second));
+        if let Some((from, to)) = places[index]
+            && let Some(row) = lane_row(from, to)
+        {
+            let lane = |place: &Option<(Cell, Cell)>| place.and_then(|(from, to)| lane_row(from, to)) == Some(row);
+            let among = places.iter().filter(|place| lane(place)).count();
+            let position = places[..index].iter().filter(|place| lane(place)).count();
+            let share = (position + 1) as f64 / (among + 1) as f64;
+            let y = HEADER + row as f64 * ROW + BOX_HEIGHT + (ROW - BOX_HEIGHT) * share;
+            let (enter, leave) = if from.0 < to.0 {
+                (extents[from.0 + 1].0, extents[to.0 - 1].1)
+            } else {
+                (extents[from.0 - 1].1, extents[to.0 + 1].0)
+            };
+            let bent = |a: Point, b: Point| {
+                let reach = (b.0 - a.0) * 0.5;
+                [a, (a.0 + reach, a.1), (b.0 - reach, b.1), b]
+            };
+            let (first, second) = ((enter, y), (leave, y));
+            drawn.push(Curve(vec![bent(start, first), bent(first, second), bent(second, end)]));
+            continue;
+        }
+        let pair = |other: &Arrow| {
+            (other.from.min(other.to), other.from.max(other.to)) == (arrow.from.min(arrow.to), arrow.from.max(arrow.to))
+        };
+        let among = arrows.iter().filter(|other| pair(other)).count();
+        let position = arrows[..index].iter().filter(|other| pair(other)).count();
+        let bend = (position as f64 - (among as f64 - 1.0) / 2.0) * BEND;
+        let outward = |side: Side, reach: f64| if side == Side::Left { -reach } else { reach };
+        let curve = if first.side == second.side {
+            let reach = 46.0 + (start.1 - end.1).abs() / 12.0 + bend.abs() / 2.0;
+            [start, (start.0 + outward(first.side, reach), start.1), (end.0 + outward(first.side, reach), end.1), end]
+        } else {
+            let reach = (start.0 - end.0).abs() * 0.4;
+            [
+                start,
+                (start.0 + outward(first.side, reach), start.1 + bend),
+                (end.0 + outward(second.side, reach), end.1 + bend),
+                end,
+            ]
+        };
+        drawn.push(Curve(vec![curve]));
+    }
+    drawn
+}
+
+/// Puts each label on its curve where it hides least.
+fn place_labels(
+    arrows: &[Arrow],
+    curves: &[Curve],
+    boxes: &[(usize, Rectangle)],
+    (width, height): (f64, f64),
+) -> Vec<Rectangle> {
+    let mut placed: Vec<Rectangle> = Vec::new();
+    for (index, (arrow, curve)) in arrows.iter().zip(curves).enumerate() {
+        let (label_width, label_height) = label_size(arrow);
+        let mut best: Option<(f64, Rectangle)> = None;
+        for step in 0..=32 {
+            let t = 0.1 + 0.8 * f64::from(step) / 32.0;
+            let Some((x, y)) = curve.at(t) else { break };
+            let rectangle = Rectangle {
+                x: x - label_width / 2.0,
+                y: y - label_height / 2.0,
+                width: label_width,
+                height: label_height,
+            };
+            let hidden: f64 = boxes
+                .iter()
+                .map(|(_, other)| *other)
+                .chain(placed.iter().copied())
+                .map(|other| rectangle.overlap(other))
+                .sum();
+            let outside = f64::max(0.0, -rectangle.x)
+                + f64::max(0.0, rectangle.x + label_width - width)
+                + f64::max(0.0, -rectangle.y)
+                + f64::max(0.0, rectangle.y + label_height - height);
+            let others = curves.iter().enumerate().filter(|(other, _)| *other != index);
+            let crossed = others
+                .flat_map(|(_, other)| (0..=36).filter_map(move |step| other.at(f64::from(step) / 36.0)))
+                .filter(|point| rectangle.contains(*point))
+                .count();
+            let cost = 100.0 * hidden + 500.0 * outside + 40.0 * crossed as f64 + 100.0 * (t - 0.5).abs();
+            if best.is_none_or(|(known, _)| cost < known) {
+                best = Some((cost, rectangle));
+            }
+        }
+        let nowhere = Rectangle { x: 0.0, y: 0.0, width: 0.0, height: 0.0 };
+        placed.push(best.map_or(nowhere, |(_, rectangle)| rectangle));
+    }
+    placed
+}

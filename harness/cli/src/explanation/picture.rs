@@ -1,0 +1,281 @@
+//! What a picture of an execution shows: columns of events, and the arrows worth drawing.
+
+use model::{Answer, Broken, Edge, EventId, EventOwner, Execution};
+
+use super::{Explained, words};
+
+/// A picture of one execution.
+pub struct Picture<'a> {
+    /// Above it.
+    pub title: Vec<String>,
+    /// Below it.
+    pub notes: Vec<String>,
+    /// The execution.
+    pub execution: &'a Execution,
+    /// The columns, left to right.
+    pub columns: Vec<Column>,
+    /// The arrows; those that matter most first.
+    pub arrows: Vec<Arrow>,
+    /// Events that stand out.
+    pub marked: Vec<usize>,
+}
+
+/// A column of events.
+pub struct Column {
+    /// Above it.
+    pub title: String,
+    /// Indices of its events, top to bottom.
+    pub events: Vec<usize>,
+    /// Whether program order runs down it.
+    pub ordered: bool,
+}
+
+/// An arrow between two events.
+#[derive(Clone, Debug)]
+pub struct Arrow {
+    /// Index of its source.
+    pub from: usize,
+    /// Index of its target.
+    pub to: usize,
+    /// Its label, line by line.
+    pub label: Vec<String>,
+    /// How it is drawn.
+    pub kind: Kind,
+}
+
+/// The kinds of arrows, in the order of their weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Part of what breaks a rule.
+    Broken,
+    /// A race.
+    Race,
+    /// Reads-from.
+    ReadsFrom,
+    /// From-reads.
+    FromReads,
+    /// Modification order.
+    Modification,
+    /// Synchronizes-with, of the system too, and meetings at a control barrier.
+    Synchronizes,
+    /// Whatever else the model derives.
+    Derived,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 7] = [
+        Kind::Broken,
+        Kind::Race,
+        Kind::ReadsFrom,
+        Kind::FromReads,
+        Kind::Modification,
+        Kind::Synchronizes,
+        Kind::Derived,
+    ];
+
+    /// Colours that colour-blind people tell apart (Okabe and Ito).
+    pub fn colour(self) -> &'static str {
+        match self {
+            Kind::Broken | Kind::Race => "#d55e00",
+            Kind::ReadsFrom => "#0072b2",
+            Kind::FromReads => "#b3548f",
+            Kind::Modification => "#8a6d00",
+            Kind::Synchronizes => "#00795a",
+            Kind::Derived => "#555555",
+        }
+    }
+
+    /// The dashes of its line, so that colour is not all that tells kinds apart; empty for a whole line.
+    pub fn dashes(self) -> &'static str {
+        match self {
+            Kind::Broken | Kind::ReadsFrom => "",
+            Kind::Race => "9 5",
+            Kind::FromReads => "6 3",
+            Kind::Modification => "2 3",
+            Kind::Synchronizes => "10 3 2 3",
+            Kind::Derived => "4 4",
+        }
+    }
+
+    /// What the legend says.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Kind::Broken => "breaks the rule",
+            Kind::Race => "race: nothing orders these",
+            Kind::ReadsFrom => "reads from",
+            Kind::FromReads => "reads before it is overwritten",
+            Kind::Modification => "modification order",
+            Kind::Synchronizes => "synchronizes",
+            Kind::Derived => "ordered by the model",
+        }
+    }
+
+    fn of(relation: &str) -> Kind {
+        match relation {
+            "rf" => Kind::ReadsFrom,
+            "fr" => Kind::FromReads,
+            "co" => Kind::Modification,
+            "sw" | "ssw" | "syncbar" => Kind::Synchronizes,
+            _ => Kind::Derived,
+        }
+    }
+}
+
+/// The pictures of an explanation: of its answer, then of its race.
+pub fn pictures(explained: Explained<'_>) -> Vec<Picture<'_>> {
+    let Explained { test, explanation, .. } = explained;
+    let mut pictures = Vec::new();
+    let title = || vec![words::headline(test, explanation), words::reason(&explanation.answer)];
+    match &explanation.answer {
+        Answer::Allowed { witness: Some(execution) } => {
+            pictures.push(Picture::new(explained, execution, title(), None, None));
+        }
+        Answer::Forbidden { closest: Some((execution, broken)), .. } => {
+            let mut picture = Picture::new(explained, execution, title(), Some(broken), None);
+            picture.notes.push(format!("It breaks {}:", words::rule(broken)));
+            picture.notes.extend(broken.edges.iter().map(|edge| {
+                let label = |id| words::event(execution, id).map_or("?", |event| event.label.as_str());
+                format!("  ({}) to ({}): {}", label(edge.from), label(edge.to), words::edge_anchor(edge))
+            }));
+            pictures.push(picture);
+        }
+        _ => pictures.push(Picture { notes: title(), ..Picture::empty(explained) }),
+    }
+    match (&explanation.race_found, words::race(explanation)) {
+        (Some(found), Some(says)) => {
+            let pair = found.pair.map(|(from, to)| (index(from), index(to)));
+            let flag = pair.is_none().then_some(&found.flag);
+            let mut picture = Picture::new(explained, &found.execution, vec![says], flag, pair);
+            picture.notes.push(format!("It raises {}.", words::rule(&found.flag)));
+            let (says, changes) = words::mend(test, &found.mend);
+            picture.notes.push(says);
+            picture.notes.extend(
+                changes.into_iter().map(|(place, before, after)| format!("  {place}: {before} -> {after}")),
+            );
+            pictures.push(picture);
+        }
+        (None, Some(says)) => {
+            if let Some(picture) = pictures.last_mut() {
+                picture.notes.push(says);
+            }
+        }
+        _ => {}
+    }
+    pictures
+}
+
+fn index(id: EventId) -> usize {
+    usize::from(id.0)
+}
+
+impl<'a> Picture<'a> {
+    /// A picture without an execution.
+    fn empty(explained: Explained<'a>) -> Picture<'a> {
+        static NOTHING: Execution = Execution { events: Vec::new(), edges: Vec::new(), outcome: Vec::new() };
+        Picture::new(explained, &NOTHING, Vec::new(), None, None)
+    }
+
+    fn new(
+        explained: Explained<'a>,
+        execution: &'a Execution,
+        title: Vec<String>,
+        broken: Option<&Broken>,
+        race: Option<(usize, usize)>,
+    ) -> Picture<'a> {
+        let mut arrows: Vec<Arrow> = Vec::new();
+        for edge in broken.iter().flat_map(|broken| &broken.edges) {
+            add(&mut arrows, Arrow { kind: Kind::Broken, ..labelled(edge, true) });
+        }
+        if let Some((from, to)) = race {
+            add(&mut arrows, Arrow { from, to, label: vec!["race".to_owned()], kind: Kind::Race });
+        }
+        let owner = |id: EventId| words::event(execution, id).map(|event| event.owner);
+        let inside = |id: EventId| matches!(owner(id), Some(EventOwner::Thread(..)));
+        // What a race does not rest on is left out of its picture, and so is order that a witness is not about.
+        for edge in execution.edges.iter().filter(|edge| inside(edge.from) && inside(edge.to)) {
+            let kind = Kind::of(&edge.relation);
+            let told = arrows.iter().any(|arrow| (arrow.from, arrow.to) == (index(edge.from), index(edge.to)));
+            let wanted = match kind {
+                Kind::ReadsFrom | Kind::Synchronizes => true,
+                Kind::FromReads | Kind::Modification => race.is_none() && broken.is_none(),
+                Kind::Derived => race.is_none() && broken.is_none() && !told,
+                Kind::Broken | Kind::Race => false,
+            };
+            if wanted {
+                add(&mut arrows, Arrow { kind, ..labelled(edge, false) });
+            }
+        }
+        arrows.sort_by_key(|arrow| arrow.kind);
+        let mut marked: Vec<usize> = broken.iter().flat_map(|broken| &broken.events).map(|id| index(*id)).collect();
+        marked.extend(race.iter().flat_map(|(from, to)| [*from, *to]));
+
+        let drawn = |at: usize| marked.contains(&at) || arrows.iter().any(|arrow| arrow.from == at || arrow.to == at);
+        let of = |wanted: &dyn Fn(EventOwner) -> bool| -> Vec<usize> {
+            (0..execution.events.len()).filter(|at| wanted(execution.events[*at].owner)).collect()
+        };
+        let aside = |title: &str, owner: EventOwner| Column {
+            title: title.to_owned(),
+            events: of(&|found| found == owner).into_iter().filter(|at| drawn(*at)).collect(),
+            ordered: false,
+        };
+        let mut columns = vec![aside("initially", EventOwner::Initial)];
+        columns.extend((0..explained.test.threads.len()).map(|thread| Column {
+            title: words::thread(explained.test, thread),
+            events: of(&|owner| matches!(owner, EventOwner::Thread(found, _) if found == thread)),
+            ordered: true,
+        }));
+        columns.push(aside("finally", EventOwner::Final));
+        columns.retain(|column| !column.events.is_empty());
+        let outcome = words::outcome(execution);
+        let notes = if outcome.is_empty() { Vec::new() } else { vec![format!("Finally {outcome}.")] };
+        Picture { title, notes, execution, columns, arrows, marked }
+    }
+}
+
+fn labelled(edge: &Edge, whole: bool) -> Arrow {
+    let mut label = vec![edge.relation.clone()];
+    if whole {
+        label.extend(edge.via.clone().filter(|via| via.chars().count() <= 24));
+        let shown: Vec<&str> = edge.clauses.iter().take(2).map(String::as_str).collect();
+        if !shown.is_empty() {
+            let more = if edge.clauses.len() > shown.len() { " …" } else { "" };
+            label.push(format!("{}{more}", shown.join(" ")));
+        }
+    }
+    Arrow { from: index(edge.from), to: index(edge.to), label, kind: Kind::Derived }
+}
+
+/// Adds an arrow; one that runs beside another joins it.
+fn add(arrows: &mut Vec<Arrow>, arrow: Arrow) {
+    let known = arrows.iter_mut().find(|known| {
+        (known.from, known.to) == (arrow.from, arrow.to)
+            || (arrow.kind == Kind::Synchronizes
+                && known.kind == Kind::Synchronizes
+                && (known.to, known.from) == (arrow.from, arrow.to))
+    });
+    match known {
+        Some(known) if known.label.first() == arrow.label.first() => {}
+        Some(known) => {
+            if let (Some(first), Some(also)) = (known.label.first_mut(), arrow.label.first()) {
+                first.push_str(", ");
+                first.push_str(also);
+            }
+        }
+        None => arrows.push(arrow),
+    }
+}
+
+/// The two lines of an event's box.
+pub fn caption(execution: &Execution, at: usize) -> [String; 2] {
+    let Some(event) = execution.events.get(at) else { return [String::new(), String::new()] };
+    let access = event.access.clone().unwrap_or_default();
+    match event.owner {
+        EventOwner::Thread(..) => {
+            let half = if event.what.ends_with("half") { format!("{}  ", event.what) } else { String::new() };
+            let access = if access.is_empty() { String::new() } else { format!("  {access}") };
+            [format!("({}) {}", event.label, event.text), format!("line {}  {half}{}", event.span.line, access.trim_start()).trim_end().to_owned()]
+        }
+        EventOwner::Initial | EventOwner::Final => [format!("({})", event.label), event.what.to_owned()],
+    }
+}

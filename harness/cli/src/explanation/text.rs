@@ -1,0 +1,153 @@
+//! Explanations for a terminal: threads as columns, then the edges one by one.
+
+use std::fmt::Write;
+
+use litmus::{InstructionKind, ThreadId};
+use model::{Answer, Broken, Edge, EventOwner, Execution};
+
+use super::{Explained, words};
+
+/// The whole explanation.
+pub fn write(explained: Explained<'_>) -> String {
+    let Explained { test, explanation, .. } = explained;
+    let mut out = String::new();
+    line(&mut out, 0, &words::headline(test, explanation));
+    line(&mut out, 0, &words::reason(&explanation.answer));
+    match &explanation.answer {
+        Answer::Allowed { witness: Some(witness) } => {
+            table(&mut out, explained, witness);
+            drawn(&mut out, witness);
+        }
+        Answer::Forbidden { closest: Some((execution, broken)), .. } => {
+            table(&mut out, explained, execution);
+            line(&mut out, 0, &format!("It breaks {}:", words::rule(broken)));
+            rule(&mut out, execution, broken);
+        }
+        _ => {}
+    }
+    if let Some(says) = words::race(explanation) {
+        line(&mut out, 0, "");
+        line(&mut out, 0, &says);
+    }
+    if let Some(found) = &explanation.race_found {
+        table(&mut out, explained, &found.execution);
+        line(&mut out, 0, &format!("It raises {}:", words::rule(&found.flag)));
+        match found.pair {
+            Some((from, to)) => {
+                line(&mut out, 1, &words::event_in_words(&found.execution, from));
+                line(&mut out, 1, &words::event_in_words(&found.execution, to));
+            }
+            None => rule(&mut out, &found.execution, &found.flag),
+        }
+        let (says, changes) = words::mend(test, &found.mend);
+        line(&mut out, 0, &says);
+        for (place, before, after) in changes {
+            line(&mut out, 1, &format!("{place}: {before}"));
+            line(&mut out, 1, &format!("{:>1$} {after}", "->", place.chars().count() + 1));
+        }
+    }
+    out
+}
+
+fn line(out: &mut String, indent: usize, text: &str) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{}", format!("{}{text}", "  ".repeat(indent)).trim_end());
+}
+
+/// The threads side by side, each instruction with its events and what they read or write.
+fn table(out: &mut String, explained: Explained<'_>, execution: &Execution) {
+    let test = explained.test;
+    let mut columns: Vec<Vec<String>> = Vec::new();
+    for (index, thread) in test.threads.iter().enumerate() {
+        let mut cells = vec![words::thread(test, index)];
+        for (at, instruction) in thread.instructions.iter().enumerate() {
+            let events: Vec<&model::Event> =
+                execution.events.iter().filter(|event| event.owner == EventOwner::Thread(index, at)).collect();
+            let labels: Vec<&str> = events.iter().map(|event| event.label.as_str()).collect();
+            let id = ThreadId(u16::try_from(index).unwrap_or(u16::MAX));
+            let text = instruction.kind.text(test, id);
+            let accesses: Vec<String> = events.iter().filter_map(|event| event.access.clone()).collect();
+            let mark = match (labels.is_empty(), makes_events(&instruction.kind)) {
+                (false, _) => format!("({})", labels.join(",")),
+                // An instruction that this execution skips.
+                (true, true) => "-".to_owned(),
+                (true, false) => String::new(),
+            };
+            let access =
+                if accesses.is_empty() { String::new() } else { format!("  [{}]", accesses.join("; ")) };
+            cells.push(format!("{mark:>5} {:>3} {text}{access}", instruction.span.line));
+        }
+        columns.push(cells);
+    }
+    let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = columns
+        .iter()
+        .map(|cells| cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0))
+        .collect();
+    line(out, 0, "");
+    for row in 0..rows {
+        let cells = columns.iter().zip(&widths).map(|(cells, width)| {
+            let cell = cells.get(row).map_or("", String::as_str);
+            format!("{cell:width$}")
+        });
+        line(out, 1, &cells.collect::<Vec<String>>().join(" | "));
+    }
+    let outcome = words::outcome(execution);
+    if !outcome.is_empty() {
+        line(out, 1, &format!("finally {outcome}"));
+    }
+    line(out, 0, "");
+}
+
+fn makes_events(kind: &InstructionKind) -> bool {
+    !matches!(
+        kind,
+        InstructionKind::Arithmetic { .. }
+            | InstructionKind::Label(_)
+            | InstructionKind::Goto(_)
+            | InstructionKind::Branch { .. }
+    )
+}
+
+/// The edges of an execution, without those that only say what is plain: order after an initial write, and final reads.
+fn drawn(out: &mut String, execution: &Execution) {
+    let owner = |id| words::event(execution, id).map(|event| event.owner);
+    let plain = |edge: &&Edge| {
+        owner(edge.to) != Some(EventOwner::Final)
+            && (owner(edge.from) != Some(EventOwner::Initial) || edge.relation == "rf")
+    };
+    for edge in execution.edges.iter().filter(plain) {
+        line(out, 1, &step(execution, edge));
+    }
+}
+
+/// What breaks a rule: its edges with what each is made of.
+fn rule(out: &mut String, execution: &Execution, broken: &Broken) {
+    if broken.edges.is_empty() {
+        for event in &broken.events {
+            line(out, 1, &words::event_in_words(execution, *event));
+        }
+    }
+    for edge in &broken.edges {
+        line(out, 1, &step(execution, edge));
+        because(out, execution, edge, 3);
+    }
+}
+
+fn step(execution: &Execution, edge: &Edge) -> String {
+    format!(
+        "{} --[{}]--> {}",
+        words::event_in_words(execution, edge.from),
+        words::edge_anchor(edge),
+        words::event_in_words(execution, edge.to)
+    )
+}
+
+fn because(out: &mut String, execution: &Execution, edge: &Edge, indent: usize) {
+    let label = |id| words::event(execution, id).map_or("?", |event| event.label.as_str());
+    for inner in &edge.because {
+        let text = format!("({}) --[{}]--> ({})", label(inner.from), words::edge_anchor(inner), label(inner.to));
+        line(out, indent, &text);
+        because(out, execution, inner, indent + 1);
+    }
+}

@@ -1,0 +1,178 @@
+//! What an explanation says, in the words that every format shares.
+
+use litmus::{Place, Race, Test};
+use model::{Answer, Broken, Edge, Event, EventId, EventOwner, Execution, Explanation, Mend, RaceFound};
+
+/// `MP+rel-acq under vulkan: P1:r0 == 1 /\ P1:r1 == 0 is forbidden`
+pub fn headline(test: &Test, explanation: &Explanation) -> String {
+    let says = match explanation.answer {
+        Answer::Allowed { .. } => "allowed",
+        Answer::Forbidden { .. } => "forbidden",
+        Answer::Impossible => "impossible",
+        Answer::Unknown => "not decided within the bounds",
+    };
+    format!("{} under {}: {} is {says}", test.name, explanation.model, explanation.outcome)
+}
+
+/// What the answer rests on, as a sentence.
+pub fn reason(answer: &Answer) -> String {
+    match answer {
+        Answer::Allowed { witness: Some(_) } => "This consistent execution shows it.".to_owned(),
+        Answer::Allowed { witness: None } => {
+            "A consistent execution shows it; none was met within the bounds of this search.".to_owned()
+        }
+        Answer::Forbidden { closest: Some(_), candidates, complete } => {
+            let count = match (candidates, complete) {
+                (1, true) => "The only candidate execution that shows it breaks a rule of the model:".to_owned(),
+                (count, true) => format!(
+                    "Each of the {count} candidate executions that show it breaks a rule of the model. The closest one:"
+                ),
+                (count, false) => format!(
+                    "Every candidate execution that shows it breaks a rule of the model. The closest one of the first {count}:"
+                ),
+            };
+            count
+        }
+        Answer::Forbidden { closest: None, .. } => {
+            "No consistent execution shows it; no candidate that does was met within the bounds of this search."
+                .to_owned()
+        }
+        Answer::Impossible => {
+            "No candidate execution shows it: no write stores such values, or no path leads there.".to_owned()
+        }
+        Answer::Unknown => "The search was cut short by its bounds.".to_owned(),
+    }
+}
+
+/// What is said of races, as a sentence; `None` where nothing races.
+pub fn race(explanation: &Explanation) -> Option<String> {
+    match (&explanation.race_found, explanation.race) {
+        (Some(found), _) => Some(race_found(found)),
+        (None, Race::Racy) => Some(
+            "The program races, so its outcomes are undefined; no racing execution was met within the bounds of this search."
+                .to_owned(),
+        ),
+        (None, Race::Unknown) => {
+            Some("Whether the program races was not found out within the bounds.".to_owned())
+        }
+        (None, Race::Free) => None,
+    }
+}
+
+fn race_found(found: &RaceFound) -> String {
+    let start = "The program races, so its outcomes are undefined:";
+    match found.pair {
+        Some((from, to)) => {
+            let label = |id| event(&found.execution, id).map_or("?", |event| event.label.as_str());
+            let missing = match found.missing.as_slice() {
+                [] => String::new(),
+                [one] => format!(" `{one}` does not join them in either direction."),
+                [all @ .., last] => {
+                    format!(" Neither `{}` nor `{last}` joins them in either direction.", all.join("` nor `"))
+                }
+            };
+            format!(
+                "{start} in this consistent execution nothing orders ({}) and ({}).{missing}",
+                label(from),
+                label(to)
+            )
+        }
+        None => format!("{start} this consistent execution raises a flag."),
+    }
+}
+
+/// What mends a race: a sentence, and the changed lines as place, before and after.
+pub fn mend(test: &Test, mend: &Mend) -> (String, Vec<(String, String, String)>) {
+    match mend {
+        Mend::Found { changes, allowed } => {
+            let then = match allowed {
+                Some(true) => " The outcome is then allowed.",
+                Some(false) => " The outcome is then forbidden.",
+                None => "",
+            };
+            let lines = match changes.len() {
+                1 => "one line".to_owned(),
+                count => format!("{count} lines"),
+            };
+            let rows = changes.iter().map(|change| {
+                let number = test.threads.get(change.thread).map_or(0, |thread| thread.number);
+                let place = format!("P{number} line {}", change.span.line);
+                (place, change.before.clone(), change.after.clone())
+            });
+            (format!("The cheapest strengthening that mends it changes {lines}.{then}"), rows.collect())
+        }
+        Mend::None { steps } => {
+            (format!("No strengthening of up to {steps} steps mends it."), Vec::new())
+        }
+        Mend::Cut { steps: 0, programs } => {
+            (format!("Among the {programs} stronger programs that were tried none mends it."), Vec::new())
+        }
+        Mend::Cut { steps, programs } => (
+            format!(
+                "No strengthening of up to {steps} steps mends it; the search ended after {programs} programs."
+            ),
+            Vec::new(),
+        ),
+    }
+}
+
+/// What a broken axiom or a raised flag is: `breaks consistency, acyclic …`.
+pub fn rule(broken: &Broken) -> String {
+    format!("`{}` ({})", broken.text, anchor(Some(&broken.place), &broken.clauses))
+}
+
+/// `vulkan-body.cat:12; VK-LO-05`
+fn anchor(place: Option<&model::Place>, clauses: &[String]) -> String {
+    let place = place.map(|place| format!("{}:{}", place.file, place.line));
+    let clauses = (!clauses.is_empty()).then(|| clauses.join(" "));
+    place.into_iter().chain(clauses).collect::<Vec<String>>().join("; ")
+}
+
+/// `locord: write-read`
+pub fn relation(edge: &Edge) -> String {
+    match &edge.via {
+        Some(via) => format!("{}: {via}", edge.relation),
+        None => edge.relation.clone(),
+    }
+}
+
+/// `locord: write-read; vulkan-body.cat:12; VK-LO-05`
+pub fn edge_anchor(edge: &Edge) -> String {
+    match anchor(edge.statement.as_ref(), &edge.clauses) {
+        anchor if anchor.is_empty() => relation(edge),
+        anchor => format!("{}; {anchor}", relation(edge)),
+    }
+}
+
+/// The event of an id.
+pub fn event(execution: &Execution, id: EventId) -> Option<&Event> {
+    execution.events.get(usize::from(id.0))
+}
+
+/// `(a) st.av.dv.sc0 x, 1, line 8`
+pub fn event_in_words(execution: &Execution, id: EventId) -> String {
+    let Some(event) = event(execution, id) else { return "(?)".to_owned() };
+    let half = if event.what.ends_with("half") { format!(" ({})", event.what) } else { String::new() };
+    match event.owner {
+        EventOwner::Thread(..) => format!("({}) {}{half}, line {}", event.label, event.text, event.span.line),
+        EventOwner::Initial | EventOwner::Final => format!("({}) {}", event.label, event.what),
+    }
+}
+
+/// `P0 (sg 0, wg 0, qf 0)`
+pub fn thread(test: &Test, index: usize) -> String {
+    let Some(thread) = test.threads.get(index) else { return "?".to_owned() };
+    match thread.place {
+        Place::Device(place) => format!(
+            "P{} (sg {}, wg {}, qf {})",
+            thread.number, place.subgroup, place.workgroup, place.queue_family
+        ),
+        Place::Host => format!("P{} (host)", thread.number),
+    }
+}
+
+/// `P1:r0 = 1, P1:r1 = 0`
+pub fn outcome(execution: &Execution) -> String {
+    let values = execution.outcome.iter().map(|(name, value)| format!("{name} = {value}"));
+    values.collect::<Vec<String>>().join(", ")
+}

@@ -1,0 +1,173 @@
+//! Explanations of the corpus: they agree with the predictions, cycles close, and mends mend.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use litmus::{Race, Test, corpus};
+use model::{
+    Answer, Broken, Change, ExplainOptions, Explanation, Mend, Model, Options, explain, predict,
+};
+
+fn shipped(name: &str) -> Model {
+    Model::shipped(name).unwrap().unwrap()
+}
+
+fn test_of(id: &str) -> (Test, &'static str) {
+    let text = corpus::tests().into_iter().find(|test| test.id == id).unwrap().text;
+    (litmus::parse(text, id).unwrap(), text)
+}
+
+fn unhurried() -> ExplainOptions {
+    ExplainOptions { timeout: None, mend_programs: 300, ..ExplainOptions::default() }
+}
+
+/// Whether the edges lead from event to event; side by side edges of a broken `empty` need not.
+fn closes(broken: &Broken) -> bool {
+    let next = broken.edges.iter().cycle().skip(1);
+    broken.edges.iter().zip(next).all(|(edge, next)| {
+        // An inverse is drawn in its own direction.
+        [edge.from, edge.to].contains(&next.from) || [edge.from, edge.to].contains(&next.to)
+    })
+}
+
+fn check(id: &str, test: &Test, model: &Model) -> Explanation {
+    let prediction = predict(test, model, &Options { timeout: None, unroll: 1 }).unwrap();
+    let explanation = explain(test, model, &unhurried()).unwrap();
+    assert_eq!(explanation.race, prediction.race, "{id}");
+    assert_eq!(explanation.race_found.is_some(), prediction.race == Race::Racy, "{id}");
+    let observed = if matches!(test.question.as_ref().unwrap().kind, litmus::QuestionKind::Forall) {
+        prediction.misses
+    } else {
+        prediction.meets
+    };
+    match &explanation.answer {
+        Answer::Allowed { witness } => {
+            assert_eq!(observed, Some(true), "{id}");
+            assert!(witness.is_some(), "{id}");
+        }
+        Answer::Forbidden { closest, complete, candidates } => {
+            assert_eq!(observed, Some(false), "{id}");
+            let (execution, broken) = closest.as_ref().unwrap();
+            assert!(*complete && *candidates > 0, "{id}");
+            assert!(!broken.edges.is_empty(), "{id}: {broken:?}");
+            assert!(!broken.cycle || closes(broken), "{id}: {broken:?}");
+            for edge in broken.edges.iter().chain(&execution.edges) {
+                assert!(usize::from(edge.from.0) < execution.events.len(), "{id}");
+                assert!(usize::from(edge.to.0) < execution.events.len(), "{id}");
+            }
+        }
+        Answer::Impossible => assert_eq!(observed, Some(false), "{id}"),
+        Answer::Unknown => panic!("{id}: unknown"),
+    }
+    explanation
+}
+
+#[test]
+fn explanations_agree_with_predictions() {
+    for name in ["vulkan", "dartagnan", "sc"] {
+        let model = shipped(name);
+        for entry in corpus::tests() {
+            let test = litmus::parse(entry.text, &entry.id).unwrap();
+            // The larger tests of this family take the plain enumeration long.
+            if test.question.is_some() && test.threads.len() <= 3 {
+                check(&entry.id, &test, &model);
+            }
+        }
+    }
+}
+
+/// The text with the lines of a mend changed.
+fn changed(text: &str, changes: &[&Change]) -> String {
+    let mut changes = changes.to_vec();
+    changes.sort_by_key(|change| std::cmp::Reverse(change.span.offset));
+    let mut text = text.to_owned();
+    for change in changes {
+        let start = change.span.offset as usize;
+        text.replace_range(start..start + change.span.length as usize, &change.after);
+    }
+    text
+}
+
+#[test]
+fn mends_mend_and_nothing_in_them_is_idle() {
+    let vulkan = shipped("vulkan");
+    let race = |text: &str| {
+        let test = litmus::parse(text, "changed").unwrap();
+        predict(&test, &vulkan, &Options { timeout: None, unroll: 1 }).unwrap().race
+    };
+    let mut mended = 0;
+    for id in ["avvis/MP+rel-acq.noav", "scopes/MP+fence-fence.wg-far", "guard/MP+rel-rlx.guard", "race/MP+plain-flag", "guard/MP+rlx-acq.guard"] {
+        let (test, text) = test_of(id);
+        let explanation = explain(&test, &vulkan, &ExplainOptions { timeout: None, ..ExplainOptions::default() }).unwrap();
+        let Mend::Found { changes, allowed } = &explanation.race_found.as_ref().unwrap().mend else {
+            panic!("{id}: {:?}", explanation.race_found);
+        };
+        let all: Vec<&Change> = changes.iter().collect();
+        let stronger = changed(text, &all);
+        assert_eq!(race(&stronger), Race::Free, "{id}: {stronger}");
+        let test = litmus::parse(&stronger, "changed").unwrap();
+        let meets = predict(&test, &vulkan, &Options { timeout: None, unroll: 1 }).unwrap().meets;
+        assert_eq!(*allowed, meets, "{id}");
+        for left_out in 0..all.len() {
+            let mut some = all.clone();
+            some.remove(left_out);
+            assert_eq!(race(&changed(text, &some)), Race::Racy, "{id} without {:?}", all[left_out]);
+        }
+        mended += 1;
+    }
+    assert_eq!(mended, 5);
+}
+
+#[test]
+fn an_edge_names_the_alternative_that_holds_and_its_clauses() {
+    let (test, _) = test_of("guard/MP+rel-acq.guard");
+    let explanation = check("guard/MP+rel-acq.guard", &test, &shipped("vulkan"));
+    let Answer::Forbidden { closest: Some((execution, broken)), .. } = explanation.answer else {
+        panic!("it is forbidden")
+    };
+    assert_eq!((broken.name.as_deref(), broken.cycle), (Some("consistency"), true));
+    let locord = broken.edges.iter().find(|edge| edge.relation == "locord").unwrap();
+    assert_eq!(locord.via.as_deref(), Some("write-read"));
+    assert!(locord.clauses.iter().any(|clause| clause == "VK-LO-05"), "{:?}", locord.clauses);
+    assert!(!locord.clauses.iter().any(|clause| clause == "VK-LO-01"), "another alternative's clause");
+    let lines: Vec<u32> =
+        [locord.from, locord.to].map(|id| execution.events[usize::from(id.0)].span.line).to_vec();
+    assert_eq!(lines, [8, 10]);
+    // Deeper: happens-before, made of program order and synchronizes-with.
+    let mut open = locord.because.clone();
+    let mut relations = Vec::new();
+    while let Some(edge) = open.pop() {
+        relations.push(edge.relation.clone());
+        open.extend(edge.because);
+    }
+    for wanted in ["po", "sw", "rf"] {
+        assert!(relations.iter().any(|found| found == wanted), "{wanted} in {relations:?}");
+    }
+}
+
+#[test]
+fn an_outcome_of_ones_own_is_explained() {
+    let (test, _) = test_of("sb/SB+rlx-rlx");
+    let vulkan = shipped("vulkan");
+    let ask = |text: &str| {
+        let outcome = Some(litmus::parse_condition(text, "outcome", &test).unwrap());
+        explain(&test, &vulkan, &ExplainOptions { outcome, ..unhurried() }).unwrap()
+    };
+    assert!(matches!(ask("P0:r0 == 1 /\\ P1:r0 == 1").answer, Answer::Allowed { witness: Some(_) }));
+    assert_eq!(ask("P0:r0 == 7").answer, Answer::Impossible);
+    // A location that the question does not name becomes part of the outcome.
+    assert!(matches!(ask("x == 0").answer, Answer::Forbidden { closest: Some(_), .. }));
+}
+
+#[test]
+fn what_was_cut_short_says_so() {
+    let (test, _) = test_of("mp/MP+rel-acq");
+    let vulkan = shipped("vulkan");
+    let none = ExplainOptions { candidates: 0, ..unhurried() };
+    let explanation = explain(&test, &vulkan, &none).unwrap();
+    let Answer::Forbidden { closest: None, candidates: 0, complete: false } = explanation.answer else {
+        panic!("{:?}", explanation.answer)
+    };
+    let (test, _) = test_of("mp/MP+plain");
+    let few = ExplainOptions { mend_programs: 3, ..unhurried() };
+    let mend = explain(&test, &vulkan, &few).unwrap().race_found.unwrap().mend;
+    assert_eq!(mend, Mend::Cut { steps: 0, programs: 3 });
+}
