@@ -41,7 +41,7 @@ impl Default for ExplainOptions {
             candidates: 200_000,
             timeout: Some(Duration::from_secs(5)),
             mend_steps: 4,
-            mend_programs: 4_000,
+            mend_programs: 2_000,
         }
     }
 }

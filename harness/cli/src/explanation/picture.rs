@@ -233,14 +233,19 @@ impl<'a> Picture<'a> {
     }
 }
 
+/// The longest label that names the alternative that holds; what is longer stands below the picture alone.
+const LONGEST_LABEL: usize = 28;
+
 fn labelled(edge: &Edge, whole: bool) -> Arrow {
     let mut label = vec![edge.relation.clone()];
     if whole {
-        label.extend(edge.via.clone().filter(|via| via.chars().count() <= 24));
-        let shown: Vec<&str> = edge.clauses.iter().take(2).map(String::as_str).collect();
-        if !shown.is_empty() {
-            let more = if edge.clauses.len() > shown.len() { " …" } else { "" };
-            label.push(format!("{}{more}", shown.join(" ")));
+        let whole = words::relation(edge);
+        if whole.chars().count() <= LONGEST_LABEL {
+            label = vec![whole];
+        }
+        if let [first, others @ ..] = edge.clauses.as_slice() {
+            let more = if others.is_empty() { "" } else { " …" };
+            label.push(format!("{first}{more}"));
         }
     }
     Arrow { from: index(edge.from), to: index(edge.to), label, kind: Kind::Derived }

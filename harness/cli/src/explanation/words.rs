@@ -84,7 +84,7 @@ fn race_found(found: &RaceFound) -> String {
 /// What mends a race: a sentence, and the changed lines as place, before and after.
 pub fn mend(test: &Test, mend: &Mend) -> (String, Vec<(String, String, String)>) {
     match mend {
-        Mend::Found { changes, allowed } => {
+        Mend::Found { changes, cheapest, allowed } => {
             let then = match allowed {
                 Some(true) => " The outcome is then allowed.",
                 Some(false) => " The outcome is then forbidden.",
@@ -99,20 +99,17 @@ pub fn mend(test: &Test, mend: &Mend) -> (String, Vec<(String, String, String)>)
                 let place = format!("P{number} line {}", change.span.line);
                 (place, change.before.clone(), change.after.clone())
             });
-            (format!("The cheapest strengthening that mends it changes {lines}.{then}"), rows.collect())
+            let says = if *cheapest {
+                format!("The cheapest strengthening that mends it changes {lines}.{then}")
+            } else {
+                format!("A strengthening that mends it, none of which can be left out, changes {lines}.{then}")
+            };
+            (says, rows.collect())
         }
-        Mend::None { steps } => {
-            (format!("No strengthening of up to {steps} steps mends it."), Vec::new())
+        Mend::None => {
+            ("No strengthening of its instructions mends it: it lacks synchronization.".to_owned(), Vec::new())
         }
-        Mend::Cut { steps: 0, programs } => {
-            (format!("Among the {programs} stronger programs that were tried none mends it."), Vec::new())
-        }
-        Mend::Cut { steps, programs } => (
-            format!(
-                "No strengthening of up to {steps} steps mends it; the search ended after {programs} programs."
-            ),
-            Vec::new(),
-        ),
+        Mend::Cut => ("What mends it was not found out within the bounds.".to_owned(), Vec::new()),
     }
 }
 

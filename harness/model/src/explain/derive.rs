@@ -293,7 +293,12 @@ impl<'a, M: Matrix> Deriver<'a, M> {
     fn text_of(&self, named: &Named<'a>) -> String {
         match named.name {
             Some(name) => name.to_owned(),
-            None => text_at(self.plan, named.span),
+            None => {
+                let text = text_at(self.plan, named.span);
+                let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+                // Only a pair of parentheses around all of it is left out.
+                inner.filter(|inner| !inner.contains(['(', ')'])).map_or(text.clone(), str::to_owned)
+            }
         }
     }
 

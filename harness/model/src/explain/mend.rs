@@ -1,9 +1,8 @@
 //! The cheapest strengthening of a program after which nothing races.
 
 use std::collections::HashSet;
-use std::time::Instant;
 
-use litmus::{InstructionKind, Race, Span, Test, ThreadId};
+use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
 use super::strengthen::Reach;
@@ -13,25 +12,20 @@ use crate::{Model, Options, PredictError, predict};
 /// What the search for a mend found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mend {
-    /// The fewest changes that mend the program; of several such, the ones that ask for least.
+    /// Changes that mend the program.
     Found {
         /// The changed lines.
         changes: Vec<Change>,
+        /// Whether these are the fewest steps, and of several such the ones that ask for least. Otherwise the search for
+        /// those was cut short, and this is a mend of which nothing can be left out.
+        cheapest: bool,
         /// Whether the explained outcome is then allowed; `None` when that was not found out in time.
         allowed: Option<bool>,
     },
-    /// No combination of up to so many changes mends it.
-    None {
-        /// Up to how many changes.
-        steps: usize,
-    },
+    /// No strengthening mends it: the strongest form of the program races as well.
+    None,
     /// The search was cut short by its bounds.
-    Cut {
-        /// Combinations of up to so many changes were all tried.
-        steps: usize,
-        /// How many programs were tried.
-        programs: usize,
-    },
+    Cut,
 }
 
 /// A changed line.
@@ -47,10 +41,13 @@ pub struct Change {
     pub after: String,
 }
 
+/// A thread and the index of one of its instructions.
+type Place = (usize, usize);
+
 /// One combination of steps: for each instruction that has one, its stronger form.
 #[derive(Clone)]
 struct Strengthened {
-    changes: Vec<((usize, usize), InstructionKind)>,
+    changes: Vec<(Place, InstructionKind)>,
     weight: u32,
 }
 
@@ -65,16 +62,17 @@ pub(super) fn mend(
     deadline: Deadline,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let places: Vec<(usize, usize)> = test
+    let asking = Asking { test, model, options };
+    let places: Vec<Place> = test
         .threads
         .iter()
         .enumerate()
         .flat_map(|(thread, found)| (0..found.instructions.len()).map(move |index| (thread, index)))
         .collect();
     let mut level = vec![Strengthened { changes: Vec::new(), weight: 0 }];
-    let mut seen: HashSet<Vec<((usize, usize), String)>> = HashSet::new();
+    let mut seen: HashSet<Vec<(Place, String)>> = HashSet::new();
     let mut programs = 0;
-    for step in 1..=options.mend_steps {
+    for _ in 0..options.mend_steps {
         let mut next = Vec::new();
         let mut best: Option<(u32, Strengthened, Option<bool>)> = None;
         for base in &level {
@@ -94,19 +92,17 @@ pub(super) fn mend(
                         continue;
                     }
                     if programs >= options.mend_programs || deadline.passed() {
-                        return Ok(match best {
-                            Some((_, found, allowed)) => describe(test, &found, allowed),
-                            None => Mend::Cut { steps: step - 1, programs },
-                        });
+                        return match best {
+                            Some((_, found, allowed)) => Ok(describe(test, &found, allowed, false)),
+                            None => asking.irreducible(&reach, &places),
+                        };
                     }
                     programs += 1;
                     let made = Strengthened { changes, weight: base.weight + stronger.weight };
                     if best.as_ref().is_some_and(|(weight, ..)| *weight <= made.weight) {
                         continue;
                     }
-                    let timeout = deadline.0.map(|end| end.saturating_duration_since(Instant::now()));
-                    let asked = Options { timeout, unroll: options.unroll.max(1) };
-                    let prediction = predict(&apply(test, &made), model, &asked)?;
+                    let prediction = asking.ask(&made)?;
                     if prediction.race == Race::Free {
                         best = Some((made.weight, made, prediction.meets));
                     } else {
@@ -116,14 +112,81 @@ pub(super) fn mend(
             }
         }
         if let Some((_, found, allowed)) = best {
-            return Ok(describe(test, &found, allowed));
+            return Ok(describe(test, &found, allowed, true));
         }
         level = next;
     }
-    Ok(Mend::None { steps: options.mend_steps })
+    asking.irreducible(&reach, &places)
 }
 
-fn instruction(test: &Test, (thread, index): (usize, usize)) -> Option<&InstructionKind> {
+/// Whom programs are put to.
+struct Asking<'a> {
+    test: &'a Test,
+    model: &'a Model,
+    options: &'a ExplainOptions,
+}
+
+impl Asking<'_> {
+    fn ask(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
+        let asked = Options { timeout: self.options.timeout, unroll: self.options.unroll.max(1) };
+        predict(&apply(self.test, strengthened), self.model, &asked)
+    }
+
+    /// Makes every instruction as strong as it gets, then each as weak as it can be again.
+    fn irreducible(&self, reach: &Reach, places: &[Place]) -> Result<Mend, PredictError> {
+        let forms: Vec<(Place, Vec<(u32, InstructionKind)>)> = places
+            .iter()
+            .filter_map(|place| Some((*place, forms(reach, instruction(self.test, *place)?))))
+            .collect();
+        let mut strong = Strengthened { changes: Vec::new(), weight: 0 };
+        for (place, forms) in &forms {
+            if let Some((weight, kind)) = forms.last() {
+                strong.changes.push((*place, kind.clone()));
+                strong.weight += weight;
+            }
+        }
+        let mut prediction = self.ask(&strong)?;
+        match prediction.race {
+            Race::Free => {}
+            Race::Racy => return Ok(Mend::None),
+            Race::Unknown => return Ok(Mend::Cut),
+        }
+        for (place, forms) in &forms {
+            let others: Vec<_> = strong.changes.iter().filter(|(at, _)| at != place).cloned().collect();
+            let own = std::iter::once(None).chain(forms.iter().map(|(_, kind)| Some(kind)));
+            for kind in own {
+                let mut changes = others.clone();
+                changes.extend(kind.map(|kind| (*place, kind.clone())));
+                changes.sort_by_key(|(at, _)| *at);
+                let weaker = Strengthened { changes, weight: 0 };
+                let asked = self.ask(&weaker)?;
+                if asked.race == Race::Free {
+                    (strong, prediction) = (weaker, asked);
+                    break;
+                }
+            }
+        }
+        Ok(describe(self.test, &strong, prediction.meets, false))
+    }
+}
+
+/// Every stronger form of an instruction, those that ask for least first.
+fn forms(reach: &Reach, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
+    let mut found: Vec<(u32, InstructionKind)> = Vec::new();
+    let mut open = vec![(0, kind.clone())];
+    while let Some((weight, kind)) = open.pop() {
+        for stronger in reach.steps(&kind) {
+            if !found.iter().any(|(_, known)| *known == stronger.kind) {
+                found.push((weight + stronger.weight, stronger.kind.clone()));
+                open.push((weight + stronger.weight, stronger.kind));
+            }
+        }
+    }
+    found.sort_by_key(|(weight, _)| *weight);
+    found
+}
+
+fn instruction(test: &Test, (thread, index): Place) -> Option<&InstructionKind> {
     test.threads.get(thread)?.instructions.get(index).map(|instruction| &instruction.kind)
 }
 
@@ -138,7 +201,7 @@ fn apply(test: &Test, strengthened: &Strengthened) -> Test {
     changed
 }
 
-fn describe(test: &Test, strengthened: &Strengthened, allowed: Option<bool>) -> Mend {
+fn describe(test: &Test, strengthened: &Strengthened, allowed: Option<bool>, cheapest: bool) -> Mend {
     let changes = strengthened.changes.iter().filter_map(|((thread, index), kind)| {
         let original = test.threads.get(*thread)?.instructions.get(*index)?;
         let id = ThreadId(u16::try_from(*thread).ok()?);
@@ -149,5 +212,5 @@ fn describe(test: &Test, strengthened: &Strengthened, allowed: Option<bool>) -> 
             after: kind.text(test, id),
         })
     });
-    Mend::Found { changes: changes.collect(), allowed }
+    Mend::Found { changes: changes.collect(), cheapest, allowed }
 }
