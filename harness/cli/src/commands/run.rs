@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rand::Rng;
 use results::folder::{self, Folder};
 use results::wire::{RunLine, VerdictWord};
-use results::write::run_writer;
+use results::write::{RunWriter, run_writer};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arguments::Run;
@@ -59,21 +59,38 @@ impl std::fmt::Display for Budget {
 /// # Errors
 /// What ended it before anything was run, or kept it from going on.
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
-    let started = Instant::now();
     refuse_what_is_not_available(arguments)?;
-    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let mut writer = run_writer(arguments.format, Data::new(), layout()).map_err(Failure::input_error)?;
+    let mut outcome = Outcome::Success;
+    let tests = load(arguments, &mut outcome)?;
+    match run_tests(arguments, quiet, tests, writer.as_mut()) {
+        Ok(ran) => outcome.note(ran),
+        // What was wrong before weighs more than a device that is not there.
+        Err(failure) => {
+            complain(failure.report());
+            outcome.note(failure.outcome());
+        }
+    }
+    Ok(outcome)
+}
+
+/// Runs what is a test.
+fn run_tests(
+    arguments: &Run,
+    quiet: bool,
+    tests: Vec<Loaded>,
+    writer: &mut dyn RunWriter,
+) -> Result<Outcome, Failure> {
+    let started = Instant::now();
+    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let budget = match (arguments.instances, arguments.time) {
         (Some(instances), _) => Budget::Instances(instances),
         (None, time) => Budget::Time(time.unwrap_or(DEFAULT_TIME)),
     };
-
-    let mut outcome = Outcome::Success;
-    let tests = load(arguments, &mut outcome)?;
     if tests.is_empty() {
-        if arguments.shard.is_some() && outcome == Outcome::Success {
+        if arguments.shard.is_some() {
             writer.finish().map_err(cannot_print)?;
-            return Ok(outcome);
+            return Ok(Outcome::Success);
         }
         return Err(Failure::input_message("no test to run"));
     }
@@ -105,9 +122,10 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         interrupted: interrupted()?,
         quiet,
     };
-    let ended = execution.go(folder, done, writer.as_mut())?;
+    let ended = execution.go(folder, done, writer)?;
     writer.finish().map_err(cannot_print)?;
 
+    let mut outcome = Outcome::Success;
     ended.folder.finish(&ended.lines).map_err(folder_failure)?;
     if !quiet {
         say(&format!("results in {}", ended.folder.path().display()));
