@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::exit::Failure;
 
 /// How long listing may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// Begins the answer's line, so that whatever a driver prints is told apart.
 pub const SEPARATOR: char = '\u{1e}';
 

@@ -7,6 +7,7 @@ pub mod progress;
 pub mod verdict;
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rand::Rng;
 use results::folder::{self, Folder};
 use results::wire::{RunLine, VerdictWord};
-use results::write::run_writer;
+use results::write::{Format, RunWriter, run_writer};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arguments::Run;
@@ -59,23 +60,43 @@ impl std::fmt::Display for Budget {
 /// # Errors
 /// What ended it before anything was run, or kept it from going on.
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
-    let started = Instant::now();
     refuse_what_is_not_available(arguments)?;
-    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let mut writer = run_writer(arguments.format, Data::new(), layout()).map_err(Failure::input_error)?;
+    let mut outcome = Outcome::Success;
+    let tests = load(arguments, &mut outcome)?;
+    match run_tests(arguments, quiet, tests, writer.as_mut()) {
+        Ok(ran) => outcome.note(ran),
+        // What was wrong before weighs more than a device that is not there.
+        Err(failure) => {
+            complain(failure.report());
+            outcome.note(failure.outcome());
+        }
+    }
+    Ok(outcome)
+}
+
+/// Runs what is a test.
+fn run_tests(
+    arguments: &Run,
+    quiet: bool,
+    tests: Vec<Loaded>,
+    writer: &mut dyn RunWriter,
+) -> Result<Outcome, Failure> {
+    let started = Instant::now();
+    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let budget = match (arguments.instances, arguments.time) {
         (Some(instances), _) => Budget::Instances(instances),
         (None, time) => Budget::Time(time.unwrap_or(DEFAULT_TIME)),
     };
-
-    let mut outcome = Outcome::Success;
-    let tests = load(arguments, &mut outcome)?;
     if tests.is_empty() {
-        if arguments.shard.is_some() && outcome == Outcome::Success {
+        if arguments.shard.is_some() {
             writer.finish().map_err(cannot_print)?;
-            return Ok(outcome);
+            return Ok(Outcome::Success);
         }
         return Err(Failure::input_message("no test to run"));
+    }
+    if let Some(path) = arguments.out.as_deref().filter(|_| !arguments.resume) {
+        folder::ensure_empty(path).map_err(folder_failure)?;
     }
     let stress = arguments.stress.as_deref().map(plan::stress).transpose()?;
     let (targets, environment) = plan::targets(&arguments.device, stress.as_ref())?;
@@ -103,11 +124,13 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         environment: &environment,
         misbehaviour: &misbehaviour,
         interrupted: interrupted()?,
-        quiet,
+        // Lines that come while tests run would tear the bar apart.
+        progress: !quiet && (arguments.format == Format::Text || !std::io::stdout().is_terminal()),
     };
-    let ended = execution.go(folder, done, writer.as_mut())?;
+    let ended = execution.go(folder, done, writer)?;
     writer.finish().map_err(cannot_print)?;
 
+    let mut outcome = Outcome::Success;
     ended.folder.finish(&ended.lines).map_err(folder_failure)?;
     if !quiet {
         say(&format!("results in {}", ended.folder.path().display()));

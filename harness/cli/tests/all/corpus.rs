@@ -1,11 +1,8 @@
 //! Every embedded test has the verdict that it expects, and every answer is valid under the schemas.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
 
 use std::collections::BTreeSet;
 
-use common::{Ran, assert_valid, schemas, vk_litmus};
+use crate::common::{Ran, assert_valid, schemas, vk_litmus};
 
 #[test]
 fn the_corpus_is_as_it_says() {

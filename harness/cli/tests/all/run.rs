@@ -1,12 +1,9 @@
 //! Runs on the software drivers that are installed; counts are small, and nothing depends on time.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
+use crate::common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
 use serde_json::Value;
 
 /// Instances enough for either driver to show its weak outcomes.
@@ -79,7 +76,7 @@ fn weak_outcomes_are_seen_and_promises_kept() {
 fn what_cannot_be_placed_is_skipped_by_its_rule() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
-        let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/files/unplaceable.litmus");
+        let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/unplaceable.litmus");
         let ran = Ran::of(&mut run_in(folder.path(), driver, &[test.to_str().unwrap()]));
         assert_eq!(ran.code, 0, "{ran:?}");
         let line = &ran.json_lines()[0];
@@ -93,7 +90,7 @@ fn what_cannot_be_placed_is_skipped_by_its_rule() {
 fn a_bad_test_is_told_and_the_others_run() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/files/mixed");
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/mixed");
         let more = [tests.to_str().unwrap(), "--instances", "1000"];
         let ran = Ran::of(&mut run_in(folder.path(), driver, &more));
         assert_eq!(ran.code, 2, "{ran:?}");

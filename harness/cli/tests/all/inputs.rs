@@ -1,12 +1,9 @@
 //! Inputs that no committed file can be: too large, missing links, pipes; and outputs that break.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
 
 use std::io::Read;
 use std::process::Stdio;
 
-use common::{Ran, assert_valid, schemas, vk_litmus};
+use crate::common::{Ran, assert_valid, schemas, vk_litmus};
 use serde_json::Value;
 
 const SB: &str = include_str!("cases/files/mixed/SB.litmus");

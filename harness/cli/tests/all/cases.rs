@@ -2,17 +2,14 @@
 //!
 //! A case has an argument a line; `env NAME=VALUE` sets a variable and `#` begins a comment. It runs in the folder of
 //! the cases.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
-
-mod common;
 
 use std::path::Path;
 
-use common::{Ran, vk_litmus};
+use crate::common::{Ran, vk_litmus};
 
 #[test]
 fn command_lines() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases");
     insta::glob!("cases/*.case", |case| {
         let text = std::fs::read_to_string(case).unwrap();
         let mut arguments = Vec::new();

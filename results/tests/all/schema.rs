@@ -1,13 +1,9 @@
 //! The committed JSON schemas are those of the types, and what is written is valid under them and under the contract.
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
-
-mod fixture;
-mod lines;
 
 use std::path::{Path, PathBuf};
 
+use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
-use lines::{check_lines, plan, rejected, run_lines};
 use results::wire::{CheckLine, PlanRecord, RejectedLine, RunLine};
 use schemars::Schema;
 use serde_json::Value;

@@ -37,7 +37,6 @@ impl Ran {
     }
 
     /// The lines of standard output as JSON.
-    #[allow(dead_code, reason = "each test binary uses some")]
     pub fn json_lines(&self) -> Vec<serde_json::Value> {
         self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
@@ -54,7 +53,6 @@ impl From<Output> for Ran {
 }
 
 /// The software drivers of this machine, by the names that select them; a missing one is a printed skip.
-#[allow(dead_code, reason = "each test binary uses some")]
 pub fn software_drivers() -> Vec<&'static str> {
     let listed = Ran::of(&mut vk_litmus(["devices", "--format", "json"]));
     let names: Vec<String> = serde_json::from_str::<Vec<serde_json::Value>>(&listed.stdout)
@@ -75,7 +73,6 @@ pub fn software_drivers() -> Vec<&'static str> {
 }
 
 /// Validates a value under a schema file.
-#[allow(dead_code, reason = "each test binary uses some")]
 #[track_caller]
 pub fn assert_valid(schema: &std::path::Path, value: &serde_json::Value) {
     let text = std::fs::read_to_string(schema).unwrap();
@@ -86,7 +83,6 @@ pub fn assert_valid(schema: &std::path::Path, value: &serde_json::Value) {
 }
 
 /// Our own schema of a name, and the contract's where it is at hand.
-#[allow(dead_code, reason = "each test binary uses some")]
 pub fn schemas(own: &str, contract: &str) -> Vec<PathBuf> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = vec![root.join("../../results/schema").join(own)];

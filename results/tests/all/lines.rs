@@ -57,7 +57,6 @@ pub fn run_lines() -> Vec<RunLine> {
 }
 
 /// Lines with an answer, with a surprise, and without an answer.
-#[allow(dead_code, reason = "each test binary uses some")]
 pub fn check_lines() -> Vec<CheckLine> {
     let test = store_buffering(Between::Nothing);
     let mut unfinished = prediction(&test, false, Race::Unknown);
@@ -80,13 +79,11 @@ pub fn check_lines() -> Vec<CheckLine> {
 }
 
 /// A file that is no test.
-#[allow(dead_code, reason = "each test binary uses some")]
 pub fn rejected() -> RejectedLine {
     RejectedLine { file: "broken.litmus".into(), error: "expected a register".into(), line: 4, column: 17 }
 }
 
 /// A plan.
-#[allow(dead_code, reason = "each test binary uses some")]
 pub fn plan() -> PlanRecord {
     PlanRecord {
         schema: PLAN_SCHEMA.into(),

@@ -1,12 +1,9 @@
 //! The results folder: starting, ending early in every way, going on.
 
-mod fixture;
-mod lines;
-
 use std::fs;
 use std::io::Write;
 
-use lines::{plan, run_lines};
+use crate::lines::{plan, run_lines};
 use results::folder::{Folder, FolderError, JOURNAL, OUTCOMES, PLAN, SUMMARY, fresh, planned};
 use results::journal::JournalError;
 use tempfile::tempdir;

@@ -1,10 +1,6 @@
 //! Every format, from one set of records.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod fixture;
-mod lines;
-
-use lines::{check_lines, rejected, run_lines};
+use crate::lines::{check_lines, rejected, run_lines};
 use results::write::{Format, FormatError, Layout, check_writer, run_writer};
 
 fn run_report(format: Format, layout: Layout) -> String {

@@ -1,8 +1,6 @@
 //! Every way to a verdict, on store buffering by hand.
 
-mod fixture;
-
-use fixture::{Between, observation, outcome, prediction, store_buffering};
+use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
 use litmus::{Observation, Prediction, Race, Test};
 use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
 
