@@ -5,6 +5,8 @@ mod html;
 mod layout;
 mod picture;
 mod svg;
+#[cfg(test)]
+mod tests;
 mod text;
 mod words;
 

@@ -27,9 +27,9 @@ pub struct ExplainOptions {
     pub candidates: u64,
     /// How long each of these, and the search for a mend, may take.
     pub timeout: Option<Duration>,
-    /// How many changes a mend may consist of.
+    /// Up to how many steps the cheapest mend is looked for; past them any that is not idle is taken.
     pub mend_steps: usize,
-    /// How many changed programs are tried for a mend.
+    /// How many changed programs are tried for the cheapest mend.
     pub mend_programs: usize,
 }
 

@@ -2,9 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use litmus::{Race, Test, corpus};
-use model::{
-    Answer, Broken, Change, ExplainOptions, Explanation, Mend, Model, Options, explain, predict,
-};
+use model::{Answer, Broken, Change, ExplainOptions, Explanation, Mend, Model, Options, explain, predict};
 
 fn shipped(name: &str) -> Model {
     Model::shipped(name).unwrap().unwrap()
@@ -94,10 +92,19 @@ fn mends_mend_and_nothing_in_them_is_idle() {
         predict(&test, &vulkan, &Options { timeout: None, unroll: 1 }).unwrap().race
     };
     let mut mended = 0;
-    for id in ["avvis/MP+rel-acq.noav", "scopes/MP+fence-fence.wg-far", "guard/MP+rel-rlx.guard", "race/MP+plain-flag", "guard/MP+rlx-acq.guard", "iriw/IRIW+plain"] {
+    for id in [
+        "avvis/MP+rel-acq.noav",
+        "scopes/MP+fence-fence.wg-far",
+        "guard/MP+rel-rlx.guard",
+        "race/MP+plain-flag",
+        "guard/MP+rlx-acq.guard",
+        "iriw/IRIW+plain",
+    ] {
         let (test, text) = test_of(id);
-        let explanation = explain(&test, &vulkan, &ExplainOptions { timeout: None, ..ExplainOptions::default() }).unwrap();
-        let Mend::Found { changes, cheapest, allowed } = &explanation.race_found.as_ref().unwrap().mend else {
+        let explanation =
+            explain(&test, &vulkan, &ExplainOptions { timeout: None, ..ExplainOptions::default() }).unwrap();
+        let Mend::Found { changes, cheapest, allowed } = &explanation.race_found.as_ref().unwrap().mend
+        else {
             panic!("{id}: {:?}", explanation.race_found);
         };
         assert_eq!(*cheapest, id != "iriw/IRIW+plain", "{id}");

@@ -20,14 +20,22 @@ fn graph(picture: &Picture<'_>) -> String {
     out.push_str("  edge [fontname=\"monospace\", fontsize=11];\n");
     for (index, column) in picture.columns.iter().enumerate() {
         let _ = writeln!(out, "  subgraph cluster_{index} {{");
-        let _ = writeln!(out, "    label={}; color=\"#cccccc\";", quoted(std::slice::from_ref(&column.title), "\\n"));
+        let _ = writeln!(
+            out,
+            "    label={}; color=\"#cccccc\";",
+            quoted(std::slice::from_ref(&column.title), "\\n")
+        );
         for event in &column.events {
             let marked = if picture.marked.contains(event) {
                 format!(", color=\"{}\", penwidth=2.4, fillcolor=\"#fff4ec\"", Kind::Broken.colour())
             } else {
                 String::new()
             };
-            let _ = writeln!(out, "    e{event} [label={}{marked}];", quoted(&caption(picture.execution, *event), "\\l"));
+            let _ = writeln!(
+                out,
+                "    e{event} [label={}{marked}];",
+                quoted(&caption(picture.execution, *event), "\\l")
+            );
         }
         if column.ordered {
             for pair in column.events.windows(2) {

@@ -190,7 +190,13 @@ fn curves(
             std::cmp::Ordering::Equal => (own_side(from), own_side(from)),
         };
         ports.push(Port { arrow: index, event: arrow.from, side: first, start: true, key: (to_row, index) });
-        ports.push(Port { arrow: index, event: arrow.to, side: second, start: false, key: (from_row, index) });
+        ports.push(Port {
+            arrow: index,
+            event: arrow.to,
+            side: second,
+            start: false,
+            key: (from_row, index),
+        });
     }
     let point = |port: &Port| {
         let mut beside: Vec<(usize, usize, bool)> = ports
@@ -199,7 +205,8 @@ fn curves(
             .map(|other| (other.key.0, other.key.1, other.start))
             .collect();
         beside.sort_unstable();
-        let position = beside.iter().position(|key| *key == (port.key.0, port.key.1, port.start)).unwrap_or(0);
+        let position =
+            beside.iter().position(|key| *key == (port.key.0, port.key.1, port.start)).unwrap_or(0);
         let found = boxes.iter().find(|(event, _)| *event == port.event).map(|(_, rectangle)| *rectangle);
         let rectangle = found.unwrap_or(Rectangle { x: 0.0, y: 0.0, width: 0.0, height: 0.0 });
         let x = match port.side {
@@ -219,7 +226,8 @@ fn curves(
         if let Some((from, to)) = places[index]
             && let Some(row) = lane_row(from, to)
         {
-            let lane = |place: &Option<(Cell, Cell)>| place.and_then(|(from, to)| lane_row(from, to)) == Some(row);
+            let lane =
+                |place: &Option<(Cell, Cell)>| place.and_then(|(from, to)| lane_row(from, to)) == Some(row);
             let among = places.iter().filter(|place| lane(place)).count();
             let position = places[..index].iter().filter(|place| lane(place)).count();
             let share = (position + 1) as f64 / (among + 1) as f64;
@@ -238,7 +246,8 @@ fn curves(
             continue;
         }
         let pair = |other: &Arrow| {
-            (other.from.min(other.to), other.from.max(other.to)) == (arrow.from.min(arrow.to), arrow.from.max(arrow.to))
+            (other.from.min(other.to), other.from.max(other.to))
+                == (arrow.from.min(arrow.to), arrow.from.max(arrow.to))
         };
         let among = arrows.iter().filter(|other| pair(other)).count();
         let position = arrows[..index].iter().filter(|other| pair(other)).count();
@@ -246,7 +255,12 @@ fn curves(
         let outward = |side: Side, reach: f64| if side == Side::Left { -reach } else { reach };
         let curve = if first.side == second.side {
             let reach = 46.0 + (start.1 - end.1).abs() / 12.0 + bend.abs() / 2.0;
-            [start, (start.0 + outward(first.side, reach), start.1), (end.0 + outward(first.side, reach), end.1), end]
+            [
+                start,
+                (start.0 + outward(first.side, reach), start.1),
+                (end.0 + outward(first.side, reach), end.1),
+                end,
+            ]
         } else {
             let reach = (start.0 - end.0).abs() * 0.4;
             [

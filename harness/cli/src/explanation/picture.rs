@@ -195,7 +195,8 @@ impl<'a> Picture<'a> {
         // What a race does not rest on is left out of its picture, and so is order that a witness is not about.
         for edge in execution.edges.iter().filter(|edge| inside(edge.from) && inside(edge.to)) {
             let kind = Kind::of(&edge.relation);
-            let told = arrows.iter().any(|arrow| (arrow.from, arrow.to) == (index(edge.from), index(edge.to)));
+            let told =
+                arrows.iter().any(|arrow| (arrow.from, arrow.to) == (index(edge.from), index(edge.to)));
             let wanted = match kind {
                 Kind::ReadsFrom | Kind::Synchronizes => true,
                 Kind::FromReads | Kind::Modification => race.is_none() && broken.is_none(),
@@ -207,10 +208,12 @@ impl<'a> Picture<'a> {
             }
         }
         arrows.sort_by_key(|arrow| arrow.kind);
-        let mut marked: Vec<usize> = broken.iter().flat_map(|broken| &broken.events).map(|id| index(*id)).collect();
+        let mut marked: Vec<usize> =
+            broken.iter().flat_map(|broken| &broken.events).map(|id| index(*id)).collect();
         marked.extend(race.iter().flat_map(|(from, to)| [*from, *to]));
 
-        let drawn = |at: usize| marked.contains(&at) || arrows.iter().any(|arrow| arrow.from == at || arrow.to == at);
+        let drawn =
+            |at: usize| marked.contains(&at) || arrows.iter().any(|arrow| arrow.from == at || arrow.to == at);
         let of = |wanted: &dyn Fn(EventOwner) -> bool| -> Vec<usize> {
             (0..execution.events.len()).filter(|at| wanted(execution.events[*at].owner)).collect()
         };
@@ -279,7 +282,10 @@ pub fn caption(execution: &Execution, at: usize) -> [String; 2] {
         EventOwner::Thread(..) => {
             let half = if event.what.ends_with("half") { format!("{}  ", event.what) } else { String::new() };
             let access = if access.is_empty() { String::new() } else { format!("  {access}") };
-            [format!("({}) {}", event.label, event.text), format!("line {}  {half}{}", event.span.line, access.trim_start()).trim_end().to_owned()]
+            [
+                format!("({}) {}", event.label, event.text),
+                format!("line {}  {half}{}", event.span.line, access.trim_start()).trim_end().to_owned(),
+            ]
         }
         EventOwner::Initial | EventOwner::Final => [format!("({})", event.label), event.what.to_owned()],
     }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use super::Explained;
 use super::layout::{LABEL_LINE, Layout, lay_out, text_width};
 use super::picture::{Arrow, Kind, Picture, caption, pictures};
-use super::Explained;
 
 /// The narrowest picture, so that its texts have room.
 const LEAST_WIDTH: f64 = 640.0;
@@ -49,10 +49,7 @@ pub fn write(explained: Explained<'_>) -> String {
         "<marker id=\"order\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"8\" markerHeight=\"8\" \
          markerUnits=\"userSpaceOnUse\" orient=\"auto\"><path d=\"M0 0 L10 5 L0 10 z\" fill=\"#bbbbbb\"/></marker>\n</defs>"
     );
-    let _ = write!(
-        out,
-        "<rect width=\"{width:.0}\" height=\"{y:.0}\" fill=\"#ffffff\"/>\n{body}</svg>\n"
-    );
+    let _ = write!(out, "<rect width=\"{width:.0}\" height=\"{y:.0}\" fill=\"#ffffff\"/>\n{body}</svg>\n");
     out
 }
 
@@ -83,7 +80,11 @@ fn draw(out: &mut String, picture: &Picture<'_>, layout: &Layout, mut y: f64, wi
             let _ = write!(path, " C{:.1} {:.1} {:.1} {:.1} {:.1} {:.1}", b.0, b.1, c.0, c.1, d.0, d.1);
         }
         let strong = matches!(arrow.kind, Kind::Broken | Kind::Race);
-        let head = if arrow.kind == Kind::Race { String::new() } else { format!(" marker-end=\"url(#{:?})\"", arrow.kind) };
+        let head = if arrow.kind == Kind::Race {
+            String::new()
+        } else {
+            format!(" marker-end=\"url(#{:?})\"", arrow.kind)
+        };
         let _ = writeln!(
             out,
             "<path d=\"{path}\" fill=\"none\" stroke=\"{}\" \

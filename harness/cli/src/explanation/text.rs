@@ -61,8 +61,11 @@ fn table(out: &mut String, explained: Explained<'_>, execution: &Execution) {
     for (index, thread) in test.threads.iter().enumerate() {
         let mut cells = vec![words::thread(test, index)];
         for (at, instruction) in thread.instructions.iter().enumerate() {
-            let events: Vec<&model::Event> =
-                execution.events.iter().filter(|event| event.owner == EventOwner::Thread(index, at)).collect();
+            let events: Vec<&model::Event> = execution
+                .events
+                .iter()
+                .filter(|event| event.owner == EventOwner::Thread(index, at))
+                .collect();
             let labels: Vec<&str> = events.iter().map(|event| event.label.as_str()).collect();
             let id = ThreadId(u16::try_from(index).unwrap_or(u16::MAX));
             let text = instruction.kind.text(test, id);
@@ -146,7 +149,8 @@ fn step(execution: &Execution, edge: &Edge) -> String {
 fn because(out: &mut String, execution: &Execution, edge: &Edge, indent: usize) {
     let label = |id| words::event(execution, id).map_or("?", |event| event.label.as_str());
     for inner in &edge.because {
-        let text = format!("({}) --[{}]--> ({})", label(inner.from), words::edge_anchor(inner), label(inner.to));
+        let text =
+            format!("({}) --[{}]--> ({})", label(inner.from), words::edge_anchor(inner), label(inner.to));
         line(out, indent, &text);
         because(out, execution, inner, indent + 1);
     }

@@ -102,13 +102,16 @@ pub fn mend(test: &Test, mend: &Mend) -> (String, Vec<(String, String, String)>)
             let says = if *cheapest {
                 format!("The cheapest strengthening that mends it changes {lines}.{then}")
             } else {
-                format!("A strengthening that mends it, none of which can be left out, changes {lines}.{then}")
+                format!(
+                    "A strengthening that mends it, none of which can be left out, changes {lines}.{then}"
+                )
             };
             (says, rows.collect())
         }
-        Mend::None => {
-            ("No strengthening of its instructions mends it: it lacks synchronization.".to_owned(), Vec::new())
-        }
+        Mend::None => (
+            "No strengthening of its instructions mends it: it lacks synchronization.".to_owned(),
+            Vec::new(),
+        ),
         Mend::Cut => ("What mends it was not found out within the bounds.".to_owned(), Vec::new()),
     }
 }

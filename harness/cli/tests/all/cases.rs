@@ -22,7 +22,7 @@ fn command_lines() {
         }
         let mut command = vk_litmus(arguments.iter().copied());
         let ran = Ran::of(command.envs(variables).current_dir(&folder));
-        let stdout = without_times(&ran.stdout);
+        let stdout = without_model_lines(&without_times(&ran.stdout));
         let shown = format!(
             "$ vk-litmus {}\nexit code: {}\n-- stdout\n{stdout}-- stderr\n{}",
             arguments.join(" "),
@@ -33,6 +33,17 @@ fn command_lines() {
         insta::assert_snapshot!(shown);
     });
     assert!(!folder.join("vk-litmus-out").exists(), "no case may leave a results folder");
+}
+
+/// Lines of models move whenever their comments grow.
+fn without_model_lines(text: &str) -> String {
+    let mut parts = text.split(".cat:");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        shown += ".cat:…";
+        shown += part.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    shown
 }
 
 /// Times differ from run to run.

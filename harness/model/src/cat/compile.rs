@@ -207,7 +207,8 @@ impl<'m> Compiler<'m> {
 
     /// Notes that the value is that of a function.
     fn label_call(&mut self, function: &'m Binding, value: Value) {
-        let (Value::Relation(node), Some(statement)) = (value, self.functions.get(&function.name.span)) else {
+        let (Value::Relation(node), Some(statement)) = (value, self.functions.get(&function.name.span))
+        else {
             return;
         };
         let clauses =

@@ -51,8 +51,7 @@ pub(super) fn for_each_candidate<E>(
     if sources.iter().any(Vec::is_empty) {
         return Ok(End::Exhausted);
     }
-    let decided_by_reads =
-        skeleton.finals.iter().all(|value| matches!(value, FinalValue::Expression(_)));
+    let decided_by_reads = skeleton.finals.iter().all(|value| matches!(value, FinalValue::Expression(_)));
     let writes = writes_by_storage(skeleton);
     let mut chosen = vec![0; reads.len()];
     loop {
@@ -98,9 +97,8 @@ pub(super) fn for_each_candidate<E>(
 
 fn writes_by_storage(skeleton: &Skeleton) -> Vec<Vec<usize>> {
     let writes_to = |storage| {
-        let writes = (0..skeleton.len()).filter(|&e| {
-            skeleton.events[e].storage == Some(storage) && skeleton.events[e].tags.has(Tags::W)
-        });
+        let writes = (0..skeleton.len())
+            .filter(|&e| skeleton.events[e].storage == Some(storage) && skeleton.events[e].tags.has(Tags::W));
         // Initial writes have the lowest numbers, so they stand first.
         writes.collect()
     };

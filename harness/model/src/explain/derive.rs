@@ -53,8 +53,7 @@ impl<'a, M: Matrix> Deriver<'a, M> {
             for Label { node, function, statement, span, clauses } in
                 plan.labels.iter().filter(|label| label.function.is_some() == functions)
             {
-                let new =
-                    Named { name: function.as_deref(), statement: *statement, span: *span, clauses };
+                let new = Named { name: function.as_deref(), statement: *statement, span: *span, clauses };
                 named.entry(*node).or_insert(new);
             }
         }
@@ -156,9 +155,9 @@ impl<'a, M: Matrix> Deriver<'a, M> {
     fn middle(&mut self, left: NodeId, right: NodeId, from: usize, to: usize) -> Option<usize> {
         let middles: Vec<usize> =
             self.relation(left)?.row(from).iter().filter(|middle| self.holds(right, *middle, to)).collect();
-        middles.into_iter().min_by_key(|middle| {
-            self.cost(left, from, *middle).saturating_add(self.cost(right, *middle, to))
-        })
+        middles
+            .into_iter()
+            .min_by_key(|middle| self.cost(left, from, *middle).saturating_add(self.cost(right, *middle, to)))
     }
 
     /// The pair as edges from one event to the other, or as edges that hold side by side.
@@ -219,7 +218,8 @@ impl<'a, M: Matrix> Deriver<'a, M> {
                 continue;
             };
             // What is cited in its own right says more than the names inside it, but for a function's.
-            let function = self.plan.labels.iter().any(|label| label.node == next && label.function.is_some());
+            let function =
+                self.plan.labels.iter().any(|label| label.node == next && label.function.is_some());
             if cited && named.name.is_some() && !function {
                 break;
             }
@@ -295,9 +295,10 @@ impl<'a, M: Matrix> Deriver<'a, M> {
             Some(name) => name.to_owned(),
             None => {
                 let text = text_at(self.plan, named.span);
-                let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
-                // Only a pair of parentheses around all of it is left out.
-                inner.filter(|inner| !inner.contains(['(', ')'])).map_or(text.clone(), str::to_owned)
+                match text.strip_prefix('(').and_then(|text| text.strip_suffix(')')) {
+                    Some(inner) if is_balanced(inner) => inner.to_owned(),
+                    _ => text,
+                }
             }
         }
     }
@@ -305,6 +306,20 @@ impl<'a, M: Matrix> Deriver<'a, M> {
     pub(super) fn place(&self, statement: StatementId) -> Place {
         place(self.plan, statement)
     }
+}
+
+/// Whether every parenthesis is closed after it was opened.
+fn is_balanced(text: &str) -> bool {
+    let mut depth = 0_usize;
+    for c in text.chars() {
+        match (c, depth) {
+            ('(', _) => depth += 1,
+            (')', 0) => return false,
+            (')', _) => depth -= 1,
+            _ => {}
+        }
+    }
+    depth == 0
 }
 
 /// Where a statement of a model stands.

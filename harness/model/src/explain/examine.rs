@@ -116,11 +116,14 @@ impl<'a> Search<'a> {
     }
 
     /// What the model says of the outcome; `known` is what is known of that already.
-    pub(super) fn answer(&mut self, condition: &Condition, known: Option<bool>) -> Result<Answer, PredictError> {
+    pub(super) fn answer(
+        &mut self,
+        condition: &Condition,
+        known: Option<bool>,
+    ) -> Result<Answer, PredictError> {
         let observables = self.test.observables();
-        let wanted = |outcome: &Outcome| {
-            outcome.meets(self.test, &observables, condition) && kept(self.test, outcome)
-        };
+        let wanted =
+            |outcome: &Outcome| outcome.meets(self.test, &observables, condition) && kept(self.test, outcome);
         let mut candidates = 0;
         let mut witness = None;
         let mut closest: Option<((usize, usize), usize, Skeleton, Candidate)> = None;
@@ -166,9 +169,8 @@ impl<'a> Search<'a> {
     /// A race in some consistent execution, if one is met.
     pub(super) fn race(&mut self, condition: &Condition) -> Result<Option<Raced>, PredictError> {
         let observables = self.test.observables();
-        let explained = |outcome: &Outcome| {
-            outcome.meets(self.test, &observables, condition) && kept(self.test, outcome)
-        };
+        let explained =
+            |outcome: &Outcome| outcome.meets(self.test, &observables, condition) && kept(self.test, outcome);
         // One that shows the outcome says more than another.
         match self.race_among(true, &explained)? {
             None => self.race_among(false, &|outcome| kept(self.test, outcome)),
@@ -297,9 +299,7 @@ impl<'a> Search<'a> {
                         litmus::Observable::Register(thread, register) => {
                             self.test.register_type(*thread, *register)
                         }
-                        litmus::Observable::Location(location) => {
-                            self.test.location(*location).scalar_type()
-                        }
+                        litmus::Observable::Location(location) => self.test.location(*location).scalar_type(),
                     };
                     (self.test.observable_name(*observable), text_of(*value, ty))
                 })
@@ -345,7 +345,8 @@ impl<'a> Search<'a> {
             // What program order or a longer way says as well is left out.
             for (from, to) in relation.pairs() {
                 let same = thread(from) == thread(to);
-                let whole = matches!(thread(from), Owner::Thread(_)) && matches!(thread(to), Owner::Thread(_));
+                let whole =
+                    matches!(thread(from), Owner::Thread(_)) && matches!(thread(to), Owner::Thread(_));
                 let shorter = name == "fr"
                     && candidate.co.iter().any(|order| {
                         let at = |e| order.iter().position(|write| *write == e);
@@ -404,14 +405,16 @@ impl<'a> Search<'a> {
             (AxiomKind::Irreflexive, cat::Value::Relation(relation)) => {
                 let at = relation.pairs().filter(|(from, to)| from == to);
                 let best = at.min_by_key(|(from, to)| deriver.cost(axiom.node, *from, *to));
-                broken.edges = best
-                    .map_or(Vec::new(), |(from, to)| named_edges(deriver, axiom.node, from, to, &broken.text));
+                broken.edges = best.map_or(Vec::new(), |(from, to)| {
+                    named_edges(deriver, axiom.node, from, to, &broken.text)
+                });
                 broken.cycle = true;
             }
             (AxiomKind::Empty, cat::Value::Relation(relation)) => {
                 let best = relation.pairs().min_by_key(|(from, to)| deriver.cost(axiom.node, *from, *to));
-                broken.edges = best
-                    .map_or(Vec::new(), |(from, to)| named_edges(deriver, axiom.node, from, to, &broken.text));
+                broken.edges = best.map_or(Vec::new(), |(from, to)| {
+                    named_edges(deriver, axiom.node, from, to, &broken.text)
+                });
             }
         }
         for edge in &broken.edges {

@@ -123,7 +123,8 @@ impl Reach {
                     steps.push(Stronger { kind, weight: WIDER_SCOPE });
                 }
                 for (semantics, weight) in self.semantics(*semantics, orders) {
-                    steps.push(Stronger { kind: InstructionKind::Fence { scope: *scope, semantics }, weight });
+                    steps
+                        .push(Stronger { kind: InstructionKind::Fence { scope: *scope, semantics }, weight });
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(barrier, &mut steps),
@@ -181,11 +182,15 @@ impl Reach {
                 to_atomic(&mut found, scope);
             }
             Access::Atomic { scope, semantics } => {
-                found.extend(self.wider(scope).map(|scope| (Access::Atomic { scope, semantics }, WIDER_SCOPE)));
+                found.extend(
+                    self.wider(scope).map(|scope| (Access::Atomic { scope, semantics }, WIDER_SCOPE)),
+                );
                 let orders = if semantics.order == Order::Relaxed { vec![order] } else { Vec::new() };
                 let stronger = self.semantics(semantics, &orders);
                 found.extend(
-                    stronger.into_iter().map(|(semantics, weight)| (Access::Atomic { scope, semantics }, weight)),
+                    stronger
+                        .into_iter()
+                        .map(|(semantics, weight)| (Access::Atomic { scope, semantics }, weight)),
                 );
             }
         }
