@@ -94,7 +94,7 @@ fn mends_mend_and_nothing_in_them_is_idle() {
     let mut mended = 0;
     for id in [
         "avvis/MP+rel-acq.noav",
-        "scopes/MP+fence-fence.wg-far",
+        "scopes/MP+rel-acq.wg-far",
         "guard/MP+rel-rlx.guard",
         "race/MP+plain-flag",
         "guard/MP+rlx-acq.guard",

@@ -161,11 +161,12 @@ impl Reach {
         let to_coherent = |found: &mut Vec<(Access, u32)>| {
             found.extend(self.scopes.iter().map(|scope| (Access::Coherent { scope: *scope }, COHERENT)));
         };
+        // No atomic is narrower than what the access reaches already.
         let to_atomic = |found: &mut Vec<(Access, u32)>, from: Scope| {
-            let scopes = self.scopes.iter().filter(|scope| **scope >= from);
-            found.extend(
-                scopes.map(|scope| (Access::Atomic { scope: *scope, semantics: Semantics::RELAXED }, ATOMIC)),
-            );
+            let mut scopes: Vec<Scope> = self.scopes.iter().map(|scope| (*scope).max(from)).collect();
+            scopes.dedup();
+            let semantics = Semantics::RELAXED;
+            found.extend(scopes.into_iter().map(|scope| (Access::Atomic { scope, semantics }, ATOMIC)));
         };
         match access {
             Access::Private => {
