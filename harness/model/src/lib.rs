@@ -2,7 +2,7 @@
 //!
 //! A model is a `.cat` file ([`cat`]), shipped by name ([`Model::shipped`]) or the user's own ([`Model::from_text`]).
 //! [`predict`] enumerates the candidate executions of a test and says of every outcome whether some consistent execution
-//! shows it, and whether the program races.
+//! shows it, and whether the program races. [`explain`] says why.
 //!
 //! How it works: each thread's control-flow paths (`path`) combine to skeletons (`skeleton`): events, and the relations
 //! that the program alone decides. The model's plan is evaluated on a skeleton to what each relation holds at least and at

@@ -263,9 +263,10 @@ fn add(arrows: &mut Vec<Arrow>, arrow: Arrow) {
                 && (known.to, known.from) == (arrow.from, arrow.to))
     });
     match known {
-        Some(known) if known.label.first() == arrow.label.first() => {}
         Some(known) => {
-            if let (Some(first), Some(also)) = (known.label.first_mut(), arrow.label.first()) {
+            if let (Some(first), Some(also)) = (known.label.first_mut(), arrow.label.first())
+                && !first.split(", ").any(|told| told == also)
+            {
                 first.push_str(", ");
                 first.push_str(also);
             }

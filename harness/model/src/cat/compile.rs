@@ -222,15 +222,19 @@ impl<'m> Compiler<'m> {
         });
     }
 
-    /// Notes the clauses that stand before a part of a union.
-    fn label_part(&mut self, part: &Expression, value: Value) {
-        let Value::Relation(node) = value else { return };
+    /// Notes the clauses that are cited before a part of a union, or before the parts in front of it.
+    fn label_part(&mut self, part: &Expression, value: Value, cited: &mut Vec<String>) {
         let source = self.model.sources.get(usize::from(part.span.source.0));
         let before = source.and_then(|source| source.text.get(..part.span.offset as usize));
         let clauses = before.map_or(Vec::new(), clauses_cited_before);
         if !clauses.is_empty() {
+            *cited = clauses;
+        }
+        if let Value::Relation(node) = value
+            && !cited.is_empty()
+        {
             let statement = self.graph.statement;
-            self.label(Label { node, function: None, statement, span: part.span, clauses });
+            self.label(Label { node, function: None, statement, span: part.span, clauses: cited.clone() });
         }
     }
 

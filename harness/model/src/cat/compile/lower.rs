@@ -198,11 +198,12 @@ impl<'m> Compiler<'m> {
     fn lower_chain(&mut self, list: &'m [Expression], chain: &Chain, scope: Scope) -> Lower<Lowered<'m>> {
         let mut operands = Vec::with_capacity(list.len());
         let mut reported = false;
+        let mut cited = Vec::new();
         for operand in list {
             match self.lower(operand, scope) {
                 Ok(lowered) => {
                     if chain.alternatives {
-                        self.label_part(operand, lowered.value);
+                        self.label_part(operand, lowered.value, &mut cited);
                     }
                     operands.push((lowered, operand.span));
                 }
