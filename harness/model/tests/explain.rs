@@ -1,5 +1,5 @@
 //! Explanations of the corpus: they agree with the predictions, cycles close, and mends mend.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use litmus::{Race, Test, corpus};
 use model::{Answer, Broken, Change, ExplainOptions, Explanation, Mend, Model, Options, explain, predict};

@@ -55,6 +55,9 @@ struct Examined {
     shortest: usize,
 }
 
+/// What is done with a candidate, and whether to go on.
+type Visit<'a> = dyn FnMut(&Skeleton, Candidate) -> Result<ControlFlow<()>, PredictError> + 'a;
+
 struct Base<'a, M> {
     skeleton: &'a Skeleton,
     rf: M,
@@ -97,7 +100,7 @@ impl<'a> Search<'a> {
         &self,
         terminated: bool,
         wanted: &dyn Fn(&Outcome) -> bool,
-        visit: &mut dyn FnMut(&Skeleton, Candidate) -> Result<ControlFlow<()>, PredictError>,
+        visit: &mut Visit<'_>,
     ) -> Result<End, PredictError> {
         let mut bounds = Bounds {
             left: self.options.candidates,
