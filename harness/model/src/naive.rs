@@ -101,7 +101,7 @@ fn enumerate_one<M: Matrix>(
         .map(|&read| {
             writes_to(skeleton.events[read].storage)
                 .into_iter()
-                .filter(|&write| !(write == read + 1 && skeleton.is_rmw_pair(read)))
+                .filter(|&write| skeleton.may_read(read, write))
                 .collect()
         })
         .collect();

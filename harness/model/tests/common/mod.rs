@@ -218,6 +218,7 @@ fn build(
             .collect(),
         listed: observed.map(|l| Term::Location(LocationId(l))).into_iter().collect(),
         filter: None,
+        khronos: None,
         question: Some(Question {
             kind: QuestionKind::Exists,
             condition: Condition::True,
