@@ -291,7 +291,7 @@ impl Emitter<'_> {
             round_type,
             [zero, entry, next_round, continuing].map(Operand::IdRef),
         );
-        // How long to wait: the parameter, until this invocation has once waited in vain.
+        // How long to wait: what earlier rounds have left of the parameter.
         let patience = meeting.map(|(counter, spin)| {
             let (patience, left) = (self.module.id(), self.module.id());
             let sources = [spin, entry, left, continuing].map(Operand::IdRef);
@@ -495,12 +495,13 @@ impl Emitter<'_> {
         self.module.begin(look);
         let arrived = self.module.value(Op::AtomicLoad, word, [Operand::IdRef(counter), scope, relaxed]);
         let all_here = self.module.truth(Op::UGreaterThanEqual, &[arrived, expected]);
+        let rest = self.module.word(Op::ISub, &[patience, spent]);
         self.module.branch_if(all_here, waited, again);
         self.module.begin(again);
         self.module.value_as(spent_more, Op::IAdd, word, [spent, one].map(Operand::IdRef));
         self.module.branch(header);
         self.module.begin(waited);
-        let kept = self.module.value(Op::Phi, word, [zero, test, patience, look].map(Operand::IdRef));
+        let kept = self.module.value(Op::Phi, word, [zero, test, rest, look].map(Operand::IdRef));
         self.module.branch(met);
 
         self.module.begin(met);

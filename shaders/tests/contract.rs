@@ -181,15 +181,16 @@ fn replay(test: &Test, thread: &Thread, id: ThreadId, touches: &[Touch], context
     registers
 }
 
-/// Holds the waiting of one invocation against the contract: it looks at most `spin` times, until all have arrived, and
-/// once it has waited in vain it never waits again; one invocation of a workgroup arrives, once a round.
+/// Holds the waiting of one invocation against the contract: it looks until all have arrived, finds someone missing at
+/// most `spin` times over all rounds, and never waits again after that; one invocation of a workgroup arrives, once a
+/// round.
 fn check_meetings(run: &Run, index: usize, id: ThreadId, spin: u32) {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let invocation = &run.invocations[index];
     let classes = kernel.roles.classes.len() as u32;
     let group = (invocation.workgroup / (p.pairing * classes)) * p.pairing + invocation.workgroup % p.pairing;
     let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
-    let (mut reported, mut round, mut patient) = (0, 0, true);
+    let (mut reported, mut round, mut patience) = (0, 0, spin as usize);
     let (mut looks, mut arrivals) = (Vec::new(), 0);
     for touch in &invocation.touches {
         match kernel.bindings[touch.binding as usize] {
@@ -210,12 +211,12 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId, spin: u32) {
                 if reported == reports {
                     let meets = classes > 1 && spin > 0;
                     assert_eq!(arrivals, u32::from(meets && invocation.local == 0));
-                    if meets && patient {
+                    if meets && patience > 0 {
                         let all_here = |seen: &u32| *seen >= classes * (round + 1);
                         let (last, before) = looks.split_last().unwrap();
-                        assert!(looks.len() <= spin as usize && !before.iter().any(all_here));
-                        patient = all_here(last);
-                        assert!(patient || looks.len() == spin as usize);
+                        assert!(!before.iter().any(all_here), "it does not look again once all are here");
+                        patience -= looks.len() - usize::from(all_here(last));
+                        assert!(all_here(last) || patience == 0, "it does not give up early");
                     } else {
                         assert!(looks.is_empty(), "nobody to wait for, or no patience left");
                     }
@@ -355,7 +356,7 @@ fn check(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usi
                 "{name}: an invocation plays one instance a round"
             );
             assert!(
-                run.invocations[index].loops <= (p.rounds * (spin + 2) + 1) as usize,
+                run.invocations[index].loops <= (2 * p.rounds + spin + 1) as usize,
                 "{name}: loop iterations"
             );
         }
