@@ -25,6 +25,7 @@
 //! Words follow the Vulkan memory-model appendix and the herd tools; `GLOSSARY.md` lists them.
 
 pub mod condition;
+pub mod convert;
 pub mod corpus;
 pub mod error;
 pub mod khronos;

@@ -1,5 +1,6 @@
 //! Text to [`Test`] and back.
 #![doc = include_str!("syntax/grammar.md")]
+#![doc = include_str!("syntax/khronos/grammar.md")]
 
 mod condition;
 mod declarations;

@@ -38,7 +38,8 @@ pub fn answer_queries(
             let Some(model) = (if query.without_chains { without_chains } else { Some(model) }) else {
                 return Ok(None);
             };
-            let Some(plan) = query_plan(&model.plan_for(test)?, query) else { return Ok(None) };
+            let plan = model.plan_for(test)?;
+            let Some(plan) = query_plan(&plan, query) else { return Ok(None) };
             let mut answer = Some(false);
             for skeleton in predict::all_skeletons(test, model.semantic(), options.unroll.max(1))? {
                 if !is_plain(&skeleton) || !skeleton.constraints.is_empty() {

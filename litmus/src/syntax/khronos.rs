@@ -6,6 +6,7 @@ mod instruction;
 mod print;
 mod query;
 
+pub(crate) use print::instruction as instruction_text;
 pub(super) use print::print;
 
 use crate::error::{ErrorList, KhronosError, ParseError};

@@ -85,7 +85,16 @@ impl Parsed<'_> {
             }
             Shape::Rmw(class, scope, semantics) => {
                 let (destination, operation) = (fresh(), RmwOperation::Exchange(value));
-                InstructionKind::Rmw { destination, location, offset, scalar, operation, class, scope, semantics }
+                InstructionKind::Rmw {
+                    destination,
+                    location,
+                    offset,
+                    scalar,
+                    operation,
+                    class,
+                    scope,
+                    semantics,
+                }
             }
             Shape::Fence(scope, semantics) => InstructionKind::Fence { scope, semantics },
             Shape::ControlBarrier(barrier) => InstructionKind::ControlBarrier(barrier),

@@ -132,9 +132,7 @@ fn class(class: StorageClass) -> Option<&'static str> {
 
 fn semantics(semantics: &Semantics) -> Option<String> {
     let mut text = String::new();
-    for (present, word) in
-        [(semantics.order.acquires(), ".acq"), (semantics.order.releases(), ".rel")]
-    {
+    for (present, word) in [(semantics.order.acquires(), ".acq"), (semantics.order.releases(), ".rel")] {
         if present {
             text.push_str(word);
         }
