@@ -139,3 +139,34 @@ fn vulkan_keeps_the_verdicts_of_khronos() {
     let Some(differences) = khronos_differences("vulkan", "vulkan-nochains") else { return };
     assert!(differences.is_empty(), "{differences:#?}");
 }
+
+/// A `.test` file and its form in the native dialect are the same program: the same executions are left by values as by
+/// the filter.
+#[test]
+fn converted_files_keep_their_meaning() {
+    let Some(folder) = corpora().map(|c| c.join("khronos")) else {
+        println!("skipped: VK_LITMUS_CORPORA is not set");
+        return;
+    };
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "test") {
+            continue;
+        }
+        let file = path.to_str().unwrap();
+        let test = litmus::parse(&std::fs::read_to_string(&path).unwrap(), file).unwrap();
+        let Ok(native) = litmus::convert::to_vulkan(&test) else { continue };
+        let left = predict(&test, &model, &Options::default()).unwrap();
+        let right = predict(&native, &model, &Options::default()).unwrap();
+        let allowed = |prediction: &Prediction| -> Vec<_> {
+            let outcomes = prediction.outcomes.iter().filter(|(_, p)| p.allowed && !p.filtered);
+            outcomes.map(|(outcome, _)| outcome.clone()).collect()
+        };
+        assert_eq!(left.race, right.race, "{file}");
+        assert_eq!(allowed(&left), allowed(&right), "{file}");
+        compared += 1;
+    }
+    assert!(compared > 0);
+}

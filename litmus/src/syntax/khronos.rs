@@ -163,6 +163,13 @@ impl Reader<'_> {
                 self.same_location(*line, *keyword);
             }
         }
+        // Each alias names the first of its location directly, whatever the order of the lines.
+        for index in 0..self.test.locations.len() {
+            let storage = self.test.storage_of(LocationId(index as u16));
+            if usize::from(storage.0) != index {
+                self.test.locations[index].init = LocationInit::AliasOf(storage);
+            }
+        }
         for line in &lines {
             self.line(*line);
         }
@@ -173,6 +180,8 @@ impl Reader<'_> {
         if line.text.starts_with(char::is_whitespace) {
             let indent = line.text.len() - line.text.trim_start().len();
             self.error(KhronosError::Indented { span: line.span(0, indent) });
+            // It may have been the instruction that the directives before it wait for.
+            self.pending = Pending::default();
             return;
         }
         let words = line.words(0, &[' ']);
@@ -217,6 +226,7 @@ impl Reader<'_> {
     /// Begins what the directives before an instruction ask for; true where there is a thread for the instruction.
     fn place(&mut self, span: Span) -> bool {
         let pending = std::mem::take(&mut self.pending);
+        let mut nests = true;
         let placement = match self.test.threads.last().map(|thread| thread.place) {
             Some(Place::Device(current)) => {
                 let nested = [
@@ -227,6 +237,7 @@ impl Reader<'_> {
                 for (outer, at, inner, inside) in nested {
                     if let (Some(span), None) = (at, inside) {
                         self.error(KhronosError::GroupNotClosed { outer, inner, span });
+                        nests = false;
                     }
                 }
                 let Placement { queue_family, workgroup, subgroup } = current;
@@ -245,7 +256,7 @@ impl Reader<'_> {
             _ => Placement { queue_family: 0, workgroup: 0, subgroup: 0 },
         };
         let span = pending.thread.unwrap_or(span);
-        if self.test.threads.iter().any(|thread| thread.number == self.number) {
+        if nests && self.test.threads.iter().any(|thread| thread.number == self.number) {
             self.error(KhronosError::DuplicateThread { number: self.number, span });
         }
         if self.test.threads.len() == MAX_THREADS {

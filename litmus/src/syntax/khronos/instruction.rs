@@ -120,6 +120,9 @@ pub(super) fn parse(line: Line<'_>) -> Result<Parsed<'_>, Vec<KhronosError>> {
         }
         at += text.len() + 1;
     }
+    if !reader.errors.is_empty() {
+        return Err(reader.errors);
+    }
     let shape = reader.shape();
     let operands = line.words(head, &[' ', '=']);
     let parsed = shape.and_then(|shape| reader.operands(shape, &operands));
@@ -236,6 +239,7 @@ impl<'a> Reader<'a> {
         let atomic = self.has("atom") || self.has("rmw");
         if rmw && !atomic {
             self.errors.push(KhronosError::RmwNotAtomic { span: self.head });
+            return None;
         }
         if !(reads && atomic) {
             self.refuse(&["acq"], "needs an atomic read or a barrier");
