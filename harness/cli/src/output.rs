@@ -87,11 +87,6 @@ fn terminal_width() -> Option<u16> {
     rustix::termios::tcgetwinsize(io::stdout()).ok().map(|size| size.ws_col).filter(|columns| *columns > 0)
 }
 
-/// Whether progress may be shown.
-pub fn shows_progress(quiet: bool) -> bool {
-    !quiet && io::stderr().is_terminal()
-}
-
 /// Says how diagnostics look: the same in every place but for colours.
 pub fn set_up_diagnostics() {
     let terminal = io::stderr().is_terminal();

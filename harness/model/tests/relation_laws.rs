@@ -176,7 +176,7 @@ macro_rules! matrix_tests {
                 use super::*;
 
                 proptest! {
-                    #![proptest_config(ProptestConfig { cases: $cases, ..ProptestConfig::default() })]
+                    #![proptest_config(ProptestConfig { cases: $cases, failure_persistence: None, ..ProptestConfig::default() })]
 
                     #[test]
                     fn as_sets(sample in samples(<$matrix>::CAPACITY)) {

@@ -7,6 +7,7 @@ pub mod progress;
 pub mod verdict;
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rand::Rng;
 use results::folder::{self, Folder};
 use results::wire::{RunLine, VerdictWord};
-use results::write::{RunWriter, run_writer};
+use results::write::{Format, RunWriter, run_writer};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arguments::Run;
@@ -94,6 +95,9 @@ fn run_tests(
         }
         return Err(Failure::input_message("no test to run"));
     }
+    if let Some(path) = arguments.out.as_deref().filter(|_| !arguments.resume) {
+        folder::ensure_empty(path).map_err(folder_failure)?;
+    }
     let stress = arguments.stress.as_deref().map(plan::stress).transpose()?;
     let (targets, environment) = plan::targets(&arguments.device, stress.as_ref())?;
     let prediction_time = match budget {
@@ -120,7 +124,8 @@ fn run_tests(
         environment: &environment,
         misbehaviour: &misbehaviour,
         interrupted: interrupted()?,
-        quiet,
+        // Lines that come while tests run would tear the bar apart.
+        progress: !quiet && (arguments.format == Format::Text || !std::io::stdout().is_terminal()),
     };
     let ended = execution.go(folder, done, writer)?;
     writer.finish().map_err(cannot_print)?;

@@ -50,8 +50,8 @@ pub struct Execution<'a> {
     pub misbehaviour: &'a Misbehaviour,
     /// Set when the run is to end.
     pub interrupted: Arc<AtomicBool>,
-    /// Whether to show no progress.
-    pub quiet: bool,
+    /// Whether to show progress to whoever watches.
+    pub progress: bool,
 }
 
 /// How an execution ended.
@@ -112,7 +112,7 @@ impl Execution<'_> {
             written: 0,
             validation_messages: 0,
             last_failure: None,
-            progress: Progress::new(self.plan.cells.len(), self.quiet),
+            progress: Progress::new(self.plan.cells.len(), self.progress),
         };
         for target in 0..self.plan.targets.len() {
             let mut waiting = Vec::new();

@@ -1,11 +1,10 @@
 //! A progress bar for people who watch.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use results::write::number;
-
-use crate::output::shows_progress;
 
 /// A progress bar, or nothing where nobody watches.
 pub struct Progress {
@@ -14,8 +13,8 @@ pub struct Progress {
 
 impl Progress {
     /// A bar over `tests` tests.
-    pub fn new(tests: usize, quiet: bool) -> Progress {
-        if !shows_progress(quiet) {
+    pub fn new(tests: usize, wanted: bool) -> Progress {
+        if !wanted || !std::io::stderr().is_terminal() {
             return Progress { bar: ProgressBar::hidden() };
         }
         let bar = ProgressBar::new(tests as u64);
