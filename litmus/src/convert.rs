@@ -155,7 +155,8 @@ pub fn to_vulkan(test: &Test) -> Result<Test, ConvertError> {
         }
     }
     let heading = test.metadata.comments.iter().chain(khronos.queries.iter().map(|query| &query.text));
-    let comments = heading.map(|line| line.replace(['{', '}', '"', ':'], " ").replace("(*", "( *"));
+    let comments =
+        heading.map(|line| line.replace(['{', '}', '"'], " ").replace("(*", "( *").replace(": ", " - "));
     let comments = comments.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
     converted.metadata = Metadata { comments, ..Metadata::default() };
     match crate::parse(&crate::print(&converted), "converted.litmus") {

@@ -140,6 +140,13 @@ fn vulkan_keeps_the_verdicts_of_khronos() {
     assert!(differences.is_empty(), "{differences:#?}");
 }
 
+/// The guard of Dartagnan's from-reads lets through what Khronos forbids.
+#[test]
+fn dartagnan_differs_from_khronos_in_from_reads_alone() {
+    let Some(differences) = khronos_differences("dartagnan", "dartagnan-nochains") else { return };
+    assert_eq!(differences, ["noncohcoww.test: NOSOLUTION consistent[X] (Some(false))"]);
+}
+
 /// A `.test` file and its form in the native dialect are the same program: the same executions are left by values as by
 /// the filter.
 #[test]
