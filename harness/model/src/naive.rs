@@ -271,12 +271,12 @@ fn for_each_execution<M: Matrix>(
 
 /// Counts the indices up like an odometer; false after the last combination.
 fn advance(indices: &mut [usize], limit: impl Fn(usize) -> usize) -> bool {
-    for position in 0..indices.len() {
-        indices[position] += 1;
-        if indices[position] < limit(position) {
+    for (position, index) in indices.iter_mut().enumerate() {
+        *index += 1;
+        if *index < limit(position) {
             return true;
         }
-        indices[position] = 0;
+        *index = 0;
     }
     false
 }

@@ -32,7 +32,7 @@ fn rows() -> Option<(PathBuf, Vec<Row>)> {
             let mut fields = line.splitn(3, ',');
             let (path, check, rest) =
                 (fields.next().unwrap(), fields.next().unwrap(), fields.next().unwrap());
-            let expected = rest.rsplitn(4, ',').nth(2).unwrap();
+            let expected = rest.rsplit(',').nth(2).unwrap();
             Row { path: path.to_owned(), check: check.to_owned(), expected: expected == "1" }
         })
         .collect();

@@ -87,7 +87,7 @@ fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<Report<Snap
         Calls {
             command: &mut || {
                 let mut command = Command::new(std::env::current_exe().unwrap());
-                command.arg("worker").envs(environment.variables()).env("LP_NUM_THREADS", "4");
+                command.arg("worker").envs(environment.variables()).envs(runner::worker::environment());
                 command
             },
             job: &mut |number, _| jobs[number].clone(),

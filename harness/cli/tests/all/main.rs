@@ -5,4 +5,5 @@ mod cases;
 mod common;
 mod corpus;
 mod inputs;
+mod readme;
 mod run;
