@@ -244,7 +244,7 @@ fn random_file() -> impl Strategy<Value = String> {
         for (index, (groups, lines, meets)) in threads.into_iter().enumerate() {
             write!(text, "{groups}NEWTHREAD\n{}\n", lines.join("\n")).unwrap();
             if meets {
-                write!(text, "cbar.scopewg {index}\n").unwrap();
+                writeln!(text, "cbar.scopewg {index}").unwrap();
             }
         }
         text.push_str(alias);

@@ -35,6 +35,7 @@ mod activity;
 pub mod cat;
 mod combine;
 mod error;
+mod forced;
 mod interval;
 mod local;
 pub mod matrix;
