@@ -1,5 +1,6 @@
 //! The mistakes of one text together: how they are collected and reported.
 
+mod khronos;
 mod mistake;
 
 use std::fmt;
@@ -7,6 +8,7 @@ use std::fmt;
 use miette::{Diagnostic, NamedSource, SourceSpan};
 use thiserror::Error;
 
+pub use khronos::KhronosError;
 pub use mistake::ParseError;
 
 use crate::span::Span;

@@ -25,8 +25,10 @@
 //! Words follow the Vulkan memory-model appendix and the herd tools; `GLOSSARY.md` lists them.
 
 pub mod condition;
+pub mod convert;
 pub mod corpus;
 pub mod error;
+pub mod khronos;
 pub mod metadata;
 pub mod outcome;
 pub mod overlap;
@@ -37,7 +39,8 @@ pub mod test;
 pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
-pub use error::{ParseError, ParseErrors};
+pub use error::{KhronosError, ParseError, ParseErrors};
+pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability};
 pub use outcome::{
     Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, Undefinedness, decided,

@@ -164,6 +164,7 @@ mod tests {
             listed: Vec::new(),
             filter: None,
             question: None,
+            khronos: None,
         }
     }
 

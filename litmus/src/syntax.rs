@@ -1,10 +1,12 @@
 //! Text to [`Test`] and back.
 #![doc = include_str!("syntax/grammar.md")]
+#![doc = include_str!("syntax/khronos/grammar.md")]
 
 mod condition;
 mod declarations;
 mod header;
 mod instruction;
+pub(crate) mod khronos;
 mod lexer;
 mod parser;
 mod print;
@@ -45,7 +47,8 @@ pub struct ParseOptions {
     pub strict_metadata: bool,
 }
 
-/// Reads a test. `source_name` is the file's name in messages; it also gives a test without a name its name.
+/// Reads a test. `source_name` is the file's name in messages; it also gives a test without a name its name, and its
+/// extension tells Khronos' `.test` from the native dialect. A name without an extension leaves that to the first word.
 ///
 /// # Errors
 ///
@@ -64,6 +67,10 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     if let Err(error) = check_size(text) {
         errors.push(error);
         return Err(errors.finish(source_name, beginning(text)));
+    }
+    if khronos::is_khronos(text, source_name) {
+        let test = khronos::parse(text, header::stem(source_name), &mut errors);
+        return if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) };
     }
     let Some(header) = header::parse_header(text, source_name, options.strict_metadata, &mut errors) else {
         return Err(errors.finish(source_name, text));

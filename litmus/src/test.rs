@@ -4,6 +4,7 @@
 //! except where the format itself defines the default.
 
 use crate::condition::{Condition, Question, Term};
+use crate::khronos::Khronos;
 use crate::metadata::Metadata;
 use crate::outcome::Observable;
 use crate::span::Span;
@@ -46,6 +47,8 @@ pub struct Test {
     pub filter: Option<Condition>,
     /// What is asked, if anything.
     pub question: Option<Question>,
+    /// Forced values and queries of a `.test` file.
+    pub khronos: Option<Khronos>,
 }
 
 /// A surface syntax.

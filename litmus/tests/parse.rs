@@ -136,14 +136,6 @@ fn texts_that_are_too_large() {
 }
 
 #[test]
-fn khronos_files_are_not_available() {
-    let errors = litmus::parse("NEWWG\nNEWSG\n", "folder/test.test").unwrap_err();
-    let expected =
-        "the Khronos dialect is not available; expected `VULKAN`, the only dialect that can be read so far";
-    assert_eq!(errors.messages()[0].text, expected);
-}
-
-#[test]
 fn unknown_keys_are_kept_where_they_are_no_error() {
     let text = "VULKAN t\nauthor: me\n{ } P0@host ; ;";
     let test = litmus::parse(text, "t").unwrap();

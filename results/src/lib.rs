@@ -12,6 +12,7 @@
 //! #     litmus::Test {
 //! #         name: "SB".into(), dialect: litmus::Dialect::Vulkan, metadata: Default::default(), locations: vec![],
 //! #         threads: vec![], system_sync: vec![], listed: vec![], filter: None, question: None,
+//! #         khronos: None,
 //! #     }
 //! # }
 //! let test = empty_test();

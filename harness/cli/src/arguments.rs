@@ -291,7 +291,7 @@ pub struct Convert {
 pub enum Syntax {
     /// The native one: the Vulkan dialect of herd's format.
     Litmus,
-    /// Khronos' one. Not available yet.
+    /// Khronos' one.
     Khronos,
 }
 

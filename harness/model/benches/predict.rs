@@ -1,5 +1,5 @@
 //! Time from a parsed test to its prediction, with the model's plan compiled.
-#![expect(clippy::unwrap_used, missing_docs, reason = "a benchmark")]
+#![expect(clippy::unwrap_used, reason = "a benchmark")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use model::{Model, Options, predict};

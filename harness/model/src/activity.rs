@@ -44,6 +44,10 @@ impl<M: Matrix> Activity<M> {
             };
             activity.add(node, open, local);
         }
+        for size in &plan.sizes {
+            let open = open_part(bounds, size.node);
+            activity.add(size.node, open, false);
+        }
         // A group of recursive definitions is one step: where any of it is active, all of it is.
         for index in (0..plan.nodes.len()).rev() {
             let id = NodeId(index as u32);

@@ -24,7 +24,7 @@ pub use evaluate::{
 pub use load::parse;
 pub use options::Options;
 pub use plan::{
-    Axiom, AxiomKind, Base, Definition, Group, GroupId, Kind, Label, NameId, Node, NodeId, Plan, Statement,
+    Axiom, AxiomKind, Base, Definition, Group, GroupId, Kind, Label, NameId, Node, NodeId, Plan, Size, Statement,
     StatementId,
 };
 pub use source::{Source, SourceId, Span};

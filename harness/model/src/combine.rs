@@ -48,6 +48,9 @@ pub(crate) struct Combiner<'a> {
     observables: Vec<litmus::Observable>,
 }
 
+/// The value of the last write to a location, as far as it is known, where it is observed.
+type LastValue = Option<Option<Value>>;
+
 /// One way of solving a location, with its weight.
 type Choice = (Vec<(u16, u16)>, Option<u16>, u64);
 
@@ -188,7 +191,7 @@ impl<'a> Combiner<'a> {
 
     /// The distinct values of what is observed of a location, each by one example.
     fn observed_choices(&self, solutions: &[Solution]) -> Vec<Choice> {
-        let mut seen: HashSet<(Vec<Option<Value>>, Option<Option<Value>>)> = HashSet::new();
+        let mut seen: HashSet<(Vec<Option<Value>>, LastValue)> = HashSet::new();
         let mut choices = Vec::new();
         let stored = |write: u16| {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())

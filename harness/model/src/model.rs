@@ -7,7 +7,7 @@ use include_dir::{Dir, include_dir};
 use litmus::{Access, InstructionKind, StorageClassSet, Test};
 
 use crate::PredictError;
-use crate::cat::options::{BarrierReach, FinalValue, InitialWrites, RmwEvents, Values};
+use crate::cat::options::{AsmoOrder, BarrierReach, FinalValue, InitialWrites, RmwEvents, Values};
 use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
 
@@ -25,6 +25,8 @@ const NAMES: &[(&str, &str)] = &[
     ("vulkan-2019-nochains", "the same without availability and visibility chains"),
     ("dartagnan", "what Dartagnan computes for Vulkan"),
     ("dartagnan-nochains", "the same without availability and visibility chains"),
+    ("khronos-alloy", "what Khronos' Alloy model computes"),
+    ("khronos-alloy-nochains", "the same without availability and visibility chains"),
     ("sc", "sequential consistency"),
     ("tso", "total store order"),
 ];
@@ -75,8 +77,7 @@ impl Model {
         let ast = cat::parse(name, text, &resolve)?;
         let model = Model { name: name.to_owned(), ast, plans: Mutex::new(HashMap::new()) };
         // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
-        let plan = cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111)))?;
-        model.remember(0b1111, Arc::new(plan));
+        cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111)))?;
         Ok(model)
     }
 
@@ -95,7 +96,6 @@ impl Model {
 
     /// The plan for the storage classes that a test names.
     pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
-        self.check()?;
         self.plan_for_classes(classes_of(test))
     }
 
@@ -105,9 +105,13 @@ impl Model {
         {
             return Ok(plan.clone());
         }
-        let plan = Arc::new(
-            cat::compile(&self.ast, &vocabulary(), &families(classes)).map_err(PredictError::Model)?,
-        );
+        let mut plan =
+            cat::compile(&self.ast, &vocabulary(), &families(classes)).map_err(PredictError::Model)?;
+        if self.ast.options.asmo == AsmoOrder::Transitive && !plan.demand_transitive("asmo") {
+            let why = "`asmo=transitive` without a definition of `asmo`";
+            return Err(PredictError::NotAvailable { what: why.to_owned() });
+        }
+        let plan = Arc::new(plan);
         self.remember(classes.0, plan.clone());
         Ok(plan)
     }
@@ -122,20 +126,11 @@ impl Model {
     pub(crate) fn semantic(&self) -> Semantic {
         let options = &self.ast.options;
         Semantic {
+            rmw_fused: options.rmw == RmwEvents::Fused,
             initial_per_name: options.init == InitialWrites::PerName,
             barriers_anywhere: options.barrier == BarrierReach::Any,
             final_device_read: options.final_value == FinalValue::DeviceRead,
             values_free: options.values == Values::Free,
-        }
-    }
-
-    /// Whether the engine represents read-modify-writes as the model wants them.
-    fn check(&self) -> Result<(), PredictError> {
-        match self.ast.options.rmw {
-            RmwEvents::Split => Ok(()),
-            RmwEvents::Fused => {
-                Err(PredictError::NotAvailable { what: "fused read-modify-writes".to_owned() })
-            }
         }
     }
 }

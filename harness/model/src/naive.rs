@@ -5,12 +5,12 @@
 
 use std::collections::HashSet;
 
-use litmus::{Outcome, Race, Test};
+use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test};
 
 use crate::cat::{self, BaseProvider, Plan};
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::skeleton::{Skeleton, Tags};
-use crate::valuation::{constraints_met, final_value, valuations};
+use crate::valuation::{Values, constraints_met, final_value, valuations};
 use crate::{Model, PredictError, predict};
 
 /// What the oracle found.
@@ -68,6 +68,75 @@ impl<M: Matrix> BaseProvider<M> for Execution<'_, M> {
     }
 }
 
+/// Whether some candidate execution meets the terms of a query; `None` where there are more than `limit`, or the model has
+/// no relation that the query counts.
+///
+/// # Errors
+/// As [`predict`](crate::predict).
+pub fn exists(test: &Test, model: &Model, query: &Query, limit: u64) -> Result<Option<bool>, PredictError> {
+    let plan = model.plan_for(test)?;
+    let mut left = limit;
+    let mut found = false;
+    for skeleton in predict::all_skeletons(test, model.semantic(), 1)? {
+        let meets = &mut Some(false);
+        let done = match skeleton.len() {
+            0..=16 => meets_one::<Matrix16>(test, model, &plan, query, &skeleton, &mut left, meets)?,
+            17..=64 => meets_one::<Matrix64>(test, model, &plan, query, &skeleton, &mut left, meets)?,
+            _ => meets_one::<Matrix256>(test, model, &plan, query, &skeleton, &mut left, meets)?,
+        };
+        match (done, *meets) {
+            (true, Some(meets)) => found |= meets,
+            _ => return Ok(None),
+        }
+    }
+    Ok(Some(found))
+}
+
+fn meets_one<M: Matrix>(
+    test: &Test,
+    model: &Model,
+    plan: &Plan,
+    query: &Query,
+    skeleton: &Skeleton,
+    left: &mut u64,
+    meets: &mut Option<bool>,
+) -> Result<bool, PredictError> {
+    let n = skeleton.len();
+    for_each_execution::<M>(test, model, skeleton, left, &mut |execution, _, _| {
+        let nodes = cat::evaluate(plan, execution, n)
+            .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
+        let kept = |fact: bool| {
+            plan.axioms.iter().enumerate().all(|(index, axiom)| {
+                axiom.flag
+                    || plan.facts.contains(&index) != fact
+                    || cat::holds(axiom, &nodes[axiom.node.index()])
+            })
+        };
+        let size = |names: &[&str]| {
+            let node = names.iter().find_map(|name| plan.definition(name))?;
+            nodes[node.index()].relation().map(Matrix::len)
+        };
+        let mut all = kept(true);
+        for term in &query.terms {
+            let met = match term {
+                QueryTerm::Consistent => Some(kept(false)),
+                QueryTerm::Races(comparison, number) => {
+                    size(&["dr", "race"]).map(|size| comparison.holds(size, *number))
+                }
+                QueryTerm::ReleaseSequences(comparison, number) => {
+                    size(&["rs"]).map(|size| comparison.holds(size, *number))
+                }
+            };
+            match met {
+                Some(met) => all &= met,
+                None => *meets = None,
+            }
+        }
+        *meets = meets.map(|found| found || all);
+        Ok(())
+    })
+}
+
 fn enumerate_one<M: Matrix>(
     test: &Test,
     model: &Model,
@@ -75,6 +144,50 @@ fn enumerate_one<M: Matrix>(
     skeleton: &Skeleton,
     left: &mut u64,
     answer: &mut NaiveAnswer,
+) -> Result<bool, PredictError> {
+    let n = skeleton.len();
+    for_each_execution::<M>(test, model, skeleton, left, &mut |execution, values, last_write| {
+        let nodes = cat::evaluate(plan, execution, n)
+            .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
+        let keeps = |flag: bool| {
+            plan.axioms
+                .iter()
+                .filter(move |axiom| axiom.flag == flag)
+                .map(|axiom| cat::holds(axiom, &nodes[axiom.node.index()]))
+        };
+        if !keeps(false).all(|kept| kept) {
+            return Ok(());
+        }
+        let raised = keeps(true).any(|raised| raised);
+        for values in values {
+            let finals = skeleton.finals.iter();
+            let outcome = Outcome(
+                finals.map(|observed| final_value(skeleton, observed, values, &last_write)).collect(),
+            );
+            let kept =
+                test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter));
+            if raised && kept {
+                answer.race = Race::Racy;
+            }
+            if skeleton.terminated {
+                answer.allowed.insert(outcome);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// What is done with an execution, the values that its reads may have, and the last write of each storage.
+type Visit<'v, M> = dyn FnMut(&Execution<'_, M>, &[Values], &dyn Fn(LocationId) -> Option<u16>) -> Result<(), PredictError>
+    + 'v;
+
+/// Visits every candidate execution of a skeleton; false where there are more than `left`.
+fn for_each_execution<M: Matrix>(
+    test: &Test,
+    model: &Model,
+    skeleton: &Skeleton,
+    left: &mut u64,
+    visit: &mut Visit<'_, M>,
 ) -> Result<bool, PredictError> {
     let n = skeleton.len();
     let reads: Vec<usize> = (0..n).filter(|&e| skeleton.events[e].tags.has(Tags::R)).collect();
@@ -101,7 +214,7 @@ fn enumerate_one<M: Matrix>(
         .map(|&read| {
             writes_to(skeleton.events[read].storage)
                 .into_iter()
-                .filter(|&write| !(write == read + 1 && skeleton.is_rmw_pair(read)))
+                .filter(|&write| skeleton.may_read(read, write))
                 .collect()
         })
         .collect();
@@ -137,42 +250,13 @@ fn enumerate_one<M: Matrix>(
                         }
                     }
                     let execution = Execution { skeleton, rf: rf_matrix.clone(), co };
-                    let nodes = cat::evaluate(plan, &execution, n)
-                        .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
-                    let keeps = |flag: bool| {
-                        plan.axioms
-                            .iter()
-                            .filter(move |axiom| axiom.flag == flag)
-                            .map(|axiom| cat::holds(axiom, &nodes[axiom.node.index()]))
+                    let last_write = |storage| {
+                        orders.iter().zip(&chosen_co).find_map(|(choices, index)| {
+                            let last = *choices.get(*index)?.last()?;
+                            (skeleton.events[last].storage == Some(storage)).then_some(last as u16)
+                        })
                     };
-                    if keeps(false).all(|kept| kept) {
-                        let raised = keeps(true).any(|raised| raised);
-                        for values in &values {
-                            let last_write = |storage| {
-                                orders.iter().zip(&chosen_co).find_map(|(choices, index)| {
-                                    let last = *choices.get(*index)?.last()?;
-                                    (skeleton.events[last].storage == Some(storage)).then_some(last as u16)
-                                })
-                            };
-                            let outcome = Outcome(
-                                skeleton
-                                    .finals
-                                    .iter()
-                                    .map(|observed| final_value(skeleton, observed, values, &last_write))
-                                    .collect(),
-                            );
-                            let kept = test
-                                .filter
-                                .as_ref()
-                                .is_none_or(|filter| outcome.meets(test, &test.observables(), filter));
-                            if raised && kept {
-                                answer.race = Race::Racy;
-                            }
-                            if skeleton.terminated {
-                                answer.allowed.insert(outcome);
-                            }
-                        }
-                    }
+                    visit(&execution, &values, &last_write)?;
                     if !advance(&mut chosen_co, |index| orders[index].len()) {
                         break;
                     }
@@ -187,12 +271,12 @@ fn enumerate_one<M: Matrix>(
 
 /// Counts the indices up like an odometer; false after the last combination.
 fn advance(indices: &mut [usize], limit: impl Fn(usize) -> usize) -> bool {
-    for position in 0..indices.len() {
-        indices[position] += 1;
-        if indices[position] < limit(position) {
+    for (position, index) in indices.iter_mut().enumerate() {
+        *index += 1;
+        if *index < limit(position) {
             return true;
         }
-        indices[position] = 0;
+        *index = 0;
     }
     false
 }

@@ -13,7 +13,7 @@ use litmus::LocationId;
 
 use crate::PredictError;
 use crate::activity::Activity;
-use crate::cat::{Axiom, AxiomKind, Base, Node, NodeId, Plan, Value};
+use crate::cat::{Axiom, AxiomKind, Base, Node, NodeId, Plan, Size, Value};
 use crate::interval::Bounds;
 use crate::local::{LocalPlan, LocalProblem, Solution};
 use crate::matrix::{Bits, Matrix};
@@ -63,6 +63,9 @@ pub(crate) struct Search<'a, M: Matrix> {
     deadline: Deadline,
     memo: HashMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
     timed_out: bool,
+    /// Whether the first group of consistent executions is all that is wanted.
+    first_alone: bool,
+    found: bool,
 }
 
 /// What is chosen at one level of the search.
@@ -146,6 +149,8 @@ impl<'a, M: Matrix> Search<'a, M> {
             deadline,
             memo: HashMap::new(),
             timed_out: false,
+            first_alone: false,
+            found: false,
         })
     }
 
@@ -180,6 +185,13 @@ impl<'a, M: Matrix> Search<'a, M> {
         !self.timed_out
     }
 
+    /// Whether there is a consistent execution; `None` when the time was up before the end.
+    pub(crate) fn satisfiable(&mut self) -> Option<bool> {
+        self.first_alone = true;
+        let complete = self.run(&mut |_| {});
+        (self.found || complete).then_some(self.found)
+    }
+
     /// The writes of a storage whose order can matter: globally, or at all.
     fn ordered_writes(&self, storage: LocationId, global_only: bool) -> Vec<usize> {
         let mut involved = M::Set::empty();
@@ -205,6 +217,9 @@ impl<'a, M: Matrix> Search<'a, M> {
     }
 
     fn descend(&mut self, steps: &[Step], bounds: &mut Bounds<M>, visit: &mut impl FnMut(Leaf)) {
+        if self.found && self.first_alone {
+            return;
+        }
         if self.timed_out || self.deadline.passed() {
             self.timed_out = true;
             return;
@@ -265,6 +280,7 @@ impl<'a, M: Matrix> Search<'a, M> {
     /// Whether no axiom is broken by what is certain.
     fn possible(&self, bounds: &Bounds<M>) -> bool {
         self.plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| axiom_possible(axiom, bounds))
+            && self.plan.sizes.iter().all(|size| size_possible(size, bounds))
     }
 
     fn leaf(&mut self, bounds: &mut Bounds<M>, visit: &mut impl FnMut(Leaf)) {
@@ -282,6 +298,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             }
             locations.push(solutions);
         }
+        self.found = true;
         visit(Leaf { flagged, locations });
     }
 
@@ -349,6 +366,16 @@ pub(crate) fn axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bo
         return !plain(axiom.kind, &bounds.may[node]);
     }
     plain(axiom.kind, &bounds.must[node])
+}
+
+/// Whether some completion may have the size.
+fn size_possible<M: Matrix>(size: &Size, bounds: &Bounds<M>) -> bool {
+    let count = |value: &Value<M>| match value {
+        Value::Set(set) => set.len(),
+        Value::Relation(relation) => relation.len(),
+    };
+    let node = size.node.index();
+    (count(&bounds.must[node])..=count(&bounds.may[node])).any(|n| size.comparison.holds(n, size.number))
 }
 
 /// Whether what the axiom or flag says is so; every choice that matters to it is made.

@@ -6,6 +6,7 @@ use litmus::{
 };
 
 use crate::PredictError;
+use crate::forced::forced_reads;
 use crate::matrix::{Bits, Matrix};
 use crate::path::{Memory, Path, Step, StepKind};
 use crate::symbolic::{Constraint, Symbolic};
@@ -18,6 +19,8 @@ pub const MAX_THREADS: usize = 16;
 /// What a model asks of candidate executions; the options comment of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Semantic {
+    /// A read-modify-write is one event that reads and writes.
+    pub(crate) rmw_fused: bool,
     /// One initial write for each name instead of one for each storage.
     pub(crate) initial_per_name: bool,
     /// Control barriers meet by id in any thread and never block.
@@ -184,6 +187,8 @@ pub(crate) struct Skeleton {
     pub(crate) constraints: Vec<Constraint<u16>>,
     /// Final values of [`Test::observables`], in that order.
     pub(crate) finals: Vec<FinalValue>,
+    /// Pairs of a read and a write that a `.test` file forces it to read from.
+    pub(crate) forced: Vec<(u16, u16)>,
     /// Pairs of control-barrier events that meet.
     meetings: Vec<(u16, u16)>,
     system_sync: Vec<(u16, u16)>,
@@ -202,6 +207,7 @@ pub(crate) fn skeletons(
             && executed.iter().zip(paths).all(|(count, path)| *count == path.steps.len()),
         constraints: Vec::new(),
         finals: Vec::new(),
+        forced: Vec::new(),
         meetings: Vec::new(),
         system_sync: Vec::new(),
     };
@@ -218,7 +224,7 @@ pub(crate) fn skeletons(
             {
                 barriers.push((skeleton.events.len() as u16, thread, barrier, step.occurrence));
             }
-            skeleton.add_step(test, thread, step, &mut reads);
+            skeleton.add_step(test, thread, step, &mut reads, semantic);
         }
         for constraint in &path.constraints {
             let mut known = true;
@@ -237,6 +243,9 @@ pub(crate) fn skeletons(
         return Err(PredictError::TooManyEvents { events: skeleton.events.len(), bound: MAX_EVENTS });
     }
     skeleton.add_system_sync(test);
+    if let Some(khronos) = &test.khronos {
+        skeleton.forced = forced_reads(&skeleton, khronos);
+    }
     Ok(skeleton.with_meetings(test, &barriers, semantic))
 }
 
@@ -384,7 +393,14 @@ impl Skeleton {
         }
     }
 
-    fn add_step(&mut self, test: &Test, thread: ThreadId, step: &Step, reads: &mut Vec<u16>) {
+    fn add_step(
+        &mut self,
+        test: &Test,
+        thread: ThreadId,
+        step: &Step,
+        reads: &mut Vec<u16>,
+        semantic: Semantic,
+    ) {
         let mut event = Event {
             owner: Owner::Thread(thread),
             instruction: Some(step.instruction),
@@ -415,6 +431,13 @@ impl Skeleton {
                 reads.push(self.events.len() as u16);
                 if let Some(stored) = stored {
                     event.tags.add(Tags::RMW);
+                    if semantic.rmw_fused {
+                        event.tags.add(Tags::W);
+                        event.tags.write_access(memory.access);
+                        event.stored = Some(stored.map(&|read| reads[usize::from(read)]));
+                        self.events.push(event);
+                        return;
+                    }
                     write.tags.add(Tags::W | Tags::RMW);
                     write.tags.write_access(memory.access);
                     write.stored = Some(stored.map(&|read| reads[usize::from(read)]));
@@ -611,10 +634,17 @@ impl Skeleton {
                 let event = &self.events[write];
                 event.tags.has(Tags::W)
                     && event.storage == target.storage
-                    && !(target.tags.has(Tags::RMW) && event.owner == target.owner && write == read + 1)
+                    && self.may_read(read, write)
                     && self.value_possible(read, event.stored.as_ref().and_then(Symbolic::known))
             })
             .collect()
+    }
+
+    /// Whether a read may read from a write to its location: never from its own read-modify-write, and from nothing
+    /// but what it is forced to read from.
+    pub(crate) fn may_read(&self, read: usize, write: usize) -> bool {
+        let own = write == read || (write == read + 1 && self.is_rmw_pair(read));
+        !own && self.forced.iter().all(|(r, w)| usize::from(*r) != read || usize::from(*w) == write)
     }
 
     fn value_possible(&self, read: usize, value: Option<Value>) -> bool {
@@ -712,7 +742,12 @@ impl Skeleton {
                 let mut matrix = M::empty(n);
                 for (write, event) in self.events.iter().enumerate() {
                     if let Some(stored) = &event.stored {
-                        stored.for_each_read(&mut |read| matrix.insert(usize::from(read), write));
+                        stored.for_each_read(&mut |read| {
+                            // A fused read-modify-write does not depend on itself.
+                            if usize::from(read) != write {
+                                matrix.insert(usize::from(read), write);
+                            }
+                        });
                     }
                 }
                 matrix
@@ -726,6 +761,7 @@ impl Skeleton {
         let Some(next) = self.events.get(read + 1) else { return false };
         let first = &self.events[read];
         first.tags.has(Tags::R | Tags::RMW)
+            && !first.tags.has(Tags::W)
             && next.tags.has(Tags::W | Tags::RMW)
             && first.owner == next.owner
             && first.instruction == next.instruction

@@ -86,6 +86,44 @@ fn tso_on_random_tests() {
 }
 
 #[test]
+fn khronos_alloy_on_random_tests() {
+    agrees_on_random_tests("khronos-alloy");
+}
+
+/// The queries of `.test` files: sizes, facts without axioms, forced values.
+#[test]
+fn queries_on_random_files() {
+    let names = ["khronos-alloy", "khronos-alloy-nochains", "vulkan", "dartagnan"];
+    let models: Vec<Model> =
+        names.iter().map(|name| Model::shipped(name).expect("a shipped model").unwrap()).collect();
+    let (cases, rng_seed) = cases();
+    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    let answers = std::cell::RefCell::new([0u32; 3]);
+    TestRunner::new(config)
+        .run(&(common::khronos(), 0..models.len()), |(test, index)| {
+            let options = Options { timeout: None, unroll: 1 };
+            let model = &models[index];
+            let fast = model::answer_queries(&test, model, Some(model), &options)
+                .map_err(|e| TestCaseError::fail(e.to_string()))?;
+            for (query, fast) in test.khronos.iter().flat_map(|k| &k.queries).zip(fast) {
+                let slow = naive::exists(&test, model, query, LIMIT)
+                    .map_err(|e| TestCaseError::fail(e.to_string()))?;
+                let Some(slow) = slow.map(|exists| query.holds(exists)) else {
+                    answers.borrow_mut()[2] += 1;
+                    continue;
+                };
+                answers.borrow_mut()[usize::from(slow)] += 1;
+                prop_assert_eq!(fast, Some(slow), "{} of {}", query.text, litmus::print(&test));
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+    let [wrong, right, too_large] = answers.into_inner();
+    println!("{right} lines right, {wrong} wrong, {too_large} too large");
+    assert!(wrong > cases / 4 && right > cases / 4, "queries of both answers");
+}
+
+#[test]
 fn sc_on_random_tests() {
     agrees_on_random_tests("sc");
 }

@@ -1,5 +1,4 @@
 //! Our own tests: what each says of itself is what the models say.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,11 +1,11 @@
-//! The verdicts that Dartagnan commits for its own tests, under the models that claim to reproduce them.
+//! The verdicts that Dartagnan and Khronos commit for their own tests, under the models that claim to reproduce them.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use litmus::{Prediction, QuestionKind, Race, Test};
-use model::{Model, Options, predict};
+use model::{Model, Options, answer_queries, predict};
 
 /// One row of `dat3m/verdicts.csv`.
 struct Row {
@@ -32,7 +32,7 @@ fn rows() -> Option<(PathBuf, Vec<Row>)> {
             let mut fields = line.splitn(3, ',');
             let (path, check, rest) =
                 (fields.next().unwrap(), fields.next().unwrap(), fields.next().unwrap());
-            let expected = rest.rsplitn(4, ',').nth(2).unwrap();
+            let expected = rest.rsplit(',').nth(2).unwrap();
             Row { path: path.to_owned(), check: check.to_owned(), expected: expected == "1" }
         })
         .collect();
@@ -88,4 +88,96 @@ fn vulkan_differs_only_where_decided() {
     let decided = ["safety-chains Manual/CoWW-RR.litmus", "safety-chains Manual/OOTA.litmus"];
     let open: Vec<&String> = differences.iter().filter(|d| !decided.contains(&d.as_str())).collect();
     assert!(open.is_empty(), "{open:#?}");
+}
+
+/// The rows of `khronos/verdicts.csv` on which a model differs, as `file: line`; and how many there are.
+fn khronos_differences(chains: &str, nochains: &str) -> Option<Vec<String>> {
+    let Some(folder) = corpora().map(|c| c.join("khronos")) else {
+        println!("skipped: VK_LITMUS_CORPORA is not set");
+        return None;
+    };
+    let table = std::fs::read_to_string(folder.join("verdicts.csv")).unwrap();
+    let model = |name: &str| Model::shipped(name).unwrap().unwrap();
+    let (chains_model, nochains_model) = (model(chains), model(nochains));
+    let mut answers: BTreeMap<String, (Test, Vec<Option<bool>>)> = BTreeMap::new();
+    let (mut rows, mut differences) = (0, Vec::new());
+    for line in table.lines().skip(1) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let [path, check, query, _expected, threads, instructions] = fields[..] else { panic!("{line}") };
+        let (test, answers) = answers.entry(path.to_owned()).or_insert_with(|| {
+            let text = std::fs::read_to_string(folder.join(path)).unwrap();
+            let test = litmus::parse(&text, path).unwrap_or_else(|e| panic!("{path}: {e:?}"));
+            let answers =
+                answer_queries(&test, &chains_model, Some(&nochains_model), &Options::default()).unwrap();
+            (test, answers)
+        });
+        assert_eq!(test.threads.len().to_string(), threads, "{path}");
+        let count: usize = test.threads.iter().map(|thread| thread.instructions.len()).sum();
+        assert_eq!(count.to_string(), instructions, "{path}");
+        let index: usize = check.split('-').nth(1).unwrap().parse().unwrap();
+        let line = &test.khronos.as_ref().unwrap().queries[index];
+        assert_eq!((line.text.as_str(), line.without_chains), (query, check.ends_with("nochains")), "{path}");
+        rows += 1;
+        // Every line of the suite is right under the model that it was written for.
+        if answers[index] != Some(true) {
+            differences.push(format!("{path}: {query} ({:?})", answers[index]));
+        }
+    }
+    println!("{} of {rows} rows agree with {chains}", rows - differences.len());
+    assert!(rows > 0);
+    Some(differences)
+}
+
+#[test]
+fn khronos_alloy_agrees_with_its_own_verdicts() {
+    let Some(differences) = khronos_differences("khronos-alloy", "khronos-alloy-nochains") else { return };
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+#[test]
+fn vulkan_keeps_the_verdicts_of_khronos() {
+    let Some(differences) = khronos_differences("vulkan", "vulkan-nochains") else { return };
+    assert!(differences.is_empty(), "{differences:#?}");
+}
+
+/// D1: the guard of Dartagnan's from-reads, and the texts without location order in them.
+#[test]
+fn from_reads_alone_tell_the_models_apart_on_khronos_suite() {
+    let coww = "noncohcoww.test: NOSOLUTION consistent[X] (Some(false))";
+    let lost_update = "noncohrmwfail.test: NOSOLUTION consistent[X] (Some(false))";
+    for (model, expected) in [("dartagnan", &[coww][..]), ("vulkan-2024", &[coww, lost_update][..])] {
+        let Some(differences) = khronos_differences(model, &format!("{model}-nochains")) else { return };
+        assert_eq!(differences, expected, "{model}");
+    }
+}
+
+/// A `.test` file and its form in the native dialect are the same program: the same executions are left by values as by
+/// the filter.
+#[test]
+fn converted_files_keep_their_meaning() {
+    let Some(folder) = corpora().map(|c| c.join("khronos")) else {
+        println!("skipped: VK_LITMUS_CORPORA is not set");
+        return;
+    };
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let mut compared = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "test") {
+            continue;
+        }
+        let file = path.to_str().unwrap();
+        let test = litmus::parse(&std::fs::read_to_string(&path).unwrap(), file).unwrap();
+        let Ok(native) = litmus::convert::to_vulkan(&test) else { continue };
+        let left = predict(&test, &model, &Options::default()).unwrap();
+        let right = predict(&native, &model, &Options::default()).unwrap();
+        let allowed = |prediction: &Prediction| -> Vec<_> {
+            let outcomes = prediction.outcomes.iter().filter(|(_, p)| p.allowed && !p.filtered);
+            outcomes.map(|(outcome, _)| outcome.clone()).collect()
+        };
+        assert_eq!(left.race, right.race, "{file}");
+        assert_eq!(allowed(&left), allowed(&right), "{file}");
+        compared += 1;
+    }
+    assert!(compared > 0);
 }

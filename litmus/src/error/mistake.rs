@@ -3,6 +3,7 @@
 use miette::{Diagnostic, SourceSpan};
 use thiserror::Error;
 
+use super::khronos::KhronosError;
 use crate::span::Span;
 
 impl ParseError {
@@ -582,4 +583,10 @@ pub enum ParseError {
         #[label("expected nothing more")]
         span: Span,
     },
+
+    // Other syntaxes.
+    /// A mistake in a `.test` file.
+    #[error(transparent)]
+    #[diagnostic(transparent)]
+    Khronos(#[from] KhronosError),
 }

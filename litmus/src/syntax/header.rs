@@ -44,7 +44,7 @@ pub(super) fn parse_header(
             break (trimmed.part(0, word.len()), trimmed);
         }
     };
-    check_dialect(&word, source_name, errors)?;
+    check_dialect(&word, errors)?;
     let rest = first.part(word.text.len(), first.text.len()).trimmed(&[]);
     let name = rest.text.split_whitespace().next().filter(|name| !name.starts_with('"')).unwrap_or("");
     let mut reader =
@@ -100,7 +100,7 @@ fn place(text: &str, offset: usize) -> Span {
 }
 
 /// The name of the file without folder and extension, made fit for a header.
-fn stem(source_name: &str) -> String {
+pub(super) fn stem(source_name: &str) -> String {
     let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
     let name: String =
@@ -109,14 +109,11 @@ fn stem(source_name: &str) -> String {
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-fn check_dialect(word: &Piece<'_>, source_name: &str, errors: &mut ErrorList) -> Option<()> {
+fn check_dialect(word: &Piece<'_>, errors: &mut ErrorList) -> Option<()> {
     let span = word.span();
     match word.text {
         "VULKAN" | "Vulkan" | "vulkan" => return Some(()),
         "HSA" | "Hsa" | "hsa" => errors.push(ParseError::NotAvailable { dialect: "HSA", span }),
-        _ if source_name.ends_with(".test") => {
-            errors.push(ParseError::NotAvailable { dialect: "Khronos", span });
-        }
         other => {
             let word = other.chars().take(40).collect();
             errors.push(ParseError::UnknownDialect { word, span });

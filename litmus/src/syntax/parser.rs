@@ -50,6 +50,7 @@ impl<'a> Parser<'a> {
             listed: Vec::new(),
             filter: None,
             question: None,
+            khronos: None,
         };
         Parser::with_test(text, tokens, errors, test)
     }

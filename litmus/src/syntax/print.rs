@@ -12,10 +12,13 @@ use crate::test::{
     ThreadId,
 };
 
-/// The text of a test in the native dialect.
+/// The text of a test in its own syntax: Khronos' `.test` for a test that came from there, else the native dialect.
 ///
 /// Reading it back with [`parse`](super::parse) gives the same test, for every test that came from `parse`.
 pub fn print(test: &Test) -> String {
+    if let Some(khronos) = &test.khronos {
+        return super::khronos::print(test, khronos);
+    }
     let mut out = String::with_capacity(1024);
     line(&mut out, &format!("VULKAN {}", one_line(&test.name)));
     print_metadata(&mut out, &test.metadata);

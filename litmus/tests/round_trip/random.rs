@@ -450,6 +450,7 @@ pub fn random_test(choices: &[u16]) -> Test {
         listed: Vec::new(),
         filter: None,
         question: None,
+        khronos: None,
     };
     let mut builder = Builder { choices: Choices(choices.iter()), test };
     builder.declarations();

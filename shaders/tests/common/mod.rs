@@ -60,6 +60,7 @@ impl Builder {
                 listed: Vec::new(),
                 filter: None,
                 question: None,
+                khronos: None,
             },
         }
     }

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use litmus::Race;
-use model::{Options, predict};
+use model::{Model, Options, answer_queries, predict};
 use results::answer::{answer, expected_race, race_surprises};
-use results::wire::{CheckContext, CheckLine, RejectedLine};
+use results::wire::{CheckContext, CheckLine, Query, RejectedLine};
 use results::write::check_writer;
 
 use crate::arguments::Check;
@@ -73,14 +73,27 @@ struct Models {
     asked: Option<Chosen>,
     /// What suits the Vulkan dialects.
     vulkan: Option<Chosen>,
+    /// The form of the one that is loaded for lines with NOCHAINS; none for a model that is its own, or has none.
+    without_chains: Option<Chosen>,
 }
 
 impl Models {
     fn load(asked: Option<&str>) -> Result<Models, Failure> {
-        match asked {
-            Some(argument) => Ok(Models { asked: Some(choice::load(argument)?), vulkan: None }),
-            None => Ok(Models { asked: None, vulkan: Some(choice::load("vulkan")?) }),
+        let chosen = choice::load(asked.unwrap_or("vulkan"))?;
+        let twin = choice::without_chains(&chosen.argument);
+        let without_chains = twin.map(choice::load).transpose()?;
+        Ok(match asked {
+            Some(_) => Models { asked: Some(chosen), vulkan: None, without_chains },
+            None => Models { asked: None, vulkan: Some(chosen), without_chains },
+        })
+    }
+
+    /// The form of `chosen` that answers lines with NOCHAINS.
+    fn for_nochains<'a>(&'a self, chosen: &'a Chosen) -> Option<&'a Model> {
+        if chosen.argument.ends_with("-nochains") {
+            return Some(&chosen.model);
         }
+        self.without_chains.as_ref().map(|twin| &twin.model)
     }
 
     fn of(&self, loaded: &Loaded) -> Result<&Chosen, Failure> {
@@ -131,9 +144,14 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
         let since = Instant::now();
         let prediction = predict(test, &chosen.model, &Options { timeout, unroll: asked.unroll })?;
-        Ok((prediction, since.elapsed()))
+        // What is left of the time is for the lines of a `.test` file.
+        let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
+        let twin = models.for_nochains(chosen);
+        let options = Options { timeout, unroll: asked.unroll };
+        let answers = answer_queries(test, &chosen.model, twin, &options)?;
+        Ok((prediction, answers, since.elapsed()))
     });
-    let (prediction, took) = match asks {
+    let (prediction, answers, took) = match asks {
         Ok(answered) => answered,
         Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
     };
@@ -166,7 +184,15 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
             expected_race(test, &prediction.model).map_or("", race_word)
         ));
     }
-    Checked::Answered(Box::new(CheckLine::new(test, &prediction, context)), warnings, outcome)
+    let mut line = CheckLine::new(test, &prediction, context);
+    for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
+        if holds.is_none() {
+            let model = &prediction.model;
+            warnings.push(format!("{file}: warning: no answer to `{}` under {model}", query.text));
+        }
+        line.queries.push(Query { text: query.text.clone(), holds, expected: None });
+    }
+    Checked::Answered(Box::new(line), warnings, outcome)
 }
 
 fn race_word(race: Race) -> &'static str {

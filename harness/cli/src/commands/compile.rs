@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
+use litmus::convert::guarded;
 use runner::Stress;
 use shaders::KernelConfig;
 
@@ -28,7 +29,8 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     if arguments.variant.is_some() {
         return Err(Failure::not_available("`--variant`"));
     }
-    let loaded = one(&arguments.test)?;
+    let mut loaded = one(&arguments.test)?;
+    loaded.test = guarded(&loaded.test);
     let config = match &arguments.device {
         None => PLAIN,
         Some(text) => {

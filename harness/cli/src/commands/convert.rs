@@ -1,5 +1,7 @@
 //! `convert`: a test in another syntax.
 
+use litmus::convert::{to_khronos, to_vulkan};
+
 use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, Loaded};
@@ -8,14 +10,16 @@ use crate::output::Data;
 /// Runs the command.
 ///
 /// # Errors
-/// When the test cannot be read or the syntax is not available.
+/// When the test cannot be read, or the syntax cannot say it.
 pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
-    match arguments.to {
-        Syntax::Litmus => {}
-        Syntax::Khronos => return Err(Failure::not_available("`--to khronos`")),
-    }
     let loaded = one(&arguments.test)?;
-    Data::new().print(&litmus::print(&loaded.test))?;
+    let converted = match arguments.to {
+        Syntax::Litmus => to_vulkan(&loaded.test),
+        Syntax::Khronos => to_khronos(&loaded.test),
+    };
+    let converted = converted
+        .map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))?;
+    Data::new().print(&litmus::print(&converted))?;
     Ok(Outcome::Success)
 }
 

@@ -266,6 +266,17 @@ pub struct Axiom {
     pub statement: StatementId,
 }
 
+/// A demand on the number of members of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// What is counted.
+    pub node: NodeId,
+    /// How the number is compared.
+    pub comparison: litmus::SizeComparison,
+    /// What with.
+    pub number: u32,
+}
+
 /// A statement of the model's text, for explanations and for the list of clauses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
@@ -317,6 +328,10 @@ pub struct Plan {
     pub groups: Vec<Group>,
     /// The axioms and flags in the order of the text.
     pub axioms: Vec<Axiom>,
+    /// Indices of the axioms that say what an execution is at all, consistent or not.
+    pub facts: Vec<usize>,
+    /// Sizes that are demanded besides the axioms.
+    pub sizes: Vec<Size>,
     /// The definitions in the order of the text; a later one of the same name hides an earlier one.
     pub definitions: Vec<Definition>,
     /// Names for explanations, innermost first; a node may have several.
@@ -335,6 +350,29 @@ impl Plan {
     #[inline]
     pub fn node(&self, id: NodeId) -> Node {
         self.nodes[id.index()]
+    }
+
+    /// Adds the demand that the relation of that name is transitive, as a fact of all executions; false without the name.
+    pub(crate) fn demand_transitive(&mut self, name: &str) -> bool {
+        let definition = self.definitions.iter().rev().find(|definition| definition.name == name);
+        let Some(&Definition { node, statement, .. }) = definition else { return false };
+        let mut add = |new: Node| {
+            self.nodes.push(new);
+            self.origins.push(statement);
+            NodeId(self.nodes.len() as u32 - 1)
+        };
+        let twice = add(Node::Sequence(node, node));
+        let open = add(Node::Difference(twice, node));
+        self.facts.push(self.axioms.len());
+        self.axioms.push(Axiom {
+            kind: AxiomKind::Empty,
+            negated: false,
+            flag: false,
+            node: open,
+            name: Some(format!("{name}-transitive")),
+            statement,
+        });
+        true
     }
 
     /// The name of a base set or relation.

@@ -2,9 +2,10 @@
 
 use litmus::{
     Access, ArithmeticOperation, BranchRelation, Condition, ControlBarrier, Dialect, Instruction,
-    InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Metadata, Operand, Order, Place,
-    Placement, Question, QuestionKind, Register, RegisterId, RegisterInit, RmwOperation, Scope, Semantics,
-    Span, StorageClass, StorageClassSet, SyncPoint, SystemSync, Term, Test, Thread, ThreadId,
+    InstructionKind, Khronos, Label, LabelId, Location, LocationId, LocationInit, Metadata, Operand, Order,
+    Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind, Register, RegisterId,
+    RegisterInit, RmwOperation, Scope, Semantics, SizeComparison, Span, StorageClass, StorageClassSet,
+    SyncPoint, SystemSync, Term, Test, Thread, ThreadId,
 };
 use proptest::prelude::*;
 
@@ -218,10 +219,59 @@ fn build(
             .collect(),
         listed: observed.map(|l| Term::Location(LocationId(l))).into_iter().collect(),
         filter: None,
+        khronos: None,
         question: Some(Question {
             kind: QuestionKind::Exists,
             condition: Condition::True,
             span: Span::default(),
         }),
     }
+}
+
+/// A random test as a `.test` file has it: no control flow, numbers for values, and queries.
+pub fn khronos() -> impl Strategy<Value = Test> {
+    let value = || prop_oneof![3 => Just(None), 2 => (0i64..4).prop_map(Some)];
+    let size = || {
+        let comparisons = [SizeComparison::Equal, SizeComparison::Greater, SizeComparison::LessOrEqual];
+        (proptest::sample::select(comparisons.to_vec()), 0u32..4)
+    };
+    let term = prop_oneof![
+        2 => Just(QueryTerm::Consistent),
+        2 => size().prop_map(|(comparison, number)| QueryTerm::Races(comparison, number)),
+        1 => size().prop_map(|(comparison, number)| QueryTerm::ReleaseSequences(comparison, number)),
+    ];
+    let kind = proptest::sample::select(vec![QueryKind::Satisfiable, QueryKind::NoSolution]);
+    let query = (kind, proptest::collection::vec(term, 1..3));
+    (test(), proptest::collection::vec(value(), 16), proptest::collection::vec(query, 1..4)).prop_map(
+        |(mut test, values, queries)| {
+            let mut given = values.into_iter().cycle();
+            let mut read_values = Vec::new();
+            for thread in &mut test.threads {
+                thread.labels.clear();
+                thread.instructions.retain(|i| {
+                    !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_))
+                });
+                for instruction in &mut thread.instructions {
+                    match &mut instruction.kind {
+                        InstructionKind::Store { value, .. } => *value = number(given.next().flatten()),
+                        InstructionKind::Rmw { operation, .. } => {
+                            *operation = RmwOperation::Exchange(number(given.next().flatten()));
+                        }
+                        _ => {}
+                    }
+                }
+                read_values.push(thread.instructions.iter().map(|_| given.next().flatten()).collect());
+            }
+            test.listed.clear();
+            test.question = None;
+            test.dialect = Dialect::Khronos;
+            let queries = queries.into_iter().map(|(kind, terms)| Query::new(kind, false, terms)).collect();
+            test.khronos = Some(Khronos { queries, read_values });
+            test
+        },
+    )
+}
+
+fn number(value: Option<i64>) -> Operand {
+    Operand::Constant(value.unwrap_or(litmus::khronos::NO_VALUE))
 }

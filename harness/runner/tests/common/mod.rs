@@ -63,6 +63,7 @@ pub fn store_buffering() -> Test {
         listed: vec![Term::Location(LocationId(1))],
         filter: None,
         question: None,
+        khronos: None,
     }
 }
 

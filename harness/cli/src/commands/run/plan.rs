@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use device::Listed;
+use litmus::convert::guarded;
 use litmus::{Prediction, Term, Test};
 use model::{Options, PredictError, predict};
 use plan::Capabilities;
@@ -161,10 +162,14 @@ impl Plan {
     ) -> Result<Plan, Failure> {
         let items: Vec<Item> = tests
             .into_iter()
-            .map(|loaded| Item {
-                hash: choice::hash(&loaded.text),
-                judged: without_filter(&loaded.test),
-                loaded,
+            .map(|mut loaded| {
+                let hash = choice::hash(&loaded.text);
+                if loaded.test.khronos.is_some() {
+                    // A device cannot be forced to read a value: the program guards what follows instead.
+                    loaded.test = guarded(&loaded.test);
+                    loaded.text = litmus::print(&loaded.test);
+                }
+                Item { hash, judged: without_filter(&loaded.test), loaded }
             })
             .collect();
         let mut models = Models::default();

@@ -1,0 +1,38 @@
+//! What the values of a `.test` file force of reads-from.
+
+use litmus::{Khronos, ScalarType, Value};
+
+use crate::skeleton::{Event, Owner, Skeleton, Tags};
+use crate::symbolic::Symbolic;
+
+/// The reads-from that the values of a `.test` file force: a write and a read through one name whose values are equal,
+/// and the initial state for a read of 0. A value that is not given equals another that is not.
+pub(crate) fn forced_reads(skeleton: &Skeleton, khronos: &Khronos) -> Vec<(u16, u16)> {
+    let mut forced = Vec::new();
+    for (read, target) in skeleton.events.iter().enumerate() {
+        let (Owner::Thread(thread), Some(instruction)) = (target.owner, target.instruction) else { continue };
+        if !target.tags.has(Tags::R) {
+            continue;
+        }
+        let wanted = khronos.read_value(usize::from(thread.0), usize::from(instruction));
+        let is_initial = |event: &Event| event.tags.has(Tags::IW) && event.storage == target.storage;
+        // Where every name has an initial write, it is the one of its own name.
+        let initial = skeleton.events.iter().position(|e| is_initial(e) && e.reference == target.reference);
+        let initial = initial.or_else(|| skeleton.events.iter().position(is_initial));
+        for (write, source) in skeleton.events.iter().enumerate() {
+            let meant = if source.tags.has(Tags::IW) {
+                wanted == 0 && initial == Some(write)
+            } else {
+                let scalar = ScalarType::default();
+                source.tags.has(Tags::W)
+                    && source.reference == target.reference
+                    && source.stored.as_ref().and_then(Symbolic::known)
+                        == Some(Value::from_constant(wanted, scalar))
+            };
+            if meant {
+                forced.push((read as u16, write as u16));
+            }
+        }
+    }
+    forced
+}

@@ -1,0 +1,106 @@
+//! The SATISFIABLE and NOSOLUTION lines of `.test` files under a model.
+
+use std::time::Instant;
+
+use litmus::{Query, QueryTerm, Test};
+
+use crate::cat::{NodeId, Plan, Size};
+use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::search::{Deadline, Search};
+use crate::skeleton::Skeleton;
+use crate::valuation::is_plain;
+use crate::{Model, Options, PredictError, predict};
+
+/// Says of each query of a `.test` file whether the line is right: of SATISFIABLE that some execution meets its terms, of
+/// NOSOLUTION that none does.
+///
+/// `consistent[X]` are the axioms of the model; a query without it ranges over inconsistent executions too. `#dr` counts
+/// the pairs of the model's `dr` or `race`, `#rs` those of its `rs`. Lines with NOCHAINS are answered by
+/// `without_chains`, the form of the model without availability and visibility chains.
+///
+/// `None` stands for no answer: the time was up, there is no such form of the model, or it has no such relation. A test
+/// without queries has no answers.
+///
+/// # Errors
+/// As [`predict`](crate::predict).
+pub fn answer_queries(
+    test: &Test,
+    model: &Model,
+    without_chains: Option<&Model>,
+    options: &Options,
+) -> Result<Vec<Option<bool>>, PredictError> {
+    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    let Some(khronos) = &test.khronos else { return Ok(Vec::new()) };
+    khronos
+        .queries
+        .iter()
+        .map(|query| {
+            let Some(model) = (if query.without_chains { without_chains } else { Some(model) }) else {
+                return Ok(None);
+            };
+            let plan = model.plan_for(test)?;
+            let Some(plan) = query_plan(&plan, query) else { return Ok(None) };
+            let mut answer = Some(false);
+            for skeleton in predict::all_skeletons(test, model.semantic(), options.unroll.max(1))? {
+                if !is_plain(&skeleton) || !skeleton.constraints.is_empty() {
+                    let what = "queries about a program whose values decide what it does".to_owned();
+                    return Err(PredictError::NotAvailable { what });
+                }
+                match satisfiable(&skeleton, &plan, deadline)? {
+                    Some(true) => {
+                        answer = Some(true);
+                        break;
+                    }
+                    Some(false) => {}
+                    None => answer = None,
+                }
+            }
+            Ok(answer.map(|exists| query.holds(exists)))
+        })
+        .collect()
+}
+
+/// The plan whose executions are those that meet the query; `None` where the model lacks a relation that it counts.
+pub(crate) fn query_plan(plan: &Plan, query: &Query) -> Option<Plan> {
+    let mut asked = plan.clone();
+    let consistent = query.terms.contains(&QueryTerm::Consistent);
+    let mut index = 0;
+    asked.axioms.retain(|axiom| {
+        let kept = !axiom.flag && (consistent || plan.facts.contains(&index));
+        index += 1;
+        kept
+    });
+    asked.facts.clear();
+    for term in &query.terms {
+        let (node, comparison, number) = match term {
+            QueryTerm::Consistent => continue,
+            QueryTerm::Races(comparison, number) => (races(plan)?, *comparison, *number),
+            QueryTerm::ReleaseSequences(comparison, number) => (plan.definition("rs")?, *comparison, *number),
+        };
+        asked.sizes.push(Size { node, comparison, number });
+    }
+    Some(asked)
+}
+
+/// The data races of a model: its `dr` or `race`.
+fn races(plan: &Plan) -> Option<NodeId> {
+    plan.definition("dr").or_else(|| plan.definition("race"))
+}
+
+fn satisfiable(skeleton: &Skeleton, plan: &Plan, deadline: Deadline) -> Result<Option<bool>, PredictError> {
+    match skeleton.len() {
+        0..=8 => search::<Matrix8>(skeleton, plan, deadline),
+        9..=16 => search::<Matrix16>(skeleton, plan, deadline),
+        17..=32 => search::<Matrix32>(skeleton, plan, deadline),
+        33..=64 => search::<Matrix64>(skeleton, plan, deadline),
+        _ => search::<Matrix256>(skeleton, plan, deadline),
+    }
+}
+
+fn search<M: Matrix>(
+    skeleton: &Skeleton,
+    plan: &Plan,
+    deadline: Deadline,
+) -> Result<Option<bool>, PredictError> {
+    Ok(Search::<M>::new(skeleton, plan, Vec::new(), deadline)?.satisfiable())
+}

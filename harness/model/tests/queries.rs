@@ -1,0 +1,126 @@
+//! Queries of `.test` files: what values force, and what tells the Alloy model's representation from the text's.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use model::{Model, Options, answer_queries};
+
+/// Whether each query of a file is right under a shipped model, its NOCHAINS lines under the same one.
+fn answers(text: &str, name: &str) -> Vec<Option<bool>> {
+    let test = litmus::parse(text, "t.test").unwrap_or_else(|errors| panic!("{:?}", errors.messages()));
+    let model = Model::shipped(name).unwrap().unwrap();
+    answer_queries(&test, &model, Some(&model), &Options::default()).unwrap()
+}
+
+fn expect(text: &str, name: &str, expected: &[bool]) {
+    let expected: Vec<Option<bool>> = expected.iter().copied().map(Some).collect();
+    assert_eq!(answers(text, name), expected, "{name}\n{text}");
+}
+
+/// D2: mutual order that is not transitive. A transitive order of all three stores would have to hold the pair that is
+/// not mutually ordered, so that the Alloy model has no consistent execution of a race-free program.
+#[test]
+fn transitive_modification_order_is_a_fact_of_the_alloy_model_alone() {
+    let text = "NEWTHREAD 0
+st.atom.scopewg.sc0 x = 1
+st.atom.rel.scopedev.sc0.semsc0.semav f = 1
+NEWSG
+NEWTHREAD 1
+ld.atom.acq.scopedev.sc0.semsc0 f = 1
+st.atom.scopedev.sc0 x = 2
+st.atom.rel.scopedev.sc0.semsc0 g = 1
+NEWWG
+NEWSG
+NEWTHREAD 2
+ld.atom.acq.scopedev.sc0.semsc0 g = 1
+st.atom.scopedev.sc0 x = 3
+SATISFIABLE consistent[X] && #dr=0
+NOSOLUTION consistent[X] && #dr>0
+SATISFIABLE #rs>0
+";
+    expect(text, "vulkan", &[true, true, true]);
+    expect(text, "khronos-alloy", &[false, true, true]);
+}
+
+/// D8: a read-modify-write whose write half is ordered and whose read half is not.
+#[test]
+fn a_fused_read_modify_write_needs_the_order_of_its_write_alone() {
+    let text = "NEWTHREAD 0
+st.av.scopedev.sc0 x = 1
+st.atom.rel.scopedev.sc0.semsc0 f = 1
+NEWWG
+NEWSG
+NEWTHREAD 1
+ld.atom.acq.scopedev.sc0.semsc0 f = 1
+rmw.scopewg.sc0 x = 1 2
+SATISFIABLE consistent[X] && #dr=0
+NOSOLUTION consistent[X] && #dr>0
+SATISFIABLE #rs=1
+";
+    expect(text, "khronos-alloy", &[true, true, true]);
+    expect(text, "vulkan", &[false, false, true]);
+}
+
+/// Two read-modify-writes in a row belong to the release sequence, with the release itself.
+#[test]
+fn release_sequences_are_counted_with_their_heads() {
+    let text = "NEWTHREAD 0
+st.atom.rel.scopewg.sc0.semsc0 x = 1
+NEWTHREAD 1
+rmw.scopewg.sc0 x = 1 2
+rmw.scopewg.sc0 x = 2 3
+SATISFIABLE consistent[X] && #rs=3
+NOSOLUTION consistent[X] && #rs!=3
+SATISFIABLE #rs<3
+";
+    for name in ["khronos-alloy", "vulkan", "dartagnan"] {
+        expect(text, name, &[true, true, true]);
+    }
+}
+
+#[test]
+fn values_force_reads_from_and_nothing_else() {
+    let cases = [
+        // A value left out equals another left out, even against all consistency.
+        ("ld.sc0 x\nst.sc0 x", true),
+        ("ld.sc0 x\nst.sc0 x = 1", false),
+        // Nobody stores the value: the read is free.
+        ("ld.sc0 x = 7\nst.sc0 x = 1", false),
+        // Two sources.
+        ("st.sc0 x = 1\nst.sc0 x = 1\nld.sc0 x = 1", true),
+        ("st.sc0 x = 0\nld.sc0 x = 0", true),
+        // The initial value, though something is stored before.
+        ("st.sc0 x = 1\nld.sc0 x = 0", true),
+        ("ld.sc0 x = 0\nst.sc0 x = 1", false),
+        // A value says nothing about another name of the location.
+        ("SLOC x y\nst.sc0 y = 1\nld.sc0 x = 1", false),
+        // A read-modify-write that would have to read itself.
+        ("rmw.scopewg.sc0 x = 1 1", true),
+        ("rmw.scopewg.sc0 x", true),
+        ("rmw.scopewg.sc0 x = 0 1", false),
+    ];
+    for (program, contradictory) in cases {
+        let text = format!("NEWTHREAD\n{program}\nNOSOLUTION consistent[X]\nSATISFIABLE consistent[X]\n");
+        for name in ["khronos-alloy", "vulkan", "dartagnan"] {
+            expect(&text, name, &[contradictory, !contradictory]);
+        }
+    }
+}
+
+/// `consistent[X]` is a term like any other.
+#[test]
+fn inconsistent_executions_count_where_nothing_asks_for_consistency() {
+    let text = "NEWTHREAD\nld.sc0 x\nst.sc0 x\nSATISFIABLE #dr=0\nSATISFIABLE consistent[X] && #dr=0\n";
+    expect(text, "khronos-alloy", &[true, false]);
+    expect(text, "vulkan", &[true, false]);
+}
+
+#[test]
+fn what_cannot_be_answered_is_not_guessed() {
+    let text = "NEWTHREAD\nst.sc0 x = 1\nSATISFIABLE NOCHAINS consistent[X]\nSATISFIABLE consistent[X]\n";
+    let test = litmus::parse(text, "t.test").unwrap();
+    let vulkan = Model::shipped("vulkan").unwrap().unwrap();
+    let answers = answer_queries(&test, &vulkan, None, &Options::default()).unwrap();
+    assert_eq!(answers, [None, Some(true)]);
+    // Sequential consistency knows no races.
+    let races = text.replace("consistent[X]", "#dr=0");
+    assert_eq!(self::answers(&races, "sc"), [None, None]);
+}

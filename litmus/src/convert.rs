@@ -1,0 +1,357 @@
+//! Tests from one syntax to another, and `.test` files as programs that a device can run.
+
+use thiserror::Error;
+
+use crate::condition::{Comparison, Condition, QuestionKind, Term};
+use crate::khronos::{Khronos, NO_VALUE, Query, QueryKind, QueryTerm};
+use crate::metadata::Metadata;
+use crate::span::Span;
+use crate::syntax::khronos::{instruction_text, is_name};
+use crate::test::{
+    BranchRelation, ControlBarrier, Dialect, Instruction, InstructionKind, Label, LabelId, Location,
+    LocationId, LocationInit, Operand, Place, Placement, RegisterId, RmwOperation, SyncPoint, SystemSync,
+    Test, Thread, ThreadId,
+};
+
+/// Why a test has no form in another syntax.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ConvertError {
+    /// The syntax has no words for something.
+    #[error("{syntax} cannot say {what}")]
+    NotExpressible {
+        /// The syntax.
+        syntax: &'static str,
+        /// What it cannot say.
+        what: String,
+    },
+    /// A value would not name the one write that its read must read from.
+    #[error("value {value} of `{location}` does not tell what is read: exactly one write must have it")]
+    Ambiguous {
+        /// The value.
+        value: i64,
+        /// The name that is read.
+        location: String,
+    },
+}
+
+/// A read of a program without control flow.
+struct Read {
+    thread: usize,
+    instruction: usize,
+    register: RegisterId,
+    location: LocationId,
+}
+
+fn destination(kind: &InstructionKind) -> Option<(RegisterId, LocationId)> {
+    match kind {
+        InstructionKind::Load { destination, location, .. }
+        | InstructionKind::Rmw { destination, location, .. } => Some((*destination, *location)),
+        _ => None,
+    }
+}
+
+fn written(kind: &InstructionKind) -> Option<(LocationId, Option<i64>)> {
+    let constant = |operand: &Operand| match operand {
+        Operand::Constant(constant) => Some(*constant),
+        Operand::Register(_) => None,
+    };
+    match kind {
+        InstructionKind::Store { location, value, .. } => Some((*location, constant(value))),
+        InstructionKind::Rmw { location, operation: RmwOperation::Exchange(value), .. } => {
+            Some((*location, constant(value)))
+        }
+        InstructionKind::Rmw { location, .. } => Some((*location, None)),
+        _ => None,
+    }
+}
+
+fn reads(test: &Test) -> impl Iterator<Item = Read> + '_ {
+    test.threads.iter().enumerate().flat_map(|(thread, code)| {
+        code.instructions.iter().enumerate().filter_map(move |(instruction, i)| {
+            let (register, location) = destination(&i.kind)?;
+            Some(Read { thread, instruction, register, location })
+        })
+    })
+}
+
+/// How many sources a read of `value` through `location` has: through the same name, and through others.
+fn sources(test: &Test, location: LocationId, value: i64) -> (usize, usize) {
+    let (mut same, mut others) = (usize::from(value == 0), 0_usize);
+    let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind);
+    for (name, _) in kinds.filter_map(written).filter(|(_, stored)| *stored == Some(value)) {
+        if name == location {
+            same += 1;
+        } else if test.storage_of(name) == test.storage_of(location) {
+            others += 1;
+        }
+    }
+    (same, others)
+}
+
+/// The program of a `.test` file with its forced values as guards: what follows a read whose value is forced runs only
+/// where the read returned that value. This is what a device can be asked; other tests stay as they are.
+pub fn guarded(test: &Test) -> Test {
+    let Some(khronos) = &test.khronos else { return test.clone() };
+    let metadata = Metadata::default();
+    let mut program = Test { dialect: Dialect::Vulkan, khronos: None, metadata, ..test.clone() };
+    for (index, thread) in program.threads.iter_mut().enumerate() {
+        thread.number = index as u32;
+        let last = thread.instructions.len();
+        let mut instructions = Vec::new();
+        for (position, instruction) in std::mem::take(&mut thread.instructions).into_iter().enumerate() {
+            let read = destination(&instruction.kind);
+            let span = instruction.span;
+            instructions.push(instruction);
+            let value = khronos.read_value(index, position);
+            let forced = read.filter(|(_, location)| sources(test, *location, value).0 > 0);
+            if let Some((register, _)) = forced.filter(|_| position + 1 < last) {
+                let kind = InstructionKind::Branch {
+                    relation: BranchRelation::NotEqual,
+                    left: Operand::Register(register),
+                    right: Operand::Constant(value),
+                    target: LabelId(0),
+                };
+                instructions.push(Instruction { kind, span });
+                if thread.labels.is_empty() {
+                    thread.labels.push(Label { name: "LC00".to_owned() });
+                }
+            }
+        }
+        if !thread.labels.is_empty() {
+            instructions.push(Instruction { kind: InstructionKind::Label(LabelId(0)), span: thread.span });
+        }
+        thread.instructions = instructions;
+    }
+    program
+}
+
+/// A test in the native dialect. Forced values of a `.test` file become a `filter`, its queries lines of the header.
+///
+/// # Errors
+/// When a filter over values would keep other executions than the file.
+pub fn to_vulkan(test: &Test) -> Result<Test, ConvertError> {
+    let Some(khronos) = &test.khronos else { return Ok(test.clone()) };
+    let mut converted = Test { dialect: Dialect::Vulkan, khronos: None, ..test.clone() };
+    for (index, thread) in converted.threads.iter_mut().enumerate() {
+        thread.number = index as u32;
+    }
+    for read in reads(test) {
+        let value = khronos.read_value(read.thread, read.instruction);
+        let location = test.location(read.location).name.clone();
+        match sources(test, read.location, value) {
+            (0, _) => {}
+            (1, 0) => {
+                let compare = Condition::Compare {
+                    left: Term::Register(ThreadId(read.thread as u16), read.register),
+                    comparison: Comparison::Equal,
+                    right: Term::Constant(value),
+                };
+                converted.filter = Some(match converted.filter.take() {
+                    Some(filter) => Condition::And(Box::new(filter), Box::new(compare)),
+                    None => compare,
+                });
+            }
+            _ => return Err(ConvertError::Ambiguous { value, location }),
+        }
+    }
+    let heading = test.metadata.comments.iter().chain(khronos.queries.iter().map(|query| &query.text));
+    let comments =
+        heading.map(|line| line.replace(['{', '}', '"'], " ").replace("(*", "( *").replace(": ", " - "));
+    let comments = comments.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect();
+    converted.metadata = Metadata { comments, ..Metadata::default() };
+    match crate::parse(&crate::print(&converted), "converted.litmus") {
+        Ok(again) if again.threads == converted.threads && again.locations.len() == test.locations.len() => {
+            Ok(converted)
+        }
+        _ => Err(not_expressible("the native dialect", "the names of this test")),
+    }
+}
+
+fn not_expressible(syntax: &'static str, what: &str) -> ConvertError {
+    ConvertError::NotExpressible { syntax, what: what.to_owned() }
+}
+
+/// A test in Khronos' `.test` format: one queue of constants stored and read, whose condition says what every read of it
+/// returns. `exists` becomes `SATISFIABLE consistent[X]`, `~exists` becomes `NOSOLUTION consistent[X]`.
+///
+/// # Errors
+/// When the format has no words for something in the test, or its values would mean something else there.
+pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
+    let no = |what: &str| not_expressible("Khronos' format", what);
+    if test.khronos.is_some() {
+        return Ok(test.clone());
+    }
+    let mut wanted: Vec<(ThreadId, RegisterId, i64)> = Vec::new();
+    let conditions = test.filter.iter().chain(test.question.as_ref().map(|question| &question.condition));
+    for condition in conditions {
+        conjuncts(condition, &mut wanted)
+            .ok_or_else(|| no("a condition other than registers that equal numbers"))?;
+    }
+    if !test.listed.is_empty() {
+        return Err(no("a list of locations"));
+    }
+    check_locations(&test.locations).map_err(no)?;
+    let mut values: Vec<Vec<Option<i64>>> =
+        test.threads.iter().map(|thread| vec![None; thread.instructions.len()]).collect();
+    for (thread, register, value) in wanted {
+        let read = reads(test)
+            .filter(|read| read.thread == usize::from(thread.0) && read.register == register)
+            .last()
+            .ok_or_else(|| no("a condition on a register that nothing is read into"))?;
+        let slot = &mut values[read.thread][read.instruction];
+        let ambiguous =
+            slot.is_some_and(|other| other != value) || sources(test, read.location, value) != (1, 0);
+        if ambiguous || value == NO_VALUE {
+            let location = test.location(read.location).name.clone();
+            return Err(ConvertError::Ambiguous { value, location });
+        }
+        *slot = Some(value);
+    }
+    let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| &i.kind);
+    if kinds.filter_map(written).any(|(_, stored)| stored == Some(NO_VALUE)) {
+        return Err(no("a store of -1, which stands for no value"));
+    }
+    let mut converted = Test { dialect: Dialect::Khronos, filter: None, question: None, ..test.clone() };
+    let order = arrange(&mut converted, test).map_err(no)?;
+    let mut khronos = Khronos::default();
+    for index in &order {
+        khronos.read_values.push(values.get(*index).cloned().unwrap_or_default());
+    }
+    let kind = match test.question.as_ref().map(|question| question.kind) {
+        None => None,
+        Some(QuestionKind::Exists | QuestionKind::Final) => Some(QueryKind::Satisfiable),
+        Some(QuestionKind::NotExists) => Some(QueryKind::NoSolution),
+        Some(QuestionKind::Forall) => return Err(no("`forall`")),
+    };
+    khronos.queries.extend(kind.map(|kind| Query::new(kind, false, vec![QueryTerm::Consistent])));
+    for (index, thread) in converted.threads.iter().enumerate() {
+        for (position, instruction) in thread.instructions.iter().enumerate() {
+            let read = khronos.read_value(index, position);
+            if instruction_text(&converted, &instruction.kind, read).is_none() {
+                return Err(no(&format!("`{}`", instruction.kind.text(&converted, ThreadId(index as u16)))));
+            }
+        }
+    }
+    let header = std::mem::take(&mut converted.metadata);
+    converted.metadata.comments = header.comments.iter().map(|line| format!(" {line}")).collect();
+    converted.khronos = Some(khronos);
+    let again = crate::parse(&crate::print(&converted), "converted.test");
+    again.map_err(|errors| {
+        let first = errors.messages().first().map(|message| message.text.clone());
+        no(&first.unwrap_or_else(|| errors.to_string()))
+    })?;
+    Ok(converted)
+}
+
+/// What a conjunction of equalities of registers and numbers says; `None` for another condition.
+fn conjuncts(condition: &Condition, wanted: &mut Vec<(ThreadId, RegisterId, i64)>) -> Option<()> {
+    match condition {
+        Condition::True => Some(()),
+        Condition::And(left, right) => {
+            conjuncts(left, wanted)?;
+            conjuncts(right, wanted)
+        }
+        Condition::Compare {
+            left: Term::Register(thread, register),
+            comparison: Comparison::Equal,
+            right: Term::Constant(value),
+        } => {
+            wanted.push((*thread, *register, *value));
+            Some(())
+        }
+        _ => None,
+    }
+}
+
+fn check_locations(locations: &[Location]) -> Result<(), &'static str> {
+    for location in locations {
+        if !matches!(location.init, LocationInit::Constant(0) | LocationInit::AliasOf(_)) {
+            return Err("an initial value other than 0");
+        }
+        if location.reference.is_some() || location.scalar.is_some() || location.host || location.noncoherent
+        {
+            return Err("how a location is stored");
+        }
+        if !is_name(&location.name) {
+            return Err("the name of a location");
+        }
+    }
+    Ok(())
+}
+
+/// Sorts the threads so that every group stands together, and numbers them anew; returns the old indices in their new
+/// order.
+fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str> {
+    let place = |thread: &Thread| match thread.place {
+        Place::Device(place) => Ok(place),
+        Place::Host => Err("a thread of the host"),
+    };
+    let mut order: Vec<(Placement, usize)> = Vec::new();
+    for (index, thread) in test.threads.iter().enumerate() {
+        order.push((place(thread)?, index));
+    }
+    order.sort_unstable();
+    let mut threads: Vec<Thread> = Vec::new();
+    let mut before: Option<(Placement, Placement)> = None;
+    for (number, (old, index)) in order.iter().enumerate() {
+        let new = match before {
+            None => Placement { queue_family: 0, workgroup: 0, subgroup: 0 },
+            Some((last, new)) if old.queue_family != last.queue_family => {
+                Placement { queue_family: new.queue_family + 1, workgroup: 0, subgroup: 0 }
+            }
+            Some((last, new)) if old.workgroup != last.workgroup => {
+                Placement { workgroup: new.workgroup + 1, subgroup: 0, ..new }
+            }
+            Some((last, new)) if old.subgroup != last.subgroup => {
+                Placement { subgroup: new.subgroup + 1, ..new }
+            }
+            Some((_, new)) => new,
+        };
+        before = Some((*old, new));
+        if let Some(thread) = test.threads.get(*index) {
+            threads.push(Thread { number: number as u32, place: Place::Device(new), ..thread.clone() });
+        }
+    }
+    // Barriers of one id meet wherever they are there, and in one workgroup alone here.
+    let barriers = threads.iter().flat_map(|thread| {
+        thread.instructions.iter().filter_map(move |instruction| match &instruction.kind {
+            InstructionKind::ControlBarrier(barrier) => Some((barrier, thread.place)),
+            _ => None,
+        })
+    });
+    for (barrier, place) in barriers.clone() {
+        let apart = |(other, elsewhere): (&ControlBarrier, Place)| {
+            other.id == barrier.id && !same_workgroup(place, elsewhere)
+        };
+        if barriers.clone().any(apart) {
+            return Err("barriers of one id that do not meet");
+        }
+    }
+    let new_index = |thread: ThreadId| {
+        order.iter().position(|(_, index)| *index == usize::from(thread.0)).unwrap_or_default() as u16
+    };
+    converted.system_sync = Vec::new();
+    for sync in &test.system_sync {
+        if sync.from.instruction.is_some() || sync.to.instruction.is_some() {
+            return Err("system synchronization of single instructions");
+        }
+        let point = |thread| SyncPoint { thread: ThreadId(new_index(thread)), instruction: None };
+        converted.system_sync.push(SystemSync {
+            from: point(sync.from.thread),
+            to: point(sync.to.thread),
+            span: Span::default(),
+        });
+    }
+    converted.threads = threads;
+    Ok(order.into_iter().map(|(_, index)| index).collect())
+}
+
+/// Whether two threads are in one workgroup.
+fn same_workgroup(left: Place, right: Place) -> bool {
+    match (left, right) {
+        (Place::Device(left), Place::Device(right)) => {
+            left.queue_family == right.queue_family && left.workgroup == right.workgroup
+        }
+        _ => false,
+    }
+}

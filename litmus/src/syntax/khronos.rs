@@ -1,0 +1,429 @@
+//! Reads Khronos' `.test` format strictly: what the reference reader ignores is a mistake, and so is what its model cannot
+//! have.
+
+mod barrier;
+mod instruction;
+mod print;
+mod query;
+
+pub(crate) use print::instruction as instruction_text;
+pub(super) use print::print;
+
+use crate::error::{ErrorList, KhronosError, ParseError};
+use crate::khronos::Khronos;
+use crate::metadata::Metadata;
+use crate::span::Span;
+use crate::test::{
+    Dialect, Instruction, Location, LocationId, LocationInit, Place, Placement, SyncPoint, SystemSync, Test,
+    Thread, ThreadId,
+};
+
+use super::{MAX_LOCATIONS, MAX_SYSTEM_SYNC, MAX_THREADS};
+
+/// The most instructions that the reference reader takes.
+const MAX_INSTRUCTIONS: usize = 100;
+
+/// Whether a text is in this format: by the extension of its file, by its first word where the file has none.
+pub(super) fn is_khronos(text: &str, source_name: &str) -> bool {
+    let file = source_name.rsplit(['/', '\\']).next().unwrap_or(source_name);
+    if let Some((_, extension)) = file.rsplit_once('.') {
+        return extension == "test";
+    }
+    let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with("//"));
+    first.and_then(|line| line.split_whitespace().next()).is_some_and(|word| {
+        matches!(
+            word,
+            "NEWQF" | "NEWWG" | "NEWSG" | "NEWTHREAD" | "SSW" | "SLOC" | "SATISFIABLE" | "NOSOLUTION"
+        )
+    })
+}
+
+/// Reads a text; the result is a test only where nothing was added to `errors`.
+pub(super) fn parse(text: &str, name: String, errors: &mut ErrorList) -> Test {
+    let mut reader = Reader {
+        errors,
+        test: Test {
+            name,
+            dialect: Dialect::Khronos,
+            metadata: Metadata::default(),
+            locations: Vec::new(),
+            threads: Vec::new(),
+            system_sync: Vec::new(),
+            listed: Vec::new(),
+            filter: None,
+            question: None,
+            khronos: None,
+        },
+        khronos: Khronos::default(),
+        pending: Pending::default(),
+        number: 0,
+        syncs: Vec::new(),
+        instructions: 0,
+    };
+    reader.read(text);
+    reader.test.khronos = Some(reader.khronos);
+    reader.test
+}
+
+/// A line without its end and the blanks before that.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    text: &'a str,
+    offset: usize,
+    number: u32,
+}
+
+/// A word of a line and where in it the word begins.
+#[derive(Clone, Copy)]
+struct Word<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Line<'a> {
+    fn span(&self, from: usize, to: usize) -> Span {
+        let before = self.text.get(..from).unwrap_or(self.text);
+        Span {
+            offset: (self.offset + from) as u32,
+            length: (to - from) as u32,
+            line: self.number,
+            column: 1 + before.chars().count() as u32,
+        }
+    }
+
+    fn word_span(&self, word: Word<'_>) -> Span {
+        self.span(word.at, word.at + word.text.len())
+    }
+
+    fn end(&self) -> Span {
+        self.span(self.text.len(), self.text.len())
+    }
+
+    /// The words between any of `separators`, from byte `from` on.
+    fn words(&self, from: usize, separators: &[char]) -> Vec<Word<'a>> {
+        let mut words = Vec::new();
+        let mut start = None;
+        for (index, character) in self.text.char_indices().skip_while(|(index, _)| *index < from) {
+            match (separators.contains(&character), start) {
+                (true, Some(at)) => {
+                    words.push(Word { text: &self.text[at..index], at });
+                    start = None;
+                }
+                (false, None) => start = Some(index),
+                _ => {}
+            }
+        }
+        if let Some(at) = start {
+            words.push(Word { text: &self.text[at..], at });
+        }
+        words
+    }
+}
+
+/// The groups that the next instruction begins.
+#[derive(Default)]
+struct Pending {
+    queue_family: Option<Span>,
+    workgroup: Option<Span>,
+    subgroup: Option<Span>,
+    thread: Option<Span>,
+}
+
+struct Reader<'e> {
+    errors: &'e mut ErrorList,
+    test: Test,
+    khronos: Khronos,
+    pending: Pending,
+    /// The number of the current thread.
+    number: u32,
+    /// `SSW` lines: each side's thread number and place, and the place of the line.
+    syncs: Vec<([(u32, Span); 2], Span)>,
+    instructions: usize,
+}
+
+impl Reader<'_> {
+    fn error(&mut self, error: KhronosError) {
+        self.errors.push(error.into());
+    }
+
+    fn read(&mut self, text: &str) {
+        let mut lines = Vec::new();
+        let mut offset = 0;
+        for (index, raw) in text.split('\n').enumerate() {
+            lines.push(Line { text: raw.trim_end(), offset, number: index as u32 + 1 });
+            offset += raw.len() + 1;
+        }
+        let heading = lines.iter().take_while(|line| line.text.is_empty() || line.text.starts_with("//"));
+        self.test.metadata.comments =
+            heading.filter_map(|line| line.text.strip_prefix("//")).map(str::to_owned).collect();
+        lines.retain(|line| !line.text.is_empty() && !line.text.starts_with("//"));
+        // A name refers to what it shares its location with, wherever the line stands.
+        for line in &lines {
+            if let Some(keyword) = line.words(0, &[' ']).first().filter(|word| word.text == "SLOC") {
+                self.same_location(*line, *keyword);
+            }
+        }
+        // Each alias names the first of its location directly, whatever the order of the lines.
+        for index in 0..self.test.locations.len() {
+            let storage = self.test.storage_of(LocationId(index as u16));
+            if usize::from(storage.0) != index {
+                self.test.locations[index].init = LocationInit::AliasOf(storage);
+            }
+        }
+        for line in &lines {
+            self.line(*line);
+        }
+        self.end(lines.last().map_or(Span { line: 1, column: 1, ..Span::default() }, Line::end));
+    }
+
+    fn line(&mut self, line: Line<'_>) {
+        if line.text.starts_with(char::is_whitespace) {
+            let indent = line.text.len() - line.text.trim_start().len();
+            self.error(KhronosError::Indented { span: line.span(0, indent) });
+            // It may have been the instruction that the directives before it wait for.
+            self.pending = Pending::default();
+            return;
+        }
+        let words = line.words(0, &[' ']);
+        let Some(keyword) = words.first() else { return };
+        match keyword.text {
+            "SLOC" => {}
+            "SSW" => self.system_sync(line, &words),
+            "SATISFIABLE" | "NOSOLUTION" => match query::parse(line, *keyword) {
+                Ok(query) => self.khronos.queries.push(query),
+                Err(error) => self.error(error),
+            },
+            "NEWQF" | "NEWWG" | "NEWSG" | "NEWTHREAD" => self.directive(line, &words),
+            _ => self.instruction(line),
+        }
+    }
+
+    fn directive(&mut self, line: Line<'_>, words: &[Word<'_>]) {
+        let Some(keyword) = words.first() else { return };
+        let span = line.word_span(*keyword);
+        let (slot, most) = match keyword.text {
+            "NEWQF" => (&mut self.pending.queue_family, 1),
+            "NEWWG" => (&mut self.pending.workgroup, 1),
+            "NEWSG" => (&mut self.pending.subgroup, 1),
+            _ => (&mut self.pending.thread, 2),
+        };
+        slot.get_or_insert(span);
+        if let Some(extra) = words.get(most) {
+            let what = "the directive";
+            self.error(KhronosError::TrailingText { what, span: line.span(extra.at, line.text.len()) });
+        }
+        if most == 2 {
+            match words.get(1).map(|word| (word.text.parse::<u32>(), line.word_span(*word))) {
+                None => self.number = self.number.saturating_add(1),
+                Some((Ok(number), _)) => self.number = number,
+                Some((Err(_), span)) => {
+                    self.error(KhronosError::NotANumber { span, expected: "the number of a thread" });
+                }
+            }
+        }
+    }
+
+    /// Begins what the directives before an instruction ask for; true where there is a thread for the instruction.
+    fn place(&mut self, span: Span) -> bool {
+        let pending = std::mem::take(&mut self.pending);
+        let mut nests = true;
+        let placement = match self.test.threads.last().map(|thread| thread.place) {
+            Some(Place::Device(current)) => {
+                let nested = [
+                    ("NEWQF", pending.queue_family, "NEWWG", pending.workgroup),
+                    ("NEWWG", pending.workgroup, "NEWSG", pending.subgroup),
+                    ("NEWSG", pending.subgroup, "NEWTHREAD", pending.thread),
+                ];
+                for (outer, at, inner, inside) in nested {
+                    if let (Some(span), None) = (at, inside) {
+                        self.error(KhronosError::GroupNotClosed { outer, inner, span });
+                        nests = false;
+                    }
+                }
+                let Placement { queue_family, workgroup, subgroup } = current;
+                if pending.queue_family.is_some() {
+                    Placement { queue_family: queue_family + 1, workgroup: 0, subgroup: 0 }
+                } else if pending.workgroup.is_some() {
+                    Placement { queue_family, workgroup: workgroup + 1, subgroup: 0 }
+                } else if pending.subgroup.is_some() {
+                    Placement { queue_family, workgroup, subgroup: subgroup + 1 }
+                } else if pending.thread.is_some() {
+                    current
+                } else {
+                    return true;
+                }
+            }
+            _ => Placement { queue_family: 0, workgroup: 0, subgroup: 0 },
+        };
+        let span = pending.thread.unwrap_or(span);
+        if nests && self.test.threads.iter().any(|thread| thread.number == self.number) {
+            self.error(KhronosError::DuplicateThread { number: self.number, span });
+        }
+        if self.test.threads.len() == MAX_THREADS {
+            self.errors.push(ParseError::TooMany { what: "threads", limit: MAX_THREADS, span });
+            return false;
+        }
+        self.test.threads.push(Thread {
+            number: self.number,
+            place: Place::Device(placement),
+            registers: Vec::new(),
+            labels: Vec::new(),
+            instructions: Vec::new(),
+            span,
+        });
+        self.khronos.read_values.push(Vec::new());
+        true
+    }
+
+    fn instruction(&mut self, line: Line<'_>) {
+        let span = line.span(0, line.text.len());
+        let placed = self.place(span);
+        let parsed = match instruction::parse(line) {
+            Ok(parsed) => parsed,
+            Err(errors) => {
+                errors.into_iter().for_each(|error| self.error(error));
+                return;
+            }
+        };
+        self.instructions += 1;
+        if self.instructions > MAX_INSTRUCTIONS {
+            let (what, limit) = ("instructions", MAX_INSTRUCTIONS);
+            self.errors.push(ParseError::TooMany { what, limit, span });
+            return;
+        }
+        let location = parsed.location.map(|(name, at)| self.location(name, at, false));
+        if let Some(thread) = self.test.threads.last_mut().filter(|_| placed) {
+            let kind = parsed.kind(location.unwrap_or(LocationId(0)), &mut thread.registers);
+            thread.instructions.push(Instruction { kind, span });
+            if let Some(values) = self.khronos.read_values.last_mut() {
+                values.push(parsed.read_value);
+            }
+        }
+    }
+
+    /// The location of a name, made where it is new.
+    fn location(&mut self, name: &str, span: Span, declared: bool) -> LocationId {
+        if let Some(index) = self.test.locations.iter().position(|location| location.name == name) {
+            return LocationId(index as u16);
+        }
+        if self.test.locations.len() == MAX_LOCATIONS {
+            self.errors.push(ParseError::TooMany { what: "locations", limit: MAX_LOCATIONS, span });
+            return LocationId(0);
+        }
+        self.test.locations.push(Location {
+            name: name.to_owned(),
+            reference: None,
+            scalar: None,
+            init: LocationInit::Constant(0),
+            host: false,
+            noncoherent: false,
+            declared,
+            span,
+        });
+        LocationId(self.test.locations.len() as u16 - 1)
+    }
+
+    /// `SLOC a b`: two names of one location.
+    fn same_location(&mut self, line: Line<'_>, keyword: Word<'_>) {
+        let names = line.words(keyword.at + keyword.text.len(), &[' ']);
+        let mut found = Vec::new();
+        for index in 0..2 {
+            match names.get(index) {
+                Some(name) if is_name(name.text) => found.push((name.text, line.word_span(*name))),
+                other => {
+                    let span = other.map_or(line.end(), |word| line.word_span(*word));
+                    self.error(KhronosError::MissingLocation { span });
+                    return;
+                }
+            }
+        }
+        if let Some(extra) = names.get(2) {
+            let span = line.span(extra.at, line.text.len());
+            self.error(KhronosError::TrailingText { what: "`SLOC`", span });
+        }
+        let [first, second] = found[..] else { return };
+        if first.0 == second.0 {
+            let (keyword, what) = ("SLOC", "location");
+            self.error(KhronosError::PairWithItself { keyword, what, span: second.1 });
+            return;
+        }
+        let first = self.location(first.0, first.1, true);
+        let second = self.location(second.0, second.1, true);
+        let (first, second) = (self.test.storage_of(first), self.test.storage_of(second));
+        if first != second
+            && let Some(later) = self.test.locations.get_mut(usize::from(first.max(second).0))
+        {
+            later.init = LocationInit::AliasOf(first.min(second));
+        }
+    }
+
+    fn system_sync(&mut self, line: Line<'_>, words: &[Word<'_>]) {
+        let mut sides = Vec::new();
+        for index in 1..3 {
+            let span = words.get(index).map_or(line.end(), |word| line.word_span(*word));
+            match words.get(index).and_then(|word| word.text.parse::<u32>().ok()) {
+                Some(number) => sides.push((number, span)),
+                None => {
+                    self.error(KhronosError::NotANumber { span, expected: "the number of a thread" });
+                    return;
+                }
+            }
+        }
+        if let Some(extra) = words.get(3) {
+            let span = line.span(extra.at, line.text.len());
+            self.error(KhronosError::TrailingText { what: "`SSW`", span });
+        }
+        let [from, to] = sides[..] else { return };
+        let span = line.span(0, line.text.len());
+        if from.0 == to.0 {
+            self.error(KhronosError::PairWithItself { keyword: "SSW", what: "thread", span: to.1 });
+        } else if self.syncs.len() == MAX_SYSTEM_SYNC {
+            self.errors.push(ParseError::TooMany { what: "`SSW` pairs", limit: MAX_SYSTEM_SYNC, span });
+        } else {
+            self.syncs.push(([from, to], span));
+        }
+    }
+
+    /// What can be said only when all lines are read.
+    fn end(&mut self, end: Span) {
+        let pending = std::mem::take(&mut self.pending);
+        let first = [
+            ("NEWQF", pending.queue_family),
+            ("NEWWG", pending.workgroup),
+            ("NEWSG", pending.subgroup),
+            ("NEWTHREAD", pending.thread),
+        ];
+        let (instructions, threads) = (self.instructions, &self.test.threads);
+        let mut errors = Vec::new();
+        match first.into_iter().find_map(|(directive, span)| span.map(|span| (directive, span))) {
+            Some((directive, span)) => errors.push(KhronosError::EmptyGroup { directive, span }),
+            None if instructions == 0 && threads.is_empty() => {
+                errors.push(KhronosError::NoInstruction { span: end });
+            }
+            None => {}
+        }
+        for (sides, span) in std::mem::take(&mut self.syncs) {
+            let mut points = Vec::new();
+            for (number, span) in sides {
+                match threads.iter().position(|thread| thread.number == number) {
+                    Some(index) => {
+                        points.push(SyncPoint { thread: ThreadId(index as u16), instruction: None });
+                    }
+                    None => errors.push(KhronosError::UnknownThread { number, span }),
+                }
+            }
+            if let [from, to] = points[..] {
+                self.test.system_sync.push(SystemSync { from, to, span });
+            }
+        }
+        errors.extend(barrier::check(&self.test));
+        errors.into_iter().for_each(|error| self.error(error));
+    }
+}
+
+/// Whether a word can be the name of a location.
+pub(crate) fn is_name(word: &str) -> bool {
+    !word.starts_with(|c: char| c.is_ascii_digit())
+        && !word.is_empty()
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

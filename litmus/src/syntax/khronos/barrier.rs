@@ -1,0 +1,75 @@
+//! What control barriers of one instance must agree in.
+
+use crate::error::KhronosError;
+use crate::span::Span;
+use crate::test::{ControlBarrier, InstructionKind, Test, Thread};
+
+/// A control barrier of a thread.
+struct Member<'a> {
+    instance: i64,
+    barrier: &'a ControlBarrier,
+    span: Span,
+}
+
+/// The mistakes in the control barriers of a test.
+pub(super) fn check(test: &Test) -> Vec<KhronosError> {
+    let threads: Vec<Vec<Member<'_>>> = test.threads.iter().map(members).collect();
+    let mut errors = Vec::new();
+    for (index, thread) in threads.iter().enumerate() {
+        for (position, member) in thread.iter().enumerate() {
+            if thread[..position].iter().any(|earlier| earlier.instance == member.instance) {
+                let Member { instance, span, .. } = *member;
+                errors.push(KhronosError::RepeatedBarrier { instance, span });
+            }
+        }
+        let earlier = threads.iter().take(index).flatten();
+        for member in thread {
+            let Member { instance, span, .. } = *member;
+            let first = earlier.clone().chain(thread).find(|other| other.instance == instance);
+            if first.is_some_and(|first| !agree(first.barrier, member.barrier)) {
+                errors.push(KhronosError::UnequalBarriers { instance, span });
+            }
+        }
+        for other in threads.iter().take(index) {
+            errors.extend(crossed(other, thread));
+        }
+    }
+    errors
+}
+
+fn members(thread: &Thread) -> Vec<Member<'_>> {
+    thread
+        .instructions
+        .iter()
+        .filter_map(|instruction| match &instruction.kind {
+            InstructionKind::ControlBarrier(barrier) => {
+                Some(Member { instance: barrier.id.parse().ok()?, barrier, span: instruction.span })
+            }
+            _ => None,
+        })
+        .collect()
+}
+
+/// Whether two members have the same scope, order and storage classes; availability and visibility may differ.
+fn agree(left: &ControlBarrier, right: &ControlBarrier) -> bool {
+    let order = |barrier: &ControlBarrier| barrier.semantics.map(|s| (s.order, s.classes));
+    left.memory_scope == right.memory_scope && order(left) == order(right)
+}
+
+/// Two instances in one order in `earlier` and in the other in `later`.
+fn crossed(earlier: &[Member<'_>], later: &[Member<'_>]) -> Option<KhronosError> {
+    let position = |instance| earlier.iter().position(|member| member.instance == instance);
+    for (index, first) in later.iter().enumerate() {
+        for second in &later[index + 1..] {
+            if first.instance != second.instance
+                && let (Some(of_first), Some(of_second)) =
+                    (position(first.instance), position(second.instance))
+                && of_second < of_first
+            {
+                let (instance, other) = (second.instance, first.instance);
+                return Some(KhronosError::CrossedBarriers { instance, other, span: second.span });
+            }
+        }
+    }
+    None
+}

@@ -1,0 +1,153 @@
+//! Writes a test in Khronos' `.test` format.
+
+use crate::khronos::{Khronos, NO_VALUE};
+use crate::test::{
+    Access, InstructionKind, LocationId, LocationInit, Operand, Place, RmwOperation, Scope, Semantics,
+    StorageClass, Test,
+};
+
+/// The text of a test that came from the format, or that [`to_khronos`](crate::convert::to_khronos) made.
+pub(crate) fn print(test: &Test, khronos: &Khronos) -> String {
+    let mut lines: Vec<String> =
+        test.metadata.comments.iter().map(|comment| format!("//{}", comment.replace('\n', " "))).collect();
+    for location in &test.locations {
+        if let LocationInit::AliasOf(other) = location.init {
+            lines.push(format!("SLOC {} {}", test.location(other).name, location.name));
+        }
+    }
+    let mut before = None;
+    for (index, thread) in test.threads.iter().enumerate() {
+        if let (Some(Place::Device(before)), Place::Device(place)) = (before, thread.place) {
+            let depth = match () {
+                () if place.queue_family != before.queue_family => 3,
+                () if place.workgroup != before.workgroup => 2,
+                () if place.subgroup != before.subgroup => 1,
+                () => 0,
+            };
+            lines.extend(["NEWQF", "NEWWG", "NEWSG"][3 - depth..].iter().map(|word| (*word).to_owned()));
+        }
+        before = Some(thread.place);
+        lines.push(format!("NEWTHREAD {}", thread.number));
+        for (position, instruction) in thread.instructions.iter().enumerate() {
+            let read = khronos.read_value(index, position);
+            lines.extend(self::instruction(test, &instruction.kind, read));
+        }
+    }
+    for sync in &test.system_sync {
+        let (from, to) = (test.thread(sync.from.thread).number, test.thread(sync.to.thread).number);
+        lines.push(format!("SSW {from} {to}"));
+    }
+    lines.extend(khronos.queries.iter().map(|query| query.text.clone()));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The line of an instruction whose read must return `read`; `None` for what the format cannot say.
+pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Option<String> {
+    let constant = |operand: &Operand| match operand {
+        Operand::Constant(constant) => Some(*constant),
+        Operand::Register(_) => None,
+    };
+    match kind {
+        InstructionKind::Load { location, offset: 0, scalar: None, class, access, .. } => {
+            let operands = operands(test, *location, &[read]);
+            Some(format!("ld{}{} {operands}", self::access(access, "vis")?, self::class(*class)?))
+        }
+        InstructionKind::Store { location, offset: 0, scalar: None, value, class, access } => {
+            let operands = operands(test, *location, &[constant(value)?]);
+            Some(format!("st{}{} {operands}", self::access(access, "av")?, self::class(*class)?))
+        }
+        InstructionKind::Rmw {
+            location,
+            offset: 0,
+            scalar: None,
+            operation: RmwOperation::Exchange(value),
+            class,
+            scope,
+            semantics,
+            ..
+        } => {
+            let operands = operands(test, *location, &[read, constant(value)?]);
+            let (semantics, class) = (self::semantics(semantics)?, self::class(*class)?);
+            Some(format!("rmw{}{semantics}{class} {operands}", self::scope(*scope)?))
+        }
+        InstructionKind::Fence { scope, semantics } => {
+            Some(format!("membar{}{}", self::scope(*scope)?, self::semantics(semantics)?))
+        }
+        InstructionKind::ControlBarrier(barrier) => {
+            let semantics = match &barrier.semantics {
+                Some(semantics) => self::semantics(semantics)?,
+                None => String::new(),
+            };
+            let instance: i64 = barrier.id.parse::<i32>().ok()?.into();
+            let plain = barrier.execution_scope == barrier.memory_scope
+                && barrier.resource.is_none()
+                && barrier.quorum.is_none()
+                && instance.to_string() == barrier.id;
+            plain.then_some(())?;
+            Some(format!("cbar{}{semantics} {instance}", self::scope(barrier.memory_scope)?))
+        }
+        InstructionKind::AvailableToDevice => Some("avdevice".to_owned()),
+        InstructionKind::VisibleFromDevice => Some("visdevice".to_owned()),
+        _ => None,
+    }
+}
+
+/// `x`, `x = 1`, `x = 1 2`: values from the end are left out where there are none.
+fn operands(test: &Test, location: LocationId, values: &[i64]) -> String {
+    let given = values.iter().rposition(|value| *value != NO_VALUE).map_or(0, |last| last + 1);
+    let values: Vec<String> = values.iter().take(given).map(i64::to_string).collect();
+    let equals = if values.is_empty() { "" } else { " = " };
+    format!("{}{equals}{}", test.location(location).name, values.join(" "))
+}
+
+fn access(access: &Access, operation: &str) -> Option<String> {
+    Some(match access {
+        Access::Private => String::new(),
+        Access::NonPrivate => ".nonpriv".to_owned(),
+        Access::Coherent { scope } => format!(".{operation}{}", self::scope(*scope)?),
+        Access::Atomic { scope, semantics } => {
+            format!(".atom{}{}", self::scope(*scope)?, self::semantics(semantics)?)
+        }
+    })
+}
+
+fn scope(scope: Scope) -> Option<&'static str> {
+    match scope {
+        Scope::Subgroup => Some(".scopesg"),
+        Scope::Workgroup => Some(".scopewg"),
+        Scope::QueueFamily => Some(".scopeqf"),
+        Scope::Device => Some(".scopedev"),
+        Scope::Invocation | Scope::CrossDevice => None,
+    }
+}
+
+fn class(class: StorageClass) -> Option<&'static str> {
+    match class {
+        StorageClass::Buffer => Some(".sc0"),
+        StorageClass::Workgroup => Some(".sc1"),
+        StorageClass::Image | StorageClass::Output => None,
+    }
+}
+
+fn semantics(semantics: &Semantics) -> Option<String> {
+    let mut text = String::new();
+    for (present, word) in [(semantics.order.acquires(), ".acq"), (semantics.order.releases(), ".rel")] {
+        if present {
+            text.push_str(word);
+        }
+    }
+    for class in semantics.classes.iter() {
+        text.push_str(match class {
+            StorageClass::Buffer => ".semsc0",
+            StorageClass::Workgroup => ".semsc1",
+            StorageClass::Image | StorageClass::Output => return None,
+        });
+    }
+    for (present, word) in [(semantics.make_available, ".semav"), (semantics.make_visible, ".semvis")] {
+        if present {
+            text.push_str(word);
+        }
+    }
+    Some(text)
+}

@@ -1,0 +1,272 @@
+//! Khronos' `.test` format: what is read, what is refused, and that printing keeps it.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use litmus::convert::{guarded, to_khronos, to_vulkan};
+use litmus::{Dialect, Test, ThreadId, parse, print};
+use proptest::prelude::*;
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
+}
+
+/// Gives every `.test` file in a folder to `show` and compares the result with the snapshot of the same stem.
+fn check_folder(name: &str, show: impl Fn(&str, &str) -> String) -> BTreeSet<String> {
+    let mut stems = BTreeSet::new();
+    for entry in fs::read_dir(folder(name)).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "test") {
+            stems.insert(path.file_stem().unwrap().to_str().unwrap().to_owned());
+        }
+    }
+    let mut settings = insta::Settings::clone_current();
+    settings.set_snapshot_path(folder(name));
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| {
+        for stem in &stems {
+            let file = format!("{stem}.test");
+            let text = fs::read_to_string(folder(name).join(&file)).unwrap();
+            insta::assert_snapshot!(stem.as_str(), show(&file, &text));
+        }
+    });
+    stems
+}
+
+/// Printing keeps the test, and printing what was printed keeps the text.
+fn round_trip(test: &Test, file: &str) -> String {
+    let printed = print(test);
+    let again = parse(&printed, file).unwrap_or_else(|e| panic!("{file}: {:?}\n{printed}", e.messages()));
+    assert_eq!(&again, test, "{file}\n{printed}");
+    assert_eq!(print(&again), printed, "{file}");
+    printed
+}
+
+#[test]
+fn valid_files() {
+    check_folder("khronos_ok", |file, text| {
+        let test = parse(text, file).unwrap_or_else(|e| panic!("{file}: {:?}", e.messages()));
+        let mut out = round_trip(&test, file);
+        writeln!(out, "---").unwrap();
+        for location in &test.locations {
+            writeln!(out, "{}: {:?}", location.name, location.init).unwrap();
+        }
+        let khronos = test.khronos.as_ref().unwrap();
+        for (index, thread) in test.threads.iter().enumerate() {
+            writeln!(out, "thread {}: {:?}", thread.number, thread.place).unwrap();
+            for (instruction, read) in thread.instructions.iter().zip(&khronos.read_values[index]) {
+                let text = instruction.kind.text(&test, ThreadId(index as u16));
+                writeln!(out, "  {text}    reads {read:?}").unwrap();
+            }
+        }
+        for query in &khronos.queries {
+            writeln!(out, "{:?} {} {:?}", query.kind, query.without_chains, query.terms).unwrap();
+        }
+        out
+    });
+}
+
+#[test]
+fn mistakes() {
+    let stems = check_folder("khronos_err", |file, text| {
+        let errors = parse(text, file).unwrap_err();
+        let code = format!("litmus::khronos::{}", file.split('.').next().unwrap());
+        let messages = errors.messages();
+        assert!(messages.iter().any(|message| message.code == code), "{file}: {messages:?}");
+        messages.iter().fold(String::new(), |mut out, message| {
+            writeln!(out, "{}:{}: {} [{}]", message.line, message.column, message.text, message.code)
+                .unwrap();
+            out
+        })
+    });
+    // Every mistake has an example.
+    let codes: BTreeSet<&str> = include_str!("../src/error/khronos.rs")
+        .split("code(litmus::khronos::")
+        .skip(1)
+        .map(|rest| rest.split(')').next().unwrap())
+        .collect();
+    assert_eq!(stems.iter().map(String::as_str).collect::<BTreeSet<_>>(), codes);
+}
+
+#[test]
+fn bounds() {
+    let many = |line: &str, count: usize| format!("NEWTHREAD\n{}", line.repeat(count));
+    assert!(parse(&many("avdevice\n", 100), "t.test").is_ok());
+    let errors = parse(&many("avdevice\n", 101), "t.test").unwrap_err();
+    assert_eq!(errors.messages()[0].text, "too many instructions; expected at most 100 instructions");
+    let errors = parse(&"NEWTHREAD\navdevice\n".repeat(17), "t.test").unwrap_err();
+    assert_eq!(errors.messages()[0].line, 33);
+}
+
+#[test]
+fn the_extension_or_the_first_word_tells_the_format() {
+    let khronos = "// a comment\r\n\r\nNEWTHREAD\r\nst.sc0 x = 1\r\n";
+    for name in ["folder/t.test", "t", "folder.litmus/t"] {
+        assert_eq!(parse(khronos, name).unwrap().dialect, Dialect::Khronos, "{name}");
+    }
+    assert!(parse(khronos, "t.litmus").is_err());
+    assert!(parse("VULKAN t\n{ } P0@host ; ;", "t.test").is_err());
+    assert_eq!(parse("VULKAN t\n{ } P0@host ; ;", "t").unwrap().dialect, Dialect::Vulkan);
+}
+
+#[test]
+fn the_suite_of_khronos() {
+    let Some(corpora) = std::env::var_os("VK_LITMUS_CORPORA") else {
+        println!("1 skipped: VK_LITMUS_CORPORA is not set");
+        return;
+    };
+    let (mut files, mut converted) = (0, 0);
+    for entry in fs::read_dir(Path::new(&corpora).join("khronos")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "test") {
+            continue;
+        }
+        let (file, text) = (path.to_str().unwrap(), fs::read_to_string(&path).unwrap());
+        let test = parse(&text, file).unwrap_or_else(|e| panic!("{file}: {:?}", e.messages()));
+        round_trip(&test, file);
+        let program = guarded(&test);
+        assert_eq!(parse(&print(&program), "guarded.litmus").unwrap().threads, program.threads, "{file}");
+        converted += usize::from(to_vulkan(&test).is_ok());
+        files += 1;
+    }
+    println!("{files} files, {converted} of them in the native dialect too");
+    assert!(files >= 50);
+    assert!(converted * 10 >= files * 9, "{converted} of {files}");
+}
+
+#[test]
+fn forced_values_become_filters_and_guards() {
+    let text = "NEWTHREAD 0\nst.sc0 x = 1\nNEWTHREAD 1\nld.sc0 x = 1\nld.sc0 x\nSATISFIABLE consistent[X] && #dr>0\n";
+    let test = parse(text, "t.test").unwrap();
+    let native = "VULKAN t
+SATISFIABLE consistent[X] && #dr>0
+{
+}
+ P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;
+ st.sc0 x, 1         | ld.sc0 r0, x        ;
+                     | ld.sc0 r1, x        ;
+filter (P1:r0 == 1)
+";
+    assert_eq!(print(&to_vulkan(&test).unwrap()), native);
+    let guards = "VULKAN t
+{
+}
+ P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;
+ st.sc0 x, 1         | ld.sc0 r0, x        ;
+                     | bne r0, 1, LC00     ;
+                     | ld.sc0 r1, x        ;
+                     | LC00:               ;
+";
+    assert_eq!(print(&guarded(&test)), guards);
+    // Two writes of one value: the file is contradictory, which no filter says.
+    let twice = text.replace("st.sc0 x = 1\n", "st.sc0 x = 1\nst.sc0 x = 1\n");
+    assert!(to_vulkan(&parse(&twice, "t.test").unwrap()).is_err());
+}
+
+#[test]
+fn conditions_become_values() {
+    let text = "VULKAN t
+{ x = 0; y = 0; }
+P0@sg 0, wg 1, qf 0 | P1@sg 0, wg 0, qf 0 ;
+st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r3, y ;
+st.atom.dv.sc0 y, 1 | ld.atom.dv.sc0 r1, x ;
+~exists (P1:r3 == 1 /\\ P1:r1 == 0)";
+    let test = parse(text, "t.litmus").unwrap();
+    let lines = "NEWTHREAD 0
+ld.atom.scopedev.sc0 y = 1
+ld.atom.scopedev.sc0 x = 0
+NEWWG
+NEWSG
+NEWTHREAD 1
+st.atom.scopedev.sc0 x = 1
+st.atom.scopedev.sc0 y = 1
+NOSOLUTION consistent[X]
+";
+    assert_eq!(print(&to_khronos(&test).unwrap()), lines);
+    for (from, to) in [
+        ("== 0)", "== 7)"),
+        ("~exists", "forall"),
+        (".sc0 r3", ".sc2 r3"),
+        ("x = 0", "x = 5"),
+        ("r1, x", "r3, x"),
+    ] {
+        let other = parse(&text.replace(from, to), "t.litmus");
+        assert!(other.is_err() || to_khronos(&other.unwrap()).is_err(), "{from} -> {to}");
+    }
+}
+
+/// A random file that keeps the rules, as lines.
+fn random_file() -> impl Strategy<Value = String> {
+    let value = || prop_oneof![Just(String::new()), (0..3i64).prop_map(|v| format!(" = {v}"))];
+    let name = || proptest::sample::select(vec!["x", "y", "z"]);
+    let scope = || proptest::sample::select(vec!["scopesg", "scopewg", "scopeqf", "scopedev"]);
+    let class = || proptest::sample::select(vec!["sc0", "sc1"]);
+    let classes = || proptest::sample::select(vec!["semsc0", "semsc1", "semsc1.semsc0"]);
+    let plain = proptest::sample::select(vec![
+        ("st", ""),
+        ("ld", ""),
+        ("st", ".nonpriv"),
+        ("ld", ".nonpriv"),
+        ("st", ".av"),
+        ("ld", ".vis"),
+        ("st", ".scopedev.av"),
+        ("ld", ".vis.scopewg"),
+    ]);
+    let atomic = proptest::sample::select(vec![
+        ("st.atom", "rel", ".semav"),
+        ("ld.atom", "acq", ".semvis"),
+        ("rmw", "acq.rel", ".semav.semvis"),
+        ("st.ld.atom", "acq", ""),
+    ]);
+    let line = prop_oneof![
+        3 => (plain, class(), name(), value())
+            .prop_map(|((what, how), class, name, value)| format!("{what}{how}.{class} {name}{value}")),
+        3 => (atomic.clone(), scope(), class(), classes(), any::<bool>(), name(), value()).prop_map(
+            |((what, order, sem), scope, class, classes, ordered, name, value)| {
+                let order = if ordered { format!(".{order}.{classes}{sem}") } else { String::new() };
+                format!("{what}.{scope}.{class}{order} {name}{value}")
+            }
+        ),
+        1 => (scope(), classes()).prop_map(|(scope, classes)| format!("membar.acq.{scope}.{classes}")),
+        1 => Just("avdevice".to_owned()),
+        1 => Just("visdevice".to_owned()),
+    ];
+    let groups = proptest::sample::select(vec!["", "NEWSG\n", "NEWWG\nNEWSG\n", "NEWQF\nNEWWG\nNEWSG\n"]);
+    let thread = (groups, proptest::collection::vec(line, 1..4), any::<bool>());
+    let alias = proptest::sample::select(vec!["", "SLOC x y\n", "SLOC z y\nSLOC x z\n"]);
+    (alias, proptest::collection::vec(thread, 1..4), any::<bool>()).prop_map(|(alias, threads, sync)| {
+        let mut text = String::new();
+        let count = threads.len();
+        for (index, (groups, lines, meets)) in threads.into_iter().enumerate() {
+            write!(text, "{groups}NEWTHREAD\n{}\n", lines.join("\n")).unwrap();
+            if meets {
+                writeln!(text, "cbar.scopewg {index}").unwrap();
+            }
+        }
+        text.push_str(alias);
+        if sync && count > 1 {
+            text.push_str("SSW 2 1\n");
+        }
+        text + "NOSOLUTION NOCHAINS consistent[X] && #dr>0\n"
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(7),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn random_files_print_back_to_themselves(text in random_file()) {
+        let test = parse(&text, "t.test").map_err(|e| TestCaseError::fail(format!("{text}{:?}", e.messages())))?;
+        round_trip(&test, "t.test");
+        let program = guarded(&test);
+        prop_assert_eq!(&parse(&print(&program), "t.litmus").unwrap().threads, &program.threads);
+    }
+}
