@@ -156,14 +156,18 @@ impl Parser<'_> {
         Ok((number, Place::Device(Placement { queue_family, workgroup, subgroup })))
     }
 
-    /// Takes the labels in a cell that cannot be read as placed, so that one mistake is not reported again at each branch.
-    pub(super) fn note_hsa_labels(&mut self, thread: ThreadId) {
+    /// Takes the registers in a cell that cannot be read as known and its labels as placed, so that one mistake is not
+    /// reported again wherever they are used.
+    pub(super) fn note_hsa_names(&mut self, thread: ThreadId) {
         while self.peek().kind != TokenKind::End {
-            let at = self.next().kind == TokenKind::At;
-            let token = self.peek();
-            if at
-                && token.kind == TokenKind::Word
-                && let Ok(label) = self.use_label(thread, token)
+            let token = self.next();
+            let label = self.peek();
+            // What is past a bound is not noted; the bound is reported where it is met.
+            if token.kind == TokenKind::Word && is_value_register(self.word(token)) {
+                self.use_register(thread, token).ok();
+            } else if token.kind == TokenKind::At
+                && label.kind == TokenKind::Word
+                && let Ok(label) = self.use_label(thread, label)
             {
                 self.placed_labels[usize::from(thread.0)].push(label);
             }

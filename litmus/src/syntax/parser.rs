@@ -363,6 +363,9 @@ impl<'a> Parser<'a> {
         if token.kind == TokenKind::Word && self.names_register(self.word(token)) {
             return Ok(self.next());
         }
+        if self.is_hsa() {
+            return Err(self.unexpected("a register such as `$s0`"));
+        }
         Err(ParseError::RegisterExpected { found: self.describe(token), span: token.span })
     }
 
@@ -415,7 +418,7 @@ impl<'a> Parser<'a> {
     /// As [`Parser::note_names`], for what is left of the cell at hand.
     pub(super) fn note_rest(&mut self, thread: ThreadId) {
         if self.is_hsa() {
-            return self.note_hsa_labels(thread);
+            return self.note_hsa_names(thread);
         }
         while self.peek().kind != TokenKind::End {
             let token = self.next();
