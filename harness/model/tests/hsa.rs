@@ -4,10 +4,12 @@
 #[path = "../../../litmus/tests/round_trip/hsa.rs"]
 mod random;
 
-use std::collections::{BTreeMap, HashSet};
+mod hsa_letter;
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
-use litmus::{Dialect, Outcome, Prediction, Race, Test, Undefinedness};
+use litmus::{Dialect, InstructionKind, Operand, Outcome, Prediction, Race, Test, Undefinedness};
 use model::{Model, Options, PredictError, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -212,4 +214,48 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
     println!("hsa: {} of {cases} random tests compared", compared.get());
     assert!(compared.get() > cases / 2, "most random tests must be small enough to compare");
     assert_eq!(levels.borrow().len(), 3, "races of both levels and programs without races");
+}
+
+/// What `hsa_letter` says, where the test is small enough for it and adds no registers to memory.
+fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
+    let mut highest = 2;
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        match instruction.kind.without_address() {
+            InstructionKind::Update { operand: Operand::Register(_), .. } => return None,
+            InstructionKind::Update { operand: Operand::Constant(constant), .. } => highest += *constant as u64,
+            _ => {}
+        }
+    }
+    let domain: Vec<u64> = (0..=highest).collect();
+    hsa_letter::answer(test, &domain, 60_000)
+}
+
+fn engine_answer(test: &Test, model: &Model) -> hsa_letter::Answer {
+    let prediction = predicted(test, model);
+    let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
+    hsa_letter::Answer {
+        outcomes: allowed.map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect()).collect::<BTreeSet<_>>(),
+        racy: prediction.race == Race::Racy,
+        program: prediction.level == Some(Undefinedness::Program),
+    }
+}
+
+#[test]
+fn engine_and_the_letter_of_the_text_agree_on_random_tests() {
+    let model = hsa();
+    let (cases, rng_seed) = cases();
+    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    let compared = std::cell::Cell::new(0u32);
+    TestRunner::new(config)
+        .run(&random::text(2..=3, 3), |text| {
+            let test = litmus::parse(&text, "random").unwrap();
+            if let Some(letter) = by_the_letter(&test) {
+                prop_assert_eq!(engine_answer(&test, &model), letter, "{}", text);
+                compared.set(compared.get() + 1);
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+    println!("hsa: {} of {cases} random tests compared with the letter of the text", compared.get());
+    assert!(compared.get() > cases / 2, "most random tests must be small enough to compare");
 }
