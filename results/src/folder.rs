@@ -151,15 +151,24 @@ pub fn planned(path: &Path) -> Result<Option<PlanRecord>, FolderError> {
     }
 }
 
+/// Sees to it that a run may start in the folder at `path`: there is none, or an empty one.
+///
+/// # Errors
+/// When there is something in it, or it cannot be read.
+pub fn ensure_empty(path: &Path) -> Result<(), FolderError> {
+    match entries(path)? {
+        0 => Ok(()),
+        _ => Err(FolderError::NotEmpty { path: path.to_owned() }),
+    }
+}
+
 impl Folder {
     /// Starts `plan` in the folder at `path`, which is made where there is none and must be empty.
     ///
     /// # Errors
     /// When it is not empty or cannot be written.
     pub fn start(path: &Path, plan: &PlanRecord) -> Result<Folder, FolderError> {
-        if entries(path)? > 0 {
-            return Err(FolderError::NotEmpty { path: path.to_owned() });
-        }
+        ensure_empty(path)?;
         fs::create_dir_all(path).map_err(|source| FolderError::Io { path: path.to_owned(), source })?;
         let mut text = serde_json::to_vec_pretty(plan)
             .map_err(|source| FolderError::Io { path: path.join(PLAN), source: source.into() })?;

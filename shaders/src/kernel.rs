@@ -27,14 +27,15 @@
 //!
 //! # Meeting
 //! With [`Parameters::spin`] > 0, the workgroups of one group meet before every round: one invocation of each adds 1 to
-//! word `g × 16` of the rendezvous buffer (relaxed, device or queue-family scope) and waits, for at most `spin` loads,
-//! until it reads at least `C × (k + 1)`. The caller zeroes that buffer before each dispatch. Whoever waited in vain
-//! does not wait again in that dispatch. Every invocation waits for itself: no barrier is needed, lanes in lockstep share
-//! one wait, and in a workgroup of several subgroups each subgroup begins its rounds no earlier than the other workgroups
-//! have arrived. A kernel with one class has nobody to wait for and no rendezvous buffer.
+//! word `g × 16` of the rendezvous buffer (relaxed, device or queue-family scope) and waits until it reads at least
+//! `C × (k + 1)`. The caller zeroes that buffer before each dispatch. Loads that find someone missing are counted over
+//! the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been
+//! scheduled, and the short ones between rounds, have one bound. Every invocation waits for itself: no barrier is needed,
+//! lanes in lockstep share one wait, and in a workgroup of several subgroups each subgroup begins its rounds no earlier
+//! than the other workgroups have arrived. A kernel with one class has nobody to wait for and no rendezvous buffer.
 //!
-//! An invocation spends at most `K` loop iterations on rounds and `K × (spin + 1)` on waiting; some drivers bound the
-//! sum silently.
+//! An invocation spends at most `K` loop iterations on rounds and `K + spin` on waiting; some drivers bound the sum
+//! silently.
 
 use litmus::{Observable, ThreadId, Value};
 
@@ -131,7 +132,7 @@ pub struct Parameters {
     pub groups: u32,
     /// `K`: rounds.
     pub rounds: u32,
-    /// Loads that a workgroup spends at most on waiting before a round; 0: no rendezvous.
+    /// Loads that an invocation spends at most on waiting in vain, over all rounds; 0: no rendezvous.
     pub spin: u32,
     /// `p`: workgroups of one class in a row; divides `groups`.
     pub pairing: u32,

@@ -2,6 +2,35 @@
 //!
 //! [`compile`] is pure: the same test and configuration give the same words. The module never sees a device; what a
 //! kernel needs of one is listed in [`Kernel::requirements`].
+//!
+//! ```
+//! let text = "VULKAN SB { x = 0; y = 0; }
+//! P0@sg 0, wg 0, qf 0  | P1@sg 0, wg 1, qf 0  ;
+//! st.atom.dv.sc0 x, 1  | st.atom.dv.sc0 y, 1  ;
+//! ld.atom.dv.sc0 r0, y | ld.atom.dv.sc0 r0, x ;
+//! exists (P0:r0 == 0 /\\ P1:r0 == 0)";
+//! let test = litmus::parse(text, "SB")?;
+//! let config = shaders::KernelConfig {
+//!     subgroup_size: 8,
+//!     lanes: 8,
+//!     max_workgroup_invocations: 256,
+//!     device_scope: true,
+//! };
+//! let kernel = shaders::compile(&test, &config)?;
+//! assert!(shaders::disassemble(&kernel.words)?.contains("OpMemoryModel Logical Vulkan"));
+//! shaders::lift::verify(&test, &kernel)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`kernel`] | what a kernel is, and the contract between it and who runs it |
+//! | [`rules`] | why a test has no kernel: the one list |
+//! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
+//! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
+//! | `module`, `semantics` | SPIR-V under construction, scopes and semantics as words |
+//! | [`lift`] | reads a kernel back and compares it with the test |
+//! | [`check`] | rules of valid modules that validators miss |
 
 pub mod check;
 mod dispatch;

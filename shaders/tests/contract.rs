@@ -4,6 +4,7 @@
 
 mod common;
 mod machine;
+mod random;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -181,15 +182,16 @@ fn replay(test: &Test, thread: &Thread, id: ThreadId, touches: &[Touch], context
     registers
 }
 
-/// Holds the waiting of one invocation against the contract: it looks at most `spin` times, until all have arrived, and
-/// once it has waited in vain it never waits again; one invocation of a workgroup arrives, once a round.
+/// Holds the waiting of one invocation against the contract: it looks until all have arrived, finds someone missing at
+/// most `spin` times over all rounds, and never waits again after that; one invocation of a workgroup arrives, once a
+/// round.
 fn check_meetings(run: &Run, index: usize, id: ThreadId, spin: u32) {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let invocation = &run.invocations[index];
     let classes = kernel.roles.classes.len() as u32;
     let group = (invocation.workgroup / (p.pairing * classes)) * p.pairing + invocation.workgroup % p.pairing;
     let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
-    let (mut reported, mut round, mut patient) = (0, 0, true);
+    let (mut reported, mut round, mut patience) = (0, 0, spin as usize);
     let (mut looks, mut arrivals) = (Vec::new(), 0);
     for touch in &invocation.touches {
         match kernel.bindings[touch.binding as usize] {
@@ -210,12 +212,12 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId, spin: u32) {
                 if reported == reports {
                     let meets = classes > 1 && spin > 0;
                     assert_eq!(arrivals, u32::from(meets && invocation.local == 0));
-                    if meets && patient {
+                    if meets && patience > 0 {
                         let all_here = |seen: &u32| *seen >= classes * (round + 1);
                         let (last, before) = looks.split_last().unwrap();
-                        assert!(looks.len() <= spin as usize && !before.iter().any(all_here));
-                        patient = all_here(last);
-                        assert!(patient || looks.len() == spin as usize);
+                        assert!(!before.iter().any(all_here), "it does not look again once all are here");
+                        patience -= looks.len() - usize::from(all_here(last));
+                        assert!(all_here(last) || patience == 0, "it does not give up early");
                     } else {
                         assert!(looks.is_empty(), "nobody to wait for, or no patience left");
                     }
@@ -355,7 +357,7 @@ fn check(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usi
                 "{name}: an invocation plays one instance a round"
             );
             assert!(
-                run.invocations[index].loops <= (p.rounds * (spin + 2) + 1) as usize,
+                run.invocations[index].loops <= (2 * p.rounds + spin + 1) as usize,
                 "{name}: loop iterations"
             );
         }
@@ -425,124 +427,11 @@ fn kernels_keep_the_contract() {
     assert!(runs > 6 * 200);
 }
 
-type Choice = (u8, u8, u8);
-
-/// Random instructions with three labels from `first_label` on, whose jumps go forward, nested or not.
-fn random_instructions(choices: &[Choice], labels: [u8; 3], first_label: u16) -> Vec<InstructionKind> {
-    const ARITHMETIC: [ArithmeticOperation; 8] = [
-        ArithmeticOperation::Add,
-        ArithmeticOperation::Subtract,
-        ArithmeticOperation::And,
-        ArithmeticOperation::Or,
-        ArithmeticOperation::Xor,
-        ArithmeticOperation::Minimum,
-        ArithmeticOperation::Maximum,
-        ArithmeticOperation::Multiply,
-    ];
-    const RELATIONS: [BranchRelation; 6] = [
-        BranchRelation::Equal,
-        BranchRelation::NotEqual,
-        BranchRelation::GreaterOrEqual,
-        BranchRelation::LessOrEqual,
-        BranchRelation::Greater,
-        BranchRelation::Less,
-    ];
-    let place = |label: usize| usize::from(labels[label]) % (choices.len() + 1);
-    let relaxed = common::semantics(Order::Relaxed);
-    let mut instructions = Vec::new();
-    for (position, (kind, first, second)) in choices.iter().enumerate() {
-        for label in 0..3 {
-            if place(label) == position {
-                instructions.push(InstructionKind::Label(LabelId(first_label + label as u16)));
-            }
-        }
-        let register = u16::from(first % 4);
-        let operand = match second % 3 {
-            0 => common::constant(i64::from(second % 4) - 1),
-            _ => common::register(u16::from(second % 4)),
-        };
-        let access = match first % 2 {
-            0 => Access::NonPrivate,
-            _ => common::atomic(Scope::QueueFamily, Order::Relaxed),
-        };
-        let location = u16::from(second % 2);
-        let rmw = |operation| common::rmw(register, location, operation, Scope::QueueFamily, relaxed);
-        let label = usize::from(second / 4 % 3);
-        let target = LabelId(first_label + label as u16);
-        instructions.push(match kind % 10 {
-            0 | 1 => common::load(register, location, access),
-            2 => common::store(location, common::register(register), access),
-            3 => rmw(match second / 4 {
-                0 => RmwOperation::Exchange(operand),
-                1 => RmwOperation::CompareExchange {
-                    compare: operand,
-                    value: common::constant(7),
-                    unequal: relaxed,
-                },
-                _ => RmwOperation::Fetch(ARITHMETIC[usize::from(first % 7)], operand),
-            }),
-            4 | 5 => InstructionKind::Arithmetic {
-                destination: RegisterId(register),
-                operation: ARITHMETIC[usize::from(first % 8)],
-                left: common::register(u16::from(first / 4)),
-                right: operand,
-            },
-            6 if place(label) > position => InstructionKind::Goto(target),
-            _ if place(label) > position => InstructionKind::Branch {
-                relation: RELATIONS[usize::from(first % 6)],
-                left: common::register(register),
-                right: operand,
-                target,
-            },
-            _ => common::store(0, operand, access),
-        });
-    }
-    for label in 0..3 {
-        if place(label) == choices.len() {
-            instructions.push(InstructionKind::Label(LabelId(first_label + label as u16)));
-        }
-    }
-    instructions
-}
-
-/// Threads that share workgroups and subgroups or not, and meet in up to two barriers with semantics of their own.
-fn random_test() -> impl Strategy<Value = Test> {
-    let instruction = (0..10u8, 0..12u8, 0..12u8);
-    let piece = (prop::collection::vec(instruction, 0..9), prop::array::uniform3(0..10u8), 0..4u8);
-    let thread = (0..2u32, 0..2u32, prop::array::uniform3(piece));
-    (0..3usize, any::<bool>(), prop::collection::vec(thread, 1..4)).prop_map(|(barriers, signed, threads)| {
-        let mut builder = common::Builder::new("random", &["x", "y"]);
-        builder.test.locations[1].scalar = signed.then_some(ScalarType::I32);
-        for (workgroup, subgroup, pieces) in threads {
-            let mut instructions = Vec::new();
-            for (index, (choices, labels, order)) in pieces.iter().take(barriers + 1).enumerate() {
-                instructions.extend(random_instructions(choices, *labels, 3 * index as u16));
-                if index < barriers {
-                    let semantics = match order {
-                        0 => None,
-                        1 => Some(common::semantics(Order::Acquire)),
-                        2 => Some(common::semantics(Order::Release)),
-                        _ => Some(common::semantics(Order::AcquireRelease)),
-                    };
-                    instructions.push(common::barrier(
-                        Scope::Workgroup,
-                        Scope::Workgroup,
-                        semantics,
-                        &index.to_string(),
-                    ));
-                }
-            }
-            builder = builder.thread(common::at(workgroup, subgroup), instructions);
-        }
-        builder.test
-    })
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn random_kernels_keep_the_contract(test in random_test(), seed in any::<u64>()) {
+    fn random_kernels_keep_the_contract(test in random::test(), seed in any::<u64>()) {
         let config = KernelConfig { lanes: 3, ..NARROW };
         prop_assert!(check(&test, &config, 2, &mut shuffled(seed)));
         let kernel = shaders::compile(&test, &NARROW).unwrap();
@@ -555,7 +444,7 @@ fn random_kernels_are_valid_modules() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut validator = common::Validator::new();
     for case in 0..150 {
-        let test = random_test().new_tree(&mut runner).unwrap().current();
+        let test = random::test().new_tree(&mut runner).unwrap().current();
         let kernel = shaders::compile(&test, &NARROW).unwrap();
         validator.check(&format!("case {case}: {test:?}"), &kernel);
     }

@@ -17,9 +17,16 @@ static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 const NAMES: &[(&str, &str)] = &[
     ("vulkan", "the Vulkan memory model, latest text"),
     ("vulkan-nochains", "the same without availability and visibility chains"),
+    ("vulkan-2024", "the Vulkan memory model, text of 2024: from-reads without location order"),
+    ("vulkan-2024-nochains", "the same without availability and visibility chains"),
+    ("vulkan-1.2", "the Vulkan memory model, text of Vulkan 1.2"),
+    ("vulkan-1.2-nochains", "the same without availability and visibility chains"),
+    ("vulkan-2019", "the Vulkan memory model, text of 2019"),
+    ("vulkan-2019-nochains", "the same without availability and visibility chains"),
     ("dartagnan", "what Dartagnan computes for Vulkan"),
     ("dartagnan-nochains", "the same without availability and visibility chains"),
     ("sc", "sequential consistency"),
+    ("tso", "total store order"),
     ("hsa", "the HSA memory model, Platform System Architecture 1.2, for tests of the HSA dialect"),
 ];
 

@@ -76,6 +76,16 @@ fn dartagnan_on_random_tests() {
 }
 
 #[test]
+fn vulkan_2024_on_random_tests() {
+    agrees_on_random_tests("vulkan-2024");
+}
+
+#[test]
+fn tso_on_random_tests() {
+    agrees_on_random_tests("tso");
+}
+
+#[test]
 fn sc_on_random_tests() {
     agrees_on_random_tests("sc");
 }

@@ -1,8 +1,10 @@
 //! Each `tests/cat_errors/*.cat` is refused, with the messages of its snapshot.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
+mod vocabulary;
+
 use miette::{GraphicalReportHandler, GraphicalTheme};
-use model::cat::{self, CatErrors, Families, Vocabulary};
+use model::cat::{self, CatErrors, Families};
 use std::fs;
 use std::path::Path;
 
@@ -17,7 +19,7 @@ fn refused(path: &Path) -> CatErrors {
         Ok(model) => model,
         Err(errors) => return errors,
     };
-    match cat::compile(&model, &Vocabulary::vulkan(), &Families::of_classes([0, 1])) {
+    match cat::compile(&model, &vocabulary::vulkan(), &Families::of_classes([0, 1])) {
         Ok(_) => panic!("{name} compiles"),
         Err(errors) => errors,
     }

@@ -1,8 +1,12 @@
 //! Models as wholes: their options, the clauses that they cite, and Dartagnan's way of writing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
-use model::cat::options::{AsmoOrder, BarrierReach, FinalValue, InitialWrites, Language, Options, RmwEvents, Values};
-use model::cat::{self, CatErrors, Families, Model, Plan, Vocabulary};
+mod vocabulary;
+
+use model::cat::options::{
+    AsmoOrder, BarrierReach, FinalValue, InitialWrites, Language, Options, RmwEvents, Values,
+};
+use model::cat::{self, CatErrors, Families, Model, Plan};
 use proptest::prelude::*;
 use std::fmt::Write;
 
@@ -11,7 +15,7 @@ fn parse(text: &str) -> Result<Model, CatErrors> {
 }
 
 fn compile(model: &Model, families: &Families) -> Plan {
-    cat::compile(model, &Vocabulary::vulkan(), families)
+    cat::compile(model, &vocabulary::vulkan(), families)
         .unwrap_or_else(|errors| panic!("{:?}", errors.errors.first()))
 }
 
@@ -268,7 +272,7 @@ fn expression() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_is_read_or_refused(tokens in proptest::collection::vec(token(), 0..60)) {
@@ -276,7 +280,7 @@ proptest! {
         match parse(&text) {
             Err(errors) => prop_assert!(!errors.errors.is_empty()),
             Ok(model) => {
-                if let Err(errors) = cat::compile(&model, &Vocabulary::vulkan(), &Families::of_classes([0, 1])) {
+                if let Err(errors) = cat::compile(&model, &vocabulary::vulkan(), &Families::of_classes([0, 1])) {
                     prop_assert!(!errors.errors.is_empty());
                 }
             }
@@ -294,7 +298,7 @@ proptest! {
         let model = parse(&text).unwrap();
         for classes in [vec![], vec![0], vec![0, 1]] {
             let families = Families::of_classes(classes);
-            if let Ok(plan) = cat::compile(&model, &Vocabulary::vulkan(), &families) {
+            if let Ok(plan) = cat::compile(&model, &vocabulary::vulkan(), &families) {
                 for (index, node) in plan.nodes.iter().enumerate() {
                     prop_assert!(node.operands().all(|operand| operand.index() < index));
                 }
@@ -323,5 +327,5 @@ fn the_deepest_accepted_nesting_needs_little_stack() {
     }
     text.push_str("let a = f3999(po)");
     let model = parse(&text).unwrap();
-    cat::compile(&model, &Vocabulary::vulkan(), &Families::default()).unwrap_err();
+    cat::compile(&model, &vocabulary::vulkan(), &Families::default()).unwrap_err();
 }

@@ -1,5 +1,4 @@
 //! Every matrix type computes what plain sets of pairs do, and keeps the laws of relation algebra.
-#![expect(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 
 use model::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use proptest::prelude::*;
@@ -177,7 +176,7 @@ macro_rules! matrix_tests {
                 use super::*;
 
                 proptest! {
-                    #![proptest_config(ProptestConfig { cases: $cases, ..ProptestConfig::default() })]
+                    #![proptest_config(ProptestConfig { cases: $cases, failure_persistence: None, ..ProptestConfig::default() })]
 
                     #[test]
                     fn as_sets(sample in samples(<$matrix>::CAPACITY)) {

@@ -42,6 +42,9 @@ pub(crate) struct Counter {
     /// Slots that hold [`Parameters::done`].
     done_slots: Vec<usize>,
     slots: usize,
+    /// The slots of each thread where the driver may stop a kernel without a word: a thread without a trace was not
+    /// executed then. Elsewhere all slots together.
+    traces: Vec<Vec<usize>>,
     observables: usize,
     direct: Vec<u64>,
     /// Complete rows with values too large for a key, in the order of the columns.
@@ -66,11 +69,12 @@ pub(crate) struct Dispatched<'a> {
 }
 
 impl Counter {
-    /// A counter for the outcomes of `test` as `kernel` reports them.
+    /// A counter for the outcomes of `test` as `kernel` reports them. `stops_silently` says that the driver may stop
+    /// threads without a word: then one thread without a trace is enough for an instance to count as not executed.
     ///
     /// # Errors
     /// [`Cause::Kernel`] when the kernel does not report everything that belongs to an outcome.
-    pub fn new(test: &Test, kernel: &Kernel) -> Result<Counter, Cause> {
+    pub fn new(test: &Test, kernel: &Kernel, stops_silently: bool) -> Result<Counter, Cause> {
         let observables = test.observables();
         let bits = (KEY_BITS / u32::try_from(observables.len()).unwrap_or(u32::MAX).max(1)).clamp(1, 8);
         let mut columns = Vec::new();
@@ -86,6 +90,11 @@ impl Counter {
             columns.push(Column { source, observable: position, scalar, shift, bits });
             shift += bits;
         }
+        let mut traces: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (number, slot) in kernel.results.iter().enumerate() {
+            let thread = if stops_silently { slot.thread() } else { None };
+            traces.entry(thread).or_default().push(number);
+        }
         let is_done = |slot: &ResultSlot| matches!(slot, ResultSlot::Done(_));
         Ok(Counter {
             columns,
@@ -95,6 +104,7 @@ impl Counter {
                 .map(|(number, _)| number)
                 .collect(),
             slots: kernel.results.len(),
+            traces: traces.into_values().collect(),
             observables: observables.len(),
             direct: vec![0; 1 << KEY_BITS],
             rare: HashMap::new(),
@@ -129,8 +139,11 @@ impl Counter {
             return Err(Cause::Kernel("its result memory is too short".into()));
         };
         if holds(used, poison) {
+            let untouched = |instance: usize, slots: &[usize]| {
+                slots.iter().all(|slot| used.get(slot * count + instance) == Some(&poison))
+            };
             let unwritten = (0..count)
-                .filter(|instance| used.iter().skip(*instance).step_by(count).all(|word| *word == poison))
+                .filter(|instance| self.traces.iter().any(|slots| untouched(*instance, slots)))
                 .count();
             if unwritten > 0 {
                 return Ok(unwritten as u64);

@@ -19,4 +19,4 @@ pub mod worker;
 
 pub use error::{Cause, RunError};
 pub use run::{Budget, Progress, Settings, run};
-pub use stress::{Pairing, Stress, StressError};
+pub use stress::{Lanes, Pairing, Stress, StressError, Unit};

@@ -218,11 +218,7 @@ where
         ever_good: false,
     };
     let _ = pool.go();
-    for slot in &mut pool.slots {
-        if let Some(worker) = slot.worker.take() {
-            worker.retire();
-        }
-    }
+    Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
 }
 
 struct Pool<'a, J, P, R> {

@@ -98,7 +98,8 @@ pub fn run(
     on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
     let early = |cause| RunError { cause, seen: Box::default() };
-    let counter = Counter::new(test, kernel).map_err(early)?;
+    let stops_silently = device.capabilities().loop_budget.is_some();
+    let counter = Counter::new(test, kernel, stops_silently).map_err(early)?;
     let mut tally = Tally::new(counter);
     match Run::new(device, kernel, settings).and_then(|mut run| run.go(&mut tally, on_progress)) {
         Ok(()) => Ok(tally.observation()),

@@ -11,16 +11,16 @@ pub struct Stress {
     /// The name under which records show it; not part of the file.
     #[serde(default)]
     pub name: String,
-    /// Slots of a workgroup where every thread has a workgroup of its own. CPU drivers run a workgroup one subgroup
-    /// after another, so that there more lanes than a subgroup has cannot meet.
-    pub lanes: u32,
+    /// Slots of a workgroup where every thread has a workgroup of its own.
+    pub lanes: Lanes,
     /// Groups: workgroups of each class of threads that share one.
     pub groups: (u32, u32),
     /// The same for tests whose threads all share one workgroup.
     pub groups_within: (u32, u32),
     /// Rounds that a kernel makes.
     pub rounds: (u32, u32),
-    /// Loads that a workgroup spends at most on waiting for its partners before a round; 0 for no rendezvous.
+    /// Loads that an invocation spends at most on waiting in vain for its partners, over all rounds of a dispatch; 0 for
+    /// no rendezvous. It must cover the time from the start of one processor to that of the last.
     pub spin: (u32, u32),
     /// Which workgroups play together.
     pub pairing: Pairing,
@@ -39,6 +39,25 @@ pub struct Stress {
     /// Whether the size of a dispatch grows from small until it takes that long. Without it the drawn parameters
     /// depend on the seed alone.
     pub calibrate: bool,
+}
+
+/// A number of slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Lanes {
+    /// This many.
+    Count(u32),
+    /// As many as a subgroup of the device has. CPU drivers run a workgroup one subgroup after another, so that more
+    /// cannot meet; and lanes that a workgroup leaves idle may wait as the others do.
+    Of(Unit),
+}
+
+/// What a number of slots follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// The subgroup size.
+    Subgroup,
 }
 
 /// Which workgroups play together.
@@ -170,9 +189,13 @@ impl Stress {
 
     /// How tests are compiled for a device under this stress.
     pub fn kernel_config(&self, capabilities: &plan::Capabilities) -> shaders::KernelConfig {
+        let lanes = match self.lanes {
+            Lanes::Count(lanes) => lanes,
+            Lanes::Of(Unit::Subgroup) => capabilities.subgroup_size,
+        };
         shaders::KernelConfig {
             subgroup_size: capabilities.subgroup_size,
-            lanes: self.lanes.min(capabilities.max_workgroup_invocations).max(1),
+            lanes: lanes.min(capabilities.max_workgroup_invocations).max(1),
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             device_scope: capabilities.device_scope,
         }
@@ -183,7 +206,9 @@ impl Stress {
     /// # Errors
     /// The first value that cannot be.
     pub fn validate(&self) -> Result<(), StressError> {
-        self.within("lanes", self.lanes, 1..=1024)?;
+        if let Lanes::Count(lanes) = self.lanes {
+            self.within("lanes", lanes, 1..=1024)?;
+        }
         self.range_within("groups", self.groups, 1..=MAX_GROUPS)?;
         self.range_within("groups_within", self.groups_within, 1..=MAX_GROUPS)?;
         self.range_within("rounds", self.rounds, 1..=1 << 24)?;
@@ -234,11 +259,15 @@ impl Stress {
     }
 }
 
-/// Rounds that stay below a loop budget when each waits for `spin` loads: the round itself, the loads, and the test
-/// that ends each of both loops are counted.
+/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round is an iteration of the kernel's loop, and
+/// one of its wait. Lanes that wait in lockstep count their loads in vain one by one, and those of a round differ by at
+/// most one among them: another iteration a round.
 pub(crate) fn rounds_within(budget: u32, spin: u32) -> u32 {
-    budget.saturating_sub(1) / spin.saturating_add(3)
+    budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)) / 3
 }
+
+/// Iterations that are left unused, for the tests that end the loops.
+const LOOP_MARGIN: u32 = 16;
 
 #[cfg(test)]
 mod tests {

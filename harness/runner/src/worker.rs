@@ -29,6 +29,23 @@ const TWIN_PART: u32 = 4;
 /// Opens the device of a selector.
 pub type MakeDevice<'a> = &'a mut dyn FnMut(&str) -> Result<Box<dyn Device>, DeviceError>;
 
+/// Variables to set for a worker process, where the user has not set them himself.
+///
+/// lavapipe starts as many threads as there are processors. Each runs one workgroup at a time, so that threads of a test
+/// beyond that number never run beside the others; more threads than processors cost nothing that can be measured.
+pub fn environment() -> Vec<(&'static str, String)> {
+    if std::env::var_os(LAVAPIPE_THREADS).is_some() {
+        return Vec::new();
+    }
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    vec![(LAVAPIPE_THREADS, processors.max(LEAST_DRIVER_THREADS).to_string())]
+}
+
+/// lavapipe's variable for the number of its threads.
+const LAVAPIPE_THREADS: &str = "LP_NUM_THREADS";
+/// Threads that few tests have more of.
+const LEAST_DRIVER_THREADS: usize = 8;
+
 /// Serves jobs from standard input until it ends. Devices are opened when first asked for and kept.
 ///
 /// Standard output is kept for answers: whatever a driver prints there goes to standard error.

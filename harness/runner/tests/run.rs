@@ -147,6 +147,27 @@ fn one_instance_without_a_trace_discards_its_dispatch() {
     }
 }
 
+/// A driver that stops kernels at a bound stops one class of threads earlier than the other: no corruption.
+#[test]
+fn a_thread_without_a_trace_was_stopped_where_the_driver_may_stop_it() {
+    for (loop_budget, stopped) in [(None, false), (Some(65_535), true)] {
+        let mut device = Fake::new(true, |_, memories| {
+            let (parameters, workgroups) = (memories.parameters, memories.workgroups);
+            let last = parameters.rounds * parameters.groups * 4 - 1;
+            common::each_role(&parameters, workgroups, |role, instance| {
+                if (role, instance) != (1, last) {
+                    play(memories, role, instance);
+                }
+            });
+            Happening::Ends
+        });
+        device.capabilities.loop_budget = loop_budget;
+        let seen = observe(&device, &settings(1_000)).unwrap();
+        assert_eq!(seen.discarded_dispatches == seen.dispatches, stopped, "{seen:?}");
+        assert_eq!(seen.unexpected.is_empty(), stopped);
+    }
+}
+
 #[test]
 fn a_device_that_executes_nothing_is_given_up() {
     for is_cpu in IS_CPU {

@@ -149,3 +149,37 @@ pub enum Family {
     /// `{a, b}` or `{(a, b), (c, d)}`.
     Listed(Vec<(Vec<Expression>, Span)>),
 }
+
+impl ExpressionKind {
+    /// How deep expressions nest in the operands.
+    pub(crate) fn inner_depth(&self) -> u16 {
+        let deepest = |list: &[Expression]| list.iter().map(|inner| inner.depth).max().unwrap_or(0);
+        match self {
+            ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => 0,
+            ExpressionKind::Union(list)
+            | ExpressionKind::Intersection(list)
+            | ExpressionKind::Difference(list)
+            | ExpressionKind::Sequence(list)
+            | ExpressionKind::Call(_, list) => deepest(list),
+            ExpressionKind::Product(pair) => deepest(pair.as_slice()),
+            ExpressionKind::Complement(inner)
+            | ExpressionKind::Inverse(inner)
+            | ExpressionKind::Plus(inner)
+            | ExpressionKind::Star(inner)
+            | ExpressionKind::Optional(inner)
+            | ExpressionKind::Identity(inner) => inner.depth,
+            ExpressionKind::Let(bindings, body) => {
+                bindings.bindings.iter().map(|binding| binding.body.depth).fold(body.depth, u16::max)
+            }
+            ExpressionKind::Comprehension(comprehension) => {
+                let members = match &comprehension.family {
+                    Family::Named(_) => 0,
+                    Family::Listed(members) => {
+                        members.iter().map(|(member, _)| deepest(member)).max().unwrap_or(0)
+                    }
+                };
+                members.max(comprehension.body.depth)
+            }
+        }
+    }
+}

@@ -12,6 +12,7 @@ use super::plan::{Axiom, Definition, NodeId, Plan, Statement, StatementId};
 use super::prelude;
 use super::source::{Source, Span};
 use super::vocabulary::{Families, Vocabulary};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// How deep expressions may nest after functions are inlined.
@@ -39,6 +40,7 @@ pub fn compile(model: &Model, vocabulary: &Vocabulary, families: &Families) -> R
         groups: Vec::new(),
         recursion: false,
         calls: Vec::new(),
+        results: HashMap::new(),
         depth: 0,
         steps: 0,
         stopped: false,
@@ -96,7 +98,7 @@ struct Reported;
 
 type Lower<T> = Result<T, Reported>;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Value {
     /// `0`: a set or a relation, as its place demands.
     Zero,
@@ -107,7 +109,7 @@ enum Value {
 }
 
 /// A value, and the recursive name that is being defined and that it depends on.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Lowered<'m> {
     value: Value,
     recursive: Option<&'m str>,
@@ -151,6 +153,8 @@ struct Compiler<'m> {
     /// Whether the body of a `let rec` is being lowered.
     recursion: bool,
     calls: Vec<(&'m str, Span)>,
+    /// What calls have given: the function by its place, what it sees, and its arguments.
+    results: HashMap<(Span, Scope, Vec<Lowered<'m>>), Lowered<'m>>,
     depth: usize,
     steps: usize,
     /// A limit is passed: nothing more is lowered.

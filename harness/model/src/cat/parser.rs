@@ -271,7 +271,7 @@ impl Parser {
 
     fn make(&mut self, kind: ExpressionKind, start: Span) -> Parse<Expression> {
         let span = start.to(self.previous_span());
-        let depth = 1 + inner_depth(&kind);
+        let depth = 1 + kind.inner_depth();
         if usize::from(depth) > DEPTH_LIMIT {
             return Err(self.report(Problem::NestedTooDeep { limit: DEPTH_LIMIT }, start));
         }
@@ -509,35 +509,4 @@ fn starts_argument(token: &Token) -> bool {
         token,
         Token::Name(_) | Token::Zero | Token::Underscore | Token::LeftParenthesis | Token::LeftBracket
     )
-}
-
-fn inner_depth(kind: &ExpressionKind) -> u16 {
-    let deepest = |list: &[Expression]| list.iter().map(|inner| inner.depth).max().unwrap_or(0);
-    match kind {
-        ExpressionKind::Zero | ExpressionKind::Universe | ExpressionKind::Name(_) => 0,
-        ExpressionKind::Union(list)
-        | ExpressionKind::Intersection(list)
-        | ExpressionKind::Difference(list)
-        | ExpressionKind::Sequence(list)
-        | ExpressionKind::Call(_, list) => deepest(list),
-        ExpressionKind::Product(pair) => deepest(pair.as_slice()),
-        ExpressionKind::Complement(inner)
-        | ExpressionKind::Inverse(inner)
-        | ExpressionKind::Plus(inner)
-        | ExpressionKind::Star(inner)
-        | ExpressionKind::Optional(inner)
-        | ExpressionKind::Identity(inner) => inner.depth,
-        ExpressionKind::Let(bindings, body) => {
-            bindings.bindings.iter().map(|binding| binding.body.depth).fold(body.depth, u16::max)
-        }
-        ExpressionKind::Comprehension(comprehension) => {
-            let members = match &comprehension.family {
-                Family::Named(_) => 0,
-                Family::Listed(members) => {
-                    members.iter().map(|(member, _)| deepest(member)).max().unwrap_or(0)
-                }
-            };
-            members.max(comprehension.body.depth)
-        }
-    }
 }

@@ -75,48 +75,6 @@ impl Vocabulary {
         self
     }
 
-    /// The names of the Vulkan models, as Dartagnan and the Khronos model use them.
-    ///
-    /// Storage classes are numbered 0 to 3. `SC(M)` holds the accesses whose class is in M, `SEM(M)` the operations
-    /// whose semantics hold all of M; `SC0` … `SC3` and `SEMSC0` … `SEMSC3` are these at one class.
-    pub fn vulkan() -> Self {
-        Self::new()
-            .with_sets([
-                "IW",
-                "R",
-                "W",
-                "M",
-                "F",
-                "ATOM",
-                "A",
-                "RMW",
-                "ACQ",
-                "REL",
-                "CBAR",
-                "NONPRIV",
-                "PRIV",
-                "SG",
-                "WG",
-                "QF",
-                "DV",
-                "AV",
-                "VIS",
-                "SEMAV",
-                "SEMVIS",
-                "AVDEVICE",
-                "VISDEVICE",
-            ])
-            .with_relations([
-                "po", "int", "ext", "ssg", "swg", "sqf", "loc", "vloc", "sref", "rf", "co", "rmw", "addr",
-                "data", "ctrl", "syncbar", "ssw",
-            ])
-            .with_indexed_set("SC", Membership::Any, 4)
-            .with_indexed_set("SEM", Membership::All, 4)
-            .with_class_names("SEMSC", "SEM", 4)
-            .with_rank("rf", 1)
-            .with_rank("co", 2)
-    }
-
     pub(crate) fn rank(&self, name: &str) -> u8 {
         self.ranks.get(name).copied().unwrap_or(0)
     }

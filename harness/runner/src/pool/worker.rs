@@ -92,18 +92,25 @@ impl Worker {
         self.end();
     }
 
-    /// Lets it end by itself since there are no more jobs, but not for long.
-    pub fn retire(mut self) {
-        // The end of its input is its sign to go.
-        self.requests = channel().0;
-        if self.wait_for(LAST_WAIT).is_none() {
-            self.end();
+    /// Lets workers end by themselves since there are no more jobs, but not for long.
+    pub fn retire(mut workers: Vec<Worker>) {
+        for worker in &mut workers {
+            // The end of its input is its sign to go.
+            worker.requests = channel().0;
+        }
+        let deadline = Instant::now() + LAST_WAIT;
+        workers.retain_mut(|worker| worker.wait_until(deadline).is_none());
+        // All are told before one is waited for: many that hang take no longer than one.
+        workers.iter_mut().for_each(Worker::tell_to_end);
+        let deadline = Instant::now() + LAST_WAIT;
+        for worker in &mut workers {
+            worker.wait_until(deadline);
         }
     }
 
     /// Its end, after it closed its output: signal, exit code and the end of its standard error.
     pub fn wait(mut self) -> (Option<i32>, Option<i32>, String) {
-        let status = self.wait_for(LAST_WAIT).or_else(|| self.end());
+        let status = self.wait_until(Instant::now() + LAST_WAIT).or_else(|| self.end());
         let deadline = Instant::now() + LAST_WAIT / 2;
         while !self.stderr_reader.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(2));
@@ -118,14 +125,17 @@ impl Worker {
 
     /// Kills it. One that the kernel does not let go (a driver waiting for hardware) is left behind.
     fn end(&mut self) -> Option<ExitStatus> {
+        self.tell_to_end();
+        self.wait_until(Instant::now() + LAST_WAIT)
+    }
+
+    fn tell_to_end(&mut self) {
         if let Err(error) = self.child.kill() {
             tracing::warn!(%error, "a worker cannot be ended");
         }
-        self.wait_for(LAST_WAIT)
     }
 
-    fn wait_for(&mut self, most: Duration) -> Option<ExitStatus> {
-        let deadline = Instant::now() + most;
+    fn wait_until(&mut self, deadline: Instant) -> Option<ExitStatus> {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Some(status),

@@ -374,14 +374,31 @@ impl<'m> Compiler<'m> {
         if parameters.len() != arguments.len() {
             return Err(self.wrong_count(name, parameters.len(), arguments.len(), span));
         }
-        let mut body_scope = inner;
-        for (parameter, argument) in parameters.iter().zip(arguments) {
-            let bound = self.lower(argument, scope).map_or(Bound::Broken, Bound::Value);
-            body_scope = self.bind(body_scope, &parameter.text, bound);
+        let mut values = Vec::with_capacity(arguments.len());
+        let mut reported = false;
+        for argument in arguments {
+            match self.lower(argument, scope) {
+                Ok(value) => values.push(value),
+                Err(Reported) => reported = true,
+            }
         }
+        if reported {
+            return Err(Reported);
+        }
+        // Equal calls are common where one function builds on another; without this they would multiply.
+        let key = (function.name.span, inner, values);
+        if let Some(known) = self.results.get(&key) {
+            return Ok(*known);
+        }
+        let named = parameters.iter().zip(&key.2);
+        let body_scope = named
+            .fold(inner, |outer, (parameter, value)| self.bind(outer, &parameter.text, Bound::Value(*value)));
         self.calls.push((name, span));
         let result = self.lower(&function.body, body_scope);
         self.calls.pop();
+        if let Ok(lowered) = result {
+            self.results.insert(key, lowered);
+        }
         result
     }
 

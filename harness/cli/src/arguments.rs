@@ -1,0 +1,443 @@
+//! The command line as scripts rely on it. What is not built yet is accepted here and refused by name later.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use results::write::Format;
+
+/// Runs litmus tests on Vulkan devices and judges what they show by an axiomatic memory model.
+///
+/// Exit codes: 2 the input or the command line is wrong; else 1 a rule was broken (a forbidden outcome seen, an answer
+/// unlike the expected one); else 3 the environment failed (no device, a test that did not end, I/O); else 0.
+#[derive(Debug, Parser)]
+#[command(name = "vk-litmus", version, max_term_width = 100, disable_help_subcommand = true)]
+pub struct CommandLine {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Say less: errors only, no progress.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more; twice for everything. RUST_LOG, where set, decides instead.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run tests on devices and judge what they show.
+    Run(Box<Run>),
+    /// Say which outcomes a model allows.
+    Check(Check),
+    /// Say why an outcome is allowed or forbidden. Not available yet.
+    Explain(Explain),
+    /// Compare two models. Not available yet.
+    Compare(Compare),
+    /// Make tests from a model. Not available yet.
+    Generate(Generate),
+    /// Compile a test to SPIR-V.
+    Compile(Compile),
+    /// Print a test in another syntax.
+    Convert(Convert),
+    /// Look for the stress that shows most on a device. Not available yet.
+    Tune(Tune),
+    /// Show the machine code that a driver makes. Not available yet.
+    Codegen(Codegen),
+    /// Measure speed. Not available yet.
+    Bench(Bench),
+    /// List the devices.
+    Devices(List),
+    /// List the shipped models.
+    Models(List),
+    /// List the embedded tests.
+    Tests(Tests),
+    /// Show which statement of a model encodes which clause. Not available yet.
+    Clauses(List),
+    /// List the faults of the simulated GPU. Not available yet.
+    Faults(List),
+    /// Write a report from results folders. Not available yet.
+    Report(Report),
+    /// Compare two results folders. Not available yet.
+    Diff(Diff),
+    /// Merge results folders. Not available yet.
+    Merge(Merge),
+    /// Print a completion script.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page.
+    Man,
+    /// Runs jobs for another process of this program.
+    #[command(hide = true)]
+    Worker(Worker),
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`).
+    #[arg(value_name = "TEST|DIR")]
+    pub tests: Vec<String>,
+    /// An embedded suite; `quick` when neither this nor a test is given.
+    #[arg(long, value_name = "NAME")]
+    pub suite: Option<String>,
+    /// Devices: `lavapipe`, `swiftshader`, `gpu`, an index of `devices`, a UUID, or part of a name.
+    #[arg(long, value_name = "SEL", value_delimiter = ',')]
+    pub device: Vec<String>,
+    /// A fault of the simulated GPU. Not available yet.
+    #[arg(long, value_name = "NAME")]
+    pub fault: Option<String>,
+    /// Time for all tests on one device, such as `15s` or `2m`; a minute when neither this nor --instances is given.
+    #[arg(long, value_name = "DUR", value_parser = duration)]
+    pub time: Option<Duration>,
+    /// Instances of each test on each device.
+    #[arg(long, value_name = "N", conflicts_with = "time", value_parser = clap::value_parser!(u64).range(1..))]
+    pub instances: Option<u64>,
+    /// Decides everything that is drawn at random; drawn itself and printed when not given.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How tests are spread over a device: a preset or a TOML file; what suits the device when not given.
+    #[arg(long, value_name = "NAME|FILE.toml")]
+    pub stress: Option<String>,
+    /// The model that judges: a shipped one or a cat file.
+    #[arg(long, value_name = "M")]
+    pub model: Option<String>,
+    /// Worker processes at once for one device.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub jobs: NonZeroU32,
+    /// Only the i-th of n parts of the tests, i from 1.
+    #[arg(long, value_name = "i/n", value_parser = shard)]
+    pub shard: Option<Shard>,
+    /// Go on with the run in the folder of --out.
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// A folder of expectation files. Not available yet.
+    #[arg(long, value_name = "DIR")]
+    pub expect: Option<PathBuf>,
+    /// How often a test whose worker crashed or hung is run again. What was seen before counts.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub retries: u32,
+    /// Exit with 1 when a test was not exercised.
+    #[arg(long)]
+    pub strict: bool,
+    /// text, json, csv, junit, herd or gtest.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+    /// Where the results folder is; a fresh one in `vk-litmus-out` when not given.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Keep the results as the device's baseline. Not available yet.
+    #[arg(long)]
+    pub save_baseline: bool,
+    /// Choose tests by names of the Vulkan CTS. Not available yet.
+    #[arg(long, value_name = "PATTERN")]
+    pub cts_name: Option<String>,
+    /// Turn the validation layers on; no message is accepted.
+    #[arg(long)]
+    pub validate: bool,
+    /// The progress model of the simulated GPU. Not available yet.
+    #[arg(long, value_name = "MODEL")]
+    pub progress: Option<String>,
+    /// Part of the Google Test protocol. Not available yet.
+    #[arg(long = "gtest_list_tests", hide = true)]
+    pub gtest_list_tests: bool,
+    /// Part of the Google Test protocol. Not available yet.
+    #[arg(long = "gtest_filter", value_name = "PATTERN", hide = true)]
+    pub gtest_filter: Option<String>,
+    /// Part of the Google Test protocol. Not available yet.
+    #[arg(long = "gtest_output", value_name = "PATH", hide = true)]
+    pub gtest_output: Option<String>,
+    /// For this tool's own tests: the worker of a test behaves as a broken driver would (`crash:ID`, `hang:ID`,
+    /// `lost:ID`).
+    #[arg(long, value_name = "HOW:ID", hide = true)]
+    pub misbehave: Vec<String>,
+}
+
+/// `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Test files, folders, or ids and globs of embedded tests; all embedded tests when none is given.
+    #[arg(value_name = "TEST|DIR")]
+    pub tests: Vec<String>,
+    /// An embedded suite.
+    #[arg(long, value_name = "NAME")]
+    pub suite: Option<String>,
+    /// A shipped model or a cat file; what suits the dialect when not given.
+    #[arg(long, value_name = "M")]
+    pub model: Option<String>,
+    /// text, json, csv or herd.
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+    /// Time for each test, parsing included.
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
+    pub timeout: Duration,
+    /// How often a loop body is run at most.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub unroll: NonZeroU32,
+    /// weak or strong. Not available yet.
+    #[arg(long, value_name = "FAIRNESS")]
+    pub fairness: Option<String>,
+    /// A progress model. Not available yet.
+    #[arg(long, value_name = "MODEL")]
+    pub progress: Option<String>,
+}
+
+/// `explain`.
+#[derive(Debug, Args)]
+pub struct Explain {
+    pub test: String,
+    #[arg(long)]
+    pub model: Option<String>,
+    #[arg(long)]
+    pub outcome: Option<String>,
+    #[arg(long)]
+    pub format: Option<String>,
+}
+
+/// `compare`.
+#[derive(Debug, Args)]
+pub struct Compare {
+    pub tests: Vec<String>,
+    #[arg(long)]
+    pub model: Vec<String>,
+    #[arg(long)]
+    pub synthesize: Option<u32>,
+}
+
+/// `generate`.
+#[derive(Debug, Args)]
+pub struct Generate {
+    #[arg(long)]
+    pub model: Option<String>,
+    #[arg(long)]
+    pub threads: Option<u32>,
+    #[arg(long)]
+    pub events: Option<u32>,
+    #[arg(long)]
+    pub clause: Option<String>,
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+/// `compile`.
+#[derive(Debug, Args)]
+pub struct Compile {
+    /// A test file, or the id of an embedded test.
+    #[arg(value_name = "TEST")]
+    pub test: String,
+    /// The device whose sizes and features the kernel is made for; a plain one when not given.
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+    /// What to write: SPIR-V, its text, an Amber script or machine code.
+    #[arg(long, value_enum, default_value = "spv")]
+    pub emit: Emit,
+    /// A variant of the kernel. Not available yet.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// Where to; standard output when not given.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// What `compile` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// SPIR-V words.
+    Spv,
+    /// SPIR-V as text.
+    Spvasm,
+    /// An Amber script. Not available yet.
+    Amber,
+    /// Machine code. Not available yet.
+    Isa,
+}
+
+/// `convert`.
+#[derive(Debug, Args)]
+pub struct Convert {
+    /// A test file, or the id of an embedded test.
+    #[arg(value_name = "TEST")]
+    pub test: String,
+    /// The syntax.
+    #[arg(long, value_enum)]
+    pub to: Syntax,
+}
+
+/// A syntax that `convert` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Syntax {
+    /// The native one: the Vulkan dialect of herd's format.
+    Litmus,
+    /// Khronos' one. Not available yet.
+    Khronos,
+}
+
+/// `tune`.
+#[derive(Debug, Args)]
+pub struct Tune {
+    pub tests: Vec<String>,
+    #[arg(long)]
+    pub device: Option<String>,
+    #[arg(long)]
+    pub time: Option<String>,
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+/// `codegen`.
+#[derive(Debug, Args)]
+pub struct Codegen {
+    pub tests: Vec<String>,
+    #[arg(long)]
+    pub suite: Option<String>,
+    #[arg(long)]
+    pub device: Option<String>,
+    #[arg(long)]
+    pub emit: Option<String>,
+    #[arg(long)]
+    pub explore: bool,
+    #[arg(long)]
+    pub format: Option<String>,
+}
+
+/// `bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    #[arg(long)]
+    pub device: Option<String>,
+    #[arg(long)]
+    pub faults: bool,
+    #[arg(long)]
+    pub format: Option<String>,
+}
+
+/// A list.
+#[derive(Debug, Args)]
+pub struct List {
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+}
+
+/// `tests`.
+#[derive(Debug, Args)]
+pub struct Tests {
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+    /// Names of the Vulkan CTS beside ours. Not available yet.
+    #[arg(long)]
+    pub cts: bool,
+}
+
+/// How a list is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ListFormat {
+    /// For people.
+    Text,
+    /// One JSON array.
+    Json,
+}
+
+/// `report`.
+#[derive(Debug, Args)]
+pub struct Report {
+    pub results: Vec<PathBuf>,
+    #[arg(long)]
+    pub format: Option<String>,
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+/// `diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    pub old: PathBuf,
+    pub new: PathBuf,
+}
+
+/// `merge`.
+#[derive(Debug, Args)]
+pub struct Merge {
+    pub results: Vec<PathBuf>,
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+}
+
+/// `worker`.
+#[derive(Debug, Args)]
+pub struct Worker {
+    /// Print the devices and end.
+    #[arg(long)]
+    pub list: bool,
+    /// Turn the validation layers on.
+    #[arg(long)]
+    pub validate: bool,
+}
+
+/// A part of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub index: usize,
+    /// Of how many.
+    pub count: usize,
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.index, self.count)
+    }
+}
+
+fn shard(text: &str) -> Result<Shard, String> {
+    let parsed = text
+        .split_once('/')
+        .and_then(|(index, count)| Some(Shard { index: index.parse().ok()?, count: count.parse().ok()? }));
+    match parsed {
+        Some(shard) if (1..=shard.count).contains(&shard.index) => Ok(shard),
+        _ => Err("expected i/n with i from 1 to n, such as 2/4".to_owned()),
+    }
+}
+
+/// A span of time: `15s`, `2m 30s`; a bare number means seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let duration = match text.parse::<f64>() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())?,
+        Err(_) => humantime::parse_duration(text).map_err(|error| error.to_string())?,
+    };
+    if duration.is_zero() { Err("expected some time".to_owned()) } else { Ok(duration) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        CommandLine::command().debug_assert();
+    }
+
+    #[test]
+    fn shards() {
+        assert_eq!(shard("2/4"), Ok(Shard { index: 2, count: 4 }));
+        for wrong in ["0/4", "5/4", "1/0", "1", "a/b", "-1/2", ""] {
+            assert!(shard(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("15s"), Ok(Duration::from_secs(15)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        for wrong in ["0", "0s", "-3", "inf", "NaN", "soon", "1e300"] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The subcommands, one file each.
+
+pub mod check;
+pub mod compile;
+pub mod convert;
+pub mod lists;
+pub mod run;
+pub mod worker;
+
+use crate::arguments::Command;
+use crate::exit::{Failure, Outcome};
+use crate::output::Data;
+
+/// Does what was asked for.
+///
+/// # Errors
+/// What ended it early.
+pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
+    let refused = |name: &str| Err(Failure::not_available(format!("`{name}`")));
+    match command {
+        Command::Run(arguments) => run::run(&arguments, quiet),
+        Command::Check(arguments) => check::check(&arguments, quiet),
+        Command::Compile(arguments) => compile::compile(&arguments),
+        Command::Convert(arguments) => convert::convert(&arguments),
+        Command::Devices(arguments) => lists::devices(arguments.format),
+        Command::Models(arguments) => lists::models(arguments.format),
+        Command::Tests(arguments) => lists::tests(&arguments),
+        Command::Completions { shell } => lists::completions(shell),
+        Command::Man => lists::man(),
+        Command::Worker(arguments) => worker::worker(&arguments),
+        Command::Explain(_) => refused("explain"),
+        Command::Compare(_) => refused("compare"),
+        Command::Generate(_) => refused("generate"),
+        Command::Tune(_) => refused("tune"),
+        Command::Codegen(_) => refused("codegen"),
+        Command::Bench(_) => refused("bench"),
+        Command::Clauses(_) => refused("clauses"),
+        Command::Faults(_) => refused("faults"),
+        Command::Report(_) => refused("report"),
+        Command::Diff(_) => refused("diff"),
+        Command::Merge(_) => refused("merge"),
+    }
+}
+
+/// Prints a value as JSON.
+///
+/// # Errors
+/// When it cannot be printed.
+fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(Failure::environment_error)?;
+    text.push('\n');
+    Data::new().print(&text)?;
+    Ok(Outcome::Success)
+}

@@ -1,0 +1,186 @@
+//! `check`: which outcomes a model allows, test by test.
+
+use std::time::{Duration, Instant};
+
+use litmus::{Dialect, Race};
+use model::{Model, Options, predict};
+use results::answer::{answer, expected_race, race_surprises};
+use results::wire::{CheckContext, CheckLine, RejectedLine};
+use results::write::check_writer;
+
+use crate::arguments::Check;
+use crate::choice::{self, Chosen};
+use crate::exit::{Failure, Outcome};
+use crate::inputs::{self, Loaded, Source};
+use crate::output::{Data, cannot_print, complain, say};
+use crate::parallel::in_order;
+
+/// What became of one source.
+enum Checked {
+    /// The model answered.
+    Answered(Box<CheckLine>, Vec<String>, Outcome),
+    /// It is no test, or one that the model cannot answer for.
+    Rejected(RejectedLine, Failure),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// What ended it early; what is wrong with a single test does not.
+pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
+    if arguments.progress.is_some() {
+        return Err(Failure::not_available("`--progress`"));
+    }
+    if arguments.fairness.is_some() {
+        return Err(Failure::not_available("`--fairness`"));
+    }
+    let mut writer = check_writer(arguments.format, Data::new()).map_err(Failure::input_error)?;
+    let mut sources =
+        inputs::collect(&arguments.tests, arguments.suite.as_deref(), || Ok(inputs::all_embedded()))?;
+    let models = Models::load(arguments.model.as_deref())?;
+    // Tests that nobody named are left out where the model is not theirs.
+    if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
+        sources.retain(|source| source.suits(&asked.model));
+    }
+    let options = Asked { timeout: arguments.timeout, unroll: arguments.unroll.get() };
+
+    let mut outcome = Outcome::Success;
+    let (mut answered, mut rejected) = (0_usize, 0_usize);
+    in_order(
+        &sources,
+        |source| one(source.clone(), &models, options),
+        |checked| match checked {
+            Checked::Answered(line, warnings, says) => {
+                answered += 1;
+                outcome.note(says);
+                warnings.iter().filter(|_| !quiet || says != Outcome::Success).for_each(|w| say(w));
+                writer.answered(&line).map_err(cannot_print)
+            }
+            Checked::Rejected(line, failure) => {
+                rejected += 1;
+                outcome.note(failure.outcome());
+                complain(failure.report());
+                writer.rejected(&line).map_err(cannot_print)
+            }
+        },
+    )?;
+    writer.finish().map_err(cannot_print)?;
+    if rejected > 0 {
+        say(&format!("{answered} tests answered, {rejected} rejected"));
+    }
+    Ok(outcome)
+}
+
+/// The models that may be needed: the one asked for, or one for each dialect.
+struct Models {
+    /// Asked for by name.
+    asked: Option<Chosen>,
+    /// What suits the Vulkan dialects.
+    vulkan: Option<Chosen>,
+    /// What suits the HSA dialect.
+    hsa: Option<Chosen>,
+}
+
+impl Models {
+    fn load(asked: Option<&str>) -> Result<Models, Failure> {
+        match asked {
+            Some(argument) => Ok(Models { asked: Some(choice::load(argument)?), vulkan: None, hsa: None }),
+            None => Ok(Models {
+                asked: None,
+                vulkan: Some(choice::load(Model::default_for(Dialect::Vulkan))?),
+                hsa: Some(choice::load(Model::default_for(Dialect::Hsa))?),
+            }),
+        }
+    }
+
+    fn of(&self, loaded: &Loaded) -> Result<&Chosen, Failure> {
+        let wanted = match &self.asked {
+            Some(chosen) => Some(chosen),
+            None if loaded.test.dialect == Dialect::Hsa => self.hsa.as_ref(),
+            None => self.vulkan.as_ref(),
+        };
+        match wanted {
+            Some(chosen) if chosen.model.judges(loaded.test.dialect) => Ok(chosen),
+            _ => Err(Failure::input_message(format!(
+                "{}: the model does not speak of this dialect",
+                loaded.source.file
+            ))),
+        }
+    }
+}
+
+/// How each test is asked about.
+#[derive(Clone, Copy)]
+struct Asked {
+    timeout: Duration,
+    unroll: u32,
+}
+
+fn one(source: Source, models: &Models, asked: Asked) -> Checked {
+    let started = Instant::now();
+    let file = source.file.clone();
+    let loaded = match source.load() {
+        Ok(loaded) => loaded,
+        Err(rejected) => {
+            let (source, rejection) = *rejected;
+            return Checked::Rejected(rejection.line(&source.file), rejection.failure(&source.file));
+        }
+    };
+    let refused = |failure: Failure| {
+        let error = failure.report().to_string();
+        Checked::Rejected(RejectedLine { file: file.clone(), error, line: 1, column: 1 }, failure)
+    };
+    let chosen = match models.of(&loaded) {
+        Ok(chosen) => chosen,
+        Err(failure) => return refused(failure),
+    };
+    let test = &loaded.test;
+    let asks = chosen.model.prepare(test).and_then(|()| {
+        let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
+        let since = Instant::now();
+        let prediction = predict(test, &chosen.model, &Options { timeout, unroll: asked.unroll })?;
+        Ok((prediction, since.elapsed()))
+    });
+    let (prediction, took) = match asks {
+        Ok(answered) => answered,
+        Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
+    };
+    let question = test.question.as_ref().map(|question| question.text(test)).unwrap_or_default();
+    let context = CheckContext {
+        id: &loaded.source.id,
+        file: &file,
+        question: &question,
+        micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+    };
+
+    let mut outcome = Outcome::Success;
+    let mut warnings = Vec::new();
+    for (key, span) in &test.metadata.unknown_keys {
+        warnings.push(format!("{file}:{}:{}: warning: unknown key `{key}`", span.line, span.column));
+    }
+    if prediction.race == Race::Unknown {
+        warnings.push(format!("{file}: warning: no answer under {} in time", prediction.model));
+    } else if answer(test, &prediction).is_some_and(|answer| answer.surprises()) {
+        outcome = Outcome::RuleBroken;
+        warnings
+            .push(format!("{file}: `{question}` is not what the test expects under {}", prediction.model));
+    }
+    if race_surprises(test, &prediction) {
+        outcome = Outcome::RuleBroken;
+        warnings.push(format!(
+            "{file}: {} under {}, unlike what the test expects ({})",
+            race_word(prediction.race),
+            prediction.model,
+            expected_race(test, &prediction.model).map_or("", race_word)
+        ));
+    }
+    Checked::Answered(Box::new(CheckLine::new(test, &prediction, context)), warnings, outcome)
+}
+
+fn race_word(race: Race) -> &'static str {
+    match race {
+        Race::Free => "race-free",
+        Race::Racy => "racy",
+        Race::Unknown => "not known",
+    }
+}

@@ -1,0 +1,127 @@
+//! What there is: devices, models, tests; and what describes the command line itself.
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+use litmus::corpus;
+use model::Model;
+use serde::Serialize;
+
+use crate::arguments::{CommandLine, ListFormat, Tests};
+use crate::commands::print_json;
+use crate::exit::{Failure, Outcome};
+use crate::output::Data;
+use crate::probe::{self, Found};
+
+/// `devices`.
+///
+/// # Errors
+/// When there is none.
+pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
+    let devices: Vec<Found> = probe::list(&probe::environment(&[])?)?
+        .into_iter()
+        .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
+        .collect();
+    if format == ListFormat::Json {
+        return print_json(&devices);
+    }
+    let mut text = String::new();
+    for Found { index, identity, capabilities } in &devices {
+        let features = [
+            ("vulkanMemoryModel", capabilities.memory_model),
+            ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
+            ("vulkanMemoryModelAvailabilityVisibilityChains", capabilities.availability_visibility_chains),
+        ];
+        text += &format!("{index}: {} ({})\n", identity.name, identity.kind);
+        text += &format!("   {}\n", identity.device_name);
+        text += &format!(
+            "   {} {}, Vulkan {}, UUID {}\n",
+            identity.driver_name, identity.driver_info, identity.api_version, identity.uuid
+        );
+        text += &format!(
+            "   subgroups of {}, workgroups of at most {}\n",
+            capabilities.subgroup_size, capabilities.max_workgroup_invocations
+        );
+        for (name, has) in features {
+            text += &format!("   {} {name}\n", if has { "has" } else { "lacks" });
+        }
+    }
+    Data::new().print(&text)?;
+    Ok(Outcome::Success)
+}
+
+#[derive(Serialize)]
+struct ModelEntry {
+    name: &'static str,
+    description: &'static str,
+    hash: String,
+}
+
+/// `models`.
+///
+/// # Errors
+/// When they cannot be printed.
+pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
+    if format == ListFormat::Json {
+        let models: Vec<ModelEntry> = Model::names()
+            .iter()
+            .map(|(name, description)| ModelEntry {
+                name,
+                description,
+                hash: crate::choice::hash(Model::text(name).unwrap_or_default()),
+            })
+            .collect();
+        return print_json(&models);
+    }
+    let width = Model::names().iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let lines: Vec<String> =
+        Model::names().iter().map(|(name, says)| format!("{name:width$}  {says}\n")).collect();
+    Data::new().print(&lines.concat())?;
+    Ok(Outcome::Success)
+}
+
+#[derive(Serialize)]
+struct TestEntry {
+    id: String,
+    file: String,
+}
+
+/// `tests`.
+///
+/// # Errors
+/// When they cannot be printed.
+pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
+    if arguments.cts {
+        return Err(Failure::not_available("`--cts`"));
+    }
+    let tests = corpus::tests().into_iter().chain(corpus::model_only());
+    if arguments.format == ListFormat::Json {
+        let tests: Vec<TestEntry> =
+            tests.map(|test| TestEntry { id: test.id, file: format!("litmus/{}", test.path) }).collect();
+        return print_json(&tests);
+    }
+    let lines: Vec<String> = tests.map(|test| format!("{}\n", test.id)).collect();
+    Data::new().print(&lines.concat())?;
+    Ok(Outcome::Success)
+}
+
+/// `completions`.
+///
+/// # Errors
+/// When they cannot be printed.
+pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut CommandLine::command(), "vk-litmus", &mut script);
+    Data::new().print(&String::from_utf8_lossy(&script))?;
+    Ok(Outcome::Success)
+}
+
+/// `man`.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn man() -> Result<Outcome, Failure> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(CommandLine::command()).render(&mut page).map_err(Failure::environment_error)?;
+    Data::new().print(&String::from_utf8_lossy(&page))?;
+    Ok(Outcome::Success)
+}

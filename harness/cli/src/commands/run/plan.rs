@@ -1,0 +1,384 @@
+//! What is to be run: tests × devices, each with the model that judges, its prediction and its kernel.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use device::Listed;
+use litmus::{Prediction, Term, Test};
+use model::{Model, Options, PredictError, predict};
+use plan::Capabilities;
+use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
+use runner::Stress;
+
+use crate::arguments::{Run, Shard};
+use crate::choice::{self, Chosen};
+use crate::exit::Failure;
+use crate::inputs::Loaded;
+use crate::parallel::in_order;
+use crate::probe;
+
+/// The longest that a test is asked about.
+const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A device of the plan.
+#[derive(Debug)]
+pub struct Target {
+    /// The name that run lines use; unique in the plan.
+    pub name: String,
+    /// A selector that means this device alone.
+    pub selector: String,
+    /// The device.
+    pub listed: Listed,
+    /// How tests are spread over it.
+    pub stress: Stress,
+}
+
+/// A test of the plan.
+#[derive(Debug)]
+pub struct Item {
+    /// The test and where it comes from.
+    pub loaded: Loaded,
+    /// BLAKE3 hash of its text.
+    pub hash: String,
+    /// The program that is judged: a filter cannot be imposed on a device.
+    pub judged: Test,
+}
+
+/// A test on a device.
+#[derive(Debug)]
+pub struct Cell {
+    /// Index into [`Plan::items`].
+    pub item: usize,
+    /// Index into [`Plan::targets`].
+    pub target: usize,
+    /// The model that judges.
+    pub model: Rc<Chosen>,
+    /// What it says, or what the test is skipped for.
+    pub ready: Result<Rc<Prediction>, String>,
+    /// BLAKE3 hash of the kernel; empty where there is none.
+    pub kernel: String,
+}
+
+/// Tests × devices.
+#[derive(Debug)]
+pub struct Plan {
+    /// The devices, in the order in which they were named.
+    pub targets: Vec<Target>,
+    /// The tests, in order.
+    pub items: Vec<Item>,
+    /// Device by device, test by test.
+    pub cells: Vec<Cell>,
+}
+
+/// The devices that are asked for; the best one when none is.
+///
+/// # Errors
+/// When one is not there.
+pub fn targets(
+    devices: &[String],
+    stress: Option<&Stress>,
+) -> Result<(Vec<Target>, device::DriverEnvironment), Failure> {
+    let mut selectors = probe::selectors(devices)?;
+    let environment = probe::environment(&selectors)?;
+    let all = probe::list(&environment)?;
+    if selectors.is_empty() {
+        selectors.push(device::Selector::Best);
+    }
+    let mut targets: Vec<Target> = Vec::new();
+    for selector in &selectors {
+        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all))?;
+        if targets.iter().any(|target| target.listed.index == listed.index) {
+            continue;
+        }
+        let same_name = targets.iter().filter(|t| t.listed.identity.name == listed.identity.name).count();
+        let name = match same_name {
+            0 => listed.identity.name.clone(),
+            earlier => format!("{} #{}", listed.identity.name, earlier + 1),
+        };
+        targets.push(Target {
+            name,
+            selector: probe::exact_selector(listed, &all),
+            stress: stress_for(stress, listed)?,
+            listed: listed.clone(),
+        });
+    }
+    Ok((targets, environment))
+}
+
+fn no_such_device(error: &plan::DeviceError, all: &[Listed]) -> Failure {
+    let names: Vec<String> =
+        all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
+    Failure::environment_message(format!("{error}: there are {}", names.join(", ")))
+}
+
+/// The stress of a file or of a preset.
+///
+/// # Errors
+/// When there is none, or it is wrong.
+pub fn stress(argument: &str) -> Result<Stress, Failure> {
+    if !argument.ends_with(".toml") {
+        return Stress::preset(argument).map_err(Failure::input_error);
+    }
+    let text = std::fs::read_to_string(argument)
+        .map_err(|error| Failure::input_message(format!("{argument}: {error}")))?;
+    Stress::from_toml(argument, &text).map_err(Failure::input_error)
+}
+
+/// The stress asked for, or the one that suits a device.
+fn stress_for(asked: Option<&Stress>, device: &Listed) -> Result<Stress, Failure> {
+    let stress = match asked {
+        Some(stress) => stress.clone(),
+        None => Stress::for_device(&device.identity, &device.capabilities).map_err(Failure::input_error)?,
+    };
+    stress.check_loop_budget(device.capabilities.loop_budget).map_err(Failure::input_error)?;
+    Ok(stress)
+}
+
+/// Every `count`-th test from the `index`-th on: neighbours are alike, so that stripes are fairer than blocks.
+pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
+    match shard {
+        None => all,
+        Some(Shard { index, count }) => all
+            .into_iter()
+            .enumerate()
+            .filter(|(i, _)| i % count == index - 1)
+            .map(|(_, item)| item)
+            .collect(),
+    }
+}
+
+impl Plan {
+    /// Chooses models, compiles and predicts. `time`, where there is one, bounds all predictions together.
+    ///
+    /// # Errors
+    /// When a model is wrong, or does not speak of a test's dialect.
+    pub fn new(
+        targets: Vec<Target>,
+        tests: Vec<Loaded>,
+        model: Option<&str>,
+        time: Option<Duration>,
+    ) -> Result<Plan, Failure> {
+        let items: Vec<Item> = tests
+            .into_iter()
+            .map(|loaded| Item {
+                hash: choice::hash(&loaded.text),
+                judged: without_filter(&loaded.test),
+                loaded,
+            })
+            .collect();
+        let mut models = Models::default();
+        let mut cells = Vec::new();
+        for (target, device) in targets.iter().enumerate() {
+            for (index, item) in items.iter().enumerate() {
+                let model = models.of(&item.loaded, model, &device.listed.capabilities)?;
+                let kernel = kernel(&item.loaded.test, device);
+                cells.push((index, target, model, kernel));
+            }
+        }
+        let mut asked: BTreeMap<(usize, String), Rc<Chosen>> = BTreeMap::new();
+        for (item, _, model, kernel) in &cells {
+            if kernel.is_ok() {
+                asked.insert((*item, model.argument.clone()), model.clone());
+            }
+        }
+        let mut predictions = predictions(&items, &asked, time);
+        let cells = cells
+            .into_iter()
+            .map(|(item, target, model, kernel)| {
+                let prediction = predictions.get_mut(&(item, model.argument.clone())).cloned();
+                let (ready, kernel) = match (kernel, prediction) {
+                    (Ok(hash), Some(Ok(prediction))) => (Ok(prediction), hash),
+                    (Ok(hash), Some(Err(why))) => (Err(why), hash),
+                    (Ok(hash), None) => (Err("no prediction".to_owned()), hash),
+                    (Err(missing), _) => (Err(missing), String::new()),
+                };
+                Cell { item, target, model, ready, kernel }
+            })
+            .collect();
+        Ok(Plan { targets, items, cells })
+    }
+
+    /// The published form, with the hash that a resumed run must share.
+    ///
+    /// # Errors
+    /// None that can be helped.
+    pub fn record(&self, arguments: &Run, budget: &str, seed: u64) -> Result<PlanRecord, Failure> {
+        let models = |item: usize| {
+            self.cells
+                .iter()
+                .filter(|cell| cell.item == item)
+                .map(|cell| ModelRecord {
+                    name: cell.model.model.name().to_owned(),
+                    hash: cell.model.hash.clone(),
+                })
+                .collect()
+        };
+        let stresses: Vec<&str> = self.targets.iter().map(|target| target.stress.name.as_str()).collect();
+        let mut record = PlanRecord {
+            schema: PLAN_SCHEMA.to_owned(),
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            plan: String::new(),
+            seed: 0,
+            budget: budget.to_owned(),
+            stress: stresses.join(","),
+            shard: arguments.shard.map(|shard| shard.to_string()),
+            devices: self.targets.iter().map(device_record).collect(),
+            tests: self
+                .items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| TestRecord {
+                    id: item.loaded.source.id.clone(),
+                    name: item.loaded.test.name.clone(),
+                    file: item.loaded.source.file.clone(),
+                    hash: item.hash.clone(),
+                    models: models(index),
+                })
+                .collect(),
+        };
+        let stress_texts: Vec<String> =
+            self.targets.iter().map(|target| format!("{:?}", target.stress)).collect();
+        let text = serde_json::to_string(&record).map_err(Failure::environment_error)?;
+        record.plan = choice::hash(&(text + &stress_texts.concat()));
+        record.seed = seed;
+        Ok(record)
+    }
+}
+
+fn device_record(target: &Target) -> DeviceRecord {
+    let identity = target.listed.identity.clone();
+    DeviceRecord {
+        name: target.name.clone(),
+        device_name: identity.device_name,
+        kind: identity.kind,
+        driver_name: identity.driver_name,
+        driver_info: identity.driver_info,
+        driver_id: identity.driver_id,
+        driver_version: identity.driver_version,
+        api_version: identity.api_version,
+        vendor_id: identity.vendor_id,
+        device_id: identity.device_id,
+        uuid: identity.uuid,
+    }
+}
+
+/// The models loaded so far.
+#[derive(Default)]
+struct Models {
+    loaded: BTreeMap<String, Rc<Chosen>>,
+}
+
+impl Models {
+    /// The model that judges a test on a device: one without chains where the device has none.
+    fn of(
+        &mut self,
+        loaded: &Loaded,
+        asked: Option<&str>,
+        capabilities: &Capabilities,
+    ) -> Result<Rc<Chosen>, Failure> {
+        let wanted = match asked {
+            Some(name) => name,
+            None => Model::default_for(loaded.test.dialect),
+        };
+        let chains = capabilities.availability_visibility_chains;
+        let name = choice::without_chains(wanted).filter(|_| !chains).unwrap_or(wanted);
+        let chosen = match self.loaded.get(name) {
+            Some(chosen) => chosen.clone(),
+            None => {
+                let chosen = Rc::new(choice::load(name)?);
+                self.loaded.insert(name.to_owned(), chosen.clone());
+                chosen
+            }
+        };
+        if !chosen.model.judges(loaded.test.dialect) {
+            return Err(Failure::input_message(format!(
+                "{}: model `{name}` does not speak of this dialect",
+                loaded.source.file
+            )));
+        }
+        Ok(chosen)
+    }
+}
+
+/// The hash of a test's kernel, or what it is skipped for.
+fn kernel(test: &Test, target: &Target) -> Result<String, String> {
+    let capabilities = &target.listed.capabilities;
+    let kernel = shaders::compile(test, &target.stress.kernel_config(capabilities))
+        .map_err(|error| error.to_string())?;
+    let needs = kernel.requirements.features.iter().copied();
+    let mut needs = needs.chain(test.metadata.needs.iter().map(String::as_str));
+    if let Some(missing) = needs.find(|feature| !has(capabilities, feature)) {
+        return Err(missing.to_owned());
+    }
+    let bytes: Vec<u8> = kernel.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    Ok(blake3::hash(&bytes).to_hex().to_string())
+}
+
+fn has(capabilities: &Capabilities, feature: &str) -> bool {
+    capabilities.features.iter().any(|known| known == feature)
+        || match feature {
+            "vulkanMemoryModel" => capabilities.memory_model,
+            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
+            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
+            _ => false,
+        }
+}
+
+/// The test without its filter, but with the same outcomes to list.
+fn without_filter(test: &Test) -> Test {
+    let mut judged = test.clone();
+    if let Some(filter) = judged.filter.take() {
+        filter.for_each_term(&mut |term| {
+            if matches!(term, Term::Location(_)) {
+                judged.listed.push(term.clone());
+            }
+        });
+    }
+    judged
+}
+
+type Predicted = Result<Rc<Prediction>, String>;
+
+/// Asks the models, on all processors.
+fn predictions(
+    items: &[Item],
+    asked: &BTreeMap<(usize, String), Rc<Chosen>>,
+    time: Option<Duration>,
+) -> BTreeMap<(usize, String), Predicted> {
+    let started = Instant::now();
+    let questions: Vec<(&Item, &model::Model)> =
+        asked.iter().filter_map(|((item, _), chosen)| Some((items.get(*item)?, &chosen.model))).collect();
+    let mut answers = Vec::new();
+    let done: Result<(), std::convert::Infallible> = in_order(
+        &questions,
+        |(item, model)| {
+            let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
+            let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+            predict(&item.judged, model, &options).map(|mut prediction| {
+                mark_filtered(&item.loaded.test, &mut prediction);
+                prediction
+            })
+        },
+        |answer: Result<Prediction, PredictError>| {
+            answers.push(answer);
+            Ok(())
+        },
+    );
+    match done {
+        Ok(()) => {}
+    }
+    asked
+        .keys()
+        .cloned()
+        .zip(answers.into_iter().map(|answer| answer.map(Rc::new).map_err(|error| error.to_string())))
+        .collect()
+}
+
+/// Marks the outcomes that the test's filter excludes.
+fn mark_filtered(test: &Test, prediction: &mut Prediction) {
+    let Some(filter) = &test.filter else { return };
+    for (outcome, says) in &mut prediction.outcomes {
+        says.filtered = !outcome.meets(test, &prediction.observables, filter);
+    }
+}

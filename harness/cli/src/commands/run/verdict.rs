@@ -1,0 +1,227 @@
+//! From what a worker reported to a verdict and its published line.
+
+use litmus::{Observation, Test};
+use results::wire::{Hashes, RunContext, RunLine};
+use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
+use runner::pool::{Attempt, End, Failure, NotRun, Report};
+use runner::wire::{Answer, Failure as Told, Snapshot, WireObservation};
+
+use super::plan::{Cell, Plan};
+
+/// What became of a run, before it is judged.
+pub struct Ran {
+    /// How it ended, or what the test is skipped for.
+    pub ending: Result<Ending, String>,
+    /// Everything that was seen in all attempts.
+    pub seen: Observation,
+    /// Everything that was seen of the twin.
+    pub twin: Option<Observation>,
+    /// Messages of the validation layers.
+    pub validation: Vec<String>,
+}
+
+impl Ran {
+    /// Reads a report. `last_failure` is how the last test before it failed, for tests that were not tried any more.
+    pub fn new(report: Report<Snapshot, Answer>, last_failure: Option<Reason>) -> Ran {
+        let mut ran = Ran {
+            ending: Ok(Ending::Finished),
+            seen: Observation::default(),
+            twin: None,
+            validation: Vec::new(),
+        };
+        for attempt in &report.earlier {
+            ran.add(attempt);
+        }
+        ran.add(&report.last);
+        ran.ending = ending(&report.last, last_failure);
+        ran
+    }
+
+    fn add(&mut self, attempt: &Attempt<Snapshot, Answer>) {
+        match (&attempt.end, &attempt.snapshot) {
+            (End::Answered(answer), _) => {
+                self.add_seen(&answer.observation, answer.twin.as_ref());
+                self.validation.extend(answer.validation.iter().cloned());
+            }
+            (_, Some(snapshot)) => self.add_seen(&snapshot.observation, snapshot.twin.as_ref()),
+            (_, None) => {}
+        }
+    }
+
+    fn add_seen(&mut self, seen: &WireObservation, twin: Option<&WireObservation>) {
+        merge(&mut self.seen, &seen.into());
+        if let Some(twin) = twin {
+            merge(self.twin.get_or_insert_default(), &twin.into());
+        }
+    }
+}
+
+/// Adds one observation to another.
+fn merge(all: &mut Observation, more: &Observation) {
+    for (outcome, count) in &more.histogram.counts {
+        all.histogram.add(outcome.clone(), *count);
+    }
+    for (raw, count) in &more.unexpected {
+        *all.unexpected.entry(raw.clone()).or_default() += count;
+    }
+    all.unresolved += more.unresolved;
+    all.not_executed += more.not_executed;
+    all.dispatches += more.dispatches;
+    all.discarded_dispatches += more.discarded_dispatches;
+    all.seconds += more.seconds;
+}
+
+fn ending(attempt: &Attempt<Snapshot, Answer>, last_failure: Option<Reason>) -> Result<Ending, String> {
+    Ok(match &attempt.end {
+        End::Answered(answer) => match &answer.failure {
+            None => Ending::Finished,
+            Some(Told::NotPlaceable { rule }) => return Err(rule.clone()),
+            Some(Told::Lacks { what }) => return Err(what.clone()),
+            Some(Told::NullDevice) => Ending::NullDevice,
+            Some(told @ (Told::DeviceLost { .. } | Told::NoDevice { .. })) => {
+                Ending::DeviceLost(told.to_string())
+            }
+            Some(told @ Told::TimedOut { .. }) => Ending::TimedOut(told.to_string()),
+            Some(
+                told
+                @ (Told::Test { .. } | Told::Stress { .. } | Told::Driver { .. } | Told::Internal { .. }),
+            ) => Ending::Crashed(told.to_string()),
+        },
+        End::Failed(failure @ Failure::TimedOut { .. }) => Ending::TimedOut(failure.to_string()),
+        End::Failed(
+            failure @ (Failure::Crashed { .. } | Failure::Garbled { .. } | Failure::CannotStart { .. }),
+        ) => Ending::Crashed(failure.to_string()),
+        End::NotRun(why @ NotRun::TimeIsUp) => Ending::TimedOut(why.to_string()),
+        End::NotRun(why @ NotRun::GivenUp { .. }) => match last_failure {
+            Some(Reason::TimedOut) => Ending::TimedOut(why.to_string()),
+            Some(Reason::DeviceLost) => Ending::DeviceLost(why.to_string()),
+            _ => Ending::Crashed(why.to_string()),
+        },
+    })
+}
+
+/// How a run failed, where it did.
+pub fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
+    match ending {
+        Ok(Ending::TimedOut(_)) => Some(Reason::TimedOut),
+        Ok(Ending::Crashed(_)) => Some(Reason::Crashed),
+        Ok(Ending::DeviceLost(_)) => Some(Reason::DeviceLost),
+        Ok(Ending::Finished | Ending::NullDevice) | Err(_) => None,
+    }
+}
+
+/// Everything of a line that the command line decides.
+#[derive(Clone, Debug)]
+pub struct LineContext {
+    /// The seed of the whole run.
+    pub seed: u64,
+    /// `--instances`, where given.
+    pub instances: Option<u64>,
+    /// `--model`, where given.
+    pub model: Option<String>,
+    /// `--stress`, where given.
+    pub stress: Option<String>,
+}
+
+impl LineContext {
+    /// The line of a test that was not run.
+    pub fn skipped(&self, plan: &Plan, cell: &Cell, missing: &str) -> RunLine {
+        self.line(plan, cell, &[], &Judgement::skipped(missing))
+    }
+
+    /// Judges what was seen.
+    pub fn judged(&self, plan: &Plan, cell: &Cell, ran: &Ran) -> RunLine {
+        let (ending, prediction) = match (&ran.ending, &cell.ready) {
+            (Ok(ending), Ok(prediction)) => (ending, prediction),
+            (Err(missing), _) | (_, Err(missing)) => return self.skipped(plan, cell, missing),
+        };
+        let twin = ran.twin.as_ref().map(|observation| Twin { observation, early_reads: 0 });
+        let judgement = judge(&Evidence {
+            test: self.test(plan, cell),
+            prediction,
+            observation: &ran.seen,
+            ending,
+            twin,
+        });
+        self.line(plan, cell, &prediction.observables, &judgement)
+    }
+
+    fn test<'a>(&self, plan: &'a Plan, cell: &Cell) -> &'a Test {
+        &plan.items[cell.item].judged
+    }
+
+    fn line(
+        &self,
+        plan: &Plan,
+        cell: &Cell,
+        observables: &[litmus::Observable],
+        judgement: &Judgement,
+    ) -> RunLine {
+        let item = &plan.items[cell.item];
+        let target = &plan.targets[cell.target];
+        let instances = self.instances.or(Some(judgement.instances).filter(|n| *n > 0));
+        RunLine::new(
+            &item.judged,
+            observables,
+            judgement,
+            RunContext {
+                id: item.loaded.source.id.clone(),
+                device: target.name.clone(),
+                model: cell.model.model.name().to_owned(),
+                seed: self.seed,
+                stress: target.stress.name.clone(),
+                replay: self.replay(&item.loaded.source.argument, &target.selector, instances),
+                hashes: Hashes {
+                    test: item.hash.clone(),
+                    model: cell.model.hash.clone(),
+                    kernel: cell.kernel.clone(),
+                },
+            },
+        )
+    }
+
+    /// A command that runs one test again.
+    fn replay(&self, test: &str, device: &str, instances: Option<u64>) -> String {
+        let mut command =
+            format!("vk-litmus run {} --device {} --seed {}", quoted(test), quoted(device), self.seed);
+        if let Some(instances) = instances {
+            command += &format!(" --instances {instances}");
+        }
+        if let Some(model) = &self.model {
+            command += &format!(" --model {}", quoted(model));
+        }
+        if let Some(stress) = &self.stress {
+            command += &format!(" --stress {}", quoted(stress));
+        }
+        command
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "+-_./:@,=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        let cases = [
+            ("mp/MP+rel-acq.wg@v", "mp/MP+rel-acq.wg@v"),
+            ("a b", "'a b'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+            ("$x", "'$x'"),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `worker`: the side of this program that talks to drivers, in a process of its own.
+
+use device::{Options, VulkanDevice};
+use plan::{Device, DeviceError};
+
+use crate::arguments::Worker;
+use crate::commands::run::misbehave;
+use crate::exit::{Failure, Outcome};
+use crate::output::Data;
+use crate::probe::{Answer, Found, SEPARATOR};
+
+/// Runs the command.
+///
+/// # Errors
+/// When the parent cannot be understood or told anything.
+pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
+    if arguments.list {
+        return list();
+    }
+    let options = Options { validation: arguments.validate, ..Options::default() };
+    runner::worker::serve(&mut |selector| open(selector, options)).map_err(Failure::environment_error)?;
+    Ok(Outcome::Success)
+}
+
+fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError> {
+    misbehave::act(selector)?;
+    let meant = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
+    Ok(Box::new(VulkanDevice::open(&meant, options)?))
+}
+
+fn list() -> Result<Outcome, Failure> {
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+        .map_err(Failure::environment_error)?;
+    let answer = match device::list() {
+        Ok(devices) => Answer::Devices(
+            devices
+                .into_iter()
+                .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
+                .collect(),
+        ),
+        Err(error) => Answer::Error(error.to_string()),
+    };
+    let text = serde_json::to_string(&answer).map_err(Failure::environment_error)?;
+    Data::new().print(&format!("{SEPARATOR}{text}\n"))?;
+    Ok(Outcome::Success)
+}

@@ -1,0 +1,306 @@
+//! Which tests are meant: files, folders, embedded tests and suites.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use globset::GlobBuilder;
+use litmus::corpus::{self, Entry};
+use litmus::syntax::MAX_TEXT_BYTES;
+use litmus::{ParseErrors, Suite, Test};
+use model::Model;
+use results::wire::RejectedLine;
+use walkdir::WalkDir;
+
+use crate::exit::Failure;
+
+/// Extensions of tests, by which folders are searched.
+const EXTENSIONS: [&str; 2] = ["litmus", "test"];
+
+/// A text that should be a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Path in its suite or folder without extension; unique among those of one call.
+    pub id: String,
+    /// The file, as messages name it.
+    pub file: String,
+    /// How a command line names it.
+    pub argument: String,
+    /// Its text, or why there is none.
+    pub text: Result<String, Unreadable>,
+}
+
+/// Why a file has no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// What is wrong.
+    pub what: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+}
+
+/// A test with where it comes from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Where it comes from.
+    pub source: Source,
+    /// Its text.
+    pub text: String,
+    /// The test.
+    pub test: Test,
+}
+
+/// Why a source is no test.
+#[derive(Debug)]
+pub enum Rejection {
+    /// It has no text.
+    Unreadable(Unreadable),
+    /// Its text is wrong.
+    Malformed(ParseErrors),
+}
+
+/// The sources that `arguments` and `suite` name, in the order of files; those of `default` when they name nothing.
+///
+/// # Errors
+/// When there is no such suite.
+pub fn collect(
+    arguments: &[String],
+    suite: Option<&str>,
+    default: impl FnOnce() -> Result<Vec<Source>, Failure>,
+) -> Result<Vec<Source>, Failure> {
+    let mut sources = Vec::new();
+    if let Some(name) = suite {
+        sources.extend(of_suite(name)?);
+    }
+    for argument in arguments {
+        sources.extend(of_argument(argument));
+    }
+    if suite.is_none() && arguments.is_empty() {
+        sources = default()?;
+    }
+    sources.sort_by(|a, b| a.file.cmp(&b.file));
+    sources.dedup_by(|a, b| a.file == b.file);
+    make_ids_unique(&mut sources);
+    Ok(sources)
+}
+
+/// The tests of an embedded suite.
+///
+/// # Errors
+/// When there is no such suite, or it is wrong.
+pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
+    let suites = corpus::suites();
+    let Some(entry) = suites.iter().find(|suite| suite.id == name) else {
+        let known: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();
+        return Err(Failure::input_message(format!(
+            "unknown suite `{name}`: there are {}",
+            known.join(", ")
+        )));
+    };
+    let tests = corpus::tests();
+    let suite = Suite::parse(entry.text, &entry.path).map_err(Failure::input)?;
+    let chosen: BTreeSet<&str> = suite
+        .select(tests.iter().map(|test| test.id.as_str()))
+        .map_err(Failure::input)?
+        .into_iter()
+        .collect();
+    Ok(tests.iter().filter(|test| chosen.contains(test.id.as_str())).map(embedded).collect())
+}
+
+/// Every embedded test, those for models alone included.
+pub fn all_embedded() -> Vec<Source> {
+    corpus::tests().iter().chain(&corpus::model_only()).map(embedded).collect()
+}
+
+fn embedded(entry: &Entry) -> Source {
+    Source {
+        id: entry.id.clone(),
+        file: format!("litmus/{}", entry.path),
+        argument: entry.id.clone(),
+        text: Ok(entry.text.to_owned()),
+    }
+}
+
+/// The sources of one argument: a file, a folder, or embedded tests. Never empty: what names nothing is a source
+/// without a text.
+pub fn of_argument(argument: &str) -> Vec<Source> {
+    let path = Path::new(argument);
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => of_folder(argument),
+        Ok(_) => vec![of_file(path, stem(path))],
+        Err(error) => {
+            let found: Vec<Source> = match_embedded(argument);
+            if !found.is_empty() {
+                return found;
+            }
+            let what = if error.kind() == std::io::ErrorKind::NotFound {
+                "no such file, and no embedded test has this id".to_owned()
+            } else {
+                error.to_string()
+            };
+            vec![without_text(argument, what)]
+        }
+    }
+}
+
+/// Embedded tests by id or by a glob over ids.
+fn match_embedded(argument: &str) -> Vec<Source> {
+    let all = all_embedded();
+    if let Some(exact) = all.iter().find(|source| source.id == argument) {
+        return vec![exact.clone()];
+    }
+    match GlobBuilder::new(argument).literal_separator(true).build() {
+        Ok(glob) => {
+            let glob = glob.compile_matcher();
+            all.into_iter().filter(|source| glob.is_match(&source.id)).collect()
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
+fn of_folder(argument: &str) -> Vec<Source> {
+    let root = Path::new(argument);
+    let mut sources = Vec::new();
+    for entry in WalkDir::new(root).follow_links(true).sort_by_file_name() {
+        match entry {
+            Ok(entry) if !entry.file_type().is_dir() && has_test_extension(entry.path()) => {
+                let inner = entry.path().strip_prefix(root).unwrap_or(entry.path());
+                let id = inner.with_extension("").to_string_lossy().replace('\\', "/");
+                sources.push(of_file(entry.path(), id));
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let path = error.path().unwrap_or(root).to_string_lossy().into_owned();
+                sources.push(without_text(&path, error.to_string()));
+            }
+        }
+    }
+    if sources.is_empty() {
+        sources.push(without_text(argument, "no .litmus or .test file in this folder".to_owned()));
+    }
+    sources
+}
+
+fn has_test_extension(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension == *known))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn without_text(file: &str, what: String) -> Source {
+    Source {
+        id: file.to_owned(),
+        file: file.to_owned(),
+        argument: file.to_owned(),
+        text: Err(Unreadable { what, line: 1, column: 1 }),
+    }
+}
+
+fn of_file(path: &Path, id: String) -> Source {
+    let file = path.to_string_lossy().into_owned();
+    Source { id, argument: file.clone(), file, text: read(path) }
+}
+
+fn read(path: &Path) -> Result<String, Unreadable> {
+    let at_start = |what: String| Unreadable { what, line: 1, column: 1 };
+    let metadata = std::fs::metadata(path).map_err(|error| at_start(error.to_string()))?;
+    // Opening a pipe would wait for whoever writes to it.
+    if !metadata.is_file() {
+        return Err(at_start("not a regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| at_start(error.to_string()))?;
+    if bytes.len() > MAX_TEXT_BYTES {
+        return Err(at_start(format!("larger than {} KiB", MAX_TEXT_BYTES / 1024)));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let bytes = error.into_bytes();
+        let before = bytes.get(..valid).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        let column = 1 + String::from_utf8_lossy(before.get(start..).unwrap_or_default()).chars().count();
+        Unreadable { what: "not UTF-8".to_owned(), line: clamp(line), column: clamp(column) }
+    })
+}
+
+fn clamp(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Tests of the same id from different folders are told apart by their whole paths.
+fn make_ids_unique(sources: &mut [Source]) {
+    let mut seen = BTreeSet::new();
+    let twice: BTreeSet<String> =
+        sources.iter().filter(|source| !seen.insert(source.id.clone())).map(|s| s.id.clone()).collect();
+    for source in sources.iter_mut().filter(|source| twice.contains(&source.id)) {
+        source.id = Path::new(&source.file).with_extension("").to_string_lossy().into_owned();
+    }
+}
+
+impl Source {
+    /// Whether a model judges tests of this dialect. What is no test is told later.
+    pub fn suits(&self, model: &Model) -> bool {
+        let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());
+        test.is_none_or(|test| model.judges(test.dialect))
+    }
+
+    /// The test in the text.
+    ///
+    /// # Errors
+    /// When there is no text, or it is no test.
+    pub fn load(self) -> Result<Loaded, Box<(Source, Rejection)>> {
+        let text = match &self.text {
+            Ok(text) => text.clone(),
+            Err(unreadable) => {
+                let unreadable = unreadable.clone();
+                return Err(Box::new((self, Rejection::Unreadable(unreadable))));
+            }
+        };
+        match litmus::parse(&text, &self.file) {
+            Ok(test) => Ok(Loaded { source: self, text, test }),
+            Err(errors) => Err(Box::new((self, Rejection::Malformed(errors)))),
+        }
+    }
+}
+
+impl Rejection {
+    /// The published form: its first mistake.
+    pub fn line(&self, file: &str) -> RejectedLine {
+        match self {
+            Rejection::Unreadable(unreadable) => RejectedLine {
+                file: file.to_owned(),
+                error: unreadable.what.clone(),
+                line: unreadable.line,
+                column: unreadable.column,
+            },
+            Rejection::Malformed(errors) => {
+                let messages = errors.messages();
+                let first = messages.first();
+                RejectedLine {
+                    file: file.to_owned(),
+                    error: first.map_or_else(|| errors.to_string(), |message| message.text.clone()),
+                    line: first.map_or(1, |message| message.line),
+                    column: first.map_or(1, |message| message.column),
+                }
+            }
+        }
+    }
+
+    /// The diagnostic for people.
+    pub fn failure(self, file: &str) -> Failure {
+        match self {
+            Rejection::Unreadable(Unreadable { what, line, column }) => {
+                Failure::input_message(format!("{file}:{line}:{column}: {what}"))
+            }
+            Rejection::Malformed(errors) => Failure::input(errors),
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Every file of `cases/` is a command line; exit code and output stand in its snapshot.
+//!
+//! A case has an argument a line; `env NAME=VALUE` sets a variable and `#` begins a comment. It runs in the folder of
+//! the cases.
+
+use std::path::Path;
+
+use crate::common::{Ran, vk_litmus};
+
+#[test]
+fn command_lines() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases");
+    insta::glob!("cases/*.case", |case| {
+        let text = std::fs::read_to_string(case).unwrap();
+        let mut arguments = Vec::new();
+        let mut variables = Vec::new();
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            match line.strip_prefix("env ") {
+                Some(variable) => variables.push(variable.split_once('=').unwrap()),
+                None => arguments.push(line),
+            }
+        }
+        let mut command = vk_litmus(arguments.iter().copied());
+        let ran = Ran::of(command.envs(variables).current_dir(&folder));
+        let stdout = without_times(&ran.stdout);
+        let shown = format!(
+            "$ vk-litmus {}\nexit code: {}\n-- stdout\n{stdout}-- stderr\n{}",
+            arguments.join(" "),
+            ran.code,
+            ran.stderr
+        );
+        assert!(!ran.stderr.contains("panicked"), "{shown}");
+        insta::assert_snapshot!(shown);
+    });
+    assert!(!folder.join("vk-litmus-out").exists(), "no case may leave a results folder");
+}
+
+/// Times differ from run to run.
+fn without_times(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("\"micros\":") {
+        shown += before;
+        shown += "\"micros\":…";
+        rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    shown + rest
+}

@@ -1,0 +1,97 @@
+//! Driving the binary: `VK_LITMUS_BINARY` where set (the one that users run), else the one that cargo built.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// The binary.
+pub fn binary() -> PathBuf {
+    match std::env::var_os("VK_LITMUS_BINARY") {
+        Some(path) => path.into(),
+        None => env!("CARGO_BIN_EXE_vk-litmus").into(),
+    }
+}
+
+/// A command of the binary with the settings of the environment that change its output taken away.
+pub fn vk_litmus<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = Command::new(binary());
+    command.args(arguments).env_remove("RUST_LOG").env_remove("RUST_BACKTRACE").env("NO_COLOR", "1");
+    command
+}
+
+/// What a command printed, and its exit code.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// Exit code; -1 for a signal.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Runs a command to its end.
+    pub fn of(command: &mut Command) -> Ran {
+        let output = command.output().unwrap();
+        Ran::from(output)
+    }
+
+    /// The lines of standard output as JSON.
+    pub fn json_lines(&self) -> Vec<serde_json::Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// The software drivers of this machine, by the names that select them; a missing one is a printed skip.
+pub fn software_drivers() -> Vec<&'static str> {
+    let listed = Ran::of(&mut vk_litmus(["devices", "--format", "json"]));
+    let names: Vec<String> = serde_json::from_str::<Vec<serde_json::Value>>(&listed.stdout)
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|device| Some(device["identity"]["name"].as_str()?.to_owned()))
+        .collect();
+    ["lavapipe", "swiftshader"]
+        .into_iter()
+        .filter(|driver| {
+            let there = names.iter().any(|name| name == driver);
+            if !there {
+                println!("1 skipped: {driver} is not installed");
+            }
+            there
+        })
+        .collect()
+}
+
+/// Validates a value under a schema file.
+#[track_caller]
+pub fn assert_valid(schema: &std::path::Path, value: &serde_json::Value) {
+    let text = std::fs::read_to_string(schema).unwrap();
+    let validator = jsonschema::validator_for(&serde_json::from_str(&text).unwrap()).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(value).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert!(errors.is_empty(), "{value:#}\n{errors:#?}");
+}
+
+/// Our own schema of a name, and the contract's where it is at hand.
+pub fn schemas(own: &str, contract: &str) -> Vec<PathBuf> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = vec![root.join("../../results/schema").join(own)];
+    let beside = std::env::var_os("VK_LITMUS_CORPORA")
+        .and_then(|corpora| Some(std::path::Path::new(&corpora).parent()?.join("contract").join(contract)))
+        .filter(|path| path.is_file());
+    match beside {
+        Some(path) => found.push(path),
+        None => println!("1 skipped: VK_LITMUS_CORPORA has no contract beside it"),
+    }
+    found
+}

@@ -1,0 +1,49 @@
+//! Every embedded test has the verdict that it expects, and every answer is valid under the schemas.
+
+use std::collections::BTreeSet;
+
+use crate::common::{Ran, assert_valid, schemas, vk_litmus};
+
+#[test]
+fn the_corpus_is_as_it_says() {
+    let ran = Ran::of(&mut vk_litmus(["check", "--format", "json"]));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let lines = ran.json_lines();
+    assert!(lines.len() >= 60, "{} tests", lines.len());
+    let ids: BTreeSet<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    assert_eq!(ids.len(), lines.len(), "ids are unique");
+    let files: Vec<&str> = lines.iter().map(|line| line["file"].as_str().unwrap()).collect();
+    assert!(files.is_sorted(), "lines come in the order of files");
+    let schemas = schemas("check.schema.json", "check.schema.json");
+    for line in &lines {
+        schemas.iter().for_each(|schema| assert_valid(schema, line));
+    }
+    let expected = lines.iter().filter(|line| line["queries"][0]["expected"].is_boolean()).count();
+    assert!(expected * 10 >= lines.len() * 9, "{expected} of {} tests expect something", lines.len());
+}
+
+#[test]
+fn outcomes_name_registers_and_locations() {
+    let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", "sb/SB+rlx-rlx"]));
+    let line = &ran.json_lines()[0];
+    let outcomes = line["outcomes"].as_array().unwrap();
+    assert_eq!(outcomes.len(), 4);
+    for outcome in outcomes {
+        let state = outcome["state"].as_object().unwrap();
+        let names: BTreeSet<&str> = state.keys().map(String::as_str).collect();
+        assert!(names.is_superset(&BTreeSet::from(["P0:r0", "P1:r0"])), "{names:?}");
+        let both_zero = state.values().all(|value| value == 0);
+        assert_eq!(outcome["weak"], both_zero);
+        assert_eq!(outcome["allowed"], true);
+    }
+}
+
+#[test]
+fn no_answer_in_time_is_no_broken_rule() {
+    let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", "--timeout", "1us", "iriw/IRIW+rlx"]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let line = &ran.json_lines()[0];
+    assert_eq!(line["race"], "unknown");
+    assert_eq!(line["queries"][0]["holds"], serde_json::Value::Null);
+    assert!(ran.stderr.contains("warning"), "{}", ran.stderr);
+}

@@ -1,0 +1,9 @@
+//! What the command line promises, by running it.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod cases;
+mod common;
+mod corpus;
+mod inputs;
+mod readme;
+mod run;

@@ -1,0 +1,255 @@
+//! Runs on the software drivers that are installed; counts are small, and nothing depends on time.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
+use serde_json::Value;
+
+/// Instances enough for either driver to show its weak outcomes.
+const INSTANCES: &str = "400000";
+
+fn run_in(folder: &Path, device: &str, more: &[&str]) -> Command {
+    let mut command = vk_litmus(["run", "--device", device, "--seed", "1", "--format", "json"]);
+    command.args(more).current_dir(folder);
+    command
+}
+
+#[track_caller]
+fn assert_accounted(line: &Value) {
+    let sum = |list: &str| -> u64 {
+        line[list].as_array().unwrap().iter().map(|entry| entry["count"].as_u64().unwrap()).sum()
+    };
+    let unresolved = line["unresolved"].as_u64().unwrap();
+    assert_eq!(
+        line["instances"].as_u64().unwrap(),
+        sum("outcomes") + sum("unexpected") + unresolved,
+        "{line}"
+    );
+}
+
+fn of<'a>(lines: &'a [Value], id: &str) -> &'a Value {
+    lines.iter().find(|line| line["id"] == id).unwrap()
+}
+
+#[test]
+fn weak_outcomes_are_seen_and_promises_kept() {
+    for driver in software_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let tests = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "sb/SB+plain-plain", "barrier/MP+cbar"];
+        let ran = Ran::of(run_in(folder.path(), driver, &["--instances", INSTANCES]).args(tests));
+        assert_eq!(ran.code, 0, "{driver}: {ran:?}");
+        let lines = ran.json_lines();
+        assert_eq!(lines.len(), tests.len());
+        let schemas = schemas("run.schema.json", "run.schema.json");
+        for line in &lines {
+            schemas.iter().for_each(|schema| assert_valid(schema, line));
+            assert_accounted(line);
+            assert_eq!(line["device"], driver);
+            assert_eq!(line["not_executed"], 0, "{line}");
+            assert_eq!(line["unexpected"].as_array().unwrap().len(), 0, "{line}");
+        }
+        let sb = of(&lines, "sb/SB+rlx-rlx");
+        let weak = sb["outcomes"].as_array().unwrap().iter().find(|o| o["weak"] == true).unwrap();
+        assert!(weak["count"].as_u64().unwrap() > 0, "{driver} shows store buffering: {sb}");
+        assert_eq!(sb["verdict"], "conforms", "{sb}");
+        let mp = of(&lines, "mp/MP+rel-acq");
+        assert_eq!((&mp["verdict"], &mp["exercised"]), (&"conforms".into(), &true.into()), "{mp}");
+        assert_eq!(of(&lines, "sb/SB+plain-plain")["verdict"], "undefined");
+        let cbar = of(&lines, "barrier/MP+cbar")["verdict"].as_str().unwrap().to_owned();
+        assert!(["conforms", "inconclusive"].contains(&cbar.as_str()), "{cbar}");
+
+        let out = std::fs::read_dir(folder.path().join("vk-litmus-out")).unwrap().next().unwrap().unwrap();
+        for file in ["plan.json", "run.jsonl", "outcomes.csv", "summary.txt"] {
+            assert!(out.path().join(file).is_file(), "{file}");
+        }
+        let plan: Value =
+            serde_json::from_str(&std::fs::read_to_string(out.path().join("plan.json")).unwrap()).unwrap();
+        assert_valid(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema/plan.schema.json"),
+            &plan,
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_placed_is_skipped_by_its_rule() {
+    for driver in software_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/unplaceable.litmus");
+        let ran = Ran::of(&mut run_in(folder.path(), driver, &[test.to_str().unwrap()]));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let line = &ran.json_lines()[0];
+        assert_eq!(line["verdict"], "skipped");
+        assert_eq!(line["reason"], "sc1 across workgroups");
+        schemas("run.schema.json", "run.schema.json").iter().for_each(|schema| assert_valid(schema, line));
+    }
+}
+
+#[test]
+fn a_bad_test_is_told_and_the_others_run() {
+    for driver in software_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/mixed");
+        let more = [tests.to_str().unwrap(), "--instances", "1000"];
+        let ran = Ran::of(&mut run_in(folder.path(), driver, &more));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert_eq!(ran.json_lines().len(), 2);
+        assert!(ran.stderr.contains("bad.litmus:4:"), "{}", ran.stderr);
+    }
+}
+
+/// A worker that crashes, hangs or loses its device costs one test.
+#[test]
+fn a_broken_worker_costs_one_test() {
+    for driver in software_drivers() {
+        let cases = [("crash", "crashed"), ("lost", "device lost"), ("hang", "timed out")];
+        for (how, reason) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            let misbehave = format!("{how}:coherence/CoRR+rlx");
+            let tests = ["coherence/CoRR+rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx"];
+            let more = ["--instances", "20000", "--misbehave", &misbehave];
+            let ran = Ran::of(run_in(folder.path(), driver, &more).args(tests));
+            assert_eq!(ran.code, 3, "{driver} {how}: {ran:?}");
+            let lines = ran.json_lines();
+            assert_eq!(lines.len(), 3);
+            let broken = of(&lines, "coherence/CoRR+rlx");
+            assert_eq!((&broken["verdict"], &broken["reason"]), (&"inconclusive".into(), &reason.into()));
+            assert_accounted(broken);
+            for id in ["mp/MP+rel-acq", "sb/SB+rlx-rlx"] {
+                assert!(of(&lines, id)["instances"].as_u64().unwrap() >= 20_000, "{driver} {how}: {id}");
+            }
+        }
+    }
+}
+
+/// A fault that hits every worker ends the run soon: the rest is not tried any more.
+#[test]
+fn a_fault_of_every_worker_is_given_up() {
+    for driver in software_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let more = ["--suite", "quick", "--misbehave", "crash:*"];
+        let ran = Ran::of(&mut run_in(folder.path(), driver, &more));
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        let lines = ran.json_lines();
+        let tried =
+            lines.iter().filter(|l| l["detail"].as_str().is_some_and(|d| d.contains("signal"))).count();
+        let given_up =
+            lines.iter().filter(|l| l["detail"].as_str().is_some_and(|d| d.contains("not tried"))).count();
+        assert!(tried < 10 && given_up > 10, "{tried} tried, {given_up} given up");
+        assert!(lines.iter().all(|l| l["verdict"] == "inconclusive" || l["verdict"] == "skipped"));
+    }
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on() {
+    for driver in software_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let arguments = ["--out", "out", "--instances", "30000", "--resume", "mp/MP+r*"];
+        let journal = folder.path().join("out/run.jsonl");
+        let lines_in = |path: &Path| -> Vec<String> {
+            std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
+        };
+        // The second test hangs, so that the first one's line is there when the run is killed.
+        let first = "mp/MP+rel-acq";
+        let mut child = run_in(folder.path(), driver, &arguments)
+            .args(["--misbehave", "hang:mp/MP+rlx-rlx"])
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while !lines_in(&journal).iter().any(|line| line.contains(first)) {
+            assert!(child.try_wait().unwrap().is_none(), "the run ended too early");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let before = lines_in(&journal);
+
+        let other =
+            Ran::of(&mut run_in(folder.path(), driver, &["--out", "out", "--resume", "sb/SB+rlx-rlx"]));
+        assert_eq!(other.code, 2, "another plan is refused: {other:?}");
+        let fresh = Ran::of(&mut run_in(folder.path(), driver, &["--out", "out", "sb/SB+rlx-rlx"]));
+        assert_eq!(fresh.code, 2, "a folder with something in it is refused: {fresh:?}");
+
+        let ran = Ran::of(&mut run_in(folder.path(), driver, &arguments));
+        let after = lines_in(&journal);
+        assert_eq!(after[..before.len()], before, "what was there stays");
+        let journalled: Vec<&str> = after.iter().map(String::as_str).collect();
+        assert_eq!(ran.json_lines().len(), journalled.len(), "{ran:?}");
+        let ids: std::collections::BTreeSet<String> =
+            ran.json_lines().iter().map(|line| line["id"].to_string()).collect();
+        assert_eq!(ids.len(), journalled.len(), "every test once");
+        assert!(folder.path().join("out/summary.txt").is_file());
+    }
+}
+
+#[test]
+fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
+    for driver in software_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("out/run.jsonl");
+        let child = run_in(
+            folder.path(),
+            driver,
+            &["--out", "out", "--time", "600s", "coherence/CoRR+rlx", "mp/MP+rel-acq"],
+        )
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+        while !journal.is_file() {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, 3, "{ran:?}");
+        assert!(ran.stderr.contains("--resume --out out"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn two_devices_of_one_process() {
+    let drivers = software_drivers();
+    if drivers.len() < 2 {
+        println!("1 skipped: two software drivers are needed");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let more = ["--instances", "1000", "sb/SB+rlx-rlx", "mp/MP+rel-acq"];
+    let ran = Ran::of(&mut run_in(folder.path(), &drivers.join(","), &more));
+    let devices: Vec<String> =
+        ran.json_lines().iter().map(|line| line["device"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(devices, [drivers[0], drivers[0], drivers[1], drivers[1]]);
+}
+
+#[test]
+fn shards_are_the_whole_without_overlap() {
+    let Some(driver) = software_drivers().into_iter().next() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let mut ids = Vec::new();
+    for shard in ["1/3", "2/3", "3/3"] {
+        let more = ["--instances", "100", "--shard", shard, "sb/*"];
+        let ran = Ran::of(&mut run_in(folder.path(), driver, &more));
+        ids.extend(ran.json_lines().iter().map(|line| line["id"].as_str().unwrap().to_owned()));
+    }
+    ids.sort();
+    let listed = Ran::of(&mut vk_litmus(["tests"]));
+    let all: Vec<&str> = listed.stdout.lines().filter(|id| id.starts_with("sb/")).collect();
+    assert_eq!(ids, all);
+}
+
+#[test]
+fn a_replay_command_is_one() {
+    let Some(driver) = software_drivers().into_iter().next() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let ran = Ran::of(&mut run_in(folder.path(), driver, &["--instances", "1000", "sb/SB+rlx-rlx"]));
+    let line = &ran.json_lines()[0];
+    let replay = line["replay"].as_str().unwrap();
+    assert_eq!(replay, format!("vk-litmus run sb/SB+rlx-rlx --device {driver} --seed 1 --instances 1000"));
+    let words: Vec<&str> = replay.split(' ').skip(1).collect();
+    let again = Ran::of(vk_litmus(words).args(["--format", "json"]).current_dir(folder.path()));
+    assert_eq!(again.json_lines()[0]["hashes"], line["hashes"]);
+    assert_eq!(again.json_lines()[0]["replay"], line["replay"]);
+}

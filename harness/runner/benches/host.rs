@@ -1,0 +1,44 @@
+//! What the host does for each instance: it resets memory before a dispatch and counts outcomes after it.
+#![expect(clippy::unwrap_used, reason = "a failure is the report")]
+
+#[path = "../tests/common/mod.rs"]
+#[expect(dead_code, reason = "the contract is played by the tests")]
+mod common;
+
+use std::ops::ControlFlow;
+
+use common::{Fake, Happening, kernel, store_buffering};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use runner::{Budget, Settings, Stress, run};
+
+const INSTANCES: u64 = 4_000_000;
+
+/// A device that takes no time worth mentioning, so that only the host's part is left.
+fn host(criterion: &mut Criterion) {
+    let device = Fake::new(true, |number, memories| {
+        let instances = (memories.parameters.rounds * memories.parameters.groups * 4) as usize;
+        let (registers, done) = memories.results.split_at_mut(2 * instances);
+        let value = number as u32 & 1;
+        registers.fill(value);
+        done[..instances].fill(memories.parameters.done);
+        Happening::Ends
+    });
+    let (kernel, test) = (kernel(), store_buffering());
+    let stress = Stress {
+        rounds: (2_000, 2_000),
+        spacing: (1, 1),
+        padding: (0, 0),
+        calibrate: false,
+        ..Stress::preset("swiftshader").unwrap()
+    };
+    let settings = Settings::new(stress, Budget::instances(INSTANCES), 1);
+    let mut group = criterion.benchmark_group("host");
+    group.throughput(Throughput::Elements(INSTANCES)).sample_size(10);
+    group.bench_function("reset and count", |bencher| {
+        bencher.iter(|| run(&device, &kernel, &test, &settings, &mut |_| ControlFlow::Continue(())).unwrap());
+    });
+    group.finish();
+}
+
+criterion_group!(benches, host);
+criterion_main!(benches);

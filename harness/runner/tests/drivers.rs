@@ -1,0 +1,240 @@
+//! Worker processes on lavapipe and SwiftShader, from the text of a test to its histogram. The test binary is its own
+//! worker. A driver that is not installed is skipped, and said so.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use device::{DriverEnvironment, Options, Selector, SoftwareDriver, VulkanDevice};
+use litmus::{Observation, Outcome, Value};
+use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
+use runner::pool::{self, Calls, End, Event, Limits, Report};
+use runner::wire::{Answer, Failure, Job, Snapshot};
+use runner::{Pairing, Stress};
+
+const SOFTWARE: [SoftwareDriver; 2] = [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader];
+
+/// A driver whose memory the host cannot reach, as that of a discrete GPU.
+struct Discrete {
+    inner: VulkanDevice,
+    capabilities: Capabilities,
+}
+
+impl Device for Discrete {
+    fn identity(&self) -> &Identity {
+        self.inner.identity()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
+        self.inner.prepare(plan)
+    }
+
+    fn validation_messages(&self) -> Vec<String> {
+        self.inner.validation_messages()
+    }
+}
+
+/// Opens `lavapipe`, `discrete:lavapipe`, `validated:lavapipe` and the like.
+fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
+    let (kind, name) = selector.split_once(':').unwrap_or(("", selector));
+    let selector: Selector = name.parse().unwrap();
+    let options = Options { validation: !kind.is_empty(), staging: kind == "discrete" };
+    let inner = VulkanDevice::open(&selector, options)?;
+    if kind != "discrete" {
+        return Ok(Box::new(inner));
+    }
+    let capabilities = Capabilities { is_cpu: false, ..inner.capabilities().clone() };
+    Ok(Box::new(Discrete { inner, capabilities }))
+}
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/corpus")
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(corpus().join(path)).unwrap()
+}
+
+fn job(text: &str, device: &str, instances: u64) -> Job {
+    Job {
+        id: "T".into(),
+        text: text.into(),
+        device: device.into(),
+        stress: None,
+        instances: Some(instances),
+        seconds: None,
+        seed: 11,
+        plausible: Vec::new(),
+        twin: true,
+        patience: 30.0,
+    }
+}
+
+/// Runs jobs until all are done or `stop` says that enough was seen.
+fn run(jobs: &[Job], stop: &mut dyn FnMut(&Snapshot) -> bool) -> Vec<Report<Snapshot, Answer>> {
+    let environment = DriverEnvironment::discover().unwrap();
+    let mut reports = Vec::new();
+    pool::run(
+        &Limits { silence: Duration::from_secs(120), ..Limits::DEFAULT },
+        jobs.len(),
+        Calls {
+            command: &mut || {
+                let mut command = Command::new(std::env::current_exe().unwrap());
+                command.arg("worker").envs(environment.variables()).envs(runner::worker::environment());
+                command
+            },
+            job: &mut |number, _| jobs[number].clone(),
+            event: &mut |event| match event {
+                Event::Progress { snapshot, .. } if stop(snapshot) => ControlFlow::Break(()),
+                Event::Progress { .. } => ControlFlow::Continue(()),
+                Event::Finished(report) => {
+                    reports.push(report);
+                    ControlFlow::Continue(())
+                }
+            },
+        },
+    );
+    reports
+}
+
+fn answer(report: &Report<Snapshot, Answer>) -> &Answer {
+    match &report.last.end {
+        End::Answered(answer) => answer,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Every instance was executed, and none was written only in part.
+fn assert_sound(context: &str, answer: &Answer, instances: u64) {
+    assert_eq!(answer.failure, None, "{context}");
+    let seen = Observation::from(&answer.observation);
+    assert!(seen.instances() >= instances, "{context}: {seen:?}");
+    assert_eq!((seen.discarded_dispatches, seen.not_executed), (0, 0), "{context}");
+    assert!(seen.unexpected.is_empty(), "{context}: {:?}", seen.unexpected);
+    assert_eq!(answer.validation, Vec::<String>::new(), "{context}");
+}
+
+fn store_buffering_is_accounted_for(driver: &str) {
+    let text = text("sb/SB+rlx-rlx.litmus");
+    let mut jobs = vec![job(&text, driver, 300_000)];
+    let gpu = Stress::preset("gpu").unwrap();
+    jobs.push(Job { stress: Some(gpu.clone()), ..job(&text, &format!("discrete:{driver}"), 300_000) });
+    jobs.push(Job {
+        stress: Some(Stress { pairing: Pairing::Contiguous, in_flight: 1, ..gpu }),
+        ..job(&text, &format!("validated:{driver}"), 20_000)
+    });
+    for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
+        let answer = answer(&report);
+        if let Some(Failure::Lacks { what }) = &answer.failure
+            && job.device.contains(':')
+        {
+            println!("skipped: {} lacks {what}", job.device);
+            continue;
+        }
+        assert_sound(&job.device, answer, job.instances.unwrap());
+        let values = BTreeSet::from([Value(0), Value(1)]);
+        for Outcome(outcome) in Observation::from(&answer.observation).histogram.counts.keys() {
+            assert!(outcome.len() == 2 && outcome.iter().all(|v| values.contains(v)), "{outcome:?}");
+        }
+        assert_eq!(answer.device.as_ref().unwrap().name, driver);
+    }
+}
+
+/// Two processors are enough to see both writes missed. It goes on until that is seen.
+fn store_buffering_shows_its_weak_outcome(driver: &str) {
+    if std::thread::available_parallelism().unwrap().get() < 2 {
+        println!("skipped: one processor");
+        return;
+    }
+    let weak = (vec![0, 0], 1);
+    let mut seen = false;
+    let job = Job { seconds: Some(60.0), ..job(&text("sb/SB+rlx-rlx.litmus"), driver, u64::MAX) };
+    let reports = run(&[job], &mut |snapshot| {
+        seen |= snapshot
+            .observation
+            .histogram
+            .iter()
+            .any(|(outcome, count)| *outcome == weak.0 && *count >= weak.1);
+        seen
+    });
+    assert!(seen, "{reports:?}");
+}
+
+fn a_control_barrier_holds_and_its_twin_runs(driver: &str) {
+    let reports = run(&[job(&text("barrier/MP+cbar.litmus"), driver, 50_000)], &mut |_| false);
+    let answer = answer(&reports[0]);
+    assert_sound(driver, answer, 50_000);
+    assert_eq!(answer.twin_failure, None);
+    let twin = Observation::from(answer.twin.as_ref().unwrap());
+    assert!(twin.instances() >= 12_500 && twin.unexpected.is_empty(), "{twin:?}");
+}
+
+/// Every test of the corpus that can be placed runs, and each of its instances is accounted for.
+fn the_corpus_is_accounted_for(driver: &str) {
+    let mut files = Vec::new();
+    let mut folders = vec![corpus()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "litmus") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 60);
+    let jobs: Vec<Job> =
+        files.iter().map(|file| job(&std::fs::read_to_string(file).unwrap(), driver, 2_000)).collect();
+    let mut ran = 0;
+    for (file, report) in files.iter().zip(run(&jobs, &mut |_| false)) {
+        let answer = answer(&report);
+        match &answer.failure {
+            Some(Failure::NotPlaceable { .. } | Failure::Lacks { .. }) => {}
+            _ => {
+                assert_sound(&file.display().to_string(), answer, 2_000);
+                ran += 1;
+            }
+        }
+    }
+    println!("{driver}: {ran} of {} tests ran", files.len());
+    assert!(ran > 60);
+}
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some("worker") {
+        runner::worker::serve(&mut make_device).unwrap();
+        return;
+    }
+    macro_rules! tests {
+        ($($name:ident),* $(,)?) => { [$((stringify!($name), $name as fn(&str))),*] };
+    }
+    let environment = DriverEnvironment::discover().unwrap();
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    for (name, test) in tests![
+        store_buffering_is_accounted_for,
+        store_buffering_shows_its_weak_outcome,
+        a_control_barrier_holds_and_its_twin_runs,
+        the_corpus_is_accounted_for,
+    ] {
+        for driver in SOFTWARE {
+            if wanted.as_ref().is_some_and(|wanted| !name.contains(wanted.as_str())) {
+                continue;
+            }
+            if environment.provides(driver) {
+                println!("test {name} on {} ...", driver.name());
+                test(driver.name());
+            } else {
+                println!("test {name} on {} ... skipped: not installed", driver.name());
+            }
+        }
+    }
+}

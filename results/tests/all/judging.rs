@@ -1,0 +1,215 @@
+//! Every way to a verdict, on store buffering by hand.
+
+use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
+use litmus::{Observation, Prediction, Race, Test};
+use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
+
+fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, ending: Ending) -> Judgement {
+    judge(&Evidence { test, prediction, observation, ending: &ending, twin: None })
+}
+
+fn weak_allowed(race: Race) -> (Test, Prediction) {
+    let test = store_buffering(Between::Nothing);
+    let prediction = prediction(&test, true, race);
+    (test, prediction)
+}
+
+fn weak_forbidden(race: Race) -> (Test, Prediction) {
+    let test = store_buffering(Between::Nothing);
+    let prediction = prediction(&test, false, race);
+    (test, prediction)
+}
+
+#[test]
+fn exercised_and_nothing_forbidden_conforms() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let judgement = verdict_of(&test, &prediction, &observation([3, 500, 500, 97]), Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Conforms);
+    assert!(judgement.exercised);
+    assert_eq!(judgement.interleaved, 100, "both the weak and the overlapping outcome count");
+    assert_eq!(judgement.instances, 1100);
+}
+
+#[test]
+fn one_interleaved_instance_too_few_is_not_exercised() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let judgement = verdict_of(&test, &prediction, &observation([3, 500, 500, 96]), Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExercised));
+    assert_eq!(judgement.detail.as_deref(), Some("99 interleaved of 1099 instances, 100 are needed"));
+}
+
+#[test]
+fn one_forbidden_outcome_violates_even_unexercised() {
+    let (test, prediction) = weak_forbidden(Race::Free);
+    let judgement = verdict_of(&test, &prediction, &observation([1, 500, 500, 0]), Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Violates);
+    assert!(!judgement.exercised);
+    assert_eq!(judgement.detail.as_deref(), Some("forbidden outcome P0:r0=0 P1:r0=0 seen once"));
+}
+
+#[test]
+fn nothing_washes_a_violation_out() {
+    let (test, prediction) = weak_forbidden(Race::Free);
+    let mut seen = observation([2, 500, 500, 0]);
+    seen.discarded_dispatches = 900;
+    seen.not_executed = 900;
+    for (ending, word) in [
+        (Ending::Crashed("signal 11".into()), "crashed (signal 11)"),
+        (Ending::TimedOut("after 5 s".into()), "timed out (after 5 s)"),
+        (Ending::DeviceLost("submit".into()), "device lost (submit)"),
+    ] {
+        let judgement = verdict_of(&test, &prediction, &seen, ending);
+        assert_eq!(judgement.verdict, Verdict::Violates);
+        let detail = judgement.detail.unwrap();
+        assert!(detail.ends_with(word), "{detail}");
+    }
+}
+
+#[test]
+fn corruption_violates() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let mut strange = observation([3, 500, 500, 97]);
+    strange.histogram.add(outcome(7, 0), 2);
+    let judgement = verdict_of(&test, &prediction, &strange, Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Violates);
+    assert_eq!(judgement.unexpected.len(), 1);
+    assert_eq!(judgement.unexpected[0].raw, [7, 0]);
+    assert_eq!(judgement.interleaved, 100, "values from nowhere prove no overlap");
+    assert_eq!(
+        judgement.instances,
+        judgement.rows.iter().map(|r| r.count).sum::<u64>() + 2,
+        "unexpected instances are counted"
+    );
+
+    let mut partial = observation([3, 500, 500, 97]);
+    partial.unexpected.insert(vec![1, 0xdead_beef], 1);
+    let judgement = verdict_of(&test, &prediction, &partial, Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Violates);
+    assert!(judgement.detail.unwrap().contains("[1, 3735928559]"));
+}
+
+#[test]
+fn a_racy_program_is_recorded_and_never_judged() {
+    let (test, prediction) = weak_forbidden(Race::Racy);
+    let mut seen = observation([70, 500, 500, 97]);
+    seen.unexpected.insert(vec![9, 9], 4);
+    let judgement = verdict_of(&test, &prediction, &seen, Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Undefined);
+    assert_eq!(judgement.rows[0].count, 70);
+    assert_eq!(judgement.unexpected[0].count, 4);
+}
+
+#[test]
+fn an_unfinished_prediction_judges_nothing() {
+    for race in [Race::Unknown, Race::Free] {
+        let (test, mut prediction) = weak_forbidden(race);
+        prediction.complete = false;
+        let judgement = verdict_of(&test, &prediction, &observation([5, 500, 500, 97]), Ending::Finished);
+        assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::TimedOut), "{race:?}");
+    }
+    let (test, mut prediction) = weak_forbidden(Race::Racy);
+    prediction.complete = false;
+    let judgement = verdict_of(&test, &prediction, &observation([5, 500, 500, 97]), Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Undefined, "a race once found stays found");
+}
+
+#[test]
+fn an_early_end_is_inconclusive() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    for (ending, reason) in [
+        (Ending::Crashed("signal 11".into()), Reason::Crashed),
+        (Ending::TimedOut("after 5 s".into()), Reason::TimedOut),
+        (Ending::DeviceLost("submit".into()), Reason::DeviceLost),
+        (Ending::NullDevice, Reason::NullDevice),
+    ] {
+        let judgement = verdict_of(&test, &prediction, &observation([3, 500, 500, 97]), ending);
+        assert_eq!(judgement.verdict, Verdict::Inconclusive(reason));
+        assert!(judgement.detail.is_some());
+    }
+}
+
+#[test]
+fn a_null_device_shows_nothing_whatever_its_buffers_hold() {
+    let (test, prediction) = weak_forbidden(Race::Free);
+    let judgement = verdict_of(&test, &prediction, &observation([1000, 0, 0, 0]), Ending::NullDevice);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NullDevice));
+}
+
+#[test]
+fn more_than_one_dispatch_in_a_hundred_discarded_is_not_executed() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let mut seen = observation([3, 500, 500, 97]);
+    seen.not_executed = 12;
+    seen.discarded_dispatches = 10;
+    assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Conforms);
+    seen.discarded_dispatches = 11;
+    let judgement = verdict_of(&test, &prediction, &seen, Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
+}
+
+#[test]
+fn nothing_ran() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let judgement = verdict_of(&test, &prediction, &Observation::default(), Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
+}
+
+#[test]
+fn spins_that_never_resolve() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let unresolved = Observation { unresolved: 40, ..observation([0; 4]) };
+    let judgement = verdict_of(&test, &prediction, &unresolved, Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NoResolvedInstance));
+    assert_eq!(judgement.instances, 40);
+
+    let some = Observation { unresolved: 40, ..observation([3, 500, 500, 97]) };
+    let judgement = verdict_of(&test, &prediction, &some, Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Conforms, "the rest is judged");
+    assert_eq!(judgement.instances, 1140);
+}
+
+#[test]
+fn a_control_barrier_is_exercised_by_its_twin_alone() {
+    let test = store_buffering(Between::ControlBarrier);
+    let prediction = prediction(&test, false, Race::Free);
+    let seen = observation([0, 0, 0, 5000]);
+    let ending = Ending::Finished;
+    let with = |twin| {
+        judge(&Evidence { test: &test, prediction: &prediction, observation: &seen, ending: &ending, twin })
+            .verdict
+    };
+    assert_eq!(with(None), Verdict::Inconclusive(Reason::NotExercised), "interleaving proves nothing here");
+
+    let dull = observation([0, 4000, 4000, 10]);
+    let twin = Twin { observation: &dull, early_reads: 0 };
+    assert_eq!(with(Some(twin)), Verdict::Inconclusive(Reason::NotExercised));
+
+    let telling = observation([1, 4000, 4000, 10]);
+    let twin = Twin { observation: &telling, early_reads: 0 };
+    assert_eq!(with(Some(twin)), Verdict::Conforms);
+
+    let twin = Twin { observation: &dull, early_reads: 100 };
+    assert_eq!(with(Some(twin)), Verdict::Conforms, "early reads will do as well");
+}
+
+#[test]
+fn ordered_threads_are_exercised_when_every_instance_ran() {
+    let test = store_buffering(Between::SystemSync);
+    let prediction = prediction(&test, false, Race::Free);
+    let mut seen = observation([0, 5000, 0, 0]);
+    assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Conforms);
+    seen.not_executed = 1;
+    seen.discarded_dispatches = 1;
+    assert_eq!(
+        verdict_of(&test, &prediction, &seen, Ending::Finished).verdict,
+        Verdict::Inconclusive(Reason::NotExercised)
+    );
+}
+
+#[test]
+fn rows_hold_every_predicted_outcome() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let judgement = verdict_of(&test, &prediction, &observation([0, 500, 0, 100]), Ending::Finished);
+    let counts: Vec<u64> = judgement.rows.iter().map(|row| row.count).collect();
+    assert_eq!(counts, [0, 500, 0, 100]);
+}

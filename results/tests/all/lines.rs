@@ -1,0 +1,117 @@
+//! One record of every kind of verdict.
+
+use litmus::{Observation, Race};
+use results::wire::{
+    CheckContext, CheckLine, DeviceRecord, Hashes, ModelRecord, PLAN_SCHEMA, PlanRecord, RejectedLine,
+    RunContext, RunLine, TestRecord,
+};
+use results::{Ending, Evidence, Judgement, judge};
+
+use crate::fixture::{Between, observation, outcome, prediction, store_buffering};
+
+fn context(id: &str) -> RunContext {
+    RunContext {
+        id: id.into(),
+        device: "lavapipe".into(),
+        model: "vulkan".into(),
+        seed: 7,
+        stress: "cpu".into(),
+        replay: format!("vk-litmus run {id} --device lavapipe --seed 7"),
+        hashes: Hashes { test: "aa".into(), model: "bb".into(), kernel: "cc".into() },
+    }
+}
+
+/// A line of each verdict.
+pub fn run_lines() -> Vec<RunLine> {
+    let test = store_buffering(Between::Nothing);
+    let allowed = prediction(&test, true, Race::Free);
+    let forbidden = prediction(&test, false, Race::Free);
+    let racy = prediction(&test, true, Race::Racy);
+    let mut corrupt = observation([0, 400, 400, 400]);
+    corrupt.histogram.add(outcome(7, 0), 2);
+    corrupt.unexpected.insert(vec![1, 0xdead_beef], 1);
+    let mut discarded = observation([1, 2, 3, 4]);
+    discarded.not_executed = 96;
+    discarded.discarded_dispatches = 20;
+    let unresolved = Observation { unresolved: 12, ..observation([93_214, 3_100_000, 3_100_000, 106_774]) };
+    let cases = [
+        ("sb/SB+rlx-rlx", &allowed, unresolved, Ending::Finished),
+        ("sb/SB+forbidden", &forbidden, observation([3, 500, 500, 200]), Ending::Finished),
+        ("sb/SB+corrupt", &allowed, corrupt, Ending::Finished),
+        ("sb/SB+racy", &racy, observation([30, 500, 500, 200]), Ending::Finished),
+        ("sb/SB+dull", &allowed, observation([0, 5000, 5000, 3]), Ending::Finished),
+        ("sb/SB+hang", &allowed, observation([0; 4]), Ending::TimedOut("no answer for 5 s".into())),
+        ("sb/SB+lost", &allowed, observation([0, 5, 5, 0]), Ending::DeviceLost("submit".into())),
+        ("sb/SB+discarded", &allowed, discarded, Ending::Finished),
+    ];
+    let mut lines: Vec<RunLine> = cases
+        .iter()
+        .map(|(id, prediction, observation, ending)| {
+            let judgement = judge(&Evidence { test: &test, prediction, observation, ending, twin: None });
+            RunLine::new(&test, &prediction.observables, &judgement, context(id))
+        })
+        .collect();
+    let skipped = Judgement::skipped("sc1 across workgroups");
+    lines.push(RunLine::new(&test, &[], &skipped, context("classes/SB+sc1")));
+    lines
+}
+
+/// Lines with an answer, with a surprise, and without an answer.
+pub fn check_lines() -> Vec<CheckLine> {
+    let test = store_buffering(Between::Nothing);
+    let mut unfinished = prediction(&test, false, Race::Unknown);
+    unfinished.complete = false;
+    (unfinished.meets, unfinished.misses) = (None, None);
+    [
+        ("sb/SB+rlx-rlx", prediction(&test, true, Race::Free)),
+        ("sb/SB+surprise", prediction(&test, false, Race::Free)),
+        ("sb/SB+racy", prediction(&test, true, Race::Racy)),
+        ("sb/SB+late", unfinished),
+    ]
+    .iter()
+    .map(|(id, prediction)| {
+        let file = format!("{id}.litmus");
+        let context =
+            CheckContext { id, file: &file, question: "exists (P0:r0 == 0 /\\ P1:r0 == 0)", micros: 120 };
+        CheckLine::new(&test, prediction, context)
+    })
+    .collect()
+}
+
+/// A file that is no test.
+pub fn rejected() -> RejectedLine {
+    RejectedLine { file: "broken.litmus".into(), error: "expected a register".into(), line: 4, column: 17 }
+}
+
+/// A plan.
+pub fn plan() -> PlanRecord {
+    PlanRecord {
+        schema: PLAN_SCHEMA.into(),
+        tool: "0.1.0".into(),
+        plan: "0123".into(),
+        seed: 7,
+        budget: "15s".into(),
+        stress: "cpu".into(),
+        shard: Some("1/4".into()),
+        devices: vec![DeviceRecord {
+            name: "lavapipe".into(),
+            device_name: "llvmpipe (LLVM 15.0.6, 256 bits)".into(),
+            kind: "cpu".into(),
+            driver_name: "llvmpipe".into(),
+            driver_info: "Mesa 22.3.6".into(),
+            driver_id: 13,
+            driver_version: 1,
+            api_version: "1.3.230".into(),
+            vendor_id: 0x10005,
+            device_id: 0,
+            uuid: "00".repeat(16),
+        }],
+        tests: vec![TestRecord {
+            id: "sb/SB+rlx-rlx".into(),
+            name: "SB+rlx-rlx".into(),
+            file: "sb/SB+rlx-rlx.litmus".into(),
+            hash: "aa".into(),
+            models: vec![ModelRecord { name: "vulkan".into(), hash: "bb".into() }],
+        }],
+    }
+}
