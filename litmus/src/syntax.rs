@@ -5,6 +5,7 @@
 mod condition;
 mod declarations;
 mod header;
+pub mod hsa;
 mod instruction;
 pub(crate) mod khronos;
 mod lexer;
@@ -75,8 +76,8 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     let Some(header) = header::parse_header(text, source_name, options.strict_metadata, &mut errors) else {
         return Err(errors.finish(source_name, text));
     };
-    let tokens = lexer::tokenize(text, header.body, &mut errors);
-    let mut parser = parser::Parser::new(text, &tokens, &mut errors, header.name, header.metadata);
+    let tokens = lexer::tokenize(text, header.body, header.dialect, &mut errors);
+    let mut parser = parser::Parser::new(text, &tokens, &mut errors, header);
     parser.body();
     let test = parser.test;
     if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) }
@@ -94,7 +95,7 @@ pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Con
         return Err(errors.finish(source_name, beginning(text)));
     }
     let start = lexer::Start { offset: 0, line: 1, column: 1 };
-    let tokens = lexer::tokenize(text, start, &mut errors);
+    let tokens = lexer::tokenize(text, start, test.dialect, &mut errors);
     if !errors.is_empty() {
         return Err(errors.finish(source_name, text));
     }

@@ -39,7 +39,7 @@ pub struct Test {
     pub locations: Vec<Location>,
     /// The threads, in the order of the columns.
     pub threads: Vec<Thread>,
-    /// System-synchronizes-with pairs.
+    /// System-synchronizes-with pairs; HSA's packet fences (`pkt`).
     pub system_sync: Vec<SystemSync>,
     /// Names listed after `locations [ … ]`: shown besides those of the condition.
     pub listed: Vec<Term>,
@@ -182,15 +182,16 @@ pub enum Place {
     Host,
 }
 
-/// Coordinates of a shader invocation. Numbers are local to what encloses them: two invocations share a subgroup when
-/// queue family, workgroup and subgroup numbers agree, and a workgroup when queue family and workgroup numbers agree.
+/// Coordinates of a shader invocation; of an HSA work-item its agent, work-group and wave. Numbers are local to what
+/// encloses them: two invocations share a subgroup when queue family, workgroup and subgroup numbers agree, and a
+/// workgroup when queue family and workgroup numbers agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Placement {
-    /// Queue family.
+    /// Queue family; HSA's agent.
     pub queue_family: u32,
     /// Workgroup within the queue family.
     pub workgroup: u32,
-    /// Subgroup within the workgroup.
+    /// Subgroup within the workgroup; HSA's wave.
     pub subgroup: u32,
 }
 
@@ -323,6 +324,92 @@ pub enum InstructionKind {
         /// Where it goes.
         target: LabelId,
     },
+    /// HSA's `await_atomic_ld…`: an atomic load that is repeated until it returns `value`. Only the load that does counts.
+    Await {
+        /// The register that is assigned.
+        destination: RegisterId,
+        /// The reference that is read.
+        location: LocationId,
+        /// What it waits for.
+        value: Operand,
+        /// Storage class.
+        class: StorageClass,
+        /// Memory scope.
+        scope: Scope,
+        /// Relaxed or acquire.
+        semantics: Semantics,
+    },
+    /// HSA's `atomicnoret_…`: a read-modify-write whose old value is dropped.
+    Update {
+        /// The reference that is accessed.
+        location: LocationId,
+        /// What is computed from the old value …
+        operation: ArithmeticOperation,
+        /// … and this.
+        operand: Operand,
+        /// Storage class.
+        class: StorageClass,
+        /// Memory scope.
+        scope: Scope,
+        /// Memory semantics.
+        semantics: Semantics,
+    },
+    /// HSA's `[x + $s3]`: an access whose address depends on a register that holds 0.
+    Addressed {
+        /// The register.
+        register: RegisterId,
+        /// The load, store, read-modify-write or await.
+        access: Box<InstructionKind>,
+    },
+    /// HSA's `mov…`: copies a value.
+    Move {
+        /// The register that is assigned.
+        destination: RegisterId,
+        /// What it is assigned.
+        value: Operand,
+    },
+    /// HSA's `cmp…`: 1 where the relation holds between unsigned values, else 0. Its register is only for [`BranchIf`].
+    ///
+    /// [`BranchIf`]: InstructionKind::BranchIf
+    Compare {
+        /// The register that is assigned.
+        destination: RegisterId,
+        /// The relation.
+        relation: BranchRelation,
+        /// First operand.
+        left: Operand,
+        /// Second operand.
+        right: Operand,
+    },
+    /// HSA's `cbr…`: jumps where the register is 1.
+    BranchIf {
+        /// The register that a comparison has assigned; 0 where none has.
+        condition: RegisterId,
+        /// Where it goes.
+        target: LabelId,
+    },
+}
+
+impl InstructionKind {
+    /// The access itself where its address depends on a register, and every other instruction as it is.
+    pub fn without_address(&self) -> &InstructionKind {
+        match self {
+            InstructionKind::Addressed { access, .. } => access.without_address(),
+            other => other,
+        }
+    }
+
+    /// The register whose final value belongs to the outcome because this instruction assigns it.
+    pub fn destination(&self) -> Option<RegisterId> {
+        match self.without_address() {
+            InstructionKind::Load { destination, .. }
+            | InstructionKind::Rmw { destination, .. }
+            | InstructionKind::Arithmetic { destination, .. }
+            | InstructionKind::Await { destination, .. }
+            | InstructionKind::Move { destination, .. } => Some(*destination),
+            _ => None,
+        }
+    }
 }
 
 /// A number or a register of the same thread.
@@ -367,9 +454,9 @@ pub enum Scope {
     Workgroup,
     /// `.qf`.
     QueueFamily,
-    /// `.dv`.
+    /// `.dv`; HSA's agent.
     Device,
-    /// `.xd`: all devices and the host; no shader can name it.
+    /// `.xd`: all devices and the host; no shader can name it. HSA's system.
     CrossDevice,
 }
 
@@ -427,11 +514,11 @@ pub enum Order {
     /// No order on other accesses.
     #[default]
     Relaxed,
-    /// `.acq`.
+    /// `.acq`; HSA's scacq.
     Acquire,
-    /// `.rel`.
+    /// `.rel`; HSA's screl.
     Release,
-    /// `.acq_rel`.
+    /// `.acq_rel`; HSA's scar.
     AcquireRelease,
 }
 
@@ -697,12 +784,7 @@ impl Test {
             let mut assigned: Vec<RegisterId> = thread
                 .instructions
                 .iter()
-                .filter_map(|instruction| match &instruction.kind {
-                    InstructionKind::Load { destination, .. }
-                    | InstructionKind::Rmw { destination, .. }
-                    | InstructionKind::Arithmetic { destination, .. } => Some(*destination),
-                    _ => None,
-                })
+                .filter_map(|instruction| instruction.kind.destination())
                 .collect();
             assigned.sort_unstable();
             assigned.dedup();

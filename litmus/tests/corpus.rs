@@ -1,4 +1,4 @@
-//! Every test of our own corpus is read strictly, says what it expects of `vulkan`, and prints back to itself.
+//! Every test of our own corpus is read strictly, says what it expects of its model, and prints back to itself.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -39,14 +39,18 @@ fn every_test_is_read_strictly_and_prints_back_to_itself() {
 }
 
 #[test]
-fn every_test_asks_one_question_expects_an_answer_of_vulkan_and_cites_clauses() {
+fn every_test_asks_one_question_expects_an_answer_of_its_model_and_cites_clauses() {
     for path in corpus() {
         let (test, name) = (read(&path), path.display());
         assert!(test.question.is_some(), "{name}");
-        let of_vulkan = test.metadata.expectations.iter().filter(|expectation| expectation.model == "vulkan");
-        assert_eq!(of_vulkan.filter(|expectation| expectation.race.is_some()).count(), 1, "{name}");
+        let (model, prefix) = match test.dialect {
+            litmus::Dialect::Hsa => ("hsa", "HSA-"),
+            litmus::Dialect::Vulkan | litmus::Dialect::Khronos => ("vulkan", "VK-"),
+        };
+        let of_model = test.metadata.expectations.iter().filter(|expectation| expectation.model == model);
+        assert_eq!(of_model.filter(|expectation| expectation.race.is_some()).count(), 1, "{name}");
         assert!(!test.metadata.clauses.is_empty(), "{name}");
-        assert!(test.metadata.clauses.iter().all(|clause| clause.starts_with("VK-")), "{name}");
+        assert!(test.metadata.clauses.iter().all(|clause| clause.starts_with(prefix)), "{name}");
         assert!(test.metadata.comments.is_empty(), "{name}: {:?}", test.metadata.comments);
     }
 }

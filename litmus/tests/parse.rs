@@ -84,9 +84,11 @@ fn valid_texts() {
 
 #[test]
 fn every_instruction_has_an_example() {
-    let text = fs::read_to_string(folder("parse_ok").join("every-instruction.litmus")).unwrap();
-    let test = litmus::parse(&text, "every-instruction").unwrap();
-    let kinds = test.threads.iter().flat_map(|thread| &thread.instructions).map(|i| match i.kind {
+    let tests: Vec<litmus::Test> = ["every-instruction.litmus", "hsa-every-instruction.litmus"]
+        .map(|file| litmus::parse(&fs::read_to_string(folder("parse_ok").join(file)).unwrap(), file).unwrap())
+        .into();
+    let threads = tests.iter().flat_map(|test| &test.threads);
+    let kinds = threads.flat_map(|thread| &thread.instructions).map(|i| match i.kind {
         InstructionKind::Load { .. } => "load",
         InstructionKind::Store { .. } => "store",
         InstructionKind::Rmw { .. } => "rmw",
@@ -98,8 +100,14 @@ fn every_instruction_has_an_example() {
         InstructionKind::Label(_) => "label",
         InstructionKind::Goto(_) => "goto",
         InstructionKind::Branch { .. } => "branch",
+        InstructionKind::Await { .. } => "await",
+        InstructionKind::Update { .. } => "update",
+        InstructionKind::Addressed { .. } => "addressed",
+        InstructionKind::Move { .. } => "move",
+        InstructionKind::Compare { .. } => "compare",
+        InstructionKind::BranchIf { .. } => "branch if",
     });
-    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 11);
+    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 17);
 }
 
 #[test]
@@ -113,9 +121,10 @@ fn mistakes() {
         assert!(codes.contains(&code), "{file}: {codes:?}\n{}", render(&errors));
         render(&errors)
     });
-    // Every mistake that the parser knows has an example; a text that is too large is made on the spot.
+    // Every mistake that the parser knows has an example; a text that is too large is made on the spot, and a dialect that
+    // is not available is known by the name of the file.
     let examples: BTreeSet<&str> =
-        inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large"]).collect();
+        inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large", "not_available"]).collect();
     let codes: BTreeSet<&str> = include_str!("../src/error/mistake.rs")
         .split("code(litmus::parse::")
         .skip(1)

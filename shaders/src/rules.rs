@@ -1,7 +1,7 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
 
 use litmus::{
-    Access, ArithmeticOperation, Instruction, InstructionKind, LocationId, Place, Reference, RmwOperation,
+    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Place, Reference, RmwOperation,
     ScalarType, Scope, Semantics, StorageClass, Test, Thread,
 };
 
@@ -13,6 +13,9 @@ use crate::semantics::{self, Operation};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rule {
+    /// A test of the HSA memory model: its synchronizing order has no counterpart in Vulkan.
+    #[error("HSA")]
+    Hsa,
     /// The test has no thread, so nothing can be dispatched.
     #[error("no threads")]
     NoThreads,
@@ -149,6 +152,9 @@ impl From<SemanticsRule> for Rule {
 /// # Errors
 /// The rule.
 pub fn check(test: &Test) -> Result<(), Rule> {
+    if test.dialect == Dialect::Hsa {
+        return Err(Rule::Hsa);
+    }
     check_threads(test)?;
     check_locations(test)?;
     for thread in &test.threads {
@@ -280,6 +286,12 @@ fn check_instruction(thread: &Thread, position: usize, instruction: &Instruction
             Err(Rule::SeparateDispatches)
         }
         InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
+        InstructionKind::Await { .. }
+        | InstructionKind::Update { .. }
+        | InstructionKind::Addressed { .. }
+        | InstructionKind::Move { .. }
+        | InstructionKind::Compare { .. }
+        | InstructionKind::BranchIf { .. } => Err(Rule::Hsa),
         InstructionKind::Arithmetic { .. } | InstructionKind::Label(_) => Ok(()),
         InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => {
             match label_position(thread, *target) {

@@ -266,7 +266,13 @@ impl<'a> ThreadCode<'a> {
             | InstructionKind::VisibleFromDevice
             | InstructionKind::Label(_)
             | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. } => {}
+            | InstructionKind::Branch { .. }
+            | InstructionKind::Await { .. }
+            | InstructionKind::Update { .. }
+            | InstructionKind::Addressed { .. }
+            | InstructionKind::Move { .. }
+            | InstructionKind::Compare { .. }
+            | InstructionKind::BranchIf { .. } => {}
         }
         Ok(())
     }

@@ -263,6 +263,8 @@ fn what_cannot_be_placed_is_refused_by_name() {
     let crowd = (0..9)
         .fold(Builder::new("crowd", &["x"]), |crowd, _| crowd.thread(at(0, 0), vec![load(0, 0, relaxed)]));
     let cases = [
+        (change(&|test| test.dialect = litmus::Dialect::Hsa), Rule::Hsa),
+        (add(InstructionKind::Move { destination: RegisterId(0), value: constant(1) }), Rule::Hsa),
         (change(&|test| test.threads.clear()), Rule::NoThreads),
         (change(&|test| test.threads[0].place = Place::Host), Rule::HostThread),
         (

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use litmus::{Dialect, Test};
 use model::Model;
 
 use crate::exit::Failure;
@@ -67,25 +66,6 @@ fn read(path: &Path) -> Result<String, Failure> {
 /// BLAKE3 hash in hexadecimal digits.
 pub fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
-}
-
-/// The model of a dialect when none is asked for.
-///
-/// # Errors
-/// When there is none yet.
-pub fn of_dialect(dialect: Dialect) -> Result<&'static str, Failure> {
-    match dialect {
-        Dialect::Vulkan | Dialect::Khronos => Ok("vulkan"),
-        Dialect::Hsa => Err(Failure::not_available("the HSA dialect")),
-    }
-}
-
-/// Whether a model of this name may judge the test: a dialect under a foreign model is wrong input.
-pub fn suits(test: &Test, model: &str) -> bool {
-    match test.dialect {
-        Dialect::Vulkan | Dialect::Khronos => model != "hsa",
-        Dialect::Hsa => model == "hsa",
-    }
 }
 
 /// The twin of a shipped model for devices without availability and visibility chains.

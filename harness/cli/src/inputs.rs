@@ -9,6 +9,7 @@ use globset::GlobBuilder;
 use litmus::corpus::{self, Entry};
 use litmus::syntax::MAX_TEXT_BYTES;
 use litmus::{ParseErrors, Suite, Test};
+use model::Model;
 use results::wire::RejectedLine;
 use walkdir::WalkDir;
 
@@ -245,6 +246,12 @@ fn make_ids_unique(sources: &mut [Source]) {
 }
 
 impl Source {
+    /// Whether a model judges tests of this dialect. What is no test is told later.
+    pub fn suits(&self, model: &Model) -> bool {
+        let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());
+        test.is_none_or(|test| model.judges(test.dialect))
+    }
+
     /// The test in the text.
     ///
     /// # Errors

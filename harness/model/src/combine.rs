@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use litmus::{Condition, LocationId, Outcome, Test, Value};
 
 use crate::local::Solution;
-use crate::search::{Deadline, Leaf};
+use crate::search::{Deadline, Flags, Leaf};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
@@ -14,7 +14,8 @@ use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of,
 pub(crate) struct Findings {
     pub(crate) allowed: HashSet<Outcome>,
     pub(crate) candidates: HashSet<Outcome>,
-    pub(crate) racy: bool,
+    /// What some consistent execution inside the filter raises.
+    pub(crate) raised: Flags,
     pub(crate) candidate_executions: u64,
     pub(crate) consistent_executions: u64,
     /// Some allowed outcome inside the filter meets the condition of the question.
@@ -82,10 +83,10 @@ impl<'a> Combiner<'a> {
                 product.saturating_mul(solutions.iter().map(weight).fold(0, u64::saturating_add))
             });
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
-            if leaf.flagged && self.test.filter.is_none() {
-                findings.racy = true;
+            if self.test.filter.is_none() {
+                findings.raised.add(leaf.flagged);
             }
-            if !self.skeleton.terminated && (!leaf.flagged || findings.racy) {
+            if !self.skeleton.terminated && !findings.raised.misses(leaf.flagged) {
                 return;
             }
         }
@@ -116,14 +117,14 @@ impl<'a> Combiner<'a> {
     /// Whether there is an outcome inside the filter, one that meets the question's condition, and one that misses it,
     /// without listing all outcomes: the values of one location say nothing about those of another, so that a condition
     /// is decided as soon as the values it depends on are.
-    fn decide(&self, choices: &[Vec<Choice>], flagged: bool, findings: &mut Findings) {
+    fn decide(&self, choices: &[Vec<Choice>], flagged: Flags, findings: &mut Findings) {
         let inside = || self.test.filter.clone().unwrap_or(Condition::True);
         let search = |condition: Condition| {
             let mut rf = vec![None; self.skeleton.len()];
             self.satisfiable(&condition, choices, &mut rf, &mut Vec::new())
         };
-        if flagged && !findings.racy && search(inside()) {
-            findings.racy = true;
+        if findings.raised.misses(flagged) && search(inside()) {
+            findings.raised.add(flagged);
         }
         if !self.skeleton.terminated {
             return;
@@ -241,7 +242,7 @@ impl<'a> Combiner<'a> {
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
         orders: u64,
-        flagged: bool,
+        flagged: Flags,
         findings: &mut Findings,
     ) {
         if findings.timed_out || self.deadline.passed() {
@@ -272,7 +273,7 @@ impl<'a> Combiner<'a> {
         rf: &[Option<u16>],
         last: &[u16],
         orders: u64,
-        flagged: bool,
+        flagged: Flags,
         findings: &mut Findings,
     ) {
         for values in valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain) {
@@ -288,8 +289,8 @@ impl<'a> Combiner<'a> {
                 .filter
                 .as_ref()
                 .is_none_or(|filter| outcome.meets(self.test, &self.observables, filter));
-            if flagged && kept {
-                findings.racy = true;
+            if kept {
+                findings.raised.add(flagged);
             }
             if self.skeleton.terminated {
                 if kept && !self.plain {

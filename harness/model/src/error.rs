@@ -29,6 +29,16 @@ pub enum PredictError {
         /// The bound.
         bound: usize,
     },
+    /// The test is in the dialect of another memory model.
+    #[error("a test of {test} cannot be judged by `{model}`, a model of {of}")]
+    ForeignModel {
+        /// The language of the test.
+        test: &'static str,
+        /// The model.
+        model: String,
+        /// What the model judges.
+        of: &'static str,
+    },
     /// The test or the model asks for something that is not built yet.
     #[error("not available: {what}")]
     NotAvailable {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
-use litmus::{Access, InstructionKind, StorageClassSet, Test};
+use litmus::{Access, Dialect, InstructionKind, StorageClassSet, Test};
 
 use crate::PredictError;
-use crate::cat::options::{AsmoOrder, BarrierReach, FinalValue, InitialWrites, RmwEvents, Values};
+use crate::cat::options::{AsmoOrder, BarrierReach, FinalValue, InitialWrites, Language, RmwEvents, Values};
 use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
 
@@ -29,6 +29,7 @@ const NAMES: &[(&str, &str)] = &[
     ("khronos-alloy-nochains", "the same without availability and visibility chains"),
     ("sc", "sequential consistency"),
     ("tso", "total store order"),
+    ("hsa", "the HSA memory model, Platform System Architecture 1.2, for tests of the HSA dialect"),
 ];
 
 /// A model, ready to be asked.
@@ -86,6 +87,19 @@ impl Model {
         &self.name
     }
 
+    /// The model that judges a dialect's tests where none is named.
+    pub fn default_for(dialect: Dialect) -> &'static str {
+        match dialect {
+            Dialect::Vulkan | Dialect::Khronos => "vulkan",
+            Dialect::Hsa => "hsa",
+        }
+    }
+
+    /// Whether the model judges tests of a dialect; [`crate::predict`] refuses the others.
+    pub fn judges(&self, dialect: Dialect) -> bool {
+        self.ast.options.language == language_of(dialect)
+    }
+
     /// Compiles the plan that a test needs, so that asking about the test does not have to.
     ///
     /// # Errors
@@ -96,6 +110,13 @@ impl Model {
 
     /// The plan for the storage classes that a test names.
     pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
+        if !self.judges(test.dialect) {
+            return Err(PredictError::ForeignModel {
+                test: language_name(language_of(test.dialect)),
+                model: self.name.clone(),
+                of: language_name(self.ast.options.language),
+            });
+        }
         self.plan_for_classes(classes_of(test))
     }
 
@@ -135,10 +156,24 @@ impl Model {
     }
 }
 
+fn language_of(dialect: Dialect) -> Language {
+    match dialect {
+        Dialect::Vulkan | Dialect::Khronos => Language::Vulkan,
+        Dialect::Hsa => Language::Hsa,
+    }
+}
+
+fn language_name(language: Language) -> &'static str {
+    match language {
+        Language::Vulkan => "Vulkan",
+        Language::Hsa => "HSA",
+    }
+}
+
 /// The names that a model may use.
 fn vocabulary() -> Vocabulary {
     Vocabulary::new()
-        .with_sets(BASE_SETS.iter().map(|(name, _)| *name).chain(["M", "A", "PRIV"]))
+        .with_sets(BASE_SETS.iter().map(|(name, _)| *name).chain(["M", "A", "PRIV", "GLOBAL", "GROUP"]))
         .with_relations(BASE_RELATIONS.iter().map(|(name, _)| *name))
         .with_indexed_set("SC", Membership::Any, 4)
         .with_indexed_set("SEM", Membership::All, 4)
@@ -154,7 +189,7 @@ fn families(classes: StorageClassSet) -> Families {
 fn classes_of(test: &Test) -> StorageClassSet {
     let mut bits = 0;
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        match &instruction.kind {
+        match instruction.kind.without_address() {
             InstructionKind::Load { class, access, .. } | InstructionKind::Store { class, access, .. } => {
                 bits |= 1 << class.index();
                 if let Access::Atomic { semantics, .. } = access {
@@ -167,6 +202,10 @@ fn classes_of(test: &Test) -> StorageClassSet {
                 if let litmus::RmwOperation::CompareExchange { unequal, .. } = operation {
                     bits |= unequal.classes.0;
                 }
+            }
+            InstructionKind::Update { class, semantics, .. } | InstructionKind::Await { class, semantics, .. } => {
+                bits |= 1 << class.index();
+                bits |= semantics.classes.0;
             }
             InstructionKind::Fence { semantics, .. } => bits |= semantics.classes.0,
             InstructionKind::ControlBarrier(barrier) => {

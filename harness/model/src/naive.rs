@@ -5,10 +5,11 @@
 
 use std::collections::HashSet;
 
-use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test};
+use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, Plan};
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
+use crate::search::Flags;
 use crate::skeleton::{Skeleton, Tags};
 use crate::valuation::{Values, constraints_met, final_value, valuations};
 use crate::{Model, PredictError, predict};
@@ -20,6 +21,8 @@ pub struct NaiveAnswer {
     pub allowed: HashSet<Outcome>,
     /// Whether a flag is raised in one of them that the filter keeps.
     pub race: Race,
+    /// The level of undefinedness, for a model that has such levels.
+    pub level: Option<Undefinedness>,
 }
 
 /// Enumerates every candidate execution; `None` where there are more than `limit`.
@@ -32,19 +35,24 @@ pub fn enumerate(
     unroll: u32,
     limit: u64,
 ) -> Result<Option<NaiveAnswer>, PredictError> {
-    let mut answer = NaiveAnswer { allowed: HashSet::new(), race: Race::Free };
+    let mut answer = NaiveAnswer { allowed: HashSet::new(), race: Race::Free, level: None };
+    let mut raised = Flags::default();
     let mut left = limit;
     let plan = model.plan_for(test)?;
     for skeleton in predict::all_skeletons(test, model.semantic(), unroll)? {
         let done = match skeleton.len() {
-            0..=16 => enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut answer)?,
-            17..=64 => enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut answer)?,
-            _ => enumerate_one::<Matrix256>(test, model, &plan, &skeleton, &mut left, &mut answer)?,
+            0..=16 => enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?,
+            17..=64 => enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?,
+            _ => enumerate_one::<Matrix256>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?,
         };
         if !done {
             return Ok(None);
         }
     }
+    if raised.race || raised.undefined {
+        answer.race = Race::Racy;
+    }
+    answer.level = raised.level(&plan, true);
     Ok(Some(answer))
 }
 
@@ -144,21 +152,19 @@ fn enumerate_one<M: Matrix>(
     skeleton: &Skeleton,
     left: &mut u64,
     answer: &mut NaiveAnswer,
+    raised: &mut Flags,
 ) -> Result<bool, PredictError> {
     let n = skeleton.len();
     for_each_execution::<M>(test, model, skeleton, left, &mut |execution, values, last_write| {
         let nodes = cat::evaluate(plan, execution, n)
             .map_err(|missing| PredictError::UnknownBase { name: missing.name })?;
-        let keeps = |flag: bool| {
-            plan.axioms
-                .iter()
-                .filter(move |axiom| axiom.flag == flag)
-                .map(|axiom| cat::holds(axiom, &nodes[axiom.node.index()]))
-        };
-        if !keeps(false).all(|kept| kept) {
+        let axioms = |flag: bool| plan.axioms.iter().filter(move |axiom| axiom.flag == flag);
+        let holds = |axiom: &&cat::Axiom| cat::holds(axiom, &nodes[axiom.node.index()]);
+        if !axioms(false).all(|axiom| holds(&axiom)) {
             return Ok(());
         }
-        let raised = keeps(true).any(|raised| raised);
+        let mut flagged = Flags::default();
+        axioms(true).filter(holds).for_each(|axiom| flagged.raise(axiom));
         for values in values {
             let finals = skeleton.finals.iter();
             let outcome = Outcome(
@@ -166,8 +172,8 @@ fn enumerate_one<M: Matrix>(
             );
             let kept =
                 test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter));
-            if raised && kept {
-                answer.race = Race::Racy;
+            if kept {
+                raised.add(flagged);
             }
             if skeleton.terminated {
                 answer.allowed.insert(outcome);

@@ -18,6 +18,8 @@ pub(crate) struct Path {
     pub(crate) registers: Vec<Symbolic<LocalRead>>,
     /// False where the bound on back-jumps ended the path.
     pub(crate) terminated: bool,
+    /// Reads that a branch, an await or an address depends on, whether or not anything follows.
+    pub(crate) decisive: Vec<LocalRead>,
 }
 
 /// An event of a path, in program order.
@@ -28,6 +30,10 @@ pub(crate) struct Step {
     /// How often the instruction was executed before on this path.
     pub(crate) occurrence: u16,
     pub(crate) kind: StepKind,
+    /// Reads that its address depends on.
+    pub(crate) address: Vec<LocalRead>,
+    /// Reads that decide whether control comes here.
+    pub(crate) control: Vec<LocalRead>,
 }
 
 /// What a step is.
@@ -62,8 +68,22 @@ pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Pa
         .collect();
     let length = test.thread(thread).instructions.len();
     let mut walker = Walker { test, thread, unroll, done: Vec::new() };
-    let start = Path { steps: Vec::new(), constraints: Vec::new(), registers, terminated: true };
-    walker.walk(State { at: 0, path: start, reads: 0, executed: vec![0; length], jumps: vec![0; length] })?;
+    let start = Path {
+        steps: Vec::new(),
+        constraints: Vec::new(),
+        registers,
+        terminated: true,
+        decisive: Vec::new(),
+    };
+    walker.walk(State {
+        at: 0,
+        path: start,
+        reads: 0,
+        executed: vec![0; length],
+        jumps: vec![0; length],
+        comparisons: vec![None; test.thread(thread).registers.len()],
+        control: Vec::new(),
+    })?;
     Ok(walker.done)
 }
 
@@ -81,6 +101,10 @@ struct State {
     reads: LocalRead,
     executed: Vec<u16>,
     jumps: Vec<u32>,
+    /// What each condition register was last assigned by; `None` where nothing was.
+    comparisons: Vec<Option<Constraint<LocalRead>>>,
+    /// Reads that decide whether control comes to what lies before an instruction.
+    control: Vec<(usize, Vec<LocalRead>)>,
 }
 
 impl Walker<'_> {
@@ -133,6 +157,47 @@ impl Walker<'_> {
                                 state.path.constraints.push(constraint(false));
                             }
                         }
+                    }
+                    InstructionKind::Compare { destination, relation, left, right } => {
+                        let scalar = ScalarType::default();
+                        state.comparisons[usize::from(destination.0)] = Some(Constraint {
+                            relation: *relation,
+                            holds: true,
+                            left: value(&state, *left, scalar),
+                            right: value(&state, *right, scalar),
+                            scalar: UNSIGNED,
+                        });
+                    }
+                    InstructionKind::BranchIf { condition, target } => {
+                        // A register that no comparison has assigned is 0.
+                        let Some(comparison) = state.comparisons[usize::from(condition.0)].clone() else {
+                            continue;
+                        };
+                        let reads = reads_of([&comparison.left, &comparison.right]);
+                        state.decide(&reads, self.position(*target));
+                        match comparison.met(&mut |_| None) {
+                            Some(false) => {}
+                            Some(true) => {
+                                if !self.jump(&mut state, at, *target) {
+                                    self.finish(state.path)?;
+                                    break;
+                                }
+                            }
+                            None => {
+                                let mut taken = state.clone();
+                                taken.path.constraints.push(comparison.clone());
+                                if self.jump(&mut taken, at, *target) {
+                                    open.push(taken);
+                                } else {
+                                    self.finish(taken.path)?;
+                                }
+                                state.path.constraints.push(Constraint { holds: false, ..comparison });
+                            }
+                        }
+                    }
+                    InstructionKind::Move { destination, value: moved } => {
+                        let result = value(&state, *moved, ScalarType::default());
+                        state.path.registers[usize::from(destination.0)] = result;
                     }
                     InstructionKind::Arithmetic { destination, operation, left, right } => {
                         let scalar = self.test.register_type(self.thread, *destination);
@@ -194,13 +259,7 @@ impl Walker<'_> {
 
     /// Takes a jump; false where the bound ends the path instead.
     fn jump(&self, state: &mut State, at: usize, target: LabelId) -> bool {
-        let position = self
-            .test
-            .thread(self.thread)
-            .instructions
-            .iter()
-            .position(|i| i.kind == InstructionKind::Label(target))
-            .unwrap_or(usize::MAX);
+        let position = self.position(target);
         if position <= at {
             state.jumps[at] += 1;
             if state.jumps[at] >= self.unroll {
@@ -212,6 +271,13 @@ impl Walker<'_> {
         true
     }
 
+    /// Where a label stands.
+    fn position(&self, target: LabelId) -> usize {
+        let instructions = &self.test.thread(self.thread).instructions;
+        let position = instructions.iter().position(|i| i.kind == InstructionKind::Label(target));
+        position.unwrap_or(usize::MAX)
+    }
+
     fn operand_type(&self, operand: Operand) -> ScalarType {
         match operand {
             Operand::Constant(_) => ScalarType::default(),
@@ -221,20 +287,33 @@ impl Walker<'_> {
 
     fn execute(&self, state: &mut State, at: usize) {
         let Some(instruction) = self.test.thread(self.thread).instructions.get(at) else { return };
+        if let InstructionKind::Addressed { register, .. } = &instruction.kind {
+            let reads = reads_of([&state.path.registers[usize::from(register.0)]]);
+            state.path.decisive.extend(&reads);
+            state.execute_access(self.test, at, instruction.kind.without_address(), reads);
+        } else {
+            state.execute_access(self.test, at, &instruction.kind, Vec::new());
+        }
+    }
+}
+
+impl State {
+    fn execute_access(&mut self, test: &Test, at: usize, kind: &InstructionKind, address: Vec<LocalRead>) {
         let scalar_of = |location: LocationId, scalar: Option<ScalarType>| {
-            scalar.unwrap_or(self.test.location(location).scalar_type())
+            scalar.unwrap_or(test.location(location).scalar_type())
         };
-        match &instruction.kind {
+        let state = self;
+        match kind {
             InstructionKind::Load { destination, location, class, access, .. } => {
                 let memory = Memory { location: *location, class: *class, access: *access };
                 state.path.registers[usize::from(destination.0)] = Symbolic::Read(state.reads);
-                state.push(at, StepKind::Read(memory));
+                state.push_with(at, StepKind::Read(memory), address);
             }
             InstructionKind::Store { location, scalar, value: operand, class, access, .. } => {
                 let scalar = scalar_of(*location, *scalar);
                 let memory = Memory { location: *location, class: *class, access: *access };
                 let stored = value(state, *operand, scalar);
-                state.push(at, StepKind::Write(memory, stored));
+                state.push_with(at, StepKind::Write(memory, stored), address);
             }
             InstructionKind::Rmw {
                 destination,
@@ -258,7 +337,34 @@ impl Walker<'_> {
                     RmwOperation::CompareExchange { value: operand, .. } => value(state, *operand, scalar),
                 };
                 state.path.registers[usize::from(destination.0)] = old;
-                state.push(at, StepKind::Rmw(memory, Some(stored)));
+                state.push_with(at, StepKind::Rmw(memory, Some(stored)), address);
+            }
+            InstructionKind::Update { location, operation, operand, class, scope, semantics } => {
+                let scalar = scalar_of(*location, None);
+                let access = Access::Atomic { scope: *scope, semantics: *semantics };
+                let memory = Memory { location: *location, class: *class, access };
+                let old = Symbolic::Read(state.reads);
+                let operand = value(state, *operand, scalar);
+                let stored = Symbolic::operation(*operation, scalar, old, operand);
+                state.push_with(at, StepKind::Rmw(memory, Some(stored)), address);
+            }
+            InstructionKind::Await { destination, location, value: awaited, class, scope, semantics } => {
+                let scalar = scalar_of(*location, None);
+                let access = Access::Atomic { scope: *scope, semantics: *semantics };
+                let memory = Memory { location: *location, class: *class, access };
+                let seen = Symbolic::Read(state.reads);
+                let awaited = value(state, *awaited, scalar);
+                state.push_with(at, StepKind::Read(memory), address);
+                let reads = reads_of([&seen, &awaited]);
+                state.decide(&reads, usize::MAX);
+                state.path.constraints.push(Constraint {
+                    relation: BranchRelation::Equal,
+                    holds: true,
+                    left: seen.clone(),
+                    right: awaited,
+                    scalar: UNSIGNED,
+                });
+                state.path.registers[usize::from(destination.0)] = seen;
             }
             InstructionKind::Fence { scope, semantics } => {
                 state.push(at, StepKind::Fence(*scope, *semantics))
@@ -266,23 +372,54 @@ impl Walker<'_> {
             InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
             InstructionKind::AvailableToDevice => state.push(at, StepKind::AvailableToDevice),
             InstructionKind::VisibleFromDevice => state.push(at, StepKind::VisibleFromDevice),
-            InstructionKind::Arithmetic { .. }
+            // Control is the walker's business, and an address is taken off before.
+            InstructionKind::Addressed { .. }
+            | InstructionKind::Move { .. }
+            | InstructionKind::Compare { .. }
+            | InstructionKind::BranchIf { .. }
+            | InstructionKind::Arithmetic { .. }
             | InstructionKind::Label(_)
             | InstructionKind::Goto(_)
             | InstructionKind::Branch { .. } => {}
         }
     }
-}
 
-impl State {
+    /// What comes now is decided by `reads`, up to the instruction at `end`.
+    fn decide(&mut self, reads: &[LocalRead], end: usize) {
+        self.path.decisive.extend(reads);
+        self.control.push((end, reads.to_vec()));
+    }
+
     fn push(&mut self, at: usize, kind: StepKind) {
+        self.push_with(at, kind, Vec::new());
+    }
+
+    fn push_with(&mut self, at: usize, kind: StepKind, address: Vec<LocalRead>) {
         if matches!(kind, StepKind::Read(_) | StepKind::Rmw(..)) {
             self.reads += 1;
         }
         let occurrence = self.executed[at];
         self.executed[at] += 1;
-        self.path.steps.push(Step { instruction: at as u16, occurrence, kind });
+        let mut control: Vec<LocalRead> =
+            self.control.iter().filter(|(end, _)| at < *end).flat_map(|(_, reads)| reads.clone()).collect();
+        control.sort_unstable();
+        control.dedup();
+        self.path.steps.push(Step { instruction: at as u16, occurrence, kind, address, control });
     }
+}
+
+/// Compared as signed numbers of 64 bits, values of 32 bits are unsigned.
+const UNSIGNED: ScalarType = ScalarType::U64;
+
+/// The reads that values are computed from, each once.
+fn reads_of<const N: usize>(values: [&Symbolic<LocalRead>; N]) -> Vec<LocalRead> {
+    let mut reads = Vec::new();
+    for value in values {
+        value.for_each_read(&mut |read| reads.push(read));
+    }
+    reads.sort_unstable();
+    reads.dedup();
+    reads
 }
 
 fn value(state: &State, operand: Operand, scalar: ScalarType) -> Symbolic<LocalRead> {

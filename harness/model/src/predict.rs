@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
 
 use litmus::{
-    Condition, InstructionKind, LocationInit, Observable, Operand, Outcome, Place, PredictedOutcome,
+    Condition, Dialect, InstructionKind, LocationInit, Observable, Operand, Outcome, Place, PredictedOutcome,
     Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Value,
 };
 
@@ -62,12 +62,12 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
         model: model.name().to_owned(),
         observables: test.observables(),
         outcomes,
-        race: match (findings.racy, findings.timed_out) {
+        race: match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
             (true, _) => Race::Racy,
             (false, false) => Race::Free,
             (false, true) => Race::Unknown,
         },
-        level: None,
+        level: findings.raised.level(&plan, !findings.timed_out),
         candidate_executions: findings.candidate_executions,
         consistent_executions: findings.consistent_executions,
         meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
@@ -184,7 +184,7 @@ fn check_supported(test: &Test) -> Result<(), PredictError> {
             return refuse("threads of the host");
         }
         for instruction in &thread.instructions {
-            let part = match &instruction.kind {
+            let part = match instruction.kind.without_address() {
                 InstructionKind::Load { location, offset, scalar, .. }
                 | InstructionKind::Store { location, offset, scalar, .. }
                 | InstructionKind::Rmw { location, offset, scalar, .. } => {
@@ -196,7 +196,7 @@ fn check_supported(test: &Test) -> Result<(), PredictError> {
             if part {
                 return refuse("accesses to a part of a location");
             }
-            if scopes(&instruction.kind).contains(&Scope::CrossDevice) {
+            if test.dialect != Dialect::Hsa && scopes(&instruction.kind).contains(&Scope::CrossDevice) {
                 return refuse("cross-device scope");
             }
         }
@@ -227,8 +227,11 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut constants: HashSet<i64> = HashSet::from([0]);
     for thread in &test.threads {
         for instruction in &thread.instructions {
-            match &instruction.kind {
-                InstructionKind::Store { value, .. } => note(value, &mut constants),
+            match instruction.kind.without_address() {
+                InstructionKind::Store { value, .. }
+                | InstructionKind::Update { operand: value, .. }
+                | InstructionKind::Await { value, .. }
+                | InstructionKind::Move { value, .. } => note(value, &mut constants),
                 InstructionKind::Rmw { operation, .. } => match operation {
                     RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
                         note(value, &mut constants)
@@ -239,6 +242,7 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
                     }
                 },
                 InstructionKind::Arithmetic { left, right, .. }
+                | InstructionKind::Compare { left, right, .. }
                 | InstructionKind::Branch { left, right, .. } => {
                     note(left, &mut constants);
                     note(right, &mut constants);

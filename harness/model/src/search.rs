@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use litmus::LocationId;
+use litmus::{LocationId, Undefinedness};
 
 use crate::PredictError;
 use crate::activity::Activity;
@@ -30,10 +30,53 @@ impl Deadline {
     }
 }
 
+/// What the flags of a model say of an execution.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flags {
+    /// It races.
+    pub(crate) race: bool,
+    /// It is undefined as a whole.
+    pub(crate) undefined: bool,
+}
+
+impl Flags {
+    /// The name of the flag that says that an execution is undefined as a whole; every other flag is a race.
+    pub(crate) const UNDEFINED: &'static str = "undefined-execution";
+
+    /// Adds a flag that is raised.
+    pub(crate) fn raise(&mut self, axiom: &Axiom) {
+        match axiom.name.as_deref() {
+            Some(Flags::UNDEFINED) => self.undefined = true,
+            _ => self.race = true,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: Flags) {
+        self.race |= other.race;
+        self.undefined |= other.undefined;
+    }
+
+    /// Whether `other` has a flag that is not here.
+    pub(crate) fn misses(self, other: Flags) -> bool {
+        other.race && !self.race || other.undefined && !self.undefined
+    }
+
+    /// The level of undefinedness, for a model that has such levels; `None` also where it is not known.
+    pub(crate) fn level(self, plan: &Plan, complete: bool) -> Option<Undefinedness> {
+        let has_levels = plan.axioms.iter().any(|a| a.flag && a.name.as_deref() == Some(Flags::UNDEFINED));
+        match self {
+            _ if !has_levels => None,
+            Flags { undefined: true, .. } => Some(Undefinedness::Program),
+            Flags { race: true, .. } if complete => Some(Undefinedness::Value),
+            _ => None,
+        }
+    }
+}
+
 /// The consistent executions that share their global choices.
 pub(crate) struct Leaf {
-    /// Whether a flag is raised in them.
-    pub(crate) flagged: bool,
+    /// The flags that are raised in them.
+    pub(crate) flagged: Flags,
     /// For each accessed storage its solutions, none of them empty.
     pub(crate) locations: Vec<Arc<Vec<Solution>>>,
 }
@@ -288,8 +331,10 @@ impl<'a, M: Matrix> Search<'a, M> {
         if !self.possible(bounds) {
             return;
         }
-        let flagged =
-            self.plan.axioms.iter().filter(|axiom| axiom.flag).any(|axiom| axiom_holds(axiom, bounds));
+        let mut flagged = Flags::default();
+        for axiom in self.plan.axioms.iter().filter(|axiom| axiom.flag && axiom_holds(axiom, bounds)) {
+            flagged.raise(axiom);
+        }
         let mut locations = Vec::with_capacity(self.storages.len());
         for index in 0..self.storages.len() {
             let solutions = self.solve_location(index, bounds);

@@ -159,7 +159,29 @@ impl<'a> Machine<'a> {
             match &instruction.kind {
                 InstructionKind::Load { .. }
                 | InstructionKind::Store { .. }
-                | InstructionKind::Rmw { .. } => return,
+                | InstructionKind::Rmw { .. }
+                | InstructionKind::Update { .. }
+                | InstructionKind::Await { .. }
+                | InstructionKind::Addressed { .. } => return,
+                InstructionKind::Move { destination, value } => {
+                    let value = self.value(state, thread, *value, ScalarType::default());
+                    state.threads[thread].registers[usize::from(destination.0)] = value;
+                    state.threads[thread].at += 1;
+                }
+                InstructionKind::Compare { destination, relation, left, right } => {
+                    let scalar = ScalarType::default();
+                    let unsigned = |operand| self.value(state, thread, operand, scalar).0 as i64;
+                    let holds = relation.holds(unsigned(*left), unsigned(*right));
+                    state.threads[thread].registers[usize::from(destination.0)] = Value(u64::from(holds));
+                    state.threads[thread].at += 1;
+                }
+                InstructionKind::BranchIf { condition, target } => {
+                    if state.threads[thread].registers[usize::from(condition.0)] != Value(0) {
+                        self.jump(state, thread, *target);
+                    } else {
+                        state.threads[thread].at += 1;
+                    }
+                }
                 InstructionKind::ControlBarrier(_) => {
                     let reached = &mut state.threads[thread].reached;
                     if !reached.contains(&(at as u16)) {
@@ -245,7 +267,20 @@ impl<'a> Machine<'a> {
     fn step(&self, state: &mut State, thread: usize) -> bool {
         let at = state.threads[thread].at;
         let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
-        match &instruction.kind {
+        match instruction.kind.without_address() {
+            InstructionKind::Await { destination, location, value, .. } => {
+                let seen = state.memory[self.storage(*location)];
+                if seen != self.value(state, thread, *value, self.test.location(*location).scalar_type()) {
+                    return false;
+                }
+                state.threads[thread].registers[usize::from(destination.0)] = seen;
+            }
+            InstructionKind::Update { location, operation, operand, .. } => {
+                let scalar = self.test.location(*location).scalar_type();
+                let operand = self.value(state, thread, *operand, scalar);
+                let storage = self.storage(*location);
+                state.memory[storage] = operation.apply(state.memory[storage], operand, scalar);
+            }
             InstructionKind::Load { destination, location, .. } => {
                 let storage = self.storage(*location);
                 state.threads[thread].registers[usize::from(destination.0)] = state.memory[storage];

@@ -1,8 +1,8 @@
 //! Candidate executions before reads-from and modification order: events and the relations that the program alone decides.
 
 use litmus::{
-    Access, ControlBarrier, InstructionKind, LocationId, Observable, Order, Place, Placement, Scope,
-    Semantics, Test, ThreadId, Value,
+    Access, ControlBarrier, Dialect, InstructionKind, LocationId, Observable, Order, Place, Placement, Scope,
+    Semantics, StorageClass, Test, ThreadId, Value,
 };
 
 use crate::PredictError;
@@ -102,6 +102,8 @@ tags! {
     QF = 19, "QF", "operations at queue-family scope";
     DV = 20, "DV", "operations at device scope";
     FINAL = 21, "FINAL", "the reads of final values";
+    XD = 22, "XD", "operations at cross-device scope; HSA's system scope";
+    DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on, whether or not anything follows";
 }
 
 /// The base relations of a model by name, with what they hold.
@@ -112,7 +114,7 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("loc", "same storage, reflexive on accesses"),
     ("vloc", "same name of memory, reflexive on accesses"),
     ("sref", "the same as vloc"),
-    ("addr", "address dependency: none, addresses are literal"),
+    ("addr", "from a read to an access whose HSA address depends on it; other addresses are literal"),
     ("ssg", "same subgroup, reflexive"),
     ("swg", "same workgroup, reflexive"),
     ("sqf", "same queue family, reflexive"),
@@ -122,6 +124,8 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("syncbar", "instances of one control barrier that meet"),
     ("ssw", "system-synchronizes-with"),
     ("data", "from a read to a write whose value is computed from it"),
+    ("ctrl", "from a read to what an HSA branch or await that depends on it decides"),
+    ("pkt", "HSA's packet fences: from every event of one thread to every event of another; the same as ssw"),
 ];
 
 impl Tags {
@@ -143,7 +147,8 @@ impl Tags {
             Scope::Subgroup => Tags::SG,
             Scope::Workgroup => Tags::WG,
             Scope::QueueFamily => Tags::QF,
-            Scope::Device | Scope::CrossDevice => Tags::DV,
+            Scope::Device => Tags::DV,
+            Scope::CrossDevice => Tags::DV | Tags::XD,
         });
     }
 
@@ -192,6 +197,8 @@ pub(crate) struct Skeleton {
     /// Pairs of control-barrier events that meet.
     meetings: Vec<(u16, u16)>,
     system_sync: Vec<(u16, u16)>,
+    address: Vec<(u16, u16)>,
+    control: Vec<(u16, u16)>,
 }
 
 /// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice.
@@ -210,6 +217,8 @@ pub(crate) fn skeletons(
         forced: Vec::new(),
         meetings: Vec::new(),
         system_sync: Vec::new(),
+        address: Vec::new(),
+        control: Vec::new(),
     };
     let observables = test.observables();
     skeleton.add_initial_writes(test, paths, &executed, &observables, semantic);
@@ -225,6 +234,11 @@ pub(crate) fn skeletons(
                 barriers.push((skeleton.events.len() as u16, thread, barrier, step.occurrence));
             }
             skeleton.add_step(test, thread, step, &mut reads, semantic);
+        }
+        for read in &path.decisive {
+            if let Some(event) = reads.get(usize::from(*read)) {
+                skeleton.events[usize::from(*event)].tags.add(Tags::DECISIVE);
+            }
         }
         for constraint in &path.constraints {
             let mut known = true;
@@ -401,6 +415,10 @@ impl Skeleton {
         reads: &mut Vec<u16>,
         semantic: Semantic,
     ) {
+        for (dependent, pairs) in [(&step.address, &mut self.address), (&step.control, &mut self.control)] {
+            let here = self.events.len() as u16;
+            pairs.extend(dependent.iter().map(|read| (reads[usize::from(*read)], here)));
+        }
         let mut event = Event {
             owner: Owner::Thread(thread),
             instruction: Some(step.instruction),
@@ -429,15 +447,14 @@ impl Skeleton {
                 event.tags.add(Tags::R);
                 event.tags.read_access(memory.access);
                 reads.push(self.events.len() as u16);
-                if let Some(stored) = stored {
+                if let Some(stored) = stored
+                    && semantic.rmw_fused
+                {
+                    event.tags.add(Tags::W | Tags::RMW);
+                    event.tags.write_access(memory.access);
+                    event.stored = Some(stored.map(&|read| reads[usize::from(read)]));
+                } else if let Some(stored) = stored {
                     event.tags.add(Tags::RMW);
-                    if semantic.rmw_fused {
-                        event.tags.add(Tags::W);
-                        event.tags.write_access(memory.access);
-                        event.stored = Some(stored.map(&|read| reads[usize::from(read)]));
-                        self.events.push(event);
-                        return;
-                    }
                     write.tags.add(Tags::W | Tags::RMW);
                     write.tags.write_access(memory.access);
                     write.stored = Some(stored.map(&|read| reads[usize::from(read)]));
@@ -481,7 +498,8 @@ impl Skeleton {
             stored: None,
             place: None,
         };
-        if with_reader {
+        // Memory of HSA has no device domain that values must get out of.
+        if with_reader && test.dialect != Dialect::Hsa {
             self.events.push(reader(Tags::AVDEVICE));
             self.events.push(reader(Tags::VISDEVICE));
         }
@@ -692,6 +710,8 @@ impl Skeleton {
         match name {
             "M" => Some(collect(&|e| e.tags.any(Tags::R | Tags::W))),
             "A" => Some(collect(&|e| e.tags.has(Tags::ATOM))),
+            "GLOBAL" => Some(collect(&|e| e.tags.classes == 1 << StorageClass::Buffer.index())),
+            "GROUP" => Some(collect(&|e| e.tags.classes == 1 << StorageClass::Workgroup.index())),
             "PRIV" => {
                 Some(collect(&|e| e.tags.any(Tags::R | Tags::W) && !e.tags.any(Tags::NONPRIV | Tags::IW)))
             }
@@ -735,9 +755,10 @@ impl Skeleton {
             "swg" => pairs(&sharing(Scope::Workgroup)),
             "sqf" => pairs(&sharing(Scope::QueueFamily)),
             "rmw" => pairs(&|i, j| j == i + 1 && self.is_rmw_pair(i)),
-            "addr" => M::empty(n),
+            "addr" => list(&self.address),
+            "ctrl" => list(&self.control),
             "syncbar" => list(&self.meetings),
-            "ssw" => list(&self.system_sync),
+            "ssw" | "pkt" => list(&self.system_sync),
             "data" => {
                 let mut matrix = M::empty(n);
                 for (write, event) in self.events.iter().enumerate() {

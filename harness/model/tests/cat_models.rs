@@ -3,7 +3,9 @@
 
 mod vocabulary;
 
-use model::cat::options::{AsmoOrder, BarrierReach, FinalValue, InitialWrites, Options, RmwEvents, Values};
+use model::cat::options::{
+    AsmoOrder, BarrierReach, FinalValue, InitialWrites, Language, Options, RmwEvents, Values,
+};
 use model::cat::{self, CatErrors, Families, Model, Plan};
 use proptest::prelude::*;
 use std::fmt::Write;
@@ -63,7 +65,7 @@ fn dartagnan_style() {
 #[test]
 fn options_of_the_first_comment() {
     let all = "(* options: rmw=fused init=per-location barrier=any asmo=transitive final=device-read\n \
-               values=no-thin-air *)\nacyclic po as order";
+               values=no-thin-air tests=hsa *)\nacyclic po as order";
     let chosen = Options {
         rmw: RmwEvents::Fused,
         init: InitialWrites::PerLocation,
@@ -71,6 +73,7 @@ fn options_of_the_first_comment() {
         asmo: AsmoOrder::Transitive,
         final_value: FinalValue::DeviceRead,
         values: Values::NoThinAir,
+        language: Language::Hsa,
     };
     assert_eq!(parse(all).unwrap().options, chosen);
     let dartagnan =

@@ -34,7 +34,7 @@ pub enum ParseError {
     #[diagnostic(code(litmus::parse::unknown_dialect))]
     UnknownDialect {
         word: String,
-        #[label("expected `VULKAN`")]
+        #[label("expected `VULKAN` or `HSA`")]
         span: Span,
     },
     /// The dialect is known but not built.
@@ -42,7 +42,7 @@ pub enum ParseError {
     #[diagnostic(code(litmus::parse::not_available))]
     NotAvailable {
         dialect: &'static str,
-        #[label("expected `VULKAN`, the only dialect that can be read so far")]
+        #[label("expected `VULKAN` or `HSA`, the dialects that can be read so far")]
         span: Span,
     },
     /// More of something than the bounds admit.
@@ -501,6 +501,87 @@ pub enum ParseError {
         name: String,
         bytes: u32,
         #[label("expected an offset that is a multiple of {bytes}")]
+        span: Span,
+    },
+
+    // The HSA dialect.
+    /// A word that is no instruction of HSA.
+    #[error("unknown instruction `{word}`")]
+    #[diagnostic(code(litmus::parse::unknown_mnemonic))]
+    UnknownMnemonic {
+        word: String,
+        #[label(
+            "expected `ld_`, `st_`, `atomic_`, `atomicnoret_`, `memfence_`, `await_atomic_ld_`, `mov_`, arithmetic, `cmp_`, `cbr_b1` or a label such as `@skip:`"
+        )]
+        span: Span,
+    },
+    /// A part of an instruction's word that is wrong or missing.
+    #[error("`{instruction}` with {found} for its {part}")]
+    #[diagnostic(code(litmus::parse::bad_mnemonic))]
+    BadMnemonic {
+        instruction: String,
+        part: &'static str,
+        found: String,
+        expected: &'static str,
+        #[label("expected {expected}")]
+        span: Span,
+    },
+    /// A location that the initial state does not declare.
+    #[error("location `{name}` is not declared")]
+    #[diagnostic(code(litmus::parse::undeclared_location))]
+    UndeclaredLocation {
+        name: String,
+        #[label("expected a location of the initial state")]
+        span: Span,
+    },
+    /// An access whose segment is not that of the location.
+    #[error("access in the {segment} segment to `{name}`")]
+    #[diagnostic(code(litmus::parse::segment_mismatch))]
+    SegmentMismatch {
+        segment: &'static str,
+        name: String,
+        declared: &'static str,
+        #[label("expected `{declared}`, the segment of the location")]
+        span: Span,
+    },
+    /// A location of the group segment used from two work-groups.
+    #[error("`{name}` is used from two work-groups")]
+    #[diagnostic(code(litmus::parse::group_across_work_groups))]
+    GroupAcrossWorkGroups {
+        name: String,
+        #[label("expected only work-items of one work-group to use a location of the group segment")]
+        span: Span,
+    },
+    /// An address offset that is not zero by construction.
+    #[error("the offset `{register}` may not be zero")]
+    #[diagnostic(code(litmus::parse::offset_not_zero))]
+    OffsetNotZero {
+        register: String,
+        #[label("expected `and_b32 {register}, a, 0`, `xor_b32 {register}, a, a` or `sub_u32 {register}, a, a`")]
+        span: Span,
+    },
+    /// A branch to a label that is not later in its column.
+    #[error("branch back to `@{name}`")]
+    #[diagnostic(code(litmus::parse::backward_branch))]
+    BackwardBranch {
+        name: String,
+        #[label("expected a label that is later in the same column")]
+        span: Span,
+    },
+    /// Two branches of which each skips a part of what the other skips.
+    #[error("branch regions that cross")]
+    #[diagnostic(code(litmus::parse::crossing_branches))]
+    CrossingBranches {
+        name: String,
+        #[label("expected a label before `@{name}`, the end of the branch around it, or that one")]
+        span: Span,
+    },
+    /// Packet fences between a thread and itself.
+    #[error("packet fences from `P{thread}` to itself")]
+    #[diagnostic(code(litmus::parse::packet_after_itself))]
+    PacketAfterItself {
+        thread: u32,
+        #[label("expected another thread")]
         span: Span,
     },
 

@@ -2,7 +2,7 @@
 
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
-use super::words::{is_location, is_register, is_thread};
+use super::words::is_thread;
 use super::{MAX_COMPARISONS, MAX_NESTING};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
 use crate::error::ParseError;
@@ -20,6 +20,7 @@ impl Parser<'_> {
     /// Reads `locations [ … ]`, `filter` and the question, and the end of the text.
     pub(super) fn questions(&mut self) {
         let steps = [Self::locations_section, Self::filter_section, Self::question_section];
+        let steps = if self.is_hsa() { &steps[2..] } else { &steps[..] };
         for step in steps {
             if let Err(error) = step(self) {
                 self.errors.push(error);
@@ -86,7 +87,7 @@ impl Parser<'_> {
 
     fn question_section(&mut self) -> Parsed<()> {
         let start = self.peek().span;
-        let kind = if self.peek().kind == TokenKind::Tilde || self.at_word("not") {
+        let kind = if self.at_negation() {
             self.next();
             if !self.at_word("exists") {
                 return Err(self.unexpected("`exists`"));
@@ -96,8 +97,10 @@ impl Parser<'_> {
             QuestionKind::Exists
         } else if self.at_word("forall") {
             QuestionKind::Forall
-        } else if self.at_word("final") {
+        } else if self.at_word("final") && !self.is_hsa() {
             QuestionKind::Final
+        } else if self.is_hsa() {
+            return Err(self.unexpected("`exists`, `~exists` or `forall`"));
         } else {
             return Ok(());
         };
@@ -106,8 +109,15 @@ impl Parser<'_> {
         let end = self.previous().span;
         let span = Span { length: end.offset + end.length - start.offset, ..start };
         self.test.question = Some(Question { kind, condition, span });
-        self.accept(TokenKind::Semicolon);
+        if !self.is_hsa() {
+            self.accept(TokenKind::Semicolon);
+        }
         Ok(())
+    }
+
+    /// Whether a `~` is next; the native dialect also writes `not`.
+    fn at_negation(&self) -> bool {
+        self.peek().kind == TokenKind::Tilde || self.at_word("not") && !self.is_hsa()
     }
 
     /// Reads a condition.
@@ -133,7 +143,7 @@ impl Parser<'_> {
 
     fn negation(&mut self, budget: &mut Budget) -> Parsed<Condition> {
         let token = self.peek();
-        let negated = token.kind == TokenKind::Tilde || self.at_word("not");
+        let negated = self.at_negation();
         if !negated && token.kind != TokenKind::OpenParenthesis {
             return self.comparison(budget);
         }
@@ -166,7 +176,7 @@ impl Parser<'_> {
             });
         }
         // `true` stands alone, so a location may still have that name.
-        if self.at_word("true") && comparison_of(self.peek_at(1)).is_none() {
+        if self.at_word("true") && !self.is_hsa() && comparison_of(self.peek_at(1)).is_none() {
             let next = self.peek_at(1).kind;
             if next != TokenKind::OpenBracket {
                 self.next();
@@ -189,7 +199,7 @@ impl Parser<'_> {
         if self.at_constant() && self.peek_at(1).kind != TokenKind::Colon {
             return Ok(Term::Constant(self.constant()?));
         }
-        if self.accept(TokenKind::Ampersand) {
+        if !self.is_hsa() && self.accept(TokenKind::Ampersand) {
             let token = self.location_name()?;
             return Ok(Term::Address(self.known_location(token)?));
         }
@@ -203,6 +213,8 @@ impl Parser<'_> {
         };
         if bracketed {
             self.expect(TokenKind::CloseBracket, "`]`")?;
+        } else if self.is_hsa() {
+            return Ok(Term::Location(location));
         } else if self.accept(TokenKind::OpenBracket) {
             let index = self.expect(TokenKind::Number, "`0`")?;
             if self.word(index).bytes().any(|digit| digit != b'0') {
@@ -212,7 +224,7 @@ impl Parser<'_> {
             self.expect(TokenKind::CloseBracket, "`]`")?;
             return Ok(Term::Location(location));
         }
-        Ok(if right { Term::Address(location) } else { Term::Location(location) })
+        Ok(if right && !self.is_hsa() { Term::Address(location) } else { Term::Location(location) })
     }
 
     /// A register with its thread or a location; `None` where neither stands.
@@ -220,7 +232,8 @@ impl Parser<'_> {
         let token = self.peek();
         let word = self.word(token);
         let is_word = token.kind == TokenKind::Word;
-        if token.kind == TokenKind::Number || (is_word && is_thread(word)) {
+        let number = token.kind == TokenKind::Number && !self.is_hsa();
+        if number || (is_word && is_thread(word)) {
             let (number, span) = self.thread_number()?;
             let thread = self.find_thread(number).ok_or(ParseError::UnknownThread { number, span })?;
             self.expect(TokenKind::Colon, "`:` and a register")?;
@@ -233,10 +246,10 @@ impl Parser<'_> {
             };
             return Ok(Some(Named::Register(thread, RegisterId(index as u16))));
         }
-        if is_word && is_register(word) {
+        if is_word && self.names_register(word) {
             return Err(ParseError::RegisterWithoutThread { name: word.to_owned(), span: token.span });
         }
-        if is_word && is_location(word) {
+        if is_word && self.names_location(word) {
             self.next();
             return Ok(Some(Named::Location(self.known_location(token)?)));
         }

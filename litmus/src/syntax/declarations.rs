@@ -13,9 +13,9 @@ use crate::value::Value;
 
 /// A register of the initial state, which stands before the threads.
 pub(super) struct DeclaredRegister {
-    thread: u32,
-    thread_span: Span,
-    register: Register,
+    pub(super) thread: u32,
+    pub(super) thread_span: Span,
+    pub(super) register: Register,
 }
 
 /// An `ssw` pair as it stands; the threads come later.
@@ -35,7 +35,11 @@ impl Parser<'_> {
         let closed = self.block(|parser| {
             let register = parser.at_register_declaration();
             if !register {
-                return parser.location_declaration();
+                return if parser.is_hsa() {
+                    parser.hsa_location_declaration()
+                } else {
+                    parser.location_declaration()
+                };
             }
             let declared = parser.register_declaration()?;
             if declared.thread as usize >= MAX_THREADS {
@@ -119,7 +123,9 @@ impl Parser<'_> {
         let token = self.register_token()?;
         let name = self.word(token).to_owned();
         self.expect(TokenKind::Equal, "`=`")?;
-        let init = if self.at_constant() {
+        let init = if self.is_hsa() {
+            RegisterInit::Constant(self.hsa_constant()?)
+        } else if self.at_constant() {
             RegisterInit::Constant(self.constant()?)
         } else if self.accept(TokenKind::Ampersand) {
             RegisterInit::AddressOf(self.declared_location()?)
@@ -261,11 +267,15 @@ impl Parser<'_> {
         let mut pairs = Vec::new();
         self.block(|parser| {
             let start = parser.peek().span;
-            if !parser.at_word("ssw") {
-                return Err(parser.unexpected("`ssw`"));
+            let (word, expected) = if parser.is_hsa() { ("pkt", "`pkt`") } else { ("ssw", "`ssw`") };
+            if !parser.at_word(word) {
+                return Err(parser.unexpected(expected));
             }
             parser.next();
             let sides = [parser.sync_side()?, parser.sync_side()?];
+            if parser.is_hsa() && sides[0].0 == sides[1].0 {
+                return Err(ParseError::PacketAfterItself { thread: sides[1].0, span: sides[1].2 });
+            }
             let end = parser.previous().span;
             let span = Span { length: end.offset + end.length - start.offset, ..start };
             if pairs.len() >= MAX_SYSTEM_SYNC {
@@ -280,7 +290,7 @@ impl Parser<'_> {
     /// `P0`, `0` or `P0.2`.
     pub(super) fn sync_side(&mut self) -> Parsed<(u32, Option<u32>, Span)> {
         let (thread, span) = self.thread_number()?;
-        let instruction = if self.accept(TokenKind::Dot) {
+        let instruction = if !self.is_hsa() && self.accept(TokenKind::Dot) {
             Some(self.small_number("an index of an instruction")?)
         } else {
             None

@@ -7,10 +7,12 @@ use crate::error::{ErrorList, ParseError};
 use crate::metadata::{Expectation, Metadata, Reachability};
 use crate::outcome::Race;
 use crate::span::Span;
+use crate::test::Dialect;
 
 /// The header of a test and where its body begins.
 pub(super) struct Header {
     pub name: String,
+    pub dialect: Dialect,
     pub metadata: Metadata,
     /// The place of the first `{`, or the end of the text.
     pub body: Start,
@@ -44,7 +46,7 @@ pub(super) fn parse_header(
             break (trimmed.part(0, word.len()), trimmed);
         }
     };
-    check_dialect(&word, errors)?;
+    let dialect = dialect_of(&word, errors)?;
     let rest = first.part(word.text.len(), first.text.len()).trimmed(&[]);
     let name = rest.text.split_whitespace().next().filter(|name| !name.starts_with('"')).unwrap_or("");
     let mut reader =
@@ -58,6 +60,7 @@ pub(super) fn parse_header(
     let end = lines.end();
     Some(Header {
         name,
+        dialect,
         metadata,
         body: Start { offset: end.offset as usize, line: end.line, column: end.column },
     })
@@ -109,11 +112,11 @@ pub(super) fn stem(source_name: &str) -> String {
     if name.is_empty() { "unnamed".to_owned() } else { name }
 }
 
-fn check_dialect(word: &Piece<'_>, errors: &mut ErrorList) -> Option<()> {
+fn dialect_of(word: &Piece<'_>, errors: &mut ErrorList) -> Option<Dialect> {
     let span = word.span();
     match word.text {
-        "VULKAN" | "Vulkan" | "vulkan" => return Some(()),
-        "HSA" | "Hsa" | "hsa" => errors.push(ParseError::NotAvailable { dialect: "HSA", span }),
+        "VULKAN" | "Vulkan" | "vulkan" => return Some(Dialect::Vulkan),
+        "HSA" => return Some(Dialect::Hsa),
         other => {
             let word = other.chars().take(40).collect();
             errors.push(ParseError::UnknownDialect { word, span });

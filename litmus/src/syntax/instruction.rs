@@ -160,6 +160,9 @@ const END_OF_ACCESS: &str = "a type such as `.u8`, or the operands";
 impl<'a> Parser<'a> {
     /// Reads the instruction at hand into `thread`.
     pub(super) fn instruction(&mut self, thread: ThreadId) -> Parsed<()> {
+        if self.is_hsa() {
+            return self.hsa_instruction(thread);
+        }
         let start = self.peek();
         if start.kind != TokenKind::Word {
             return Err(self.unexpected("an instruction"));
@@ -171,17 +174,10 @@ impl<'a> Parser<'a> {
             self.expect(TokenKind::Colon, "`:` after a label")?;
             InstructionKind::Label(label)
         } else {
-            if self.instruction_count >= MAX_INSTRUCTIONS {
-                // Once is enough.
-                if self.instruction_count == MAX_INSTRUCTIONS {
-                    self.instruction_count += 1;
-                    let (what, limit) = ("instructions besides labels", MAX_INSTRUCTIONS);
-                    self.errors.push(ParseError::TooMany { what, limit, span: start.span });
-                }
+            if !self.count_instruction(start.span) {
                 self.note_rest(thread);
                 return Ok(());
             }
-            self.instruction_count += 1;
             let mut modifiers = self.modifiers(start)?;
             self.instruction_kind(thread, start, &mut modifiers)?
         };
@@ -189,6 +185,21 @@ impl<'a> Parser<'a> {
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
         self.test.threads[usize::from(thread.0)].instructions.push(Instruction { kind, span });
         Ok(())
+    }
+
+    /// Counts one more instruction besides labels; false past the bound.
+    pub(super) fn count_instruction(&mut self, span: Span) -> bool {
+        if self.instruction_count < MAX_INSTRUCTIONS {
+            self.instruction_count += 1;
+            return true;
+        }
+        // Once is enough.
+        if self.instruction_count == MAX_INSTRUCTIONS {
+            self.instruction_count += 1;
+            let (what, limit) = ("instructions besides labels", MAX_INSTRUCTIONS);
+            self.errors.push(ParseError::TooMany { what, limit, span });
+        }
+        false
     }
 
     fn modifiers(&mut self, mnemonic: Token) -> Parsed<Modifiers<'a>> {

@@ -2,6 +2,7 @@
 
 use crate::error::{ErrorList, ParseError};
 use crate::span::Span;
+use crate::test::Dialect;
 
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +54,17 @@ pub(super) struct Start {
 }
 
 /// The tokens of `text` from `start` on, the last of which is [`TokenKind::End`]; mistakes go to `errors`.
-pub(super) fn tokenize(text: &str, start: Start, errors: &mut ErrorList) -> Vec<Token> {
-    let mut lexer =
-        Lexer { bytes: text.as_bytes(), text, offset: start.offset, line: start.line, column: start.column };
+///
+/// In the HSA dialect a `$` begins a word.
+pub(super) fn tokenize(text: &str, start: Start, dialect: Dialect, errors: &mut ErrorList) -> Vec<Token> {
+    let mut lexer = Lexer {
+        bytes: text.as_bytes(),
+        text,
+        offset: start.offset,
+        line: start.line,
+        column: start.column,
+        dollar_words: dialect == Dialect::Hsa,
+    };
     let mut tokens = Vec::with_capacity((text.len() - start.offset) / 3);
     let mut last_line = 0;
     loop {
@@ -82,6 +91,8 @@ struct Lexer<'a> {
     offset: usize,
     line: u32,
     column: u32,
+    /// Whether a `$` begins a word.
+    dollar_words: bool,
 }
 
 impl Lexer<'_> {
@@ -154,6 +165,9 @@ impl Lexer<'_> {
         Ok(match (self.peek(0), self.peek(1)) {
             (0, _) if self.offset >= self.bytes.len() => (End, 0),
             (b'a'..=b'z' | b'A'..=b'Z', _) => (Word, self.run(0, is_word_byte)),
+            (b'$', _) if self.dollar_words && self.run(1, is_word_byte) > 0 => {
+                (Word, 1 + self.run(1, is_word_byte))
+            }
             (b'_', _) if self.peek(self.run(0, |byte| byte == b'_')).is_ascii_alphabetic() => {
                 (Word, self.run(0, is_word_byte))
             }

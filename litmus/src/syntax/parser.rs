@@ -1,10 +1,11 @@
 //! The state of reading the body of a test in the native dialect: tokens, numbers and names.
 
+use super::header::Header;
+use super::hsa;
 use super::lexer::{Token, TokenKind};
 use super::words::{is_label, is_location, is_register, is_thread};
 use super::{MAX_LABELS, MAX_LOCATIONS, MAX_REGISTERS};
 use crate::error::{ErrorList, ParseError};
-use crate::metadata::Metadata;
 use crate::span::Span;
 use crate::test::{
     Dialect, Label, LabelId, Location, LocationId, LocationInit, Register, RegisterId, RegisterInit, Test,
@@ -37,13 +38,12 @@ impl<'a> Parser<'a> {
         text: &'a str,
         tokens: &'a [Token],
         errors: &'a mut ErrorList,
-        name: String,
-        metadata: Metadata,
+        header: Header,
     ) -> Parser<'a> {
         let test = Test {
-            name,
-            dialect: Dialect::Vulkan,
-            metadata,
+            name: header.name,
+            dialect: header.dialect,
+            metadata: header.metadata,
             locations: Vec::new(),
             threads: Vec::new(),
             system_sync: Vec::new(),
@@ -88,8 +88,16 @@ impl<'a> Parser<'a> {
             self.thread_cells(ThreadId(index as u16), &cells);
         }
         self.limit = self.tokens.len();
+        if self.is_hsa() {
+            self.check_hsa();
+        }
         self.attach_sync(sync);
         self.questions();
+    }
+
+    /// Whether the text is in the HSA dialect.
+    pub(super) fn is_hsa(&self) -> bool {
+        self.test.dialect == Dialect::Hsa
     }
 
     // Tokens.
@@ -249,7 +257,7 @@ impl<'a> Parser<'a> {
         let text = self.word(token);
         let digits = match token.kind {
             TokenKind::Word if is_thread(text) => &text[1..],
-            TokenKind::Number => text,
+            TokenKind::Number if !self.is_hsa() => text,
             _ => return Err(self.unexpected("a thread such as `P0`")),
         };
         self.next();
@@ -275,7 +283,7 @@ impl<'a> Parser<'a> {
             return Err(ParseError::LocationExpected { found: self.describe(token), span: token.span });
         }
         let word = self.word(token);
-        if !is_location(word) {
+        if !self.names_location(word) {
             return Err(ParseError::ReservedName { word: word.to_owned(), span: token.span });
         }
         Ok(self.next())
@@ -353,10 +361,23 @@ impl<'a> Parser<'a> {
     /// The name of a register.
     pub(super) fn register_token(&mut self) -> Parsed<Token> {
         let token = self.peek();
-        if token.kind == TokenKind::Word && is_register(self.word(token)) {
+        if token.kind == TokenKind::Word && self.names_register(self.word(token)) {
             return Ok(self.next());
         }
+        if self.is_hsa() {
+            return Err(self.unexpected("a register such as `$s0`"));
+        }
         Err(ParseError::RegisterExpected { found: self.describe(token), span: token.span })
+    }
+
+    /// Whether `word` may be a register of a condition.
+    pub(super) fn names_register(&self, word: &str) -> bool {
+        if self.is_hsa() { hsa::is_value_register(word) } else { is_register(word) }
+    }
+
+    /// Whether `word` may be the name of a location.
+    pub(super) fn names_location(&self, word: &str) -> bool {
+        if self.is_hsa() { hsa::is_location(word) } else { is_location(word) }
     }
 
     /// The thread of a number.
@@ -376,7 +397,7 @@ impl<'a> Parser<'a> {
         for token in &self.tokens[start..self.position] {
             let name = self.word(*token);
             let noted =
-                token.kind != TokenKind::Word || !is_location(name) || self.find_location(name).is_some();
+                token.kind != TokenKind::Word || !self.names_location(name) || self.find_location(name).is_some();
             // Past the bound on locations no more names can be noted, and none need to be.
             if !noted && self.test.locations.len() < MAX_LOCATIONS {
                 self.test.locations.push(undeclared(name, token.span));
@@ -389,7 +410,7 @@ impl<'a> Parser<'a> {
     pub(super) fn note_names(&mut self, thread: ThreadId, start: usize, end: usize) {
         (self.position, self.limit) = (start, end);
         let first = self.peek();
-        if first.kind != TokenKind::Word || !is_label(self.word(first)) {
+        if !self.is_hsa() && (first.kind != TokenKind::Word || !is_label(self.word(first))) {
             self.next();
         }
         self.note_rest(thread);
@@ -397,6 +418,9 @@ impl<'a> Parser<'a> {
 
     /// As [`Parser::note_names`], for what is left of the cell at hand.
     pub(super) fn note_rest(&mut self, thread: ThreadId) {
+        if self.is_hsa() {
+            return self.note_hsa_names(thread);
+        }
         while self.peek().kind != TokenKind::End {
             let token = self.next();
             let word = self.word(token);

@@ -1,13 +1,14 @@
-//! Writes a test in the native dialect, with the columns of its table aligned.
+//! Writes a test in its own dialect, with the columns of its table aligned.
 
 use std::fmt::Write;
 
+use super::hsa;
 use super::words::{self, word_of};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
 use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
 use crate::test::{
-    Access, InstructionKind, Location, LocationId, LocationInit, Operand, Order, Place, RegisterId,
+    Access, Dialect, InstructionKind, Location, LocationId, LocationInit, Operand, Order, Place, RegisterId,
     RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SyncPoint, Test, Thread,
     ThreadId,
 };
@@ -20,29 +21,39 @@ pub fn print(test: &Test) -> String {
         return super::khronos::print(test, khronos);
     }
     let mut out = String::with_capacity(1024);
-    line(&mut out, &format!("VULKAN {}", one_line(&test.name)));
+    let keyword = if test.dialect == Dialect::Hsa { "HSA" } else { "VULKAN" };
+    line(&mut out, &format!("{keyword} {}", one_line(&test.name)));
     print_metadata(&mut out, &test.metadata);
-    print_initial_state(&mut out, test);
-    if !test.system_sync.is_empty() {
-        out.push_str("{\n");
-        for pair in &test.system_sync {
-            let (from, to) = (sync_point(test, pair.from), sync_point(test, pair.to));
-            line(&mut out, &format!("ssw {from} {to};"));
-        }
-        out.push_str("}\n");
-    }
-    print_table(&mut out, test);
-    if !test.listed.is_empty() {
-        let terms: Vec<String> = test.listed.iter().map(|listed| term(test, listed, false)).collect();
-        line(&mut out, &format!("locations [{}]", terms.join("; ")));
-    }
-    if let Some(filter) = &test.filter {
-        line(&mut out, &format!("filter ({})", filter.text(test)));
+    if test.dialect == Dialect::Hsa {
+        hsa::print_body(&mut out, test);
+    } else {
+        print_body(&mut out, test);
     }
     if let Some(question) = &test.question {
         line(&mut out, &question.text(test));
     }
     out
+}
+
+/// What stands between the header and the question.
+fn print_body(out: &mut String, test: &Test) {
+    print_initial_state(out, test);
+    if !test.system_sync.is_empty() {
+        out.push_str("{\n");
+        for pair in &test.system_sync {
+            let (from, to) = (sync_point(test, pair.from), sync_point(test, pair.to));
+            line(out, &format!("ssw {from} {to};"));
+        }
+        out.push_str("}\n");
+    }
+    print_table(out, test);
+    if !test.listed.is_empty() {
+        let terms: Vec<String> = test.listed.iter().map(|listed| term(test, listed, false)).collect();
+        line(out, &format!("locations [{}]", terms.join("; ")));
+    }
+    if let Some(filter) = &test.filter {
+        line(out, &format!("filter ({})", filter.text(test)));
+    }
 }
 
 impl Question {
@@ -128,22 +139,22 @@ fn term(test: &Test, term: &Term, right: bool) -> String {
         Term::Register(thread, register) => {
             format!("P{}:{}", test.thread(*thread).number, register_name(test.thread(*thread), *register))
         }
-        Term::Location(location) if right => format!("{}[0]", location_name(test, *location)),
+        Term::Location(location) if right && test.dialect != Dialect::Hsa => format!("{}[0]", location_name(test, *location)),
         Term::Address(location) if !right => format!("&{}", location_name(test, *location)),
         Term::Location(location) | Term::Address(location) => location_name(test, *location).to_owned(),
         Term::Constant(constant) => constant.to_string(),
     }
 }
 
-fn location_name(test: &Test, id: LocationId) -> &str {
+pub(super) fn location_name(test: &Test, id: LocationId) -> &str {
     &test.location(id).name
 }
 
-fn register_name(thread: &Thread, id: RegisterId) -> &str {
+pub(super) fn register_name(thread: &Thread, id: RegisterId) -> &str {
     thread.registers.get(usize::from(id.0)).map_or("?", |register| &register.name)
 }
 
-fn line(out: &mut String, text: &str) {
+pub(super) fn line(out: &mut String, text: &str) {
     out.push_str(text);
     out.push('\n');
 }
@@ -259,6 +270,11 @@ fn print_table(out: &mut String, test: &Test) {
         cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.text(test, thread_id)));
         columns.push(cells);
     }
+    aligned_rows(out, &columns);
+}
+
+/// Writes the rows of a table; each column begins with its thread.
+pub(super) fn aligned_rows(out: &mut String, columns: &[Vec<String>]) {
     // A table has at least one row besides that of the threads, even where no thread does anything.
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0).max(2);
     let widths: Vec<usize> =
@@ -277,6 +293,9 @@ fn print_table(out: &mut String, test: &Test) {
 impl InstructionKind {
     /// The text of an instruction of `thread`, such as `ld.atom.acq.dv.sc0.semsc0 r0, x`.
     pub fn text(&self, test: &Test, thread: ThreadId) -> String {
+        if test.dialect == Dialect::Hsa {
+            return hsa::instruction_text(self, test, thread);
+        }
         let names = test.thread(thread);
         let register = |id: RegisterId| register_name(names, id);
         let value = |operand: &Operand| match operand {
@@ -367,6 +386,13 @@ impl InstructionKind {
             InstructionKind::Branch { relation, left, right, target } => {
                 format!("{} {}, {}, {}", relation.keyword(), value(left), value(right), label(target))
             }
+            // The native dialect has no words for these.
+            InstructionKind::Await { .. }
+            | InstructionKind::Update { .. }
+            | InstructionKind::Addressed { .. }
+            | InstructionKind::Move { .. }
+            | InstructionKind::Compare { .. }
+            | InstructionKind::BranchIf { .. } => hsa::instruction_text(self, test, thread),
         }
     }
 }

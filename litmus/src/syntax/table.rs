@@ -75,6 +75,9 @@ impl Parser<'_> {
 
     /// `P0@sg 0, wg 0, qf 0` or `P0@host`.
     pub(super) fn thread_header(&mut self) -> Parsed<(u32, Place)> {
+        if self.is_hsa() {
+            return self.hsa_thread_header();
+        }
         let (number, _) = self.thread_number()?;
         self.expect(TokenKind::At, "`@` and where the thread runs")?;
         if self.at_word("host") {
@@ -126,6 +129,7 @@ impl Parser<'_> {
         let token = self.peek();
         match token.kind {
             TokenKind::End | TokenKind::Tilde => true,
+            TokenKind::Word if self.is_hsa() => super::hsa::AFTER_TABLE.contains(&self.word(token)),
             TokenKind::Word => AFTER_TABLE.contains(&self.word(token)),
             _ => false,
         }

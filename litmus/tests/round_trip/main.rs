@@ -1,5 +1,6 @@
 //! Whatever test is printed is read back as the same test, and whatever text is read, nothing breaks.
 
+mod hsa;
 mod random;
 
 use std::fs;
@@ -46,7 +47,7 @@ fn valid_texts() -> Vec<String> {
 }
 
 /// Pieces that litmus texts are made of.
-const PIECES: [&str; 48] = [
+const PIECES: [&str; 54] = [
     "VULKAN ",
     "{",
     "}",
@@ -91,6 +92,12 @@ const PIECES: [&str; 48] = [
     ".dv",
     ".sc0",
     ".semsc0",
+    "$s0",
+    "$c0",
+    "@end",
+    "ld_global_u32 ",
+    "atomic_st_global_rlx_wg_u32 ",
+    "_",
     "exists ",
     "filter ",
     "\n",
@@ -115,6 +122,12 @@ proptest! {
     }
 
     #[test]
+    fn printed_hsa_tests_are_read_back(text in hsa::text(1..=4, 8)) {
+        let read = check_text(&text)?;
+        prop_assert!(read, "{:?}\n{text}", parse(&text, "random.litmus").map_err(|errors| errors.messages()));
+    }
+
+    #[test]
     fn damaged_tests_break_nothing(
         source in any::<prop::sample::Index>(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), 0..12usize, any::<prop::sample::Index>()), 1..6),
@@ -135,6 +148,7 @@ proptest! {
         check_text(&soup)?;
         check_text(&format!("VULKAN soup\n{{ x = 0; {soup}"))?;
         check_text(&format!("VULKAN soup\n{{ }} P0@host ; {soup}"))?;
+        check_text(&format!("HSA soup\n{{ x = 0; }} P0@wave 0, wg 0, agent 0 ; {soup}"))?;
         check_text(&format!("VULKAN soup\n{{ x = 0; }} P0@host ; ld.sc0 r0, x ; exists {soup}"))?;
     }
 
@@ -156,6 +170,7 @@ fn long_texts_break_nothing() {
         "VULKAN n { x = 0; } ",
         "VULKAN n { x = 0; } P0@host ; ",
         "VULKAN n { x = 0; } P0@host ; ld.sc0 r0, x ; exists ",
+        "HSA n { x = 0; } P0@wave 0, wg 0, agent 0 ; ",
     ];
     let repeats = [
         "(",

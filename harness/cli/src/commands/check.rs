@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use litmus::Race;
+use litmus::{Dialect, Race};
 use model::{Model, Options, answer_queries, predict};
 use results::answer::{answer, expected_race, race_surprises};
 use results::wire::{CheckContext, CheckLine, Query, RejectedLine};
@@ -35,9 +35,13 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         return Err(Failure::not_available("`--fairness`"));
     }
     let mut writer = check_writer(arguments.format, Data::new()).map_err(Failure::input_error)?;
-    let sources =
+    let mut sources =
         inputs::collect(&arguments.tests, arguments.suite.as_deref(), || Ok(inputs::all_embedded()))?;
     let models = Models::load(arguments.model.as_deref())?;
+    // Tests that nobody named are left out where the model is not theirs.
+    if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
+        sources.retain(|source| source.suits(&asked.model));
+    }
     let options = Asked { timeout: arguments.timeout, unroll: arguments.unroll.get() };
 
     let mut outcome = Outcome::Success;
@@ -75,16 +79,23 @@ struct Models {
     vulkan: Option<Chosen>,
     /// The form of the one that is loaded for lines with NOCHAINS; none for a model that is its own, or has none.
     without_chains: Option<Chosen>,
+    /// What suits the HSA dialect.
+    hsa: Option<Chosen>,
 }
 
 impl Models {
     fn load(asked: Option<&str>) -> Result<Models, Failure> {
-        let chosen = choice::load(asked.unwrap_or("vulkan"))?;
+        let chosen = choice::load(asked.unwrap_or(Model::default_for(Dialect::Vulkan)))?;
         let twin = choice::without_chains(&chosen.argument);
         let without_chains = twin.map(choice::load).transpose()?;
         Ok(match asked {
-            Some(_) => Models { asked: Some(chosen), vulkan: None, without_chains },
-            None => Models { asked: None, vulkan: Some(chosen), without_chains },
+            Some(_) => Models { asked: Some(chosen), vulkan: None, without_chains, hsa: None },
+            None => Models {
+                asked: None,
+                vulkan: Some(chosen),
+                without_chains,
+                hsa: Some(choice::load(Model::default_for(Dialect::Hsa))?),
+            },
         })
     }
 
@@ -99,13 +110,11 @@ impl Models {
     fn of(&self, loaded: &Loaded) -> Result<&Chosen, Failure> {
         let wanted = match &self.asked {
             Some(chosen) => Some(chosen),
-            None => {
-                choice::of_dialect(loaded.test.dialect)?;
-                self.vulkan.as_ref()
-            }
+            None if loaded.test.dialect == Dialect::Hsa => self.hsa.as_ref(),
+            None => self.vulkan.as_ref(),
         };
         match wanted {
-            Some(chosen) if choice::suits(&loaded.test, chosen.model.name()) => Ok(chosen),
+            Some(chosen) if chosen.model.judges(loaded.test.dialect) => Ok(chosen),
             _ => Err(Failure::input_message(format!(
                 "{}: the model does not speak of this dialect",
                 loaded.source.file

@@ -20,6 +20,7 @@ use results::write::{Format, RunWriter, run_writer};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arguments::Run;
+use crate::choice;
 use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, Loaded};
 use crate::output::{Data, cannot_print, complain, layout, say};
@@ -166,8 +167,13 @@ fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
 
 /// The tests of this part of the run. What is no test is told, and the others still run.
 fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Vec<Loaded>, Failure> {
-    let sources =
+    let mut sources =
         inputs::collect(&arguments.tests, arguments.suite.as_deref(), || inputs::of_suite(DEFAULT_SUITE))?;
+    // Tests that nobody named are left out where the model is not theirs.
+    if let Some(asked) = arguments.model.as_ref().filter(|_| arguments.tests.is_empty()) {
+        let chosen = choice::load(asked)?;
+        sources.retain(|source| source.suits(&chosen.model));
+    }
     let mut tests = Vec::new();
     for source in sources {
         match source.load() {

@@ -62,6 +62,16 @@ pub enum Values {
     Free,
 }
 
+/// Which tests a model judges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Language {
+    /// Those of Vulkan: the native dialect and Khronos' files.
+    #[default]
+    Vulkan,
+    /// Those of the HSA dialect.
+    Hsa,
+}
+
 /// The choices of a model. The default is what Dartagnan does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -77,6 +87,8 @@ pub struct Options {
     pub final_value: FinalValue,
     /// `values=no-thin-air|free`
     pub values: Values,
+    /// `tests=vulkan|hsa`
+    pub language: Language,
 }
 
 /// The choices as far as they are written down: what an included file leaves open or adds.
@@ -88,10 +100,11 @@ pub(crate) struct WrittenOptions {
     asmo: Option<AsmoOrder>,
     final_value: Option<FinalValue>,
     values: Option<Values>,
+    language: Option<Language>,
 }
 
 /// The keys, for messages.
-const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values"];
+const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values", "tests"];
 
 impl WrittenOptions {
     /// Reads one `key=value` word.
@@ -138,6 +151,9 @@ impl WrittenOptions {
                 [Values::NoThinAir, Values::Free],
                 &["no-thin-air", "free"],
             ),
+            "tests" => {
+                choose(&mut self.language, "tests", value, [Language::Vulkan, Language::Hsa], &["vulkan", "hsa"])
+            }
             _ => Err(Problem::UnknownOption { key: key.to_owned(), known: KEYS }),
         }
     }
@@ -151,6 +167,7 @@ impl WrittenOptions {
             asmo: self.asmo.or(other.asmo),
             final_value: self.final_value.or(other.final_value),
             values: self.values.or(other.values),
+            language: self.language.or(other.language),
         }
     }
 
@@ -163,6 +180,7 @@ impl WrittenOptions {
             asmo: self.asmo.unwrap_or_default(),
             final_value: self.final_value.unwrap_or_default(),
             values: self.values.unwrap_or_default(),
+            language: self.language.unwrap_or_default(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use device::Listed;
 use litmus::convert::guarded;
 use litmus::{Prediction, Term, Test};
-use model::{Options, PredictError, predict};
+use model::{Model, Options, PredictError, predict};
 use plan::Capabilities;
 use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::Stress;
@@ -284,7 +284,7 @@ impl Models {
     ) -> Result<Rc<Chosen>, Failure> {
         let wanted = match asked {
             Some(name) => name,
-            None => choice::of_dialect(loaded.test.dialect)?,
+            None => Model::default_for(loaded.test.dialect),
         };
         let chains = capabilities.availability_visibility_chains;
         let name = choice::without_chains(wanted).filter(|_| !chains).unwrap_or(wanted);
@@ -296,7 +296,7 @@ impl Models {
                 chosen
             }
         };
-        if !choice::suits(&loaded.test, chosen.model.name()) {
+        if !chosen.model.judges(loaded.test.dialect) {
             return Err(Failure::input_message(format!(
                 "{}: model `{name}` does not speak of this dialect",
                 loaded.source.file

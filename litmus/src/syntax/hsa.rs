@@ -1,0 +1,176 @@
+//! The HSA dialect: its words, and what differs from the native dialect before and after the instructions.
+#![doc = include_str!("hsa/grammar.md")]
+
+mod check;
+mod instruction;
+mod mnemonic;
+mod print;
+
+pub(super) use print::{instruction_text, print_body};
+
+use super::lexer::TokenKind;
+use super::parser::{Parsed, Parser};
+use super::words::{Words, is_thread};
+use crate::error::ParseError;
+use crate::span::Span;
+use crate::test::{
+    ArithmeticOperation, BranchRelation, Location, LocationInit, Order, Place, Placement, Reference, Scope,
+    StorageClass, ThreadId,
+};
+
+/// Words that end the table.
+pub(super) const AFTER_TABLE: [&str; 2] = ["exists", "forall"];
+
+const SEGMENTS: Words<StorageClass> = &[("global", StorageClass::Buffer), ("group", StorageClass::Workgroup)];
+
+const SCOPES: Words<Scope> = &[
+    ("wi", Scope::Invocation),
+    ("wave", Scope::Subgroup),
+    ("wg", Scope::Workgroup),
+    ("agent", Scope::Device),
+    ("system", Scope::CrossDevice),
+];
+
+const ORDERS: Words<Order> = &[
+    ("rlx", Order::Relaxed),
+    ("scacq", Order::Acquire),
+    ("screl", Order::Release),
+    ("scar", Order::AcquireRelease),
+];
+
+/// What registers compute; read-modify-writes have [`ATOMIC_OPERATIONS`] and `exch`.
+const OPERATIONS: Words<ArithmeticOperation> = &[
+    ("add", ArithmeticOperation::Add),
+    ("sub", ArithmeticOperation::Subtract),
+    ("mul", ArithmeticOperation::Multiply),
+    ("and", ArithmeticOperation::And),
+    ("or", ArithmeticOperation::Or),
+    ("xor", ArithmeticOperation::Xor),
+];
+
+const ATOMIC_OPERATIONS: Words<ArithmeticOperation> = &[
+    ("add", ArithmeticOperation::Add),
+    ("sub", ArithmeticOperation::Subtract),
+    ("and", ArithmeticOperation::And),
+    ("or", ArithmeticOperation::Or),
+    ("xor", ArithmeticOperation::Xor),
+    ("max", ArithmeticOperation::Maximum),
+    ("min", ArithmeticOperation::Minimum),
+];
+
+const RELATIONS: Words<BranchRelation> = &[
+    ("eq", BranchRelation::Equal),
+    ("ne", BranchRelation::NotEqual),
+    ("lt", BranchRelation::Less),
+    ("le", BranchRelation::LessOrEqual),
+    ("gt", BranchRelation::Greater),
+    ("ge", BranchRelation::GreaterOrEqual),
+];
+
+fn is_numbered(word: &str, prefix: &str) -> bool {
+    word.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// `$s0`, `$s1`, ….
+pub(super) fn is_value_register(word: &str) -> bool {
+    is_numbered(word, "$s")
+}
+
+/// `$c0`, `$c1`, ….
+fn is_condition_register(word: &str) -> bool {
+    is_numbered(word, "$c")
+}
+
+/// Whether `word` may be the name of a location.
+pub(super) fn is_location(word: &str) -> bool {
+    !is_thread(word) && !word.starts_with('$') && !AFTER_TABLE.contains(&word)
+}
+
+/// The segment of a storage class, as the dialect writes it.
+fn segment(class: StorageClass) -> &'static str {
+    super::words::word_of(SEGMENTS, class)
+}
+
+impl Parser<'_> {
+    /// `["global" | "group"] x = value`.
+    pub(super) fn hsa_location_declaration(&mut self) -> Parsed<()> {
+        let start = self.peek();
+        let mut reference = Reference::Buffer;
+        // The segment is known by the name that follows it: `group = 0` declares a location named `group`.
+        if self.peek_at(1).kind == TokenKind::Word {
+            reference = match self.word(start) {
+                "global" => Reference::Buffer,
+                "group" => Reference::Workgroup,
+                _ => return Err(self.unexpected("`global`, `group` or the name of a location")),
+            };
+            self.next();
+        }
+        let token = self.location_name()?;
+        let name = self.word(token).to_owned();
+        self.expect(TokenKind::Equal, "`=` and a number")?;
+        let init = LocationInit::Constant(self.hsa_constant()?);
+        let known = self.find_location(&name);
+        if known.is_some_and(|known| self.test.location(known).declared) {
+            return Err(ParseError::DuplicateLocation { name, span: token.span });
+        }
+        let end = self.previous().span;
+        let location = Location {
+            name,
+            reference: Some(reference),
+            scalar: None,
+            init,
+            host: false,
+            noncoherent: false,
+            declared: true,
+            span: Span { length: end.offset + end.length - start.span.offset, ..start.span },
+        };
+        match known {
+            // Only noted so far, after a mistake.
+            Some(known) => self.test.locations[usize::from(known.0)] = location,
+            None => {
+                self.add_location(location)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A number of 32 bits, signed or not.
+    pub(super) fn hsa_constant(&mut self) -> Parsed<i64> {
+        let start = self.position;
+        let value = self.constant()?;
+        if (i64::from(i32::MIN)..=i64::from(u32::MAX)).contains(&value) {
+            return Ok(value);
+        }
+        Err(self.too_large(self.tokens.get(start).copied().unwrap_or(self.previous()), 32))
+    }
+
+    /// `P0@wave 0, wg 0, agent 0`.
+    pub(super) fn hsa_thread_header(&mut self) -> Parsed<(u32, Place)> {
+        let (number, _) = self.thread_number()?;
+        self.expect(TokenKind::At, "`@` and where the work-item runs")?;
+        let subgroup = self.coordinate("wave", "`wave` and a number")?;
+        self.expect(TokenKind::Comma, "`,` and `wg`")?;
+        let workgroup = self.coordinate("wg", "`wg` and a number")?;
+        self.expect(TokenKind::Comma, "`,` and `agent`")?;
+        let queue_family = self.coordinate("agent", "`agent` and a number")?;
+        Ok((number, Place::Device(Placement { queue_family, workgroup, subgroup })))
+    }
+
+    /// Takes the registers in a cell that cannot be read as known and its labels as placed, so that one mistake is not
+    /// reported again wherever they are used.
+    pub(super) fn note_hsa_names(&mut self, thread: ThreadId) {
+        while self.peek().kind != TokenKind::End {
+            let token = self.next();
+            let label = self.peek();
+            // What is past a bound is not noted; the bound is reported where it is met.
+            if token.kind == TokenKind::Word && is_value_register(self.word(token)) {
+                self.use_register(thread, token).ok();
+            } else if token.kind == TokenKind::At
+                && label.kind == TokenKind::Word
+                && let Ok(label) = self.use_label(thread, label)
+            {
+                self.placed_labels[usize::from(thread.0)].push(label);
+            }
+        }
+    }
+}

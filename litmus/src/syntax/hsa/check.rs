@@ -1,0 +1,120 @@
+//! What must hold of a whole test: segments and work-groups, offsets that are zero, branches that nest.
+
+use crate::error::ParseError;
+use crate::syntax::parser::Parser;
+use crate::test::{
+    ArithmeticOperation, InstructionKind, LocationId, Operand, Place, Reference, RegisterId, RegisterInit,
+    Thread, ThreadId,
+};
+
+impl Parser<'_> {
+    /// Reports what is wrong with the threads taken together.
+    pub(in crate::syntax) fn check_hsa(&mut self) {
+        let mut errors = Vec::new();
+        self.check_work_groups(&mut errors);
+        for thread in 0..self.test.threads.len() {
+            let thread = self.test.thread(ThreadId(thread as u16));
+            check_offsets(thread, &mut errors);
+            check_branches(thread, &mut errors);
+        }
+        errors.into_iter().for_each(|error| self.errors.push(error));
+    }
+
+    /// The group segment belongs to one work-group.
+    fn check_work_groups(&self, errors: &mut Vec<ParseError>) {
+        let mut owners = vec![None; self.test.locations.len()];
+        for thread in &self.test.threads {
+            let Place::Device(place) = thread.place else { continue };
+            let here = (place.queue_family, place.workgroup);
+            for instruction in &thread.instructions {
+                let Some(id) = location_of(&instruction.kind) else { continue };
+                let location = self.test.location(id);
+                if location.reference != Some(Reference::Workgroup) {
+                    continue;
+                }
+                if *owners[usize::from(id.0)].get_or_insert(here) != here {
+                    errors.push(ParseError::GroupAcrossWorkGroups {
+                        name: location.name.clone(),
+                        span: instruction.span,
+                    });
+                }
+            }
+        }
+    }
+}
+
+fn location_of(kind: &InstructionKind) -> Option<LocationId> {
+    match kind.without_address() {
+        InstructionKind::Load { location, .. }
+        | InstructionKind::Store { location, .. }
+        | InstructionKind::Rmw { location, .. }
+        | InstructionKind::Update { location, .. }
+        | InstructionKind::Await { location, .. } => Some(*location),
+        _ => None,
+    }
+}
+
+/// A register in an address is zero by construction.
+fn check_offsets(thread: &Thread, errors: &mut Vec<ParseError>) {
+    let mut offsets: Vec<RegisterId> = Vec::new();
+    for (index, instruction) in thread.instructions.iter().enumerate() {
+        let InstructionKind::Addressed { register, .. } = instruction.kind else { continue };
+        let Some(declared) = thread.registers.get(usize::from(register.0)) else { continue };
+        let before = &thread.instructions[..index];
+        let assigned = before.iter().any(|earlier| earlier.kind.destination() == Some(register));
+        if declared.init != RegisterInit::Constant(0) && !assigned {
+            let register = declared.name.clone();
+            errors.push(ParseError::OffsetNotZero { register, span: instruction.span });
+        }
+        if !offsets.contains(&register) {
+            offsets.push(register);
+        }
+    }
+    for instruction in &thread.instructions {
+        let Some(register) = instruction.kind.destination() else { continue };
+        if offsets.contains(&register) && !is_zero(&instruction.kind) {
+            let register = thread.registers.get(usize::from(register.0)).map_or("?", |r| &r.name).to_owned();
+            errors.push(ParseError::OffsetNotZero { register, span: instruction.span });
+        }
+    }
+}
+
+fn is_zero(kind: &InstructionKind) -> bool {
+    let InstructionKind::Arithmetic { operation, left, right, .. } = kind else { return false };
+    match operation {
+        ArithmeticOperation::And => [left, right].contains(&&Operand::Constant(0)),
+        ArithmeticOperation::Xor | ArithmeticOperation::Subtract => left == right,
+        _ => false,
+    }
+}
+
+/// Branches go forward, and what one skips holds all or nothing of what another skips.
+fn check_branches(thread: &Thread, errors: &mut Vec<ParseError>) {
+    // Where the branches around an instruction end, innermost last.
+    let mut open = Vec::new();
+    for (index, instruction) in thread.instructions.iter().enumerate() {
+        let InstructionKind::BranchIf { target, .. } = instruction.kind else { continue };
+        let position = thread
+            .instructions
+            .iter()
+            .position(|other| matches!(other.kind, InstructionKind::Label(label) if label == target));
+        // A label that stands nowhere is reported where it is mentioned.
+        let Some(end) = position else { continue };
+        let name = |label: crate::test::LabelId| {
+            thread.labels.get(usize::from(label.0)).map_or("?", |label| &label.name).to_owned()
+        };
+        if end < index {
+            errors.push(ParseError::BackwardBranch { name: name(target), span: instruction.span });
+            continue;
+        }
+        while open.last().is_some_and(|(outer, _)| *outer < index) {
+            open.pop();
+        }
+        match open.last() {
+            Some((outer, label)) if *outer < end => {
+                errors.push(ParseError::CrossingBranches { name: name(*label), span: instruction.span });
+            }
+            _ => open.push((end, target)),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! Reads one cell of the table: an instruction or a label.
+
+use super::mnemonic::{Atomic, Mnemonic};
+use super::{OPERATIONS, RELATIONS, is_condition_register, is_value_register, segment};
+use crate::error::ParseError;
+use crate::span::Span;
+use crate::syntax::lexer::{Token, TokenKind};
+use crate::syntax::parser::{Parsed, Parser};
+use crate::syntax::words::lookup;
+use crate::test::{
+    Access, Instruction, InstructionKind, LabelId, LocationId, Operand, Order, RegisterId, RmwOperation,
+    StorageClass, ThreadId,
+};
+
+const LOAD_ORDERS: (&[Order], &str) = (&[Order::Relaxed, Order::Acquire], "`rlx` or `scacq`");
+const STORE_ORDERS: (&[Order], &str) = (&[Order::Relaxed, Order::Release], "`rlx` or `screl`");
+const RMW_ORDERS: (&[Order], &str) = (
+    &[Order::Relaxed, Order::Acquire, Order::Release, Order::AcquireRelease],
+    "`rlx`, `scacq`, `screl` or `scar`",
+);
+const FENCE_ORDERS: (&[Order], &str) =
+    (&[Order::Acquire, Order::Release, Order::AcquireRelease], "`scacq`, `screl` or `scar`");
+
+/// `[x]` or `[x + $s3]`.
+struct Address {
+    location: LocationId,
+    offset: Option<RegisterId>,
+}
+
+impl Address {
+    /// The access with the dependency of its address.
+    fn of(self, access: InstructionKind) -> InstructionKind {
+        match self.offset {
+            Some(register) => InstructionKind::Addressed { register, access: Box::new(access) },
+            None => access,
+        }
+    }
+}
+
+impl Parser<'_> {
+    /// Reads the instruction or label at hand into `thread`.
+    pub(in crate::syntax) fn hsa_instruction(&mut self, thread: ThreadId) -> Parsed<()> {
+        let start = self.peek();
+        let kind = if start.kind == TokenKind::At {
+            let token = self.label_token()?;
+            let label = self.place_label(thread, token)?;
+            self.expect(TokenKind::Colon, "`:` after a label")?;
+            InstructionKind::Label(label)
+        } else {
+            if start.kind != TokenKind::Word {
+                return Err(self.unexpected("an instruction, or a label such as `@skip:`"));
+            }
+            if !self.count_instruction(start.span) {
+                self.note_rest(thread);
+                return Ok(());
+            }
+            self.next();
+            self.hsa_instruction_kind(thread, start)?
+        };
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
+        self.test.threads[usize::from(thread.0)].instructions.push(Instruction { kind, span });
+        Ok(())
+    }
+
+    fn hsa_instruction_kind(&mut self, thread: ThreadId, start: Token) -> Parsed<InstructionKind> {
+        let word = self.word(start);
+        let mut mnemonic = Mnemonic::new(word, start.span);
+        match mnemonic.take() {
+            "ld" => {
+                let (class, place) = mnemonic.segment()?;
+                mnemonic.end_with_type()?;
+                let destination = self.value_register(thread)?;
+                self.hsa_comma()?;
+                let address = self.address(thread, class, place)?;
+                let (location, access) = (address.location, Access::Private);
+                Ok(address.of(InstructionKind::Load {
+                    destination,
+                    location,
+                    offset: 0,
+                    scalar: None,
+                    class,
+                    access,
+                }))
+            }
+            "st" => {
+                let (class, place) = mnemonic.segment()?;
+                mnemonic.end_with_type()?;
+                let value = self.hsa_operand(thread)?;
+                self.hsa_comma()?;
+                let address = self.address(thread, class, place)?;
+                Ok(store(address, value, class, Access::Private))
+            }
+            "atomic" => self.atomic(thread, &mut mnemonic),
+            "atomicnoret" => self.atomic_without_result(thread, &mut mnemonic),
+            "memfence" => {
+                let semantics = mnemonic.order(FENCE_ORDERS.0, FENCE_ORDERS.1)?;
+                let scope = mnemonic.scope()?;
+                mnemonic.end()?;
+                Ok(InstructionKind::Fence { scope, semantics })
+            }
+            "await" => {
+                mnemonic.word("atomic", "`atomic_ld`")?;
+                mnemonic.word("ld", "`ld`")?;
+                let parts = mnemonic.atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
+                let destination = self.value_register(thread)?;
+                self.hsa_comma()?;
+                let address = self.address(thread, parts.class, parts.segment)?;
+                self.hsa_comma()?;
+                let value = self.hsa_operand(thread)?;
+                let Atomic { class, scope, semantics, .. } = parts;
+                let location = address.location;
+                Ok(address.of(InstructionKind::Await {
+                    destination,
+                    location,
+                    value,
+                    class,
+                    scope,
+                    semantics,
+                }))
+            }
+            "mov" => {
+                mnemonic.end_with_type()?;
+                let destination = self.value_register(thread)?;
+                self.hsa_comma()?;
+                Ok(InstructionKind::Move { destination, value: self.hsa_operand(thread)? })
+            }
+            "cmp" => {
+                let Some(relation) = lookup(RELATIONS, mnemonic.peek()) else {
+                    return Err(mnemonic.wrong("relation", "`eq`, `ne`, `lt`, `le`, `gt` or `ge`"));
+                };
+                mnemonic.take();
+                mnemonic.word("b1", "`b1_u32`")?;
+                mnemonic.word("u32", "`u32`")?;
+                mnemonic.end()?;
+                let destination = self.condition_register(thread)?;
+                self.hsa_comma()?;
+                let left = self.hsa_operand(thread)?;
+                self.hsa_comma()?;
+                let right = self.hsa_operand(thread)?;
+                Ok(InstructionKind::Compare { destination, relation, left, right })
+            }
+            "cbr" => {
+                mnemonic.word("b1", "`b1`")?;
+                mnemonic.end()?;
+                let condition = self.condition_register(thread)?;
+                self.hsa_comma()?;
+                Ok(InstructionKind::BranchIf { condition, target: self.branch_target(thread)? })
+            }
+            part => {
+                let Some(operation) = lookup(OPERATIONS, part) else {
+                    let word = word.chars().take(60).collect();
+                    return Err(ParseError::UnknownMnemonic { word, span: start.span });
+                };
+                mnemonic.end_with_type()?;
+                let destination = self.value_register(thread)?;
+                self.hsa_comma()?;
+                let left = self.hsa_operand(thread)?;
+                self.hsa_comma()?;
+                let right = self.hsa_operand(thread)?;
+                Ok(InstructionKind::Arithmetic { destination, operation, left, right })
+            }
+        }
+    }
+
+    /// What follows `atomic_`.
+    fn atomic(&mut self, thread: ThreadId, mnemonic: &mut Mnemonic<'_>) -> Parsed<InstructionKind> {
+        match mnemonic.peek() {
+            "ld" => {
+                mnemonic.take();
+                let parts = mnemonic.atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
+                let destination = self.value_register(thread)?;
+                self.hsa_comma()?;
+                let address = self.address(thread, parts.class, parts.segment)?;
+                let Atomic { class, scope, semantics, .. } = parts;
+                let (location, access) = (address.location, Access::Atomic { scope, semantics });
+                Ok(address.of(InstructionKind::Load {
+                    destination,
+                    location,
+                    offset: 0,
+                    scalar: None,
+                    class,
+                    access,
+                }))
+            }
+            "st" => {
+                mnemonic.take();
+                let parts = mnemonic.atomic(STORE_ORDERS.0, STORE_ORDERS.1)?;
+                let value = self.hsa_operand(thread)?;
+                self.hsa_comma()?;
+                let address = self.address(thread, parts.class, parts.segment)?;
+                let Atomic { class, scope, semantics, .. } = parts;
+                Ok(store(address, value, class, Access::Atomic { scope, semantics }))
+            }
+            _ => {
+                let operation = mnemonic.operation(true)?;
+                let parts = mnemonic.atomic(RMW_ORDERS.0, RMW_ORDERS.1)?;
+                let destination = self.value_register(thread)?;
+                self.hsa_comma()?;
+                let address = self.address(thread, parts.class, parts.segment)?;
+                self.hsa_comma()?;
+                let operand = self.hsa_operand(thread)?;
+                let operation = match operation {
+                    Some(operation) => RmwOperation::Fetch(operation, operand),
+                    None => RmwOperation::Exchange(operand),
+                };
+                let Atomic { class, scope, semantics, .. } = parts;
+                let location = address.location;
+                Ok(address.of(InstructionKind::Rmw {
+                    destination,
+                    location,
+                    offset: 0,
+                    scalar: None,
+                    operation,
+                    class,
+                    scope,
+                    semantics,
+                }))
+            }
+        }
+    }
+
+    /// What follows `atomicnoret_`.
+    fn atomic_without_result(
+        &mut self,
+        thread: ThreadId,
+        mnemonic: &mut Mnemonic<'_>,
+    ) -> Parsed<InstructionKind> {
+        let is_store = mnemonic.peek() == "st";
+        let operation = if is_store {
+            mnemonic.take();
+            None
+        } else {
+            mnemonic.operation(false)?
+        };
+        let orders = if is_store { STORE_ORDERS } else { RMW_ORDERS };
+        let parts = mnemonic.atomic(orders.0, orders.1)?;
+        let address = self.address(thread, parts.class, parts.segment)?;
+        self.hsa_comma()?;
+        let operand = self.hsa_operand(thread)?;
+        let Atomic { class, scope, semantics, .. } = parts;
+        let location = address.location;
+        Ok(match operation {
+            Some(operation) => address.of(InstructionKind::Update {
+                location,
+                operation,
+                operand,
+                class,
+                scope,
+                semantics,
+            }),
+            None => store(address, operand, class, Access::Atomic { scope, semantics }),
+        })
+    }
+
+    // Operands.
+
+    fn hsa_comma(&mut self) -> Parsed<()> {
+        self.expect(TokenKind::Comma, "`,` and the next operand").map(|_| ())
+    }
+
+    /// `$s0`.
+    fn value_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
+        self.hsa_register(thread, is_value_register, "a register such as `$s0`")
+    }
+
+    /// `$c0`.
+    fn condition_register(&mut self, thread: ThreadId) -> Parsed<RegisterId> {
+        self.hsa_register(thread, is_condition_register, "a register such as `$c0`")
+    }
+
+    fn hsa_register(
+        &mut self,
+        thread: ThreadId,
+        member: impl Fn(&str) -> bool,
+        expected: &'static str,
+    ) -> Parsed<RegisterId> {
+        let token = self.peek();
+        if token.kind != TokenKind::Word || !member(self.word(token)) {
+            return Err(self.unexpected(expected));
+        }
+        self.next();
+        self.use_register(thread, token)
+    }
+
+    /// A register or a number.
+    fn hsa_operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
+        if self.at_constant() {
+            return Ok(Operand::Constant(self.hsa_constant()?));
+        }
+        let register = self.hsa_register(thread, is_value_register, "a number or a register such as `$s0`")?;
+        Ok(Operand::Register(register))
+    }
+
+    /// `[x]` or `[x + $s3]`, where x lies in the segment that the instruction names at `place`.
+    fn address(&mut self, thread: ThreadId, class: StorageClass, place: Span) -> Parsed<Address> {
+        self.expect(TokenKind::OpenBracket, "`[` and a location")?;
+        let token = self.location_name()?;
+        let name = self.word(token);
+        let Some(location) = self.find_location(name) else {
+            return Err(ParseError::UndeclaredLocation { name: name.to_owned(), span: token.span });
+        };
+        // What is only noted after a mistake has no segment.
+        if let Some(reference) = self.test.location(location).reference
+            && reference.storage_class() != class
+        {
+            return Err(ParseError::SegmentMismatch {
+                segment: segment(class),
+                name: name.to_owned(),
+                declared: segment(reference.storage_class()),
+                span: place,
+            });
+        }
+        let offset =
+            if self.accept(TokenKind::Plus) { Some(self.value_register(thread)?) } else { None };
+        self.expect(TokenKind::CloseBracket, "`]`, or `+` and a register")?;
+        Ok(Address { location, offset })
+    }
+
+    /// The word of `@skip`.
+    fn label_token(&mut self) -> Parsed<Token> {
+        self.expect(TokenKind::At, "a label such as `@skip`")?;
+        self.expect(TokenKind::Word, "the name of a label after `@`")
+    }
+
+    fn branch_target(&mut self, thread: ThreadId) -> Parsed<LabelId> {
+        let token = self.label_token()?;
+        self.use_label(thread, token)
+    }
+}
+
+fn store(address: Address, value: Operand, class: StorageClass, access: Access) -> InstructionKind {
+    let location = address.location;
+    address.of(InstructionKind::Store { location, offset: 0, scalar: None, value, class, access })
+}

@@ -1,0 +1,146 @@
+//! The word of an instruction, such as `atomic_ld_global_scacq_system_u32`, taken apart from left to right.
+
+use super::{ATOMIC_OPERATIONS, ORDERS, SCOPES, SEGMENTS};
+use crate::error::ParseError;
+use crate::span::Span;
+use crate::syntax::parser::Parsed;
+use crate::syntax::words::{Words, lookup};
+use crate::test::{ArithmeticOperation, Order, Scope, Semantics, StorageClass, StorageClassSet};
+
+/// An instruction's word and how far it is read.
+pub(super) struct Mnemonic<'a> {
+    word: &'a str,
+    /// Bytes that are read, the `_` behind them included.
+    read: usize,
+    span: Span,
+}
+
+/// The parts of an atomic access: segment, order, scope.
+pub(super) struct Atomic {
+    pub class: StorageClass,
+    pub segment: Span,
+    pub scope: Scope,
+    pub semantics: Semantics,
+}
+
+impl<'a> Mnemonic<'a> {
+    pub(super) fn new(word: &'a str, span: Span) -> Mnemonic<'a> {
+        Mnemonic { word, read: 0, span }
+    }
+
+    /// The next part, empty at the end.
+    pub(super) fn peek(&self) -> &'a str {
+        let rest = self.word.get(self.read..).unwrap_or("");
+        rest.split('_').next().unwrap_or(rest)
+    }
+
+    /// Takes the next part.
+    pub(super) fn take(&mut self) -> &'a str {
+        let part = self.peek();
+        self.read += part.len() + 1;
+        part
+    }
+
+    /// The place of the next part; the end of the word where there is none.
+    fn place(&self) -> Span {
+        let length = self.peek().len() as u32;
+        let before = (self.read as u32).min(self.span.length);
+        Span {
+            offset: self.span.offset + before,
+            length,
+            line: self.span.line,
+            column: self.span.column + before,
+        }
+    }
+
+    /// The next part is not what it must be.
+    pub(super) fn wrong(&self, part: &'static str, expected: &'static str) -> ParseError {
+        let found = match self.peek() {
+            "" => "nothing".to_owned(),
+            found => format!("`{}`", found.chars().take(40).collect::<String>()),
+        };
+        let read = self.word.get(..self.read.saturating_sub(1)).unwrap_or(self.word);
+        ParseError::BadMnemonic { instruction: read.to_owned(), part, found, expected, span: self.place() }
+    }
+
+    fn one_of<T: Copy>(&mut self, words: Words<T>, part: &'static str, expected: &'static str) -> Parsed<T> {
+        let Some(meaning) = lookup(words, self.peek()) else { return Err(self.wrong(part, expected)) };
+        self.take();
+        Ok(meaning)
+    }
+
+    /// `global` or `group`, and its place.
+    pub(super) fn segment(&mut self) -> Parsed<(StorageClass, Span)> {
+        let place = self.place();
+        Ok((self.one_of(SEGMENTS, "segment", "`global` or `group`")?, place))
+    }
+
+    /// One of `orders`, which `expected` lists.
+    pub(super) fn order(&mut self, orders: &[Order], expected: &'static str) -> Parsed<Semantics> {
+        match lookup(ORDERS, self.peek()) {
+            Some(order) if orders.contains(&order) => {
+                self.take();
+                Ok(semantics(order))
+            }
+            _ => Err(self.wrong("order", expected)),
+        }
+    }
+
+    pub(super) fn scope(&mut self) -> Parsed<Scope> {
+        self.one_of(SCOPES, "scope", "`wi`, `wave`, `wg`, `agent` or `system`")
+    }
+
+    /// `u32`, `s32` or `b32`, and the end. All of them are the same 32 bits.
+    pub(super) fn end_with_type(&mut self) -> Parsed<()> {
+        if !matches!(self.peek(), "u32" | "s32" | "b32") {
+            return Err(self.wrong("type", "`u32`, `s32` or `b32`"));
+        }
+        self.take();
+        self.end()
+    }
+
+    /// The word `part` and what must come after it.
+    pub(super) fn word(&mut self, part: &'static str, expected: &'static str) -> Parsed<()> {
+        if self.peek() != part {
+            return Err(self.wrong("next part", expected));
+        }
+        self.take();
+        Ok(())
+    }
+
+    pub(super) fn end(&self) -> Parsed<()> {
+        if self.read > self.word.len() { Ok(()) } else { Err(self.wrong("next part", "the end of the word")) }
+    }
+
+    /// Segment, order, scope and type.
+    pub(super) fn atomic(&mut self, orders: &[Order], expected: &'static str) -> Parsed<Atomic> {
+        let (class, segment) = self.segment()?;
+        let semantics = self.order(orders, expected)?;
+        let scope = self.scope()?;
+        self.end_with_type()?;
+        Ok(Atomic { class, segment, scope, semantics })
+    }
+
+    /// What a read-modify-write computes; `None` for `exch`, where that is `exchange`.
+    pub(super) fn operation(&mut self, exchange: bool) -> Parsed<Option<ArithmeticOperation>> {
+        if exchange && self.peek() == "exch" {
+            self.take();
+            return Ok(None);
+        }
+        let expected = if exchange {
+            "`ld`, `st`, `exch`, `add`, `sub`, `and`, `or`, `xor`, `max` or `min`"
+        } else {
+            "`st`, `add`, `sub`, `and`, `or`, `xor`, `max` or `min`"
+        };
+        self.one_of(ATOMIC_OPERATIONS, "operation", expected).map(Some)
+    }
+}
+
+/// An order of HSA: what orders, orders every segment.
+fn semantics(order: Order) -> Semantics {
+    let classes = match order {
+        Order::Relaxed => StorageClassSet::EMPTY,
+        _ => StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Workgroup),
+    };
+    Semantics { order, classes, make_available: false, make_visible: false }
+}

@@ -1,0 +1,145 @@
+//! Writes a test in the HSA dialect, with the columns of its table aligned.
+
+use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment};
+use crate::syntax::print::{aligned_rows, line, location_name, register_name};
+use crate::syntax::words::word_of;
+use crate::test::{
+    Access, InstructionKind, LocationInit, Operand, Place, Reference, RegisterId, RegisterInit, RmwOperation,
+    Scope, Semantics, StorageClass, Test, ThreadId,
+};
+
+/// What stands between the header and the question.
+pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
+    out.push_str("{\n");
+    for location in &test.locations {
+        let segment = match location.reference {
+            Some(Reference::Workgroup) => "group ",
+            _ => "",
+        };
+        let init = match location.init {
+            LocationInit::Constant(constant) => constant,
+            _ => 0,
+        };
+        line(out, &format!("{segment}{} = {init};", location.name));
+    }
+    for thread in &test.threads {
+        for register in thread.registers.iter().filter(|register| register.declared) {
+            let init = match register.init {
+                RegisterInit::Constant(constant) => constant,
+                _ => 0,
+            };
+            line(out, &format!("P{}:{} = {init};", thread.number, register.name));
+        }
+    }
+    out.push_str("}\n");
+    if !test.system_sync.is_empty() {
+        out.push_str("{\n");
+        for pair in &test.system_sync {
+            let number = |point: crate::test::SyncPoint| test.thread(point.thread).number;
+            line(out, &format!("pkt P{} P{};", number(pair.from), number(pair.to)));
+        }
+        out.push_str("}\n");
+    }
+    let columns = test.threads.iter().enumerate().map(|(index, thread)| {
+        let mut cells = Vec::with_capacity(thread.instructions.len() + 1);
+        cells.push(match thread.place {
+            Place::Host => format!("P{}", thread.number),
+            Place::Device(place) => format!(
+                "P{}@wave {}, wg {}, agent {}",
+                thread.number, place.subgroup, place.workgroup, place.queue_family
+            ),
+        });
+        let id = ThreadId(index as u16);
+        cells.extend(thread.instructions.iter().map(|i| instruction_text(&i.kind, test, id)));
+        cells
+    });
+    aligned_rows(out, &columns.collect::<Vec<_>>());
+}
+
+/// The text of an instruction of `thread`.
+pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, thread: ThreadId) -> String {
+    let names = test.thread(thread);
+    let register = |id: RegisterId| register_name(names, id);
+    let value = |operand: &Operand| match operand {
+        Operand::Constant(constant) => constant.to_string(),
+        Operand::Register(id) => register(*id).to_owned(),
+    };
+    let label = |id: crate::test::LabelId| {
+        names.labels.get(usize::from(id.0)).map_or("?", |label| label.name.as_str())
+    };
+    let (offset, access) = match kind {
+        InstructionKind::Addressed { register: offset, access } => {
+            (format!(" + {}", register(*offset)), access.as_ref())
+        }
+        other => (String::new(), other),
+    };
+    let address = |id| format!("[{}{offset}]", location_name(test, id));
+    match access {
+        InstructionKind::Load { destination, location, class, access, .. } => {
+            let parts = match access {
+                Access::Atomic { scope, semantics } => format!("atomic_ld_{}", atomic(*class, *semantics, *scope)),
+                _ => format!("ld_{}", segment(*class)),
+            };
+            format!("{parts}_u32 {}, {}", register(*destination), address(*location))
+        }
+        InstructionKind::Store { location, value: stored, class, access, .. } => {
+            let parts = match access {
+                Access::Atomic { scope, semantics } => format!("atomic_st_{}", atomic(*class, *semantics, *scope)),
+                _ => format!("st_{}", segment(*class)),
+            };
+            format!("{parts}_u32 {}, {}", value(stored), address(*location))
+        }
+        InstructionKind::Rmw { destination, location, operation, class, scope, semantics, .. } => {
+            let (word, operand) = match operation {
+                RmwOperation::Exchange(operand) => ("exch", operand),
+                RmwOperation::Fetch(operation, operand) => (word_of(ATOMIC_OPERATIONS, *operation), operand),
+                RmwOperation::CompareExchange { value, .. } => ("cas", value),
+            };
+            let parts = atomic(*class, *semantics, *scope);
+            let (to, at) = (register(*destination), address(*location));
+            format!("atomic_{word}_{parts}_u32 {to}, {at}, {}", value(operand))
+        }
+        InstructionKind::Update { location, operation, operand, class, scope, semantics } => {
+            let (word, parts) = (word_of(ATOMIC_OPERATIONS, *operation), atomic(*class, *semantics, *scope));
+            format!("atomicnoret_{word}_{parts}_u32 {}, {}", address(*location), value(operand))
+        }
+        InstructionKind::Await { destination, location, value: awaited, class, scope, semantics } => {
+            let (to, at) = (register(*destination), address(*location));
+            let parts = atomic(*class, *semantics, *scope);
+            format!("await_atomic_ld_{parts}_u32 {to}, {at}, {}", value(awaited))
+        }
+        InstructionKind::Fence { scope, semantics } => {
+            format!("memfence_{}_{}", word_of(ORDERS, semantics.order), word_of(SCOPES, *scope))
+        }
+        InstructionKind::Move { destination, value: moved } => {
+            format!("mov_u32 {}, {}", register(*destination), value(moved))
+        }
+        InstructionKind::Arithmetic { destination, operation, left, right } => format!(
+            "{}_u32 {}, {}, {}",
+            word_of(OPERATIONS, *operation),
+            register(*destination),
+            value(left),
+            value(right)
+        ),
+        InstructionKind::Compare { destination, relation, left, right } => {
+            let relation = word_of(RELATIONS, *relation);
+            format!("cmp_{relation}_b1_u32 {}, {}, {}", register(*destination), value(left), value(right))
+        }
+        InstructionKind::BranchIf { condition, target } => {
+            format!("cbr_b1 {}, @{}", register(*condition), label(*target))
+        }
+        InstructionKind::Label(id) => format!("@{}:", label(*id)),
+        // No text of this dialect has the others.
+        InstructionKind::Addressed { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::AvailableToDevice
+        | InstructionKind::VisibleFromDevice
+        | InstructionKind::Goto(_)
+        | InstructionKind::Branch { .. } => "?".to_owned(),
+    }
+}
+
+/// Segment, order and scope.
+fn atomic(class: StorageClass, semantics: Semantics, scope: Scope) -> String {
+    format!("{}_{}_{}", segment(class), word_of(ORDERS, semantics.order), word_of(SCOPES, scope))
+}
