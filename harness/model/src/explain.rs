@@ -2,6 +2,7 @@
 
 mod candidate;
 mod derive;
+mod events;
 mod examine;
 mod mend;
 mod strengthen;

@@ -22,7 +22,7 @@ pub fn reason(answer: &Answer) -> String {
             "A consistent execution shows it; none was met within the bounds of this search.".to_owned()
         }
         Answer::Forbidden { closest: Some(_), candidates, complete } => {
-            let count = match (candidates, complete) {
+            match (candidates, complete) {
                 (1, true) => "The only candidate execution that shows it breaks a rule of the model:".to_owned(),
                 (count, true) => format!(
                     "Each of the {count} candidate executions that show it breaks a rule of the model. The closest one:"
@@ -30,8 +30,7 @@ pub fn reason(answer: &Answer) -> String {
                 (count, false) => format!(
                     "Every candidate execution that shows it breaks a rule of the model. The closest one of the first {count}:"
                 ),
-            };
-            count
+            }
         }
         Answer::Forbidden { closest: None, .. } => {
             "No consistent execution shows it; no candidate that does was met within the bounds of this search."

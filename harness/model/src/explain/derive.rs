@@ -326,7 +326,9 @@ fn is_balanced(text: &str) -> bool {
 pub(super) fn place(plan: &Plan, statement: StatementId) -> Place {
     let span = plan.statement(statement).span;
     let file = plan.sources.get(usize::from(span.source.0)).map_or("", |source| &source.name);
-    Place { file: file.to_owned(), line: span.line }
+    // The text of a model itself goes by the model's name.
+    let extension = if file.ends_with(".cat") { "" } else { ".cat" };
+    Place { file: format!("{file}{extension}"), line: span.line }
 }
 
 /// The text of a place without comments, on one line.

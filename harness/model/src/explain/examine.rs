@@ -4,17 +4,17 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Instant;
 
-use litmus::{Condition, Outcome, ScalarType, Span, Test, Value};
+use litmus::{Condition, Outcome, Test, Value};
 
 use super::candidate::{Bounds, Candidate, End, for_each_candidate, kept};
 use super::derive::{Deriver, event, place, text_at};
+use super::events::{events, text_of};
 use super::mend::Mend;
-use super::{Answer, Broken, Edge, Event, EventId, EventOwner, Execution, ExplainOptions, RaceFound};
+use super::{Answer, Broken, Edge, EventId, Execution, ExplainOptions, RaceFound};
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, Node, NodeId, Plan};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::search::Deadline;
-use crate::skeleton::{Owner, Skeleton, Tags};
-use crate::valuation::stored_value;
+use crate::skeleton::{Owner, Skeleton};
 use crate::{Model, PredictError, predict};
 
 /// Derived relations that are drawn where the model defines them.
@@ -506,93 +506,5 @@ fn named_edges<M: Matrix>(
             because: Vec::new(),
         }],
         edges => edges,
-    }
-}
-
-fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) -> Vec<Event> {
-    let mut letters = 0;
-    let described = skeleton.events.iter().enumerate().map(|(index, event)| {
-        let reference = event.reference.or(event.storage);
-        let value = if event.tags.has(Tags::R) {
-            candidate.values.get(index).copied().flatten()
-        } else {
-            stored_value(skeleton, index, &candidate.values)
-        };
-        let access = reference.map(|reference| {
-            let location = test.location(reference);
-            let value = value.map_or("?".to_owned(), |value| text_of(value, location.scalar_type()));
-            format!("{} = {value}", location.name)
-        });
-        let what = match event.tags {
-            tags if tags.has(Tags::IW) => "initial write",
-            tags if tags.has(Tags::FINAL) => "final read",
-            tags if tags.has(Tags::R | Tags::RMW) => "read half",
-            tags if tags.has(Tags::W | Tags::RMW) => "write half",
-            tags if tags.has(Tags::R) => "read",
-            tags if tags.has(Tags::W) => "write",
-            tags if tags.has(Tags::CBAR) => "control barrier",
-            tags if tags.has(Tags::F) => "memory barrier",
-            tags if tags.has(Tags::AVDEVICE) => "availability operation",
-            tags if tags.has(Tags::VISDEVICE) => "visibility operation",
-            _ => "event",
-        };
-        let instruction = match (event.owner, event.instruction) {
-            (Owner::Thread(thread), Some(instruction)) => test
-                .threads
-                .get(usize::from(thread.0))
-                .and_then(|t| t.instructions.get(usize::from(instruction)))
-                .map(|found| (thread, usize::from(instruction), found)),
-            _ => None,
-        };
-        let (owner, label) = match (event.owner, instruction) {
-            (Owner::Thread(thread), Some((_, instruction, _))) => {
-                letters += 1;
-                (EventOwner::Thread(usize::from(thread.0), instruction), letter(letters - 1))
-            }
-            (Owner::Initial, _) => (EventOwner::Initial, access.clone().unwrap_or_default().replace(' ', "")),
-            _ => {
-                let name = reference.map_or(what, |reference| test.location(reference).name.as_str());
-                (EventOwner::Final, format!("final {name}"))
-            }
-        };
-        Event {
-            label,
-            owner,
-            what,
-            text: instruction.map_or(String::new(), |(thread, _, found)| found.kind.text(test, thread)),
-            span: instruction.map_or(Span::default(), |(_, _, found)| found.span),
-            access,
-        }
-    });
-    described.collect()
-}
-
-/// a, b, …, z, aa, ab, …
-fn letter(index: usize) -> String {
-    let mut text = String::new();
-    let mut rest = index + 1;
-    while rest > 0 {
-        rest -= 1;
-        text.insert(0, char::from(b'a' + (rest % 26) as u8));
-        rest /= 26;
-    }
-    text
-}
-
-fn text_of(value: Value, ty: ScalarType) -> String {
-    match ty {
-        ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64 => value.signed(ty).to_string(),
-        _ => value.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::letter;
-
-    #[test]
-    fn letters_go_on_after_z() {
-        let letters: Vec<String> = [0, 25, 26, 51, 52, 701, 702].into_iter().map(letter).collect();
-        assert_eq!(letters, ["a", "z", "aa", "az", "ba", "zz", "aaa"]);
     }
 }
