@@ -781,11 +781,8 @@ impl Test {
     pub fn observables(&self) -> Vec<Observable> {
         let mut registers = Vec::new();
         for (index, thread) in self.threads.iter().enumerate() {
-            let mut assigned: Vec<RegisterId> = thread
-                .instructions
-                .iter()
-                .filter_map(|instruction| instruction.kind.destination())
-                .collect();
+            let mut assigned: Vec<RegisterId> =
+                thread.instructions.iter().filter_map(|instruction| instruction.kind.destination()).collect();
             assigned.sort_unstable();
             assigned.dedup();
             registers.extend(assigned.into_iter().map(|r| Observable::Register(ThreadId(index as u16), r)));

@@ -123,8 +123,11 @@ fn mistakes() {
     });
     // Every mistake that the parser knows has an example; a text that is too large is made on the spot, and a dialect that
     // is not available is known by the name of the file.
-    let examples: BTreeSet<&str> =
-        inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large", "not_available"]).collect();
+    let examples: BTreeSet<&str> = inputs
+        .iter()
+        .map(|stem| stem.split('.').next().unwrap())
+        .chain(["too_large", "not_available"])
+        .collect();
     let codes: BTreeSet<&str> = include_str!("../src/error/mistake.rs")
         .split("code(litmus::parse::")
         .skip(1)

@@ -1,8 +1,8 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
 
 use litmus::{
-    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Place, Reference, RmwOperation,
-    ScalarType, Scope, Semantics, StorageClass, Test, Thread,
+    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Place, Reference,
+    RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread,
 };
 
 use crate::kernel::CompileError;

@@ -75,8 +75,14 @@ fn own_corpus() {
     assert!(tally.kernels > 300);
     for rule in tally.refused.keys() {
         assert!(
-            ["separate dispatches", "storage class sc1", "several queue families", "storage class sc2", "HSA"]
-                .contains(&rule.as_str()),
+            [
+                "separate dispatches",
+                "storage class sc1",
+                "several queue families",
+                "storage class sc2",
+                "HSA"
+            ]
+            .contains(&rule.as_str()),
             "the corpus has a test that is refused for {rule}"
         );
     }

@@ -203,7 +203,8 @@ fn classes_of(test: &Test) -> StorageClassSet {
                     bits |= unequal.classes.0;
                 }
             }
-            InstructionKind::Update { class, semantics, .. } | InstructionKind::Await { class, semantics, .. } => {
+            InstructionKind::Update { class, semantics, .. }
+            | InstructionKind::Await { class, semantics, .. } => {
                 bits |= 1 << class.index();
                 bits |= semantics.classes.0;
             }

@@ -41,9 +41,21 @@ pub fn enumerate(
     let plan = model.plan_for(test)?;
     for skeleton in predict::all_skeletons(test, model.semantic(), unroll)? {
         let done = match skeleton.len() {
-            0..=16 => enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?,
-            17..=64 => enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?,
-            _ => enumerate_one::<Matrix256>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?,
+            0..=16 => {
+                enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?
+            }
+            17..=64 => {
+                enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?
+            }
+            _ => enumerate_one::<Matrix256>(
+                test,
+                model,
+                &plan,
+                &skeleton,
+                &mut left,
+                &mut answer,
+                &mut raised,
+            )?,
         };
         if !done {
             return Ok(None);

@@ -95,7 +95,8 @@ fn cells(line: &str) -> Vec<String> {
 
 #[test]
 fn the_worked_examples_as_others_wrote_them() {
-    let folder = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("../reference"));
+    let folder =
+        std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("../reference"));
     let Some(folder) = folder.filter(|folder| folder.join("hsa-examples.csv").exists()) else {
         println!("1 skipped: no hsa-examples.csv beside VK_LITMUS_CORPORA");
         return;
@@ -196,9 +197,8 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
     let levels = std::cell::RefCell::new(HashSet::new());
     TestRunner::new(config)
         .run(&random::text(2..=3, 3), |text| {
-            let test = litmus::parse(&text, "random").map_err(|errors| {
-                TestCaseError::fail(format!("{:?}\n{text}", errors.messages()))
-            })?;
+            let test = litmus::parse(&text, "random")
+                .map_err(|errors| TestCaseError::fail(format!("{:?}\n{text}", errors.messages())))?;
             let slow = naive::enumerate(&test, &model, 1, 20_000).unwrap();
             let Some(slow) = slow else { return Ok(()) };
             let fast = predict(&test, &model, &Options { timeout: None, unroll: 1 }).unwrap();
@@ -223,7 +223,9 @@ fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
         match instruction.kind.without_address() {
             InstructionKind::Update { operand: Operand::Register(_), .. } => return None,
-            InstructionKind::Update { operand: Operand::Constant(constant), .. } => highest += *constant as u64,
+            InstructionKind::Update { operand: Operand::Constant(constant), .. } => {
+                highest += *constant as u64
+            }
             _ => {}
         }
     }
@@ -235,7 +237,9 @@ fn engine_answer(test: &Test, model: &Model) -> hsa_letter::Answer {
     let prediction = predicted(test, model);
     let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
     hsa_letter::Answer {
-        outcomes: allowed.map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect()).collect::<BTreeSet<_>>(),
+        outcomes: allowed
+            .map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect())
+            .collect::<BTreeSet<_>>(),
         racy: prediction.race == Race::Racy,
         program: prediction.level == Some(Undefinedness::Program),
     }

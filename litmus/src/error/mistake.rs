@@ -557,7 +557,9 @@ pub enum ParseError {
     #[diagnostic(code(litmus::parse::offset_not_zero))]
     OffsetNotZero {
         register: String,
-        #[label("expected `and_b32 {register}, a, 0`, `xor_b32 {register}, a, a` or `sub_u32 {register}, a, a`")]
+        #[label(
+            "expected `and_b32 {register}, a, 0`, `xor_b32 {register}, a, a` or `sub_u32 {register}, a, a`"
+        )]
         span: Span,
     },
     /// A branch to a label that is not later in its column.

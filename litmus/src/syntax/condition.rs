@@ -29,7 +29,7 @@ impl Parser<'_> {
         }
         if self.peek().kind != TokenKind::End {
             let span = self.peek().span;
-            let late_filter = self.at_word("filter") && self.test.question.is_some();
+            let late_filter = self.at_word("filter") && self.test.question.is_some() && !self.is_hsa();
             self.errors.push(if late_filter {
                 ParseError::FilterAfterQuestion { span }
             } else {

@@ -396,8 +396,9 @@ impl<'a> Parser<'a> {
     pub(super) fn note_declared_names(&mut self, start: usize) {
         for token in &self.tokens[start..self.position] {
             let name = self.word(*token);
-            let noted =
-                token.kind != TokenKind::Word || !self.names_location(name) || self.find_location(name).is_some();
+            let noted = token.kind != TokenKind::Word
+                || !self.names_location(name)
+                || self.find_location(name).is_some();
             // Past the bound on locations no more names can be noted, and none need to be.
             if !noted && self.test.locations.len() < MAX_LOCATIONS {
                 self.test.locations.push(undeclared(name, token.span));

@@ -139,7 +139,9 @@ fn term(test: &Test, term: &Term, right: bool) -> String {
         Term::Register(thread, register) => {
             format!("P{}:{}", test.thread(*thread).number, register_name(test.thread(*thread), *register))
         }
-        Term::Location(location) if right && test.dialect != Dialect::Hsa => format!("{}[0]", location_name(test, *location)),
+        Term::Location(location) if right && test.dialect != Dialect::Hsa => {
+            format!("{}[0]", location_name(test, *location))
+        }
         Term::Address(location) if !right => format!("&{}", location_name(test, *location)),
         Term::Location(location) | Term::Address(location) => location_name(test, *location).to_owned(),
         Term::Constant(constant) => constant.to_string(),

@@ -36,8 +36,8 @@ fn piece() -> impl Strategy<Value = Piece> {
 /// A valid text: threads of at most `longest` accesses and fences, near one another or not.
 pub fn text(threads: std::ops::RangeInclusive<usize>, longest: usize) -> impl Strategy<Value = String> {
     let thread = (0u32..2, 0u32..2, 0u32..2, proptest::collection::vec(piece(), 1..=longest));
-    (proptest::collection::vec(thread, threads), any::<bool>(), any::<bool>(), any::<bool>(), 0u8..8).prop_map(
-        |(threads, near, group, asks_location, packets)| {
+    (proptest::collection::vec(thread, threads), any::<bool>(), any::<bool>(), any::<bool>(), 0u8..8)
+        .prop_map(|(threads, near, group, asks_location, packets)| {
             // The group segment belongs to one work-group.
             let segment = if near && group { "group" } else { "global" };
             let columns: Vec<Vec<String>> = threads
@@ -61,8 +61,7 @@ pub fn text(threads: std::ops::RangeInclusive<usize>, longest: usize) -> impl St
             }
             text.push_str(if asks_location { "exists (x = 1 /\\ [y] != 0)" } else { "~exists (0 = 1)" });
             text
-        },
-    )
+        })
 }
 
 const SCOPES: [&str; 8] = ["wi", "wave", "wg", "wg", "agent", "agent", "system", "system"];
@@ -98,7 +97,9 @@ fn code(pieces: &[Piece], segment_of_y: &str) -> Vec<String> {
             0 => format!("ld_{segment}_u32 {to}, {address}"),
             1..=3 => format!("atomic_ld_{segment}_{load_order}_{scope}_u32 {to}, {address}"),
             4 => format!("atomic_exch_{segment}_{order}_{scope}_u32 {to}, {address}, {value}"),
-            5 => format!("await_atomic_ld_{segment}_{load_order}_{scope}_u32 {to}, {address}, {}", piece.value),
+            5 => {
+                format!("await_atomic_ld_{segment}_{load_order}_{scope}_u32 {to}, {address}, {}", piece.value)
+            }
             kind => {
                 assigns = false;
                 match kind {

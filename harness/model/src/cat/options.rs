@@ -151,9 +151,13 @@ impl WrittenOptions {
                 [Values::NoThinAir, Values::Free],
                 &["no-thin-air", "free"],
             ),
-            "tests" => {
-                choose(&mut self.language, "tests", value, [Language::Vulkan, Language::Hsa], &["vulkan", "hsa"])
-            }
+            "tests" => choose(
+                &mut self.language,
+                "tests",
+                value,
+                [Language::Vulkan, Language::Hsa],
+                &["vulkan", "hsa"],
+            ),
             _ => Err(Problem::UnknownOption { key: key.to_owned(), known: KEYS }),
         }
     }

@@ -133,7 +133,14 @@ impl Reach {
             | InstructionKind::Arithmetic { .. }
             | InstructionKind::Label(_)
             | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. } => {}
+            | InstructionKind::Branch { .. }
+            // What mends a test of the HSA dialect is not searched for.
+            | InstructionKind::Await { .. }
+            | InstructionKind::Update { .. }
+            | InstructionKind::Addressed { .. }
+            | InstructionKind::Compare { .. }
+            | InstructionKind::BranchIf { .. }
+            | InstructionKind::Move { .. } => {}
         }
         steps
     }

@@ -181,7 +181,8 @@ fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGues
                 events.push(event);
             }
             InstructionKind::Arithmetic { destination, operation, left, right } => {
-                let ((left, mut sources), (right, more)) = (value(left, &registers), value(right, &registers));
+                let ((left, mut sources), (right, more)) =
+                    (value(left, &registers), value(right, &registers));
                 sources.extend(more);
                 let result = operation.apply(litmus::Value(left), litmus::Value(right), ScalarType::U32).0;
                 registers[usize::from(destination.0)] = (result, sources);
@@ -190,7 +191,8 @@ fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGues
                 registers[usize::from(destination.0)] = value(moved, &registers);
             }
             InstructionKind::Compare { destination, relation, left, right } => {
-                let ((left, mut sources), (right, more)) = (value(left, &registers), value(right, &registers));
+                let ((left, mut sources), (right, more)) =
+                    (value(left, &registers), value(right, &registers));
                 sources.extend(more);
                 let holds = relation.holds(left as i64, right as i64);
                 registers[usize::from(destination.0)] = (u64::from(holds), sources);
@@ -363,12 +365,14 @@ fn execution(
     answer: &mut Answer,
 ) {
     let n = events.len();
-    let same_location = |x: usize, y: usize| events[x].location.is_some() && events[x].location == events[y].location;
+    let same_location =
+        |x: usize, y: usize| events[x].location.is_some() && events[x].location == events[y].location;
     let coh = Relation::new(n, |x, y| same_location(x, y) && positions[&x] < positions[&y]);
     let po = Relation::new(n, |x, y| events[x].thread == events[y].thread && x < y);
     let packet = |x: usize, y: usize| {
         test.system_sync.iter().any(|sync| {
-            usize::from(sync.from.thread.0) == events[x].thread && usize::from(sync.to.thread.0) == events[y].thread
+            usize::from(sync.from.thread.0) == events[x].thread
+                && usize::from(sync.to.thread.0) == events[y].thread
         })
     };
     // 3.9.1 to 3.9.4.

@@ -241,14 +241,9 @@ impl Parser<'_> {
         let Atomic { class, scope, semantics, .. } = parts;
         let location = address.location;
         Ok(match operation {
-            Some(operation) => address.of(InstructionKind::Update {
-                location,
-                operation,
-                operand,
-                class,
-                scope,
-                semantics,
-            }),
+            Some(operation) => {
+                address.of(InstructionKind::Update { location, operation, operand, class, scope, semantics })
+            }
             None => store(address, operand, class, Access::Atomic { scope, semantics }),
         })
     }
@@ -288,7 +283,8 @@ impl Parser<'_> {
         if self.at_constant() {
             return Ok(Operand::Constant(self.hsa_constant()?));
         }
-        let register = self.hsa_register(thread, is_value_register, "a number or a register such as `$s0`")?;
+        let register =
+            self.hsa_register(thread, is_value_register, "a number or a register such as `$s0`")?;
         Ok(Operand::Register(register))
     }
 
@@ -311,8 +307,7 @@ impl Parser<'_> {
                 span: place,
             });
         }
-        let offset =
-            if self.accept(TokenKind::Plus) { Some(self.value_register(thread)?) } else { None };
+        let offset = if self.accept(TokenKind::Plus) { Some(self.value_register(thread)?) } else { None };
         self.expect(TokenKind::CloseBracket, "`]`, or `+` and a register")?;
         Ok(Address { location, offset })
     }

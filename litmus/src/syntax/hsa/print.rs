@@ -77,14 +77,18 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
     match access {
         InstructionKind::Load { destination, location, class, access, .. } => {
             let parts = match access {
-                Access::Atomic { scope, semantics } => format!("atomic_ld_{}", atomic(*class, *semantics, *scope)),
+                Access::Atomic { scope, semantics } => {
+                    format!("atomic_ld_{}", atomic(*class, *semantics, *scope))
+                }
                 _ => format!("ld_{}", segment(*class)),
             };
             format!("{parts}_u32 {}, {}", register(*destination), address(*location))
         }
         InstructionKind::Store { location, value: stored, class, access, .. } => {
             let parts = match access {
-                Access::Atomic { scope, semantics } => format!("atomic_st_{}", atomic(*class, *semantics, *scope)),
+                Access::Atomic { scope, semantics } => {
+                    format!("atomic_st_{}", atomic(*class, *semantics, *scope))
+                }
                 _ => format!("st_{}", segment(*class)),
             };
             format!("{parts}_u32 {}, {}", value(stored), address(*location))
