@@ -24,8 +24,8 @@ pub use evaluate::{
 pub use load::parse;
 pub use options::Options;
 pub use plan::{
-    Axiom, AxiomKind, Base, Definition, Group, GroupId, Kind, Label, NameId, Node, NodeId, Plan, Size, Statement,
-    StatementId,
+    Axiom, AxiomKind, Base, Definition, Group, GroupId, Kind, Label, NameId, Node, NodeId, Plan, Size,
+    Statement, StatementId,
 };
 pub use source::{Source, SourceId, Span};
 pub use vocabulary::{Families, Membership, Vocabulary};

@@ -1,5 +1,5 @@
 //! The HSA model: the specification's worked examples, the levels of undefinedness, engine against naive enumerator.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unreachable, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 #[path = "../../../litmus/tests/round_trip/hsa.rs"]
 mod random;

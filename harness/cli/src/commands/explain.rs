@@ -1,6 +1,6 @@
 //! `explain`: why a model allows or forbids an outcome.
 
-use model::{Answer, ExplainOptions, explain as ask};
+use model::{Answer, ExplainOptions, Model, explain as ask};
 
 use crate::arguments::{Explain, ExplainFormat};
 use crate::choice;
@@ -19,9 +19,9 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     let file = &loaded.source.file;
     let chosen = match &arguments.model {
         Some(model) => choice::load(model)?,
-        None => choice::load(choice::of_dialect(test.dialect)?)?,
+        None => choice::load(Model::default_for(test.dialect))?,
     };
-    if !choice::suits(test, chosen.model.name()) {
+    if !chosen.model.judges(test.dialect) {
         return Err(Failure::input_message(format!("{file}: the model does not speak of this dialect")));
     }
     let condition = match &arguments.outcome {
