@@ -1,5 +1,7 @@
 //! The syntax tree of a litmus test: locations, threads, instructions.
 //!
+//! Long because the one syntax tree of all dialects stands in one place, with the words of each item.
+//!
 //! One tree serves every surface syntax. It says what the text says: nothing that a syntax leaves out is filled in here,
 //! except where the format itself defines the default.
 

@@ -1,4 +1,6 @@
 //! Candidate executions before reads-from and modification order: events and the relations that the program alone decides.
+//!
+//! Long because every tag and base relation that a cat file can name stands in this one place, with what builds it.
 
 use litmus::{
     Access, ControlBarrier, Dialect, InstructionKind, LocationId, Observable, Order, Place, Placement, Scope,

@@ -6,8 +6,11 @@ use std::process::Command;
 use crate::common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
 use serde_json::Value;
 
-/// Instances enough for either driver to show its weak outcomes.
-const INSTANCES: &str = "400000";
+/// Instances of one attempt to see something.
+const INSTANCES: &str = "1000000";
+/// Attempts, each with a seed of its own. Whether threads meet is up to the machine, which may be busy; what must be seen
+/// is seen in one of them.
+const ATTEMPTS: u32 = 50;
 
 fn run_in(folder: &Path, device: &str, more: &[&str]) -> Command {
     let mut command = vk_litmus(["run", "--device", device, "--seed", "1", "--format", "json"]);
@@ -28,6 +31,27 @@ fn assert_accounted(line: &Value) {
     );
 }
 
+/// Runs a test with one seed after the other until its line is as wanted; gives that line. No line may speak of a broken
+/// rule, or fail to account for an instance.
+#[track_caller]
+fn until(driver: &str, id: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let mut last = Value::Null;
+    for seed in 1..=ATTEMPTS {
+        let seed = seed.to_string();
+        let mut command = vk_litmus(["run", "--device", driver, "--format", "json", "--seed", &seed]);
+        let ran = Ran::of(command.args(["--instances", INSTANCES, id]).current_dir(folder.path()));
+        assert_eq!(ran.code, 0, "{driver}: {ran:?}");
+        last = ran.json_lines().remove(0);
+        assert_accounted(&last);
+        if wanted(&last) {
+            return last;
+        }
+    }
+    assert!(wanted(&last), "{driver} does not show it in {ATTEMPTS} attempts; the last one: {last}");
+    last
+}
+
 fn of<'a>(lines: &'a [Value], id: &str) -> &'a Value {
     lines.iter().find(|line| line["id"] == id).unwrap()
 }
@@ -35,9 +59,22 @@ fn of<'a>(lines: &'a [Value], id: &str) -> &'a Value {
 #[test]
 fn weak_outcomes_are_seen_and_promises_kept() {
     for driver in software_drivers() {
+        let sb = until(driver, "sb/SB+rlx-rlx", |line| {
+            let weak = |o: &Value| o["weak"] == true && o["count"].as_u64().unwrap() > 0;
+            line["verdict"] == "conforms" && line["outcomes"].as_array().unwrap().iter().any(weak)
+        });
+        assert_eq!(sb["exercised"], true, "{sb}");
+        let mp = until(driver, "mp/MP+rel-acq", |line| line["verdict"] == "conforms");
+        assert_eq!(mp["exercised"], true, "{mp}");
+    }
+}
+
+#[test]
+fn every_instance_is_accounted_for_and_every_record_is_valid() {
+    for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
         let tests = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "sb/SB+plain-plain", "barrier/MP+cbar"];
-        let ran = Ran::of(run_in(folder.path(), driver, &["--instances", INSTANCES]).args(tests));
+        let ran = Ran::of(run_in(folder.path(), driver, &["--instances", "100000"]).args(tests));
         assert_eq!(ran.code, 0, "{driver}: {ran:?}");
         let lines = ran.json_lines();
         assert_eq!(lines.len(), tests.len());
@@ -48,27 +85,20 @@ fn weak_outcomes_are_seen_and_promises_kept() {
             assert_eq!(line["device"], driver);
             assert_eq!(line["not_executed"], 0, "{line}");
             assert_eq!(line["unexpected"].as_array().unwrap().len(), 0, "{line}");
+            assert!(line["instances"].as_u64().unwrap() >= 100_000, "{line}");
         }
-        let sb = of(&lines, "sb/SB+rlx-rlx");
-        let weak = sb["outcomes"].as_array().unwrap().iter().find(|o| o["weak"] == true).unwrap();
-        assert!(weak["count"].as_u64().unwrap() > 0, "{driver} shows store buffering: {sb}");
-        assert_eq!(sb["verdict"], "conforms", "{sb}");
-        let mp = of(&lines, "mp/MP+rel-acq");
-        assert_eq!((&mp["verdict"], &mp["exercised"]), (&"conforms".into(), &true.into()), "{mp}");
-        assert_eq!(of(&lines, "sb/SB+plain-plain")["verdict"], "undefined");
-        let cbar = of(&lines, "barrier/MP+cbar")["verdict"].as_str().unwrap().to_owned();
-        assert!(["conforms", "inconclusive"].contains(&cbar.as_str()), "{cbar}");
+        assert_eq!(of(&lines, "sb/SB+plain-plain")["verdict"], "undefined", "a racy test is never judged");
 
         let out = std::fs::read_dir(folder.path().join("vk-litmus-out")).unwrap().next().unwrap().unwrap();
         for file in ["plan.json", "run.jsonl", "outcomes.csv", "summary.txt"] {
             assert!(out.path().join(file).is_file(), "{file}");
         }
-        let plan: Value =
-            serde_json::from_str(&std::fs::read_to_string(out.path().join("plan.json")).unwrap()).unwrap();
-        assert_valid(
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema/plan.schema.json"),
-            &plan,
-        );
+        let journal = std::fs::read_to_string(out.path().join("run.jsonl")).unwrap();
+        let journal: Vec<Value> = journal.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(journal, lines);
+        let plan = std::fs::read_to_string(out.path().join("plan.json")).unwrap();
+        let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema/plan.schema.json");
+        assert_valid(&schema, &serde_json::from_str(&plan).unwrap());
     }
 }
 
@@ -81,7 +111,7 @@ fn what_cannot_be_placed_is_skipped_by_its_rule() {
         assert_eq!(ran.code, 0, "{ran:?}");
         let line = &ran.json_lines()[0];
         assert_eq!(line["verdict"], "skipped");
-        assert_eq!(line["reason"], "sc1 across workgroups");
+        assert_eq!(line["reason"], "CrossDevice scope");
         schemas("run.schema.json", "run.schema.json").iter().for_each(|schema| assert_valid(schema, line));
     }
 }
@@ -132,10 +162,15 @@ fn a_fault_of_every_worker_is_given_up() {
         let ran = Ran::of(&mut run_in(folder.path(), driver, &more));
         assert_eq!(ran.code, 3, "{}", ran.stderr);
         let lines = ran.json_lines();
-        let tried =
-            lines.iter().filter(|l| l["detail"].as_str().is_some_and(|d| d.contains("signal"))).count();
-        let given_up =
-            lines.iter().filter(|l| l["detail"].as_str().is_some_and(|d| d.contains("not tried"))).count();
+        let (mut tried, mut given_up) = (0, 0);
+        for line in lines.iter().filter(|line| line["verdict"] == "inconclusive") {
+            assert_eq!(line["reason"], "crashed");
+            if line["detail"].as_str().unwrap().contains("not tried") {
+                given_up += 1;
+            } else {
+                tried += 1;
+            }
+        }
         assert!(tried < 10 && given_up > 10, "{tried} tried, {given_up} given up");
         assert!(lines.iter().all(|l| l["verdict"] == "inconclusive" || l["verdict"] == "skipped"));
     }
