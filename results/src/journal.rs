@@ -99,6 +99,15 @@ impl Journal {
     }
 }
 
+impl Drop for Journal {
+    /// Unlocks. Closing alone does not: a process that another thread is starting right now holds a copy of the
+    /// descriptor until it executes its program, and with it the lock.
+    fn drop(&mut self) {
+        // The system unlocks at the end of the process at the latest; nobody is there to be told.
+        drop(self.file.unlock());
+    }
+}
+
 fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<RunLine>, JournalError> {
     let mut lines = Vec::new();
     for (index, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {

@@ -38,3 +38,36 @@ pub(crate) fn threads() -> BTreeSet<i32> {
 /// Does nothing on this system.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn spread_new_threads(_: &BTreeSet<i32>) {}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::sync::{Arc, Barrier};
+
+    use rustix::thread::{CpuSet, gettid, sched_getaffinity};
+
+    use super::*;
+
+    #[test]
+    fn new_threads_get_a_processor_each() {
+        let before = threads();
+        assert!(before.contains(&gettid().as_raw_nonzero().get()));
+        let started = Arc::new(Barrier::new(3));
+        let spread = Arc::new(Barrier::new(3));
+        let new: Vec<_> = (0..2)
+            .map(|_| {
+                let (started, spread) = (Arc::clone(&started), Arc::clone(&spread));
+                std::thread::spawn(move || {
+                    started.wait();
+                    spread.wait();
+                    let allowed = sched_getaffinity(None).unwrap();
+                    (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        started.wait();
+        spread_new_threads(&before);
+        spread.wait();
+        let processors: Vec<_> = new.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert!(processors.iter().all(|own| own.len() == 1), "{processors:?}");
+    }
+}

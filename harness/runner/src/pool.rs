@@ -199,7 +199,7 @@ where
     P: DeserializeOwned,
     R: DeserializeOwned + Answer,
 {
-    let (notes, inbox) = sync_channel(256);
+    let (notes, inbox) = sync_channel(INBOX);
     let started = Instant::now();
     let mut pool = Pool {
         limits: *limits,
@@ -220,6 +220,9 @@ where
     let _ = pool.go();
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
 }
+
+/// Notes that wait for the pool at most; workers that say more wait themselves.
+const INBOX: usize = 256;
 
 struct Pool<'a, J, P, R> {
     limits: Limits,
@@ -273,6 +276,11 @@ where
                 Ok((generation, note)) => self.note(generation, note)?,
                 // The pool holds a sender itself.
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            // Where this process was stopped for a while, what its workers said meanwhile comes before any deadline.
+            let waiting: Vec<_> = self.inbox.try_iter().take(INBOX).collect();
+            for (generation, note) in waiting {
+                self.note(generation, note)?;
             }
             self.end_overdue()?;
         }
