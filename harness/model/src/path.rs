@@ -373,7 +373,10 @@ impl State {
             InstructionKind::AvailableToDevice => state.push(at, StepKind::AvailableToDevice),
             InstructionKind::VisibleFromDevice => state.push(at, StepKind::VisibleFromDevice),
             // Control is the walker's business, and an address is taken off before.
-            InstructionKind::Addressed { .. }
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Addressed { .. }
             | InstructionKind::Move { .. }
             | InstructionKind::Compare { .. }
             | InstructionKind::BranchIf { .. }

@@ -196,6 +196,12 @@ fn check_supported(test: &Test) -> Result<(), PredictError> {
             if part {
                 return refuse("accesses to a part of a location");
             }
+            match &instruction.kind {
+                InstructionKind::System(_) => return refuse("access masks"),
+                InstructionKind::ShaderCall(_) => return refuse("shader calls"),
+                InstructionKind::Interlock(_) => return refuse("interlocked sections"),
+                _ => {}
+            }
             if test.dialect != Dialect::Hsa && scopes(&instruction.kind).contains(&Scope::CrossDevice) {
                 return refuse("cross-device scope");
             }

@@ -195,6 +195,9 @@ impl<'a> Machine<'a> {
                 InstructionKind::Fence { .. }
                 | InstructionKind::AvailableToDevice
                 | InstructionKind::VisibleFromDevice
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
                 | InstructionKind::Label(_) => {
                     // What is ordered after another thread's instruction waits for it.
                     if self.gated(thread, at) && self.turns == Turns::Interleaved {
@@ -362,6 +365,8 @@ impl<'a> Machine<'a> {
             Scope::Subgroup => left == right,
             Scope::Workgroup => left.queue_family == right.queue_family && left.workgroup == right.workgroup,
             Scope::QueueFamily => left.queue_family == right.queue_family,
+            // No control barrier has such an execution scope.
+            Scope::ShaderCall | Scope::FragmentInterlock => false,
             Scope::Device | Scope::CrossDevice => true,
         }
     }

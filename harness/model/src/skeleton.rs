@@ -105,6 +105,8 @@ tags! {
     DV = 20, "DV", "operations at device scope";
     FINAL = 21, "FINAL", "the reads of final values";
     XD = 22, "XD", "operations at cross-device scope; HSA's system scope";
+    CALL = 24, "CALL", "operations at shader-call scope";
+    FI = 25, "FI", "operations at fragment-interlock scope";
     DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on, whether or not anything follows";
 }
 
@@ -150,6 +152,8 @@ impl Tags {
             Scope::Workgroup => Tags::WG,
             Scope::QueueFamily => Tags::QF,
             Scope::Device => Tags::DV,
+            Scope::ShaderCall => Tags::CALL,
+            Scope::FragmentInterlock => Tags::FI,
             Scope::CrossDevice => Tags::DV | Tags::XD,
         });
     }
@@ -306,6 +310,8 @@ fn shares(left: Option<Placement>, right: Option<Placement>, scope: Scope) -> bo
         Scope::Subgroup => left == right,
         Scope::Workgroup => left.queue_family == right.queue_family && left.workgroup == right.workgroup,
         Scope::QueueFamily => left.queue_family == right.queue_family,
+        // Placement says nothing about them.
+        Scope::ShaderCall | Scope::FragmentInterlock => false,
         Scope::Device | Scope::CrossDevice => true,
     }
 }
