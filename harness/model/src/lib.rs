@@ -33,6 +33,7 @@
 
 mod activity;
 pub mod cat;
+mod cells;
 mod combine;
 mod error;
 mod explain;
@@ -49,6 +50,7 @@ mod search;
 mod sequential;
 mod skeleton;
 mod symbolic;
+mod system;
 mod valuation;
 
 pub use error::PredictError;
