@@ -598,7 +598,7 @@ impl Skeleton {
         self.events.push(event);
     }
 
-    /// Adds the events of an operation of the API or of an interlocked section; a shader call has none.
+    /// Adds the events of an operation of the API, of an interlocked section or of a shader call.
     fn push_system(&mut self, test: &Test, thread: ThreadId, event: &Event) {
         let instructions = &test.thread(thread).instructions;
         let kind = event.instruction.and_then(|index| instructions.get(usize::from(index))).map(|i| &i.kind);
@@ -623,6 +623,8 @@ impl Skeleton {
                 });
                 self.events.push(event);
             }
+            // Shader-call order passes through it where the caller does nothing else.
+            Some(InstructionKind::ShaderCall(_)) => self.events.push(event.clone()),
             _ => {}
         }
     }
