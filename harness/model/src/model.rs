@@ -273,3 +273,25 @@ fn classes_of(test: &Test) -> StorageClassSet {
     }
     StorageClassSet(bits)
 }
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    /// Tests that have nothing of hosts, sizes, calls and sections do not pay for them.
+    #[test]
+    fn what_a_test_has_not_is_in_no_plan() {
+        let model = Model::shipped("vulkan").unwrap().unwrap();
+        let classes = StorageClassSet(1);
+        let plain = model.plan_for_kind(classes, Features::default()).unwrap();
+        let all = model.plan_for_kind(classes, Features::ALL).unwrap();
+        let absent: Vec<&str> = Features::default().absent().collect();
+        let used = |plan: &Plan| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
+        assert_eq!(used(&plain), 0);
+        assert_eq!(used(&all), absent.len());
+        assert!(plain.nodes.len() < all.nodes.len(), "{} of {}", plain.nodes.len(), all.nodes.len());
+        let axioms = |plan: &Plan| plan.axioms.len();
+        assert_eq!(axioms(&plain), axioms(&all));
+    }
+}
