@@ -42,7 +42,7 @@ pub mod value;
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
 pub use error::{KhronosError, ParseError, ParseErrors};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
-pub use metadata::{Expectation, Metadata, Reachability};
+pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{
     Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, Undefinedness, decided,
 };

@@ -45,6 +45,7 @@ mod model;
 pub mod naive;
 mod path;
 mod predict;
+pub mod progress;
 mod queries;
 mod search;
 mod sequential;
