@@ -7,6 +7,7 @@ use litmus::{
 };
 
 use super::ProgressError;
+use crate::PredictError;
 
 /// The program: an operation for each instruction, so that indices are those of the test.
 pub(super) struct Code {
@@ -353,6 +354,10 @@ impl Builder<'_> {
                     access.unequal = *unequal;
                 }
                 access.with(Some(destination.0), *scope, *semantics)
+            }
+            InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
+                let what = "forward progress of hosts, shader calls and interlocked sections".to_owned();
+                return Err(PredictError::NotAvailable { what }.into());
             }
             // An address that depends on a register is the inner access.
             InstructionKind::Addressed { .. } => Operation::Nothing,
