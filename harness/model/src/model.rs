@@ -276,7 +276,6 @@ fn classes_of(test: &Test) -> StorageClassSet {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
 
     /// Tests that have nothing of hosts, sizes, calls and sections do not pay for them.
