@@ -167,7 +167,12 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         results,
         first_slot: company.first_slot,
         finals: storages.finals(test),
-        requirements: Requirements { features, subgroup_size: layout.subgroup_size },
+        requirements: Requirements {
+            features,
+            subgroup_size: layout.subgroup_size,
+            host_visible: test.locations.iter().any(|location| location.host),
+            noncoherent: test.locations.iter().any(|location| location.noncoherent),
+        },
     })
 }
 

@@ -129,6 +129,10 @@ pub struct Requirements {
     pub features: Vec<&'static str>,
     /// The subgroup size that the kernel was made for, where it depends on one.
     pub subgroup_size: Option<u32>,
+    /// A location is declared `[host]`: the location buffer lies in host-visible memory.
+    pub host_visible: bool,
+    /// A location is declared `[noncoherent]`: the location buffer lies in host-visible memory without host coherence.
+    pub noncoherent: bool,
 }
 
 /// The push constants of a kernel, in this order, each a 32-bit word.

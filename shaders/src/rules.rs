@@ -50,9 +50,6 @@ pub enum Rule {
     /// One dispatch runs on one queue.
     #[error("several queue families")]
     SeveralQueueFamilies,
-    /// Locations declared `[host]` or `[noncoherent]` need memory of that kind; all locations lie in one buffer.
-    #[error("memory property")]
-    MemoryProperty,
     /// A location that is reached by its device address.
     #[error("device address")]
     DeviceAddress,
@@ -235,9 +232,6 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
     for location in &test.locations {
         if location.reference == Some(Reference::Address) {
             return Err(Rule::DeviceAddress);
-        }
-        if location.host || location.noncoherent {
-            return Err(Rule::MemoryProperty);
         }
         check_type(location.scalar_type())?;
     }

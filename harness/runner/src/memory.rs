@@ -29,9 +29,10 @@ pub(crate) enum Sharing {
 }
 
 impl Sharing {
-    /// What suits a device.
-    pub fn of(capabilities: &Capabilities) -> Sharing {
-        if capabilities.is_cpu { Sharing::Direct } else { Sharing::Copied }
+    /// What suits a device, and the memory that the locations lie in.
+    pub fn of(capabilities: &Capabilities, memory: Memory) -> Sharing {
+        let reachable = !matches!(memory, Memory::Of(_));
+        if capabilities.is_cpu && reachable { Sharing::Direct } else { Sharing::Copied }
     }
 }
 
@@ -64,7 +65,7 @@ impl Layout {
     /// `with_locations` says so.
     pub fn new(
         program: &Program,
-        join: Join,
+        (join, memory): (Join, Memory),
         bounds: &Bounds,
         groups: u32,
         sharing: Sharing,
@@ -74,7 +75,7 @@ impl Layout {
         let buffer = |words, memory, name| Buffer { words, memory, name };
         let device = |words, name| buffer(words, Memory::Device, name);
         let mut buffers =
-            vec![device(bounds.location_words, "locations"), device(bounds.result_words, "results")];
+            vec![buffer(bounds.location_words, memory, "locations"), device(bounds.result_words, "results")];
         if sharing == Sharing::Copied {
             buffers.push(buffer(bounds.location_words, Memory::Shared, "initial values"));
             buffers.push(buffer(bounds.result_words, Memory::Readback, "results for the host"));
@@ -215,6 +216,11 @@ impl Layout {
             let first = (storage * parameters.spacing as usize).min(words.len());
             words[first..].iter_mut().step_by(stride).take(instances).for_each(|word| *word = *value);
         }
+    }
+
+    /// The buffer that the kernels use.
+    pub fn locations(&self) -> BufferId {
+        LOCATIONS
     }
 
     /// The buffers that hold the results and the locations for the host.

@@ -3,18 +3,37 @@
 use std::fmt;
 use std::str::FromStr;
 
-use shaders::Pipelines;
+use plan::{Capabilities, Memory, MemoryKind};
+use shaders::{Pipelines, Program, Requirements};
 
 use crate::join::Join;
 
-/// How a test is told. The default is one kernel for all threads that run at the same time, and where threads run one
-/// after another, every [`Join`] in turn.
+/// How a test is told. The default is one kernel for all threads that run at the same time, where threads run one after
+/// another every [`Join`] in turn, and memory as the test declares it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Variant {
     /// `split`: the threads of each workgroup in a pipeline of their own, dispatched with nothing in between.
     pub pipelines: Pipelines,
     /// A word of [`Join`]: the one way to put phases one after another.
     pub join: Option<Join>,
+    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations.
+    pub memory: Option<MemoryKind>,
+    /// What no device is asked for yet.
+    pub unavailable: Option<Unavailable>,
+}
+
+/// What a variant may name, but no device is asked for yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Unavailable {
+    /// `vert` and `frag`: vertex and fragment shaders.
+    #[error("graphics stages not available")]
+    GraphicsStages,
+    /// `glsl450`: modules with the GLSL450 memory model.
+    #[error("GLSL450 memory model not available")]
+    Glsl450,
+    /// `nonlocal-payload` and `nonlocal-guard`: all locations of a test lie in one buffer.
+    #[error("memory of two kinds not available")]
+    SeveralMemories,
 }
 
 /// A word that no variant has.
@@ -23,11 +42,22 @@ pub struct Variant {
 pub struct UnknownVariant(pub String);
 
 const SPLIT: &str = "split";
+/// From the most telling reason to the least.
+const UNAVAILABLE: [(&str, Unavailable); 5] = [
+    ("vert", Unavailable::GraphicsStages),
+    ("frag", Unavailable::GraphicsStages),
+    ("glsl450", Unavailable::Glsl450),
+    ("nonlocal-payload", Unavailable::SeveralMemories),
+    ("nonlocal-guard", Unavailable::SeveralMemories),
+];
 
 impl Variant {
     /// Every word.
     pub fn words() -> impl Iterator<Item = &'static str> {
-        std::iter::once(SPLIT).chain(Join::ALL.map(Join::name))
+        std::iter::once(SPLIT)
+            .chain(Join::ALL.map(Join::name))
+            .chain(MemoryKind::NAMED.map(|(word, _)| word))
+            .chain(UNAVAILABLE.map(|(word, _)| word))
     }
 
     /// The ways to put phases one after another that are tried, out of what a device with these features has.
@@ -37,6 +67,50 @@ impl Variant {
             None => Join::ALL.into_iter().filter(|join| join.feature().is_none_or(&has)).collect(),
         }
     }
+
+    /// The memory that the locations of a program lie in: what the variant names, then what the test declares.
+    pub fn memory(&self, program: &Program) -> Memory {
+        let declared = || {
+            let any = |asks: fn(&Requirements) -> bool| {
+                program.kernels().any(|kernel| asks(&kernel.requirements))
+            };
+            let noncoherent = any(|requirements| requirements.noncoherent).then_some("noncoherent");
+            let visible = any(|requirements| requirements.host_visible).then_some("visible");
+            noncoherent.or(visible).and_then(MemoryKind::named)
+        };
+        self.memory.or_else(declared).map_or(Memory::Device, Memory::Of)
+    }
+
+    /// What a device lacks for a program, by name; `None` where it has everything. `needs` are features that the test
+    /// names itself.
+    pub fn lacking(
+        &self,
+        program: &Program,
+        needs: &[String],
+        capabilities: &Capabilities,
+    ) -> Option<String> {
+        let own = program.features().into_iter().chain(self.join.and_then(Join::feature));
+        let mut features = own.chain(needs.iter().map(String::as_str));
+        if let Some(feature) = features.find(|feature| !has_feature(capabilities, feature)) {
+            return Some(feature.to_owned());
+        }
+        let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
+        match self.memory(program) {
+            Memory::Of(kind) if !offered(&kind) => Some(kind.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a device has a feature by Vulkan's name.
+pub(crate) fn has_feature(capabilities: &Capabilities, feature: &str) -> bool {
+    capabilities.features.iter().any(|known| known == feature)
+        || match feature {
+            "vulkanMemoryModel" => capabilities.memory_model,
+            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
+            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
+            _ => false,
+        }
 }
 
 impl FromStr for Variant {
@@ -44,22 +118,31 @@ impl FromStr for Variant {
 
     fn from_str(text: &str) -> Result<Variant, UnknownVariant> {
         let mut variant = Variant::default();
+        let mut reasons = Vec::new();
         for word in text.split('.').filter(|word| !word.is_empty()) {
             if word == SPLIT {
                 variant.pipelines = Pipelines::Split;
+            } else if let Some(kind) = MemoryKind::named(word) {
+                variant.memory = Some(kind);
+            } else if let Some(place) = UNAVAILABLE.iter().position(|(known, _)| *known == word) {
+                reasons.push(place);
             } else {
                 variant.join = Some(word.parse().map_err(|_| UnknownVariant(word.to_owned()))?);
             }
         }
+        let first = reasons.into_iter().min().and_then(|place| UNAVAILABLE.get(place));
+        variant.unavailable = first.map(|(_, reason)| *reason);
         Ok(variant)
     }
 }
 
+/// The words that parse as this variant, without what is not available.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
-        let words: Vec<&str> = split.into_iter().chain(self.join.map(Join::name)).collect();
-        f.write_str(&words.join("."))
+        let memory = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
+        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.map(|(word, _)| *word));
+        f.write_str(&words.collect::<Vec<_>>().join("."))
     }
 }
 
@@ -69,11 +152,19 @@ mod tests {
 
     #[test]
     fn texts_and_variants_correspond() {
-        for text in ["", "split", "event", "split.fence"] {
+        for text in ["", "split", "event", "split.fence", "split.event.nonlocal", "cached"] {
             assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
         }
         let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();
         assert!(unknown.starts_with("unknown variant `fast`: there are split, barrier, event"), "{unknown}");
+    }
+
+    #[test]
+    fn of_what_is_not_available_the_stage_is_told_first() {
+        let reason = |text: &str| text.parse::<Variant>().unwrap().unavailable.map(|u| u.to_string());
+        assert_eq!(reason("glsl450.nonlocal.vert").as_deref(), Some("graphics stages not available"));
+        assert_eq!(reason("glsl450.nonlocal").as_deref(), Some("GLSL450 memory model not available"));
+        assert_eq!(reason("nonlocal"), None);
     }
 
     #[test]
