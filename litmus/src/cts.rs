@@ -2,8 +2,9 @@
 //!
 //! The CTS generates 8,255 names of message passing and as many of write after read from eleven parameters, 576 of
 //! transitive availability and visibility, and has three scripts. Here each name is a program without a race: what the
-//! CTS reads whether its guard was seen or not stands under a branch on the guard, and the read before it that the CTS
-//! makes is left out, since both race with the other thread's write. Pairing, repetition and stress are the runner's.
+//! CTS reads whether its guard was seen or not stands under a branch on the guard, and in place of the early read of the
+//! payload that the CTS makes there is one of the guard: what the CTS reads there races with the other thread's write.
+//! Pairing, repetition and stress are the runner's.
 //!
 //! What a name says of the program is in the text; what it says of how a device is asked (memory model of the module,
 //! memory type, stage) is in the variant.

@@ -18,6 +18,9 @@ pub struct Variant {
     pub join: Option<Join>,
     /// A word of [`MemoryKind::NAMED`]: the memory type of the locations.
     pub memory: Option<MemoryKind>,
+    /// `nonlocal-payload` and `nonlocal-guard`: only some locations lie in that memory. All locations of a test lie in one
+    /// buffer so far.
+    pub mixed_memory: bool,
     /// What no device is asked for yet.
     pub unavailable: Option<Unavailable>,
 }
@@ -31,9 +34,6 @@ pub enum Unavailable {
     /// `glsl450`: modules with the GLSL450 memory model.
     #[error("GLSL450 memory model not available")]
     Glsl450,
-    /// `nonlocal-payload` and `nonlocal-guard`: all locations of a test lie in one buffer.
-    #[error("memory of two kinds not available")]
-    SeveralMemories,
 }
 
 /// A word that no variant has.
@@ -43,13 +43,15 @@ pub struct UnknownVariant(pub String);
 
 const SPLIT: &str = "split";
 /// From the most telling reason to the least.
-const UNAVAILABLE: [(&str, Unavailable); 5] = [
+const UNAVAILABLE: [(&str, Unavailable); 3] = [
     ("vert", Unavailable::GraphicsStages),
     ("frag", Unavailable::GraphicsStages),
     ("glsl450", Unavailable::Glsl450),
-    ("nonlocal-payload", Unavailable::SeveralMemories),
-    ("nonlocal-guard", Unavailable::SeveralMemories),
 ];
+/// Words for tests of which one location lies in memory that is not local to the device.
+const MIXED: [&str; 2] = ["nonlocal-payload", "nonlocal-guard"];
+const NOT_LOCAL: &str = "nonlocal";
+const SEVERAL_MEMORIES: &str = "memory of two kinds not available";
 
 impl Variant {
     /// Every word.
@@ -57,6 +59,7 @@ impl Variant {
         std::iter::once(SPLIT)
             .chain(Join::ALL.map(Join::name))
             .chain(MemoryKind::NAMED.map(|(word, _)| word))
+            .chain(MIXED)
             .chain(UNAVAILABLE.map(|(word, _)| word))
     }
 
@@ -97,6 +100,7 @@ impl Variant {
         let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
         match self.memory(program) {
             Memory::Of(kind) if !offered(&kind) => Some(kind.to_string()),
+            _ if self.mixed_memory => Some(SEVERAL_MEMORIES.to_owned()),
             _ => None,
         }
     }
@@ -124,6 +128,9 @@ impl FromStr for Variant {
                 variant.pipelines = Pipelines::Split;
             } else if let Some(kind) = MemoryKind::named(word) {
                 variant.memory = Some(kind);
+            } else if MIXED.contains(&word) {
+                variant.memory = MemoryKind::named(NOT_LOCAL);
+                variant.mixed_memory = true;
             } else if let Some(place) = UNAVAILABLE.iter().position(|(known, _)| *known == word) {
                 reasons.push(place);
             } else {
@@ -141,7 +148,8 @@ impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
         let memory = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
-        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.map(|(word, _)| *word));
+        let memory = if self.mixed_memory { MIXED.first() } else { memory.map(|(word, _)| word) };
+        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied());
         f.write_str(&words.collect::<Vec<_>>().join("."))
     }
 }
@@ -152,7 +160,7 @@ mod tests {
 
     #[test]
     fn texts_and_variants_correspond() {
-        for text in ["", "split", "event", "split.fence", "split.event.nonlocal", "cached"] {
+        for text in ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"] {
             assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
         }
         let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();

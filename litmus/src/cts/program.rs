@@ -1,8 +1,7 @@
 //! The program of a CTS name: two threads, or four for the transitive ones, as text in the native syntax.
 
 use super::{
-    Acquirer, Case, Coherence, Generated, GuardAccess, Model, Permuted, Range, Shape, Stage, Storage, Sync,
-    Transitive, Type, Variable,
+    Acquirer, Case, Coherence, Generated, GuardAccess, Permuted, Range, Shape, Storage, Sync, Transitive, Type,
 };
 
 /// Everything that decides the instructions of two sides that synchronize.
@@ -15,6 +14,8 @@ struct Sides {
     range: Range,
     payload: Storage,
     guard: Storage,
+    /// Whether both sides are in one workgroup.
+    together: bool,
 }
 
 /// A column of the table of threads.
@@ -125,8 +126,24 @@ impl Sides {
         }
     }
 
-    /// The lines of the acquiring side before its access to the payload; the guard comes to `register`.
+    /// The lines of the acquiring side before its access to the payload; the guard comes to `register`. An earlier look at
+    /// the guard shows when the sides overlapped. It synchronizes with nothing: the barrier behind it, which keeps compilers
+    /// from making one of both looks, reaches less far than to the other side.
     fn acquire(&self, register: &str) -> Vec<String> {
+        if self.sync.is_control_barrier() {
+            return self.control_barrier();
+        }
+        let early = format!("ld.atom.{}.{} r2, f", self.range.scope(), self.guard.class());
+        let near = match (self.together, self.range) {
+            (false, _) => Some("wg"),
+            (true, Range::Subgroup) => None,
+            (true, Range::Device | Range::QueueFamily | Range::Workgroup) => Some("sg"),
+        };
+        let barrier = near.map(|near| format!("membar.acq.{near}.sem{}", self.guard.class()));
+        std::iter::once(early).chain(barrier).chain(self.acquire_guard(register)).collect()
+    }
+
+    fn acquire_guard(&self, register: &str) -> Vec<String> {
         let (guard, scope) = (self.guard.class(), self.range.scope());
         let fence = format!("membar.acq{}", self.acquiring());
         let relaxed = match self.guard_access {
@@ -174,6 +191,8 @@ impl Sides {
 }
 
 fn generated(case: &Generated) -> String {
+    let together = matches!(case.range, Range::Workgroup | Range::Subgroup)
+        || [case.payload.storage, case.guard.storage].contains(&Storage::Workgroup);
     let sides = Sides {
         scalar: case.scalar,
         coherence: case.coherence,
@@ -182,6 +201,7 @@ fn generated(case: &Generated) -> String {
         range: case.range,
         payload: case.payload.storage,
         guard: case.guard.storage,
+        together,
     };
     let meet = case.sync.is_control_barrier();
     // The first thread releases, the second one acquires.
@@ -196,13 +216,11 @@ fn generated(case: &Generated) -> String {
     } else {
         acquiring.extend(guarded("r0", second));
     }
-    let in_one_workgroup = matches!(case.range, Range::Workgroup | Range::Subgroup)
-        || [case.payload.storage, case.guard.storage].contains(&Storage::Workgroup);
     let columns = [
         Column { workgroup: 0, subgroup: 0, lines: releasing },
         Column {
-            workgroup: u32::from(!in_one_workgroup),
-            subgroup: u32::from(in_one_workgroup && case.range != Range::Subgroup),
+            workgroup: u32::from(!together),
+            subgroup: u32::from(together && case.range != Range::Subgroup),
             lines: acquiring,
         },
     ];
@@ -216,13 +234,7 @@ fn generated(case: &Generated) -> String {
     if !meet {
         declarations += &format!(" {} f = 0;", sides.guard.declaration(sides.scalar));
     }
-    let case = Case::Generated(Generated {
-        model: Model::Extended,
-        stage: Stage::Compute,
-        payload: Variable { locality: case.payload.locality, ..case.payload },
-        ..*case
-    });
-    assemble(&case.id(), "", &declarations, &columns, forbidden)
+    assemble(&Case::Generated(*case).id(), "", &declarations, &columns, forbidden)
 }
 
 fn transitive(case: &Transitive) -> String {
@@ -236,6 +248,7 @@ fn transitive(case: &Transitive) -> String {
         range: Range::Device,
         payload: case.payload.storage,
         guard: case.guard.storage,
+        together: false,
     };
     let local = Sides {
         coherence: case.coherence,
@@ -298,6 +311,7 @@ fn permuted(case: Permuted) -> String {
         range: Range::Device,
         payload: Storage::Buffer,
         guard: Storage::Buffer,
+        together: false,
     };
     let mut reader = sides.acquire("r0");
     let (write, read) = match case {
