@@ -352,6 +352,10 @@ pub struct Tests {
     /// The names of the Vulkan CTS, each with the id of our test and its variant.
     #[arg(long)]
     pub cts: bool,
+    /// Devices: how many of the tests (with --cts, of the compute names of the CTS too) each of them runs, and what the
+    /// others are skipped for, as tables in Markdown.
+    #[arg(long, value_name = "SEL", value_delimiter = ',', conflicts_with = "format")]
+    pub device: Vec<String>,
 }
 
 /// How a list is printed.

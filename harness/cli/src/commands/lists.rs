@@ -7,7 +7,7 @@ use model::Model;
 use serde::Serialize;
 
 use crate::arguments::{CommandLine, ListFormat, Tests};
-use crate::commands::print_json;
+use crate::commands::{coverage, print_json};
 use crate::cts;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
@@ -91,6 +91,9 @@ struct TestEntry {
 /// # Errors
 /// When they cannot be printed.
 pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
+    if !arguments.device.is_empty() {
+        return coverage::coverage(&arguments.device, arguments.cts);
+    }
     if arguments.cts {
         return list_cts(arguments.format);
     }

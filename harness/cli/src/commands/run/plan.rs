@@ -313,11 +313,11 @@ impl Models {
 }
 
 /// The hash of a test's kernels, or what it is skipped for.
-fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, String> {
-    if let Some(reason) = variant.unavailable {
-        return Err(reason.to_string());
-    }
+pub fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, String> {
     let capabilities = &target.listed.capabilities;
+    if let Some(reason) = variant.refused(capabilities) {
+        return Err(reason);
+    }
     let program = shaders::program(test, &target.stress.kernel_config(capabilities), variant.pipelines)
         .map_err(|error| error.to_string())?;
     match variant.lacking(&program, &test.metadata.needs, capabilities) {
