@@ -81,7 +81,8 @@ pub enum Command {
 /// `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`).
+    /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`); `@` and words behind one tell it
+    /// to devices in another way (`mp/MP+rel-acq@split`).
     #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
     /// An embedded suite; `quick` when neither this nor a test is given.
@@ -135,7 +136,7 @@ pub struct Run {
     /// Keep the results as the device's baseline. Not available yet.
     #[arg(long)]
     pub save_baseline: bool,
-    /// Choose tests by names of the Vulkan CTS. Not available yet.
+    /// Choose tests by names of the Vulkan CTS: a complete name with or without `dEQP-VK.memory_model.`, or a glob.
     #[arg(long, value_name = "PATTERN")]
     pub cts_name: Option<String>,
     /// Turn the validation layers on; no message is accepted.
@@ -264,7 +265,7 @@ pub struct Compile {
     /// What to write: SPIR-V, its text, an Amber script or machine code.
     #[arg(long, value_enum, default_value = "spv")]
     pub emit: Emit,
-    /// A variant of the kernel. Not available yet.
+    /// How the test is told, by the words that stand behind the `@` of a test id: `split`, `event`, `fence` and so on.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// Where to; standard output when not given.
@@ -358,9 +359,13 @@ pub struct Tests {
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,
-    /// Names of the Vulkan CTS beside ours. Not available yet.
+    /// The names of the Vulkan CTS, each with the id of our test and its variant.
     #[arg(long)]
     pub cts: bool,
+    /// Devices: how many of the tests (with --cts, of the compute names of the CTS too) each of them runs, and what the
+    /// others are skipped for, as tables in Markdown.
+    #[arg(long, value_name = "SEL", value_delimiter = ',', conflicts_with = "format")]
+    pub device: Vec<String>,
 }
 
 /// How a list is printed.

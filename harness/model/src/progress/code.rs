@@ -7,7 +7,6 @@ use litmus::{
 };
 
 use super::ProgressError;
-use crate::PredictError;
 
 /// The program: an operation for each instruction, so that indices are those of the test.
 pub(super) struct Code {
@@ -355,9 +354,10 @@ impl Builder<'_> {
                 }
                 access.with(Some(destination.0), *scope, *semantics)
             }
-            InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
-                let what = "forward progress of hosts, shader calls and interlocked sections".to_owned();
-                return Err(PredictError::NotAvailable { what }.into());
+            InstructionKind::System(_) => return Err(ProgressError::Unsupported { what: "operations of the API" }),
+            InstructionKind::ShaderCall(_) => return Err(ProgressError::Unsupported { what: "shader calls" }),
+            InstructionKind::Interlock(_) => {
+                return Err(ProgressError::Unsupported { what: "interlocked sections" });
             }
             // An address that depends on a register is the inner access.
             InstructionKind::Addressed { .. } => Operation::Nothing,
