@@ -13,6 +13,7 @@ mod parser;
 pub mod plan;
 mod prelude;
 pub mod source;
+mod specialize;
 pub mod vocabulary;
 
 pub use ast::Model;
@@ -21,6 +22,7 @@ pub use error::{CatError, CatErrors, Problem};
 pub use evaluate::{
     BaseProvider, MissingBase, Value, apply_node, base_value, evaluate, evaluate_group, holds,
 };
+pub(crate) use evaluate::apply_to;
 pub use load::parse;
 pub use options::Options;
 pub use plan::{
@@ -28,4 +30,5 @@ pub use plan::{
     Statement, StatementId,
 };
 pub use source::{Source, SourceId, Span};
+pub(crate) use specialize::{Known, specialize};
 pub use vocabulary::{Families, Membership, Vocabulary};

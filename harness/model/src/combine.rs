@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use litmus::{Condition, LocationId, Outcome, Test, Value};
 
 use crate::local::Solution;
-use crate::search::{Deadline, Flags, Leaf};
+use crate::search::{Deadline, Flags, Goal, Leaf};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
@@ -76,8 +76,36 @@ impl<'a> Combiner<'a> {
         Combiner { test, skeleton, rules, deadline, plain, observed, observables: test.observables() }
     }
 
+    /// The goal of a search that adds to the findings.
+    pub(crate) fn collect<'s>(&'s self, findings: &'s mut Findings) -> Collector<'s, 'a> {
+        Collector { combiner: self, findings }
+    }
+
+    /// Whether executions that read like this can add to the findings.
+    fn wants(&self, flags: Flags, reads_from: &[Option<u16>], findings: &Findings) -> bool {
+        if findings.raised.misses(flags) {
+            return true;
+        }
+        if !self.skeleton.terminated {
+            // Only races count, and the number of executions as long as all are counted.
+            return !findings.unlisted;
+        }
+        if !findings.unlisted {
+            return true;
+        }
+        // What is left are an outcome that meets the condition and one that misses it.
+        let possible = |condition: &Condition, wanted: bool| {
+            self.condition_so_far(condition, reads_from, &[]).is_none_or(|holds| holds == wanted)
+        };
+        if self.test.filter.as_ref().is_some_and(|filter| !possible(filter, true)) {
+            return false;
+        }
+        let condition = self.test.question.as_ref().map_or(&Condition::True, |q| &q.condition);
+        !findings.meets && possible(condition, true) || !findings.misses && possible(condition, false)
+    }
+
     /// Adds the executions of one leaf of the search.
-    pub(crate) fn add(&self, leaf: &Leaf, findings: &mut Findings) {
+    fn add(&self, leaf: &Leaf, findings: &mut Findings) {
         if self.plain {
             let count = leaf.locations.iter().fold(1u64, |product, solutions| {
                 product.saturating_mul(solutions.iter().map(weight).fold(0, u64::saturating_add))
@@ -451,6 +479,22 @@ impl<'a> Combiner<'a> {
                 rf[usize::from(*read)] = None;
             }
         }
+    }
+}
+
+/// A combiner with what it adds to.
+pub(crate) struct Collector<'s, 'a> {
+    combiner: &'s Combiner<'a>,
+    findings: &'s mut Findings,
+}
+
+impl Goal for Collector<'_, '_> {
+    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
+        self.combiner.wants(flags, reads_from, self.findings)
+    }
+
+    fn take(&mut self, leaf: Leaf) {
+        self.combiner.add(&leaf, self.findings);
     }
 }
 

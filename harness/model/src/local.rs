@@ -3,9 +3,10 @@
 use litmus::LocationId;
 
 use crate::activity::Activity;
-use crate::cat::{Kind, Node, NodeId, Plan, Value};
-use crate::interval::Bounds;
+use crate::cat::{Kind, Node, NodeId, Value};
+use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::prepared::Prepared;
 use crate::search::{Deadline, ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{Skeleton, Tags};
 
@@ -43,49 +44,63 @@ impl Source {
 pub(crate) struct LocalPlan {
     /// Nodes that choices within a location can change, in order.
     nodes: Vec<NodeId>,
+    /// What is evaluated of them after each choice.
+    wanted: Vec<Wanted>,
     /// Nodes that those are computed from and that are settled by then.
-    constants: Vec<NodeId>,
+    pub(crate) constants: Vec<NodeId>,
     /// Axioms that are checked location by location.
     axioms: Vec<usize>,
 }
 
 impl LocalPlan {
-    pub(crate) fn new<M: Matrix>(plan: &Plan, activity: &Activity<M>, leaves: &[NodeId]) -> LocalPlan {
+    pub(crate) fn new<M: Matrix>(prepared: &Prepared, activity: &Activity<M>) -> LocalPlan {
+        let plan = &prepared.plan;
+        let is_leaf = |id: &NodeId| prepared.rf.contains(id) || prepared.co.contains(id);
         let mut open = vec![false; plan.nodes.len()];
         let mut nodes = Vec::new();
-        let mut constants = Vec::new();
-        for index in 0..plan.nodes.len() {
+        for index in prepared.fixed..plan.nodes.len() {
             let id = NodeId(index as u32);
-            if activity.local[index].is_empty() {
+            if activity.part(id, true).is_none_or(Value::is_empty) {
                 continue;
             }
-            if leaves.contains(&id) {
+            if is_leaf(&id) {
                 open[index] = true;
             } else if plan.node(id).operands().any(|operand| open[operand.index()]) {
                 open[index] = true;
                 nodes.push(id);
-                constants.extend(plan.node(id).operands());
             }
         }
-        constants.retain(|id| !open[id.index()] && !leaves.contains(id));
-        constants.sort_unstable();
-        constants.dedup();
-        let axioms = (0..plan.axioms.len())
+        let axioms: Vec<usize> = (0..plan.axioms.len())
             .filter(|&axiom| activity.axiom_is_local[axiom] && open[plan.axioms[axiom].node.index()])
             .collect();
-        LocalPlan { nodes, constants, axioms }
+        let checked = axioms.iter().map(|axiom| {
+            let axiom = &plan.axioms[*axiom];
+            Wanted { node: axiom.node, must: !axiom.negated, may: axiom.negated }
+        });
+        // By these nodes orders are told apart.
+        let told = nodes
+            .iter()
+            .filter(|id| plan.node(**id).operands().any(|operand| prepared.co.contains(&operand)))
+            .map(|id| Wanted { node: *id, must: true, may: false });
+        let wanted = wanted_for(prepared, checked.chain(told), |id| open[id.index()]);
+        let mut constants: Vec<NodeId> = wanted
+            .iter()
+            .flat_map(|wanted| plan.node(wanted.node).operands())
+            .filter(|id| !open[id.index()] && !is_leaf(id))
+            .collect();
+        constants.sort_unstable();
+        constants.dedup();
+        LocalPlan { nodes, wanted, constants, axioms }
     }
 }
 
 /// The question for one location.
 pub(crate) struct LocalProblem<'a, M: Matrix> {
-    plan: &'a Plan,
+    prepared: &'a Prepared,
     local: &'a LocalPlan,
     bounds: &'a Bounds<M>,
     /// Events of the location, ascending.
     events: Vec<usize>,
-    rf: &'a [NodeId],
-    co: &'a [NodeId],
     reads: Vec<LocalRead>,
     writes: Vec<usize>,
     initial: Option<usize>,
@@ -105,17 +120,17 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         reason = "one call site, each argument a different view of the search"
     )]
     pub(crate) fn new(
-        plan: &'a Plan,
+        prepared: &'a Prepared,
         local: &'a LocalPlan,
         skeleton: &Skeleton,
         bounds: &'a Bounds<M>,
         activity: &Activity<M>,
         reads: &[ReadChoice],
-        (rf, co): (&'a [NodeId], &'a [NodeId]),
         storage: LocationId,
         writes: Vec<usize>,
         observe_last: bool,
     ) -> LocalProblem<'a, M> {
+        let rf = &prepared.rf;
         let events: Vec<usize> =
             (0..skeleton.len()).filter(|&e| skeleton.events[e].storage == Some(storage)).collect();
         let reads = reads
@@ -129,22 +144,23 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                     .copied()
                     .filter(|write| {
                         rf.iter().all(|id| {
-                            bounds.may[id.index()].relation().is_none_or(|m| m.contains(*write, choice.read))
+                            bounds.may(*id).relation().is_none_or(|m| m.contains(*write, choice.read))
                         })
                     })
                     .collect();
                 let mut column = M::Set::empty();
                 column.insert(choice.read);
                 let active = rf.iter().any(|id| {
-                    activity.local[id.index()]
-                        .relation()
+                    activity
+                        .part(*id, true)
+                        .and_then(Value::relation)
                         .is_some_and(|pairs| !pairs.restrict_columns(column).is_empty())
                 });
                 LocalRead { read: choice.read, candidates, active }
             })
             .collect();
         let initial = events.iter().copied().rfind(|&e| skeleton.events[e].tags.has(Tags::IW));
-        LocalProblem { plan, local, bounds, events, rf, co, reads, writes, initial, observe_last }
+        LocalProblem { prepared, local, bounds, events, reads, writes, initial, observe_last }
     }
 
     /// Everything that the solutions depend on, as a key.
@@ -158,9 +174,9 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         self.local
             .constants
             .iter()
-            .chain(self.rf)
-            .chain(self.co)
-            .flat_map(|id| [cut(&self.bounds.must[id.index()]), cut(&self.bounds.may[id.index()])])
+            .chain(&self.prepared.rf)
+            .chain(&self.prepared.co)
+            .flat_map(|id| [cut(self.bounds.must(*id)), cut(self.bounds.may(*id))])
             .collect()
     }
 
@@ -176,10 +192,10 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
     }
 
     fn solve_with<L: Matrix>(&self, deadline: Deadline) -> (Vec<Solution>, bool) {
-        let mut bounds: Bounds<L> = Bounds::new(self.plan, self.events.len());
-        for id in self.local.constants.iter().chain(self.rf).chain(self.co) {
-            let must = self.project::<L>(&self.bounds.must[id.index()]);
-            let may = self.project::<L>(&self.bounds.may[id.index()]);
+        let mut bounds: Bounds<L> = Bounds::new(self.prepared, self.events.len());
+        for id in self.local.constants.iter().chain(&self.prepared.rf).chain(&self.prepared.co) {
+            let must = self.project::<L>(self.bounds.must(*id));
+            let may = self.project::<L>(self.bounds.may(*id));
             bounds.set(*id, must, may);
         }
         let mut open_writes: Vec<usize> = Vec::new();
@@ -200,10 +216,10 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         };
         if !self.writes.is_empty() && self.order_is_chosen() {
             let last = self.chosen_last();
-            bounds.evaluate(self.plan, &self.local.nodes);
+            bounds.evaluate(&self.prepared.plan, &self.local.wanted);
             solver.read(0, &mut bounds, last);
         } else {
-            bounds.evaluate(self.plan, &self.local.nodes);
+            bounds.evaluate(&self.prepared.plan, &self.local.wanted);
             if solver.possible(&bounds) {
                 let last = self.initial.and_then(|i| self.index(i));
                 solver.order(&open_writes, &mut bounds, last);
@@ -218,12 +234,12 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 
     /// Whether the global search has already placed all writes of the location.
     fn order_is_chosen(&self) -> bool {
-        !self.co.is_empty()
+        !self.prepared.co.is_empty()
             && self.writes.iter().all(|a| {
                 self.writes.iter().all(|b| {
                     a == b
-                        || self.co.iter().all(|id| {
-                            self.bounds.must[id.index()]
+                        || self.prepared.co.iter().all(|id| {
+                            self.bounds.must(*id)
                                 .relation()
                                 .is_some_and(|must| must.contains(*a, *b) || must.contains(*b, *a))
                         })
@@ -235,8 +251,8 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         let last = self.writes.iter().copied().find(|a| {
             self.writes.iter().all(|b| {
                 a == b
-                    || self.co.iter().all(|id| {
-                        self.bounds.must[id.index()].relation().is_some_and(|must| must.contains(*b, *a))
+                    || self.prepared.co.iter().all(|id| {
+                        self.bounds.must(*id).relation().is_some_and(|must| must.contains(*b, *a))
                     })
             })
         });
@@ -287,7 +303,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             .local
             .axioms
             .iter()
-            .all(|axiom| axiom_possible(&self.problem.plan.axioms[*axiom], bounds))
+            .all(|axiom| axiom_possible(&self.problem.prepared.plan.axioms[*axiom], bounds))
     }
 
     fn out_of_time(&mut self) -> bool {
@@ -304,7 +320,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             self.read(0, bounds, last);
             return;
         }
-        let saved = bounds.save(self.problem.co);
+        let saved = bounds.save(&self.problem.prepared.co);
         for (index, &write) in open.iter().enumerate() {
             if self.out_of_time() {
                 return;
@@ -313,16 +329,16 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             remaining.remove(index);
             let mut possible = true;
             if !remaining.is_empty() {
-                for id in self.problem.co {
+                for id in &self.problem.prepared.co {
                     fix_next(bounds, *id, write, &remaining);
                 }
-                bounds.evaluate(self.problem.plan, &self.problem.local.nodes);
+                bounds.evaluate(&self.problem.prepared.plan, &self.problem.local.wanted);
                 possible = self.possible(bounds);
             }
             if possible {
                 self.order(&remaining, bounds, Some(write));
             }
-            bounds.restore(self.problem.co, &saved);
+            bounds.restore(&self.problem.prepared.co, &saved);
         }
     }
 
@@ -332,7 +348,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
         }
         let problem = self.problem;
         let Some(read) = problem.reads.get(index) else {
-            bounds.evaluate(problem.plan, &problem.local.nodes);
+            bounds.evaluate(&problem.prepared.plan, &problem.local.wanted);
             if self.possible(bounds) {
                 self.record(bounds, last);
             }
@@ -343,18 +359,18 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             self.read(index + 1, bounds, last);
             return;
         }
-        let saved = bounds.save(problem.rf);
+        let saved = bounds.save(&problem.prepared.rf);
         for &write in &read.candidates {
             let (Some(to), Some(from)) = (problem.index(read.read), problem.index(write)) else { continue };
-            for id in problem.rf {
+            for id in &problem.prepared.rf {
                 fix_read(bounds, *id, to, from);
             }
-            bounds.evaluate(problem.plan, &problem.local.nodes);
+            bounds.evaluate(&problem.prepared.plan, &problem.local.wanted);
             if self.possible(bounds) {
                 self.chosen[index] = Some(write);
                 self.read(index + 1, bounds, last);
             }
-            bounds.restore(problem.rf, &saved);
+            bounds.restore(&problem.prepared.rf, &saved);
         }
     }
 
@@ -374,7 +390,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             .collect();
         let last_write =
             if problem.observe_last { last.map(|index| problem.events[index] as u16) } else { None };
-        let order: Vec<Value<L>> = problem.co.iter().map(|id| self.told_apart(*id, bounds)).collect();
+        let order: Vec<Value<L>> = problem.prepared.co.iter().map(|id| self.told_apart(*id, bounds)).collect();
         let solution = Solution { reads_from, last_write, orders: 1 };
         let known = self
             .solutions
@@ -400,17 +416,17 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
         let mut seen = L::empty(bounds.n);
         let mut used = false;
         for id in &problem.local.nodes {
-            let node = problem.plan.node(*id);
+            let node = problem.prepared.plan.node(*id);
             if node.operands().any(|operand| operand == co) {
                 used = true;
-                match (node, &bounds.must[id.index()]) {
+                match (node, bounds.must(*id)) {
                     (
                         Node::Intersection(..) | Node::RestrictRows(..) | Node::RestrictColumns(..),
                         Value::Relation(r),
                     ) => {
                         seen.union_with(r);
                     }
-                    _ => return bounds.must[co.index()].clone(),
+                    _ => return bounds.must(co).clone(),
                 }
             }
         }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use include_dir::{Dir, include_dir};
 use litmus::{Access, Dialect, InstructionKind, StorageClassSet, Test};
 
-use crate::PredictError;
+use crate::prepared::Compiled;
+use crate::{PredictError, predict};
 use crate::cat::options::{AsmoOrder, BarrierReach, FinalValue, InitialWrites, Language, RmwEvents, Values};
 use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
@@ -37,7 +38,7 @@ const NAMES: &[(&str, &str)] = &[
 pub struct Model {
     name: String,
     ast: cat::Model,
-    plans: Mutex<HashMap<u8, Arc<Plan>>>,
+    compiled: Mutex<HashMap<u8, Arc<Compiled>>>,
 }
 
 impl Model {
@@ -76,7 +77,7 @@ impl Model {
                 .or_else(|| SHIPPED.get_file(file).and_then(|f| f.contents_utf8()).map(str::to_owned))
         };
         let ast = cat::parse(name, text, &resolve)?;
-        let model = Model { name: name.to_owned(), ast, plans: Mutex::new(HashMap::new()) };
+        let model = Model { name: name.to_owned(), ast, compiled: Mutex::default() };
         // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
         cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111)))?;
         Ok(model)
@@ -105,11 +106,20 @@ impl Model {
     /// # Errors
     /// As for [`crate::predict`].
     pub fn prepare(&self, test: &Test) -> Result<(), PredictError> {
-        self.plan_for(test).map(|_| ())
+        let compiled = self.compiled_for(test)?;
+        for skeleton in predict::all_skeletons(test, self.semantic(), 1)? {
+            compiled.prepared(&skeleton);
+        }
+        Ok(())
     }
 
-    /// The plan for the storage classes that a test names.
+    /// The whole plan for the storage classes that a test names.
     pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
+        Ok(self.compiled_for(test)?.plan.clone())
+    }
+
+    /// The model compiled for the storage classes that a test names.
+    pub(crate) fn compiled_for(&self, test: &Test) -> Result<Arc<Compiled>, PredictError> {
         if !self.judges(test.dialect) {
             return Err(PredictError::ForeignModel {
                 test: language_name(language_of(test.dialect)),
@@ -117,30 +127,23 @@ impl Model {
                 of: language_name(self.ast.options.language),
             });
         }
-        self.plan_for_classes(classes_of(test))
-    }
-
-    fn plan_for_classes(&self, classes: StorageClassSet) -> Result<Arc<Plan>, PredictError> {
-        if let Ok(plans) = self.plans.lock()
-            && let Some(plan) = plans.get(&classes.0)
+        let classes = classes_of(test);
+        if let Ok(known) = self.compiled.lock()
+            && let Some(compiled) = known.get(&classes.0)
         {
-            return Ok(plan.clone());
+            return Ok(compiled.clone());
         }
-        let mut plan =
-            cat::compile(&self.ast, &vocabulary(), &families(classes)).map_err(PredictError::Model)?;
+        let (vocabulary, families) = (vocabulary(), families(classes));
+        let mut plan = cat::compile(&self.ast, &vocabulary, &families).map_err(PredictError::Model)?;
         if self.ast.options.asmo == AsmoOrder::Transitive && !plan.demand_transitive("asmo") {
             let why = "`asmo=transitive` without a definition of `asmo`";
             return Err(PredictError::NotAvailable { what: why.to_owned() });
         }
-        let plan = Arc::new(plan);
-        self.remember(classes.0, plan.clone());
-        Ok(plan)
-    }
-
-    fn remember(&self, classes: u8, plan: Arc<Plan>) {
-        if let Ok(mut plans) = self.plans.lock() {
-            plans.insert(classes, plan);
+        let compiled = Arc::new(Compiled::new(plan, vocabulary, families));
+        if let Ok(mut known) = self.compiled.lock() {
+            known.insert(classes.0, compiled.clone());
         }
+        Ok(compiled)
     }
 
     /// What the model asks of candidate executions.
@@ -178,6 +181,8 @@ fn vocabulary() -> Vocabulary {
         .with_indexed_set("SC", Membership::Any, 4)
         .with_indexed_set("SEM", Membership::All, 4)
         .with_class_names("SEMSC", "SEM", 4)
+        .with_rank("rf", 1)
+        .with_rank("co", 2)
 }
 
 /// The storage classes and masks that a program with these classes can tell apart.

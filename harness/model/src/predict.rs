@@ -8,10 +8,10 @@ use litmus::{
     Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Value,
 };
 
-use crate::cat::Plan;
 use crate::combine::{Combiner, Findings, ValueRules};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::path::{Path, paths};
+use crate::prepared::Prepared;
 use crate::search::{Deadline, Search};
 use crate::sequential::{self, Turns};
 use crate::skeleton::{FinalValue, MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
@@ -39,7 +39,7 @@ impl Default for Options {
 pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
     let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let unroll = options.unroll.max(1);
-    let plan = model.plan_for(test)?;
+    let compiled = model.compiled_for(test)?;
     let semantic = model.semantic();
     let domain = value_domain(test);
     let mut findings = Findings::default();
@@ -47,12 +47,13 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
         let combiner = Combiner::new(test, &skeleton, rules, deadline);
         combiner.add_candidates(&mut findings);
+        let prepared = compiled.prepared(&skeleton);
         let searched = match skeleton.len() {
-            0..=8 => search::<Matrix8>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            9..=16 => search::<Matrix16>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            17..=32 => search::<Matrix32>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            33..=64 => search::<Matrix64>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            _ => search::<Matrix256>(&skeleton, &plan, &combiner, deadline, &mut findings),
+            0..=8 => search::<Matrix8>(&skeleton, &prepared, &combiner, deadline, &mut findings),
+            9..=16 => search::<Matrix16>(&skeleton, &prepared, &combiner, deadline, &mut findings),
+            17..=32 => search::<Matrix32>(&skeleton, &prepared, &combiner, deadline, &mut findings),
+            33..=64 => search::<Matrix64>(&skeleton, &prepared, &combiner, deadline, &mut findings),
+            _ => search::<Matrix256>(&skeleton, &prepared, &combiner, deadline, &mut findings),
         };
         searched.map(|()| !findings.timed_out)
     })?;
@@ -67,7 +68,7 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
             (false, false) => Race::Free,
             (false, true) => Race::Unknown,
         },
-        level: findings.raised.level(&plan, !findings.timed_out),
+        level: findings.raised.level(&compiled.plan, !findings.timed_out),
         candidate_executions: findings.candidate_executions,
         consistent_executions: findings.consistent_executions,
         meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
@@ -103,7 +104,7 @@ fn list(
 
 fn search<M: Matrix>(
     skeleton: &Skeleton,
-    plan: &Plan,
+    prepared: &Prepared,
     combiner: &Combiner<'_>,
     deadline: Deadline,
     findings: &mut Findings,
@@ -116,8 +117,9 @@ fn search<M: Matrix>(
             FinalValue::Expression(_) => None,
         })
         .collect();
-    let mut search = Search::<M>::new(skeleton, plan, observed, deadline)?;
-    let complete = search.run(&mut |leaf| combiner.add(&leaf, findings));
+    let sources = |read| skeleton.candidates(read);
+    let mut search = Search::<M>::new(skeleton, prepared, observed, sources, deadline)?;
+    let complete = search.run(&mut combiner.collect(findings));
     if !complete {
         findings.timed_out = true;
     }

@@ -57,7 +57,7 @@ pub(crate) struct Event {
     pub(crate) reference: Option<LocationId>,
     /// What a write stores, over the reads of the execution by event number.
     pub(crate) stored: Option<Symbolic<u16>>,
-    place: Option<Placement>,
+    pub(crate) place: Option<Placement>,
 }
 
 /// The sets that an event is in.
@@ -75,7 +75,8 @@ macro_rules! tags {
         impl Tags { $(pub(crate) const $name: u32 = 1 << $bit;)* }
         /// The base sets of a model by name, with what they hold.
         pub const BASE_SETS: &[(&str, &str)] = &[$(($text, $doc)),*];
-        fn tag_of(name: &str) -> Option<u32> {
+        /// The tag of a base set that is one.
+        pub(crate) fn tag_of(name: &str) -> Option<u32> {
             match name { $($text => Some(Tags::$name),)* _ => None }
         }
     };
@@ -139,6 +140,10 @@ impl Tags {
         self.bits & bits != 0
     }
 
+    pub(crate) fn bits(self) -> u32 {
+        self.bits
+    }
+
     fn add(&mut self, bits: u32) {
         self.bits |= bits;
     }
@@ -197,10 +202,10 @@ pub(crate) struct Skeleton {
     /// Pairs of a read and a write that a `.test` file forces it to read from.
     pub(crate) forced: Vec<(u16, u16)>,
     /// Pairs of control-barrier events that meet.
-    meetings: Vec<(u16, u16)>,
-    system_sync: Vec<(u16, u16)>,
-    address: Vec<(u16, u16)>,
-    control: Vec<(u16, u16)>,
+    pub(crate) meetings: Vec<(u16, u16)>,
+    pub(crate) system_sync: Vec<(u16, u16)>,
+    pub(crate) address: Vec<(u16, u16)>,
+    pub(crate) control: Vec<(u16, u16)>,
 }
 
 /// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice.
@@ -721,42 +726,76 @@ impl Skeleton {
         }
     }
 
+    /// Each event with those of the same key; events without one are left out.
+    fn alike<M: Matrix, K: PartialEq>(&self, key: impl Fn(&Event) -> Option<K>) -> M {
+        let mut matrix = M::empty(self.len());
+        for (i, event) in self.events.iter().enumerate() {
+            let Some(wanted) = key(event) else { continue };
+            if !matrix.row(i).is_empty() {
+                continue;
+            }
+            let mut row = M::Set::empty();
+            for (j, other) in self.events.iter().enumerate().skip(i) {
+                if key(other).as_ref() == Some(&wanted) {
+                    row.insert(j);
+                }
+            }
+            row.iter().for_each(|j| matrix.set_row(j, row));
+        }
+        matrix
+    }
+
     /// A base relation of the model that the program alone decides; `None` for `rf`, `co` and unknown names.
     pub(crate) fn base_relation<M: Matrix>(&self, name: &str) -> Option<M> {
         let n = self.len();
-        let pairs = |related: &dyn Fn(usize, usize) -> bool| {
-            let mut matrix = M::empty(n);
-            for i in 0..n {
-                for j in 0..n {
-                    if related(i, j) {
-                        matrix.insert(i, j);
-                    }
-                }
-            }
-            matrix
-        };
-        let same_thread = |i: usize, j: usize| {
-            i == j || (self.events[i].owner == self.events[j].owner && self.events[i].owner != Owner::Initial)
-        };
-        let sharing =
-            |scope| move |i: usize, j: usize| shares(self.events[i].place, self.events[j].place, scope);
         let list = |list: &[(u16, u16)]| {
             M::from_pairs(n, list.iter().map(|(from, to)| (usize::from(*from), usize::from(*to))))
         };
+        let sharing = |scope: Scope| {
+            self.alike(|event| {
+                event.place.map(|place| match scope {
+                    Scope::Subgroup => place,
+                    Scope::Workgroup => Placement { subgroup: 0, ..place },
+                    _ => Placement { subgroup: 0, workgroup: 0, ..place },
+                })
+            })
+        };
+        // Events of one thread stand together.
+        let thread = |i: usize| {
+            let owner = self.events[i].owner;
+            let mut end = i + 1;
+            while owner != Owner::Initial && self.events.get(end).is_some_and(|e| e.owner == owner) {
+                end += 1;
+            }
+            end
+        };
+        let same_thread = || {
+            let mut matrix = M::empty(n);
+            let mut start = 0;
+            while start < n {
+                let end = thread(start);
+                let events = M::Set::universe(end).difference(M::Set::universe(start));
+                (start..end).for_each(|i| matrix.set_row(i, events));
+                start = end;
+            }
+            matrix
+        };
         Some(match name {
-            "po" => pairs(&|i, j| i < j && same_thread(i, j)),
-            "int" => pairs(&same_thread),
-            "ext" => pairs(&|i, j| !same_thread(i, j)),
-            "loc" => pairs(&|i, j| {
-                self.events[i].storage.is_some() && self.events[i].storage == self.events[j].storage
-            }),
-            "vloc" | "sref" => pairs(&|i, j| {
-                self.events[i].reference.is_some() && self.events[i].reference == self.events[j].reference
-            }),
-            "ssg" => pairs(&sharing(Scope::Subgroup)),
-            "swg" => pairs(&sharing(Scope::Workgroup)),
-            "sqf" => pairs(&sharing(Scope::QueueFamily)),
-            "rmw" => pairs(&|i, j| j == i + 1 && self.is_rmw_pair(i)),
+            "po" => {
+                let mut matrix = same_thread();
+                for i in 0..n {
+                    matrix.set_row(i, matrix.row(i).difference(M::Set::universe(i + 1)));
+                }
+                matrix
+            }
+            "int" => same_thread(),
+            "ext" => same_thread().complement(n),
+            "loc" => self.alike(|event| event.storage),
+            "vloc" | "sref" => self.alike(|event| event.reference),
+            "ssg" => sharing(Scope::Subgroup),
+            "swg" => sharing(Scope::Workgroup),
+            "sqf" => sharing(Scope::QueueFamily),
+            "rmw" => M::from_pairs(n, (0..n).filter(|i| self.is_rmw_pair(*i)).map(|i| (i, i + 1))),
             "addr" => list(&self.address),
             "ctrl" => list(&self.control),
             "syncbar" => list(&self.meetings),
