@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use litmus::Test;
-use model::{Model, Options, answer_queries, naive, predict};
+use model::{Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
 
 fn main() {
     // `cargo test --benches` passes `--test`: there is nothing to test here.
@@ -18,8 +18,19 @@ fn main() {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|o| name.contains(o.as_str()));
     let yardstick = yardstick();
     println!("yardstick (10,000 dependent multiplications): {}\n", micros(yardstick));
+    if let Some(id) = only.iter().find_map(|o| o.strip_prefix("profile:")) {
+        let (test, model) = (corpus(id), shipped("vulkan"));
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(3) {
+            black_box(predict(&test, &model, &NO_LIMIT).unwrap());
+        }
+        return;
+    }
     if wanted("small") {
         small_tests(yardstick);
+    }
+    if wanted("outcome") {
+        given_outcomes(yardstick);
     }
     if wanted("peers") {
         peers(yardstick);
@@ -115,6 +126,46 @@ fn small_tests(yardstick: Duration) {
             micros(slow),
             ratio(slow, time)
         );
+    }
+    println!();
+}
+
+fn given_outcomes(yardstick: Duration) {
+    println!("{:<28} {:>9} {:>12} {:>12} {:>12}", "one outcome (vulkan)", "outcomes", "median", "worst", "/yardstick");
+    let model = shipped("vulkan");
+    for id in [
+        "mp/MP+rlx-rlx",
+        "mp/MP+rel-acq",
+        "sb/SB+rlx-rlx",
+        "isa2/ISA2+rel-acqrel-acq",
+        "iriw/IRIW+rlx",
+    ] {
+        let test = corpus(id);
+        let prediction = predict(&test, &model, &NO_LIMIT).unwrap();
+        let question = OutcomeQuestion::new(&test, &model, &NO_LIMIT).unwrap();
+        let mut times: Vec<Duration> = prediction
+            .outcomes
+            .keys()
+            .map(|outcome| {
+                median(|| {
+                    black_box(question.allows(outcome, &NO_LIMIT));
+                })
+            })
+            .collect();
+        times.sort_unstable();
+        let middle = times[times.len() / 2];
+        println!(
+            "{id:<28} {:>9} {:>12} {:>12} {:>12.2}",
+            times.len(),
+            micros(middle),
+            micros(times[times.len() - 1]),
+            ratio(middle, yardstick)
+        );
+        let outcome = prediction.outcomes.keys().next().unwrap();
+        let cold = median(|| {
+            black_box(allows(&test, &model, outcome, &NO_LIMIT).unwrap());
+        });
+        println!("{:<28} {:>9} {:>12}", "  with its preparation", 1, micros(cold));
     }
     println!();
 }
@@ -235,6 +286,18 @@ fn generated(
     for row in 0..accesses {
         let cells: Vec<&str> = columns.iter().map(|column| column[row].as_str()).collect();
         text.push_str(&format!("{} ;\n", cells.join(" | ")));
+    }
+    // What three of the reads saw together; values that no such write has make it unlikely, as in real questions.
+    let mut terms: Vec<String> = Vec::new();
+    for (thread, column) in columns.iter().enumerate() {
+        for (register, cell) in column.iter().enumerate() {
+            if cell.starts_with("ld") && terms.len() < 3 {
+                terms.push(format!("P{thread}:r{register} == {}", numbers.below(value + 1)));
+            }
+        }
+    }
+    if !terms.is_empty() {
+        text.push_str(&format!("exists ({})\n", terms.join(" /\\ ")));
     }
     litmus::parse(&text, "generated").unwrap()
 }

@@ -11,6 +11,7 @@ use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 
 /// The active part of every node that depends on what is chosen.
+#[derive(Debug)]
 pub(crate) struct Activity<M: Matrix> {
     /// Where the dependence may cross locations.
     global: Vec<Value<M>>,

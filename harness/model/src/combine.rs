@@ -1,8 +1,9 @@
 //! From solved locations to outcomes and races.
 
+use std::cell::Cell;
 use std::collections::HashSet;
 
-use litmus::{Condition, LocationId, Outcome, Test, Value};
+use litmus::{Condition, LocationId, Observable, Outcome, Test, Value};
 
 use crate::local::Solution;
 use crate::search::{Deadline, Flags, Goal, Leaf};
@@ -44,9 +45,9 @@ pub(crate) struct Combiner<'a> {
     pub(crate) skeleton: &'a Skeleton,
     pub(crate) rules: ValueRules<'a>,
     pub(crate) deadline: Deadline,
-    plain: bool,
+    pub(crate) plain: bool,
     observed: Vec<u16>,
-    observables: Vec<litmus::Observable>,
+    observables: &'a [Observable],
 }
 
 /// The value of the last write to a location, as far as it is known, where it is observed.
@@ -58,6 +59,7 @@ type Choice = (Vec<(u16, u16)>, Option<u16>, u64);
 impl<'a> Combiner<'a> {
     pub(crate) fn new(
         test: &'a Test,
+        observables: &'a [Observable],
         skeleton: &'a Skeleton,
         rules: ValueRules<'a>,
         deadline: Deadline,
@@ -73,7 +75,7 @@ impl<'a> Combiner<'a> {
         observed.sort_unstable();
         observed.dedup();
         let plain = is_plain(skeleton);
-        Combiner { test, skeleton, rules, deadline, plain, observed, observables: test.observables() }
+        Combiner { test, skeleton, rules, deadline, plain, observed, observables }
     }
 
     /// The goal of a search that adds to the findings.
@@ -139,7 +141,13 @@ impl<'a> Combiner<'a> {
                 return;
             }
         }
-        self.product(&choices, &mut rf, &mut Vec::new(), 1, leaf.flagged, findings);
+        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, orders| {
+            self.execution(rf, last, orders, leaf.flagged, findings);
+            true
+        });
+        if !complete {
+            findings.timed_out = true;
+        }
     }
 
     /// Whether there is an outcome inside the filter, one that meets the question's condition, and one that misses it,
@@ -149,7 +157,9 @@ impl<'a> Combiner<'a> {
         let inside = || self.test.filter.clone().unwrap_or(Condition::True);
         let search = |condition: Condition| {
             let mut rf = vec![None; self.skeleton.len()];
-            self.satisfiable(&condition, choices, &mut rf, &mut Vec::new())
+            let decided =
+                |rf: &[Option<u16>], last: &[u16]| self.condition_so_far(&condition, rf, last);
+            self.satisfiable(&decided, choices, &mut rf, &mut Vec::new())
         };
         if findings.raised.misses(flagged) && search(inside()) {
             findings.raised.add(flagged);
@@ -167,14 +177,15 @@ impl<'a> Combiner<'a> {
         }
     }
 
+    /// Whether some combination of the choices meets what `decided` says of them, as soon as it can tell.
     fn satisfiable(
         &self,
-        condition: &Condition,
+        decided: &impl Fn(&[Option<u16>], &[u16]) -> Option<bool>,
         choices: &[Vec<Choice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
     ) -> bool {
-        match self.condition_so_far(condition, rf, last) {
+        match decided(rf, last) {
             Some(decided) => return decided,
             None if choices.is_empty() => return false,
             None => {}
@@ -185,7 +196,7 @@ impl<'a> Combiner<'a> {
                 rf[usize::from(*read)] = Some(*write);
             }
             last.extend(last_write);
-            let found = self.satisfiable(condition, rest, rf, last);
+            let found = self.satisfiable(decided, rest, rf, last);
             if last_write.is_some() {
                 last.pop();
             }
@@ -200,14 +211,17 @@ impl<'a> Combiner<'a> {
     }
 
     fn condition_so_far(&self, condition: &Condition, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
+        litmus::decided(self.test, self.observables, condition, &mut |index| {
+            self.final_so_far(index, rf, last)
+        })
+    }
+
+    /// The value of an observable, as far as it is known.
+    fn final_so_far(&self, index: usize, rf: &[Option<u16>], last: &[u16]) -> Option<Value> {
         let stored = |write: u16| {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
         };
-        litmus::decided(self.test, &self.observables, condition, &mut |index| match self
-            .skeleton
-            .finals
-            .get(index)?
-        {
+        match self.skeleton.finals.get(index)? {
             FinalValue::Expression(expression) => {
                 expression.evaluate(&mut |read| rf[usize::from(read)].and_then(stored))
             }
@@ -215,7 +229,41 @@ impl<'a> Combiner<'a> {
                 .iter()
                 .find(|write| self.skeleton.events[usize::from(**write)].storage == Some(*storage))
                 .and_then(|write| stored(*write)),
-        })
+        }
+    }
+
+    /// Whether the outcome is what executions that read like this show, as far as that is known.
+    pub(crate) fn shows_so_far(&self, outcome: &Outcome, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
+        let mut known = true;
+        for (index, wanted) in outcome.0.iter().enumerate() {
+            match self.final_so_far(index, rf, last) {
+                Some(value) if value != *wanted => return Some(false),
+                Some(_) => {}
+                None => known = false,
+            }
+        }
+        known.then_some(true)
+    }
+
+    /// Whether one of the executions shows the outcome; `None` when the time was up before that was known.
+    pub(crate) fn shows(&self, leaf: &Leaf, outcome: &Outcome) -> Option<bool> {
+        let mut rf = vec![None; self.skeleton.len()];
+        if self.plain {
+            let choices: Vec<Vec<Choice>> =
+                leaf.locations.iter().map(|solutions| self.observed_choices(solutions)).collect();
+            let decided = |rf: &[Option<u16>], last: &[u16]| self.shows_so_far(outcome, rf, last);
+            return Some(self.satisfiable(&decided, &choices, &mut rf, &mut Vec::new()));
+        }
+        let choices: Vec<Vec<Choice>> =
+            leaf.locations.iter().map(|solutions| all_choices(solutions)).collect();
+        let found = Cell::new(false);
+        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
+            let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
+            let mut shown = values.iter().filter(|values| constraints_met(self.skeleton, values));
+            found.set(found.get() || shown.any(|values| self.outcome(values, last) == *outcome));
+            !found.get()
+        });
+        (found.get() || complete).then_some(found.get())
     }
 
     /// The distinct values of what is observed of a location, each by one example.
@@ -264,36 +312,53 @@ impl<'a> Combiner<'a> {
         choices
     }
 
+    /// Visits every combination of the choices until `visit` has enough; false when the time was up.
     fn product(
         &self,
         choices: &[Vec<Choice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
         orders: u64,
-        flagged: Flags,
-        findings: &mut Findings,
-    ) {
-        if findings.timed_out || self.deadline.passed() {
-            findings.timed_out = true;
-            return;
-        }
+        visit: &mut impl FnMut(&[Option<u16>], &[u16], u64) -> bool,
+    ) -> bool {
+        let mut going = true;
+        let mut in_time = true;
+        self.combine(choices, rf, last, orders, &mut |rf, last, orders| {
+            in_time &= !self.deadline.passed();
+            going &= in_time && visit(rf, last, orders);
+            going
+        });
+        in_time
+    }
+
+    fn combine(
+        &self,
+        choices: &[Vec<Choice>],
+        rf: &mut Vec<Option<u16>>,
+        last: &mut Vec<u16>,
+        orders: u64,
+        visit: &mut impl FnMut(&[Option<u16>], &[u16], u64) -> bool,
+    ) -> bool {
         let Some((first, rest)) = choices.split_first() else {
-            self.execution(rf, last, orders, flagged, findings);
-            return;
+            return visit(rf, last, orders);
         };
         for (reads_from, last_write, weight) in first {
             for (read, write) in reads_from {
                 rf[usize::from(*read)] = Some(*write);
             }
             last.extend(last_write);
-            self.product(rest, rf, last, orders.saturating_mul(*weight), flagged, findings);
+            let going = self.combine(rest, rf, last, orders.saturating_mul(*weight), visit);
             if last_write.is_some() {
                 last.pop();
             }
             for (read, _) in reads_from {
                 rf[usize::from(*read)] = None;
             }
+            if !going {
+                return false;
+            }
         }
+        true
     }
 
     fn execution(
@@ -316,14 +381,14 @@ impl<'a> Combiner<'a> {
                 .test
                 .filter
                 .as_ref()
-                .is_none_or(|filter| outcome.meets(self.test, &self.observables, filter));
+                .is_none_or(|filter| outcome.meets(self.test, self.observables, filter));
             if kept {
                 findings.raised.add(flagged);
             }
             if self.skeleton.terminated {
                 if kept && !self.plain {
                     let meets = self.test.question.as_ref().is_none_or(|question| {
-                        outcome.meets(self.test, &self.observables, &question.condition)
+                        outcome.meets(self.test, self.observables, &question.condition)
                     });
                     findings.meets |= meets;
                     findings.misses |= !meets;

@@ -32,6 +32,7 @@
 //! ```
 
 mod activity;
+mod allows;
 pub mod cat;
 mod combine;
 mod error;
@@ -53,6 +54,7 @@ mod skeleton;
 mod symbolic;
 mod valuation;
 
+pub use allows::{OutcomeQuestion, allows};
 pub use error::PredictError;
 pub use explain::{
     Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, ExplainOptions, Explanation, Mend,

@@ -1,9 +1,12 @@
 //! One location solved alone: reads-from of its reads and the order of its writes, once everything global is chosen.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+
 use litmus::LocationId;
 
 use crate::activity::Activity;
-use crate::cat::{Kind, Node, NodeId, Value};
+use crate::cat::{Node, NodeId, Value};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
@@ -41,6 +44,7 @@ impl Source {
 }
 
 /// What is evaluated in every location of a skeleton; the same for all of them.
+#[derive(Debug)]
 pub(crate) struct LocalPlan {
     /// Nodes that choices within a location can change, in order.
     nodes: Vec<NodeId>,
@@ -105,6 +109,8 @@ pub(crate) struct LocalProblem<'a, M: Matrix> {
     writes: Vec<usize>,
     initial: Option<usize>,
     observe_last: bool,
+    /// Whether one solution stands for all that agree in the last write.
+    any: bool,
 }
 
 struct LocalRead {
@@ -129,6 +135,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         storage: LocationId,
         writes: Vec<usize>,
         observe_last: bool,
+        any: bool,
     ) -> LocalProblem<'a, M> {
         let rf = &prepared.rf;
         let events: Vec<usize> =
@@ -160,7 +167,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             })
             .collect();
         let initial = events.iter().copied().rfind(|&e| skeleton.events[e].tags.has(Tags::IW));
-        LocalProblem { prepared, local, bounds, events, reads, writes, initial, observe_last }
+        LocalProblem { prepared, local, bounds, events, reads, writes, initial, observe_last, any }
     }
 
     /// Everything that the solutions depend on, as a key.
@@ -210,6 +217,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             deadline,
             solutions: Vec::new(),
             seen: Vec::new(),
+            index: HashMap::new(),
             complete: true,
             chosen: vec![None; self.reads.len()],
             steps: 0,
@@ -291,7 +299,9 @@ struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     deadline: Deadline,
     solutions: Vec<Solution>,
     /// For each solution the orders already counted, as far as the model can tell them apart.
-    seen: Vec<Vec<Vec<Value<L>>>>,
+    seen: Vec<HashSet<Vec<L>>>,
+    /// The solution of each choice of reads and last write.
+    index: HashMap<(Vec<Option<usize>>, Option<u16>), usize>,
     complete: bool,
     chosen: Vec<Option<usize>>,
     steps: u32,
@@ -306,6 +316,11 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             .all(|axiom| axiom_possible(&self.problem.prepared.plan.axioms[*axiom], bounds))
     }
 
+    /// Whether a solution is found that stands for all others.
+    fn has_enough(&self) -> bool {
+        self.problem.any && !self.problem.observe_last && !self.solutions.is_empty()
+    }
+
     fn out_of_time(&mut self) -> bool {
         self.steps += 1;
         if self.steps.is_multiple_of(256) && self.deadline.passed() {
@@ -316,6 +331,9 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
 
     /// Places the open writes one after the other, then chooses for the reads.
     fn order(&mut self, open: &[usize], bounds: &mut Bounds<L>, last: Option<usize>) {
+        if self.has_enough() {
+            return;
+        }
         if open.is_empty() {
             self.read(0, bounds, last);
             return;
@@ -343,7 +361,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
     }
 
     fn read(&mut self, index: usize, bounds: &mut Bounds<L>, last: Option<usize>) {
-        if self.out_of_time() {
+        if self.has_enough() || self.out_of_time() {
             return;
         }
         let problem = self.problem;
@@ -376,49 +394,43 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
 
     fn record(&mut self, bounds: &Bounds<L>, last: Option<usize>) {
         let problem = self.problem;
-        let reads_from = problem
-            .reads
-            .iter()
-            .zip(&self.chosen)
-            .map(|(read, chosen)| {
-                let source = match chosen {
-                    Some(write) => Source::Write(*write as u16),
-                    None => Source::AnyOf(read.candidates.iter().map(|w| *w as u16).collect()),
-                };
-                (read.read as u16, source)
-            })
-            .collect();
         let last_write =
             if problem.observe_last { last.map(|index| problem.events[index] as u16) } else { None };
-        let order: Vec<Value<L>> = problem.prepared.co.iter().map(|id| self.told_apart(*id, bounds)).collect();
-        let solution = Solution { reads_from, last_write, orders: 1 };
-        let known = self
-            .solutions
-            .iter()
-            .position(|s| s.reads_from == solution.reads_from && s.last_write == solution.last_write);
-        match known {
-            Some(index) => {
-                if !self.seen[index].contains(&order) {
-                    self.seen[index].push(order);
-                    self.solutions[index].orders += 1;
-                }
+        let next = self.solutions.len();
+        let index = match self.index.entry((self.chosen.clone(), last_write)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                new.insert(next);
+                let reads_from = problem
+                    .reads
+                    .iter()
+                    .zip(&self.chosen)
+                    .map(|(read, chosen)| {
+                        let source = match chosen {
+                            Some(write) => Source::Write(*write as u16),
+                            None => Source::AnyOf(read.candidates.iter().map(|w| *w as u16).collect()),
+                        };
+                        (read.read as u16, source)
+                    })
+                    .collect();
+                self.solutions.push(Solution { reads_from, last_write, orders: 0 });
+                self.seen.push(HashSet::new());
+                next
             }
-            None => {
-                self.solutions.push(solution);
-                self.seen.push(vec![order]);
-            }
+        };
+        let order = problem.prepared.co.iter().map(|id| self.told_apart(*id, bounds)).collect();
+        if self.seen[index].insert(order) {
+            self.solutions[index].orders += 1;
         }
     }
 
     /// The modification order as far as nodes above it can see it.
-    fn told_apart(&self, co: NodeId, bounds: &Bounds<L>) -> Value<L> {
+    fn told_apart(&self, co: NodeId, bounds: &Bounds<L>) -> L {
         let problem = self.problem;
         let mut seen = L::empty(bounds.n);
-        let mut used = false;
         for id in &problem.local.nodes {
             let node = problem.prepared.plan.node(*id);
             if node.operands().any(|operand| operand == co) {
-                used = true;
                 match (node, bounds.must(*id)) {
                     (
                         Node::Intersection(..) | Node::RestrictRows(..) | Node::RestrictColumns(..),
@@ -426,10 +438,10 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
                     ) => {
                         seen.union_with(r);
                     }
-                    _ => return bounds.must(co).clone(),
+                    _ => return bounds.must(co).relation().cloned().unwrap_or(seen),
                 }
             }
         }
-        if used { Value::Relation(seen) } else { Value::empty(Kind::Relation, bounds.n) }
+        seen
     }
 }

@@ -12,9 +12,9 @@ use crate::combine::{Combiner, Findings, ValueRules};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::path::{Path, paths};
 use crate::prepared::Prepared;
-use crate::search::{Deadline, Search};
+use crate::search::{Deadline, Ground, Search};
 use crate::sequential::{self, Turns};
-use crate::skeleton::{FinalValue, MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
+use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::{Model, PredictError};
 
 /// How to predict.
@@ -42,10 +42,11 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
     let compiled = model.compiled_for(test)?;
     let semantic = model.semantic();
     let domain = value_domain(test);
+    let observables = test.observables();
     let mut findings = Findings::default();
     for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-        let combiner = Combiner::new(test, &skeleton, rules, deadline);
+        let combiner = Combiner::new(test, &observables, &skeleton, rules, deadline);
         combiner.add_candidates(&mut findings);
         let prepared = compiled.prepared(&skeleton);
         let searched = match skeleton.len() {
@@ -58,10 +59,10 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
         searched.map(|()| !findings.timed_out)
     })?;
     let answer = |found: bool| (found || !findings.timed_out).then_some(found);
-    let (outcomes, listed) = list(test, &findings, unroll, deadline);
+    let (outcomes, listed) = list(test, &observables, &findings, unroll, deadline);
     Ok(Prediction {
         model: model.name().to_owned(),
-        observables: test.observables(),
+        observables,
         outcomes,
         race: match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
             (true, _) => Race::Racy,
@@ -80,6 +81,7 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
 /// The outcomes with what is said of each, and whether these are all; nothing where they are too many to list.
 fn list(
     test: &Test,
+    observables: &[Observable],
     findings: &Findings,
     unroll: u32,
     deadline: Deadline,
@@ -87,16 +89,16 @@ fn list(
     if findings.unlisted {
         return (BTreeMap::new(), false);
     }
-    let (sequential, sequential_complete) = sequential::outcomes(test, Turns::Interleaved, unroll, deadline);
-    let (serial, serial_complete) = sequential::outcomes(test, Turns::Serial, unroll, deadline);
-    let observables = test.observables();
+    let (sequential, sequential_complete) =
+        sequential::outcomes(test, observables, Turns::Interleaved, unroll, deadline);
+    let (serial, serial_complete) = sequential::outcomes(test, observables, Turns::Serial, unroll, deadline);
     let mut outcomes = BTreeMap::new();
     for outcome in findings.candidates.iter().chain(&findings.allowed) {
         outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
             allowed: findings.allowed.contains(outcome),
             weak: !sequential.contains(outcome),
             serial: serial.contains(outcome),
-            filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &observables, filter)),
+            filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, observables, filter)),
         });
     }
     (outcomes, !findings.timed_out && sequential_complete && serial_complete)
@@ -109,16 +111,8 @@ fn search<M: Matrix>(
     deadline: Deadline,
     findings: &mut Findings,
 ) -> Result<(), PredictError> {
-    let observed = skeleton
-        .finals
-        .iter()
-        .filter_map(|value| match value {
-            FinalValue::LastWrite(storage) => Some(*storage),
-            FinalValue::Expression(_) => None,
-        })
-        .collect();
-    let sources = |read| skeleton.candidates(read);
-    let mut search = Search::<M>::new(skeleton, prepared, observed, sources, deadline)?;
+    let ground = Ground::<M>::new(skeleton, prepared)?;
+    let mut search = Search::new(skeleton, prepared, &ground, skeleton.observed_storages(), deadline);
     let complete = search.run(&mut combiner.collect(findings));
     if !complete {
         findings.timed_out = true;
@@ -140,7 +134,7 @@ pub(crate) fn all_skeletons(
     Ok(all)
 }
 
-fn for_each_skeleton(
+pub(crate) fn for_each_skeleton(
     test: &Test,
     semantic: Semantic,
     unroll: u32,

@@ -7,7 +7,7 @@ use litmus::{QueryTerm, Test};
 use crate::cat::{NodeId, Plan, Size};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
-use crate::search::{Deadline, Search};
+use crate::search::{Deadline, Ground, Search};
 use crate::skeleton::Skeleton;
 use crate::valuation::is_plain;
 use crate::{Model, Options, PredictError, predict};
@@ -102,6 +102,6 @@ fn search<M: Matrix>(
     plan: &Prepared,
     deadline: Deadline,
 ) -> Result<Option<bool>, PredictError> {
-    let sources = |read| skeleton.candidates(read);
-    Ok(Search::<M>::new(skeleton, plan, Vec::new(), sources, deadline)?.satisfiable())
+    let ground = Ground::<M>::new(skeleton, plan)?;
+    Ok(Search::new(skeleton, plan, &ground, Vec::new(), deadline).satisfiable())
 }

@@ -5,6 +5,7 @@
 //! is already certain. What is left concerns one location at a time: each is solved alone on matrices of its own size, and
 //! the solutions are multiplied. The cost is the sum over the locations, not their product.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -112,21 +113,32 @@ pub(crate) struct ReadChoice {
     pub(crate) candidates: Vec<usize>,
 }
 
-/// What is searched, with everything that the program alone decides worked out.
-pub(crate) struct Search<'a, M: Matrix> {
-    skeleton: &'a Skeleton,
-    prepared: &'a Prepared,
+/// What the program alone decides of a skeleton's executions.
+#[derive(Debug)]
+pub(crate) struct Ground<M: Matrix> {
     bounds: Bounds<M>,
     activity: Activity<M>,
     /// What is evaluated after each choice.
     wanted: Vec<Wanted>,
     local: LocalPlan,
-    reads: Vec<ReadChoice>,
+    /// Every read with all writes that it may read from.
+    pub(crate) reads: Vec<ReadChoice>,
+    storages: Vec<LocationId>,
+}
+
+/// The search for the consistent executions of a skeleton.
+pub(crate) struct Search<'a, M: Matrix> {
+    skeleton: &'a Skeleton,
+    prepared: &'a Prepared,
+    ground: &'a Ground<M>,
+    /// Every read with the writes that are tried for it.
+    reads: Cow<'a, [ReadChoice]>,
     /// Where each read reads from, as far as that is chosen.
     reads_from: Vec<Option<u16>>,
-    storages: Vec<LocationId>,
     /// Storages whose last write must be told apart.
     observed: Vec<LocationId>,
+    /// Whether one solution of a location stands for all that agree in the last write.
+    any_solution: bool,
     deadline: Deadline,
     memo: HashMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
     /// Whether the locations may have to be solved more than once.
@@ -142,21 +154,15 @@ enum Step {
     Order(Vec<usize>),
 }
 
-impl<'a, M: Matrix> Search<'a, M> {
-    /// Prepares a search: evaluates what the program alone decides. `sources` gives the writes that a read may read from.
-    pub(crate) fn new(
-        skeleton: &'a Skeleton,
-        prepared: &'a Prepared,
-        observed: Vec<LocationId>,
-        sources: impl Fn(usize) -> Vec<usize>,
-        deadline: Deadline,
-    ) -> Result<Search<'a, M>, PredictError> {
+impl<M: Matrix> Ground<M> {
+    /// Evaluates what the program alone decides.
+    pub(crate) fn new(skeleton: &Skeleton, prepared: &Prepared) -> Result<Ground<M>, PredictError> {
         let n = skeleton.len();
         let plan = &prepared.plan;
         let mut bounds: Bounds<M> = Bounds::new(prepared, n);
         let reads: Vec<ReadChoice> = (0..n)
             .filter(|&event| skeleton.events[event].tags.has(crate::skeleton::Tags::R))
-            .map(|read| ReadChoice { read, candidates: sources(read) })
+            .map(|read| ReadChoice { read, candidates: skeleton.candidates(read) })
             .collect();
         for &(id, base) in &prepared.leaves {
             let value = base_value::<M>(plan, skeleton, plan.node(id).kind(), base)?;
@@ -183,22 +189,39 @@ impl<'a, M: Matrix> Search<'a, M> {
         let constants = local.constants.iter().map(|id| both(*id));
         let wanted =
             wanted_for(prepared, asked.chain(sizes).chain(constants), |id| activity.is_active(id));
-        Ok(Search {
+        Ok(Ground { bounds, activity, wanted, local, reads, storages: skeleton.storages() })
+    }
+}
+
+impl<'a, M: Matrix> Search<'a, M> {
+    /// A search for everything. `observed` are the storages whose last write must be told apart.
+    pub(crate) fn new(
+        skeleton: &'a Skeleton,
+        prepared: &'a Prepared,
+        ground: &'a Ground<M>,
+        observed: Vec<LocationId>,
+        deadline: Deadline,
+    ) -> Search<'a, M> {
+        Search {
             skeleton,
             prepared,
-            bounds,
-            activity,
-            wanted,
-            local,
-            reads,
-            reads_from: vec![None; n],
-            storages: skeleton.storages(),
+            ground,
+            reads: Cow::Borrowed(&ground.reads),
+            reads_from: vec![None; skeleton.len()],
             observed,
+            any_solution: false,
             deadline,
             memo: HashMap::new(),
             branches: true,
             timed_out: false,
-        })
+        }
+    }
+
+    /// Tries for each read only some of its writes; the reads stand as in [`Ground::reads`]. Where `alike` says that all
+    /// of them show the same, one solution of a location stands for all that agree in its last write.
+    pub(crate) fn restrict(&mut self, reads: Vec<ReadChoice>, alike: bool) {
+        self.reads = Cow::Owned(reads);
+        self.any_solution = alike;
     }
 
     /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time was up before
@@ -213,7 +236,8 @@ impl<'a, M: Matrix> Search<'a, M> {
             let mut column = M::Set::empty();
             column.insert(choice.read);
             let active = self.prepared.rf.iter().any(|id| {
-                self.activity
+                self.ground
+                    .activity
                     .part(*id, false)
                     .and_then(Value::relation)
                     .is_some_and(|pairs| !pairs.restrict_columns(column).is_empty())
@@ -224,14 +248,25 @@ impl<'a, M: Matrix> Search<'a, M> {
                 _ => {}
             }
         }
-        for &storage in &self.storages {
+        for &storage in &self.ground.storages {
             let writes = self.ordered_writes(storage, true);
             if !writes.is_empty() {
                 // The whole order of the location is chosen once any of it matters globally.
                 steps.push(Step::Order(self.ordered_writes(storage, false)));
             }
         }
-        let mut bounds = self.bounds.clone();
+        let mut bounds = self.ground.bounds.clone();
+        if let Cow::Owned(reads) = &self.reads {
+            for (choice, all) in reads.iter().zip(&self.ground.reads) {
+                if choice.candidates.len() == all.candidates.len() {
+                    continue;
+                }
+                for id in &self.prepared.rf {
+                    limit_read(&mut bounds, *id, choice);
+                }
+            }
+            bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
+        }
         self.branches = !steps.is_empty();
         if self.possible(&bounds) {
             self.descend(&steps, &mut bounds, goal);
@@ -251,7 +286,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         let mut involved = M::Set::empty();
         for id in &self.prepared.co {
             for (local, wanted) in [(false, true), (true, !global_only)] {
-                if wanted && let Some(pairs) = self.activity.part(*id, local).and_then(Value::relation) {
+                if wanted && let Some(pairs) = self.ground.activity.part(*id, local).and_then(Value::relation) {
                     involved = involved.union(pairs.domain()).union(pairs.range());
                 }
             }
@@ -290,7 +325,7 @@ impl<'a, M: Matrix> Search<'a, M> {
                     for id in &prepared.rf {
                         fix_read(bounds, *id, read, write);
                     }
-                    bounds.evaluate(&prepared.plan, &self.wanted);
+                    bounds.evaluate(&prepared.plan, &self.ground.wanted);
                     if self.possible(bounds) {
                         self.reads_from[read] = Some(write as u16);
                         self.descend(rest, bounds, goal);
@@ -323,7 +358,7 @@ impl<'a, M: Matrix> Search<'a, M> {
                 for id in &prepared.co {
                     fix_next(bounds, *id, write, &remaining);
                 }
-                bounds.evaluate(&prepared.plan, &self.wanted);
+                bounds.evaluate(&prepared.plan, &self.ground.wanted);
                 possible = self.possible(bounds) && goal.wants(self.raised(bounds), &self.reads_from);
             }
             if possible {
@@ -352,8 +387,8 @@ impl<'a, M: Matrix> Search<'a, M> {
     }
 
     fn leaf(&mut self, bounds: &Bounds<M>, flagged: Flags, goal: &mut impl Goal) {
-        let mut locations = Vec::with_capacity(self.storages.len());
-        for index in 0..self.storages.len() {
+        let mut locations = Vec::with_capacity(self.ground.storages.len());
+        for index in 0..self.ground.storages.len() {
             let solutions = self.solve_location(index, bounds);
             if self.timed_out || solutions.is_empty() {
                 return;
@@ -364,17 +399,18 @@ impl<'a, M: Matrix> Search<'a, M> {
     }
 
     fn solve_location(&mut self, index: usize, bounds: &Bounds<M>) -> Arc<Vec<Solution>> {
-        let storage = self.storages[index];
+        let storage = self.ground.storages[index];
         let problem = LocalProblem::new(
             self.prepared,
-            &self.local,
+            &self.ground.local,
             self.skeleton,
             bounds,
-            &self.activity,
+            &self.ground.activity,
             &self.reads,
             storage,
             self.ordered_writes(storage, false),
             self.observed.contains(&storage),
+            self.any_solution,
         );
         let key = self.branches.then(|| (index, problem.inputs()));
         if let Some(key) = &key
@@ -391,6 +427,17 @@ impl<'a, M: Matrix> Search<'a, M> {
             self.memo.insert(key, solutions.clone());
         }
         solutions
+    }
+}
+
+/// Restricts `rf` to the candidates of a read.
+fn limit_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, choice: &ReadChoice) {
+    let n = bounds.n;
+    if let Some(may) = bounds.may_relation(rf) {
+        (0..n).filter(|write| !choice.candidates.contains(write)).for_each(|w| may.remove(w, choice.read));
+    }
+    if let ([write], Some(must)) = (choice.candidates.as_slice(), bounds.must_relation(rf)) {
+        must.insert(*write, choice.read);
     }
 }
 

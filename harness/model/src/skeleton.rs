@@ -687,6 +687,17 @@ impl Skeleton {
         storages
     }
 
+    /// The storages whose last write is observed as such.
+    pub(crate) fn observed_storages(&self) -> Vec<LocationId> {
+        self.finals
+            .iter()
+            .filter_map(|value| match value {
+                FinalValue::LastWrite(storage) => Some(*storage),
+                FinalValue::Expression(_) => None,
+            })
+            .collect()
+    }
+
     /// A base set of the model. `mask` is the argument of `SC` and `SEM`.
     pub(crate) fn base_set<S: Bits>(&self, name: &str, mask: Option<u8>) -> Option<S> {
         let collect = |test: &dyn Fn(&Event) -> bool| {
