@@ -1,11 +1,11 @@
 //! From solved locations to outcomes and races.
 
 use std::cell::Cell;
-use std::collections::HashSet;
 
-use litmus::{Condition, LocationId, Observable, Outcome, Test, Value};
+use litmus::{Condition, LocationId, Observable, Outcome, ResolvedCondition, Test, Value};
 
 use crate::local::Solution;
+use crate::quick::QuickSet;
 use crate::search::{Deadline, Flags, Goal, Leaf};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of, valuations};
@@ -13,8 +13,8 @@ use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of,
 /// What was found so far, over all skeletons of a test.
 #[derive(Default)]
 pub(crate) struct Findings {
-    pub(crate) allowed: HashSet<Outcome>,
-    pub(crate) candidates: HashSet<Outcome>,
+    pub(crate) allowed: QuickSet<Outcome>,
+    pub(crate) candidates: QuickSet<Outcome>,
     /// What some consistent execution inside the filter raises.
     pub(crate) raised: Flags,
     pub(crate) candidate_executions: u64,
@@ -41,13 +41,15 @@ pub(crate) struct ValueRules<'a> {
 
 /// Collects the findings of one skeleton.
 pub(crate) struct Combiner<'a> {
-    pub(crate) test: &'a Test,
     pub(crate) skeleton: &'a Skeleton,
     pub(crate) rules: ValueRules<'a>,
     pub(crate) deadline: Deadline,
     pub(crate) plain: bool,
     observed: Vec<u16>,
-    observables: &'a [Observable],
+    /// The test's filter, true where there is none.
+    filter: ResolvedCondition,
+    /// The condition of the test's question, true where there is none.
+    condition: ResolvedCondition,
 }
 
 /// The value of the last write to a location, as far as it is known, where it is observed.
@@ -75,7 +77,13 @@ impl<'a> Combiner<'a> {
         observed.sort_unstable();
         observed.dedup();
         let plain = is_plain(skeleton);
-        Combiner { test, skeleton, rules, deadline, plain, observed, observables }
+        let resolved = |condition: Option<&Condition>| match condition {
+            Some(condition) => ResolvedCondition::new(test, observables, condition),
+            None => ResolvedCondition::Known(true),
+        };
+        let filter = resolved(test.filter.as_ref());
+        let condition = resolved(test.question.as_ref().map(|question| &question.condition));
+        Combiner { skeleton, rules, deadline, plain, observed, filter, condition }
     }
 
     /// The goal of a search that adds to the findings.
@@ -96,14 +104,12 @@ impl<'a> Combiner<'a> {
             return true;
         }
         // What is left are an outcome that meets the condition and one that misses it.
-        let possible = |condition: &Condition, wanted: bool| {
+        let possible = |condition: &ResolvedCondition, wanted: bool| {
             self.condition_so_far(condition, reads_from, &[]).is_none_or(|holds| holds == wanted)
         };
-        if self.test.filter.as_ref().is_some_and(|filter| !possible(filter, true)) {
-            return false;
-        }
-        let condition = self.test.question.as_ref().map_or(&Condition::True, |q| &q.condition);
-        !findings.meets && possible(condition, true) || !findings.misses && possible(condition, false)
+        possible(&self.filter, true)
+            && (!findings.meets && possible(&self.condition, true)
+                || !findings.misses && possible(&self.condition, false))
     }
 
     /// Adds the executions of one leaf of the search.
@@ -113,7 +119,7 @@ impl<'a> Combiner<'a> {
                 product.saturating_mul(solutions.iter().map(weight).fold(0, u64::saturating_add))
             });
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
-            if self.test.filter.is_none() {
+            if self.filter == ResolvedCondition::Known(true) {
                 findings.raised.add(leaf.flagged);
             }
             if !self.skeleton.terminated && !findings.raised.misses(leaf.flagged) {
@@ -133,7 +139,7 @@ impl<'a> Combiner<'a> {
         if self.plain {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
             self.decide(&choices, leaf.flagged, findings);
-            if outcomes > MAX_LISTED || findings.allowed.len() > MAX_LISTED {
+            if findings.unlisted || outcomes > MAX_LISTED || findings.allowed.len() > MAX_LISTED {
                 findings.unlisted = true;
                 return;
             }
@@ -143,7 +149,7 @@ impl<'a> Combiner<'a> {
         }
         let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, orders| {
             self.execution(rf, last, orders, leaf.flagged, findings);
-            true
+            !findings.unlisted || self.wants(leaf.flagged, &[], findings)
         });
         if !complete {
             findings.timed_out = true;
@@ -154,27 +160,29 @@ impl<'a> Combiner<'a> {
     /// without listing all outcomes: the values of one location say nothing about those of another, so that a condition
     /// is decided as soon as the values it depends on are.
     fn decide(&self, choices: &[Vec<Choice>], flagged: Flags, findings: &mut Findings) {
-        let inside = || self.test.filter.clone().unwrap_or(Condition::True);
-        let search = |condition: Condition| {
+        // An outcome inside the filter, and one of which the condition says this besides.
+        let search = |wanted: Option<bool>| {
             let mut rf = vec![None; self.skeleton.len()];
-            let decided =
-                |rf: &[Option<u16>], last: &[u16]| self.condition_so_far(&condition, rf, last);
+            let decided = |rf: &[Option<u16>], last: &[u16]| {
+                let inside = self.condition_so_far(&self.filter, rf, last);
+                let Some(wanted) = wanted else { return inside };
+                let says = self.condition_so_far(&self.condition, rf, last).map(|holds| holds == wanted);
+                match (inside, says) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            };
             self.satisfiable(&decided, choices, &mut rf, &mut Vec::new())
         };
-        if findings.raised.misses(flagged) && search(inside()) {
+        if findings.raised.misses(flagged) && search(None) {
             findings.raised.add(flagged);
         }
         if !self.skeleton.terminated {
             return;
         }
-        let condition = self.test.question.as_ref().map_or(Condition::True, |q| q.condition.clone());
-        let both = |c| Condition::And(Box::new(inside()), Box::new(c));
-        if !findings.meets && search(both(condition.clone())) {
-            findings.meets = true;
-        }
-        if !findings.misses && search(both(Condition::Not(Box::new(condition)))) {
-            findings.misses = true;
-        }
+        findings.meets = findings.meets || search(Some(true));
+        findings.misses = findings.misses || search(Some(false));
     }
 
     /// Whether some combination of the choices meets what `decided` says of them, as soon as it can tell.
@@ -210,10 +218,13 @@ impl<'a> Combiner<'a> {
         false
     }
 
-    fn condition_so_far(&self, condition: &Condition, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
-        litmus::decided(self.test, self.observables, condition, &mut |index| {
-            self.final_so_far(index, rf, last)
-        })
+    fn condition_so_far(
+        &self,
+        condition: &ResolvedCondition,
+        rf: &[Option<u16>],
+        last: &[u16],
+    ) -> Option<bool> {
+        condition.decided(&mut |index| self.final_so_far(index, rf, last))
     }
 
     /// The value of an observable, as far as it is known.
@@ -223,7 +234,7 @@ impl<'a> Combiner<'a> {
         };
         match self.skeleton.finals.get(index)? {
             FinalValue::Expression(expression) => {
-                expression.evaluate(&mut |read| rf[usize::from(read)].and_then(stored))
+                expression.evaluate(&mut |read| rf.get(usize::from(read)).copied().flatten().and_then(stored))
             }
             FinalValue::LastWrite(storage) => last
                 .iter()
@@ -268,7 +279,7 @@ impl<'a> Combiner<'a> {
 
     /// The distinct values of what is observed of a location, each by one example.
     fn observed_choices(&self, solutions: &[Solution]) -> Vec<Choice> {
-        let mut seen: HashSet<(Vec<Option<Value>>, LastValue)> = HashSet::new();
+        let mut seen: QuickSet<(Vec<Option<Value>>, LastValue)> = QuickSet::default();
         let mut choices = Vec::new();
         let stored = |write: u16| {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
@@ -377,19 +388,16 @@ impl<'a> Combiner<'a> {
                 findings.consistent_executions = findings.consistent_executions.saturating_add(orders);
             }
             let outcome = self.outcome(&values, last);
-            let kept = self
-                .test
-                .filter
-                .as_ref()
-                .is_none_or(|filter| outcome.meets(self.test, self.observables, filter));
+            let holds = |condition: &ResolvedCondition| {
+                condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
+            };
+            let kept = holds(&self.filter);
             if kept {
                 findings.raised.add(flagged);
             }
             if self.skeleton.terminated {
                 if kept && !self.plain {
-                    let meets = self.test.question.as_ref().is_none_or(|question| {
-                        outcome.meets(self.test, self.observables, &question.condition)
-                    });
+                    let meets = holds(&self.condition);
                     findings.meets |= meets;
                     findings.misses |= !meets;
                 }

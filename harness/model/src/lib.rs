@@ -48,6 +48,7 @@ mod path;
 mod predict;
 mod prepared;
 mod queries;
+mod quick;
 mod search;
 mod sequential;
 mod skeleton;

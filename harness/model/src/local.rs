@@ -1,7 +1,6 @@
 //! One location solved alone: reads-from of its reads and the order of its writes, once everything global is chosen.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 
 use litmus::LocationId;
 
@@ -10,6 +9,7 @@ use crate::cat::{Node, NodeId, Value};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
+use crate::quick::{QuickMap, QuickSet};
 use crate::search::{Deadline, ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{Skeleton, Tags};
 
@@ -217,7 +217,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             deadline,
             solutions: Vec::new(),
             seen: Vec::new(),
-            index: HashMap::new(),
+            index: QuickMap::default(),
             complete: true,
             chosen: vec![None; self.reads.len()],
             steps: 0,
@@ -299,9 +299,9 @@ struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     deadline: Deadline,
     solutions: Vec<Solution>,
     /// For each solution the orders already counted, as far as the model can tell them apart.
-    seen: Vec<HashSet<Vec<L>>>,
+    seen: Vec<QuickSet<Vec<L>>>,
     /// The solution of each choice of reads and last write.
-    index: HashMap<(Vec<Option<usize>>, Option<u16>), usize>,
+    index: QuickMap<(Vec<Option<usize>>, Option<u16>), usize>,
     complete: bool,
     chosen: Vec<Option<usize>>,
     steps: u32,
@@ -414,7 +414,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
                     })
                     .collect();
                 self.solutions.push(Solution { reads_from, last_write, orders: 0 });
-                self.seen.push(HashSet::new());
+                self.seen.push(QuickSet::default());
                 next
             }
         };

@@ -6,7 +6,6 @@
 //! the solutions are multiplied. The cost is the sum over the locations, not their product.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,6 +18,7 @@ use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
+use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
 
 /// When to give up.
@@ -140,9 +140,10 @@ pub(crate) struct Search<'a, M: Matrix> {
     /// Whether one solution of a location stands for all that agree in the last write.
     any_solution: bool,
     deadline: Deadline,
-    memo: HashMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
+    memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
     /// Whether the locations may have to be solved more than once.
     branches: bool,
+    steps: u32,
     timed_out: bool,
 }
 
@@ -211,8 +212,9 @@ impl<'a, M: Matrix> Search<'a, M> {
             observed,
             any_solution: false,
             deadline,
-            memo: HashMap::new(),
+            memo: QuickMap::default(),
             branches: true,
+            steps: 0,
             timed_out: false,
         }
     }
@@ -304,8 +306,7 @@ impl<'a, M: Matrix> Search<'a, M> {
     }
 
     fn descend(&mut self, steps: &[Step], bounds: &mut Bounds<M>, goal: &mut impl Goal) {
-        if self.timed_out || self.deadline.passed() {
-            self.timed_out = true;
+        if self.out_of_time() {
             return;
         }
         let flags = self.raised(bounds);
@@ -347,8 +348,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         let prepared = self.prepared;
         let saved = bounds.save(&prepared.co);
         for (index, &write) in open.iter().enumerate() {
-            if self.timed_out || self.deadline.passed() {
-                self.timed_out = true;
+            if self.out_of_time() {
                 return;
             }
             let mut remaining = open.to_vec();
@@ -366,6 +366,15 @@ impl<'a, M: Matrix> Search<'a, M> {
             }
             bounds.restore(&prepared.co, &saved);
         }
+    }
+
+    /// Whether the time is up, looking at the clock now and then.
+    fn out_of_time(&mut self) -> bool {
+        self.steps += 1;
+        if self.steps.is_multiple_of(32) && self.deadline.passed() {
+            self.timed_out = true;
+        }
+        self.timed_out
     }
 
     /// Whether no axiom is broken by what is certain.

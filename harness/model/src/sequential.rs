@@ -3,14 +3,12 @@
 //! This shares nothing with the axiomatic engine: what is *weak* and what is *interleaved* is measured against it, and the
 //! cat file `sc` is tested against it.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasher, Hasher};
-
 use litmus::{
     ArithmeticOperation, InstructionKind, LabelId, LocationId, Observable, Operand, Outcome, Place,
     RegisterId, RmwOperation, ScalarType, Scope, Test, ThreadId, Value,
 };
 
+use crate::quick::QuickSet;
 use crate::search::Deadline;
 
 /// How threads take turns.
@@ -29,10 +27,10 @@ pub(crate) fn outcomes(
     turns: Turns,
     unroll: u32,
     deadline: Deadline,
-) -> (HashSet<Outcome>, bool) {
+) -> (QuickSet<Outcome>, bool) {
     let machine = Machine::new(test, observables, turns, unroll);
-    let mut outcomes = HashSet::new();
-    let mut seen: HashSet<State, Quick> = HashSet::default();
+    let mut outcomes = QuickSet::default();
+    let mut seen: QuickSet<State> = QuickSet::default();
     let mut open = vec![machine.initial()];
     let mut complete = true;
     let mut steps = 0_u32;
@@ -92,42 +90,6 @@ struct Layout {
     jumps: usize,
     /// Bits of control barriers reached, where the thread has any.
     reached: usize,
-}
-
-/// Hashes the words of states: they are small numbers that nobody chose to collide.
-#[derive(Clone, Copy, Debug, Default)]
-struct Quick;
-
-impl BuildHasher for Quick {
-    type Hasher = QuickHasher;
-
-    fn build_hasher(&self) -> QuickHasher {
-        QuickHasher(0)
-    }
-}
-
-struct QuickHasher(u64);
-
-impl Hasher for QuickHasher {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.write_u64(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517C_C1B7_2722_0A95);
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
 }
 
 struct Machine<'a> {
