@@ -5,13 +5,12 @@ use std::time::Instant;
 
 use litmus::{Observable, Outcome, Test, Value};
 
-use crate::combine::{Combiner, ValueRules};
-use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::combine::{Combiner, Sought, ValueRules};
+use crate::explore::find;
+use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
-use crate::search::{Deadline, Flags, Goal, Ground, Leaf, ReadChoice, Search};
-use crate::skeleton::{FinalValue, Skeleton};
-use crate::symbolic::Symbolic;
-use crate::valuation::reads_of;
+use crate::search::{Deadline, Ground};
+use crate::skeleton::Skeleton;
 use crate::{Model, Options, PredictError, predict};
 
 /// Whether a model allows an outcome of a test, one whose values stand in the order of [`Test::observables`]; `None` when
@@ -89,16 +88,17 @@ impl<'t> OutcomeQuestion<'t> {
             return Some(false);
         }
         let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+        let sought = Sought::Outcome(outcome);
         let mut answer = Some(false);
         for (skeleton, prepared, ground) in &self.grounds {
             let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };
             let combiner = Combiner::new(self.test, &self.observables, skeleton, rules, deadline);
             let shown = match ground {
-                AnyGround::Of8(ground) => search(skeleton, prepared, ground, &combiner, outcome),
-                AnyGround::Of16(ground) => search(skeleton, prepared, ground, &combiner, outcome),
-                AnyGround::Of32(ground) => search(skeleton, prepared, ground, &combiner, outcome),
-                AnyGround::Of64(ground) => search(skeleton, prepared, ground, &combiner, outcome),
-                AnyGround::Of256(ground) => search(skeleton, prepared, ground, &combiner, outcome),
+                AnyGround::Of8(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
+                AnyGround::Of16(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
+                AnyGround::Of32(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
+                AnyGround::Of64(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
+                AnyGround::Of256(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
             };
             match shown {
                 Some(true) => return Some(true),
@@ -107,71 +107,5 @@ impl<'t> OutcomeQuestion<'t> {
             }
         }
         answer
-    }
-}
-
-fn search<M: Matrix>(
-    skeleton: &Skeleton,
-    prepared: &Prepared,
-    ground: &Ground<M>,
-    combiner: &Combiner<'_>,
-    outcome: &Outcome,
-) -> Option<bool> {
-    let mut search = Search::new(skeleton, prepared, ground, skeleton.observed_storages(), combiner.deadline);
-    if combiner.plain {
-        let Some((reads, alike)) = sources(skeleton, ground, outcome) else { return Some(false) };
-        search.restrict(reads, alike);
-    }
-    let mut goal = Shown { combiner, outcome, found: false, timed_out: false };
-    let complete = search.run(&mut goal);
-    (goal.found || complete && !goal.timed_out).then_some(goal.found)
-}
-
-/// The reads with those writes that an execution with this outcome may read from, and whether all of these show the same;
-/// `None` where nothing shows the outcome. Every value that is written must be known.
-fn sources<M: Matrix>(
-    skeleton: &Skeleton,
-    ground: &Ground<M>,
-    outcome: &Outcome,
-) -> Option<(Vec<ReadChoice>, bool)> {
-    let mut reads = ground.reads.clone();
-    let mut alike = true;
-    for (observed, wanted) in skeleton.finals.iter().zip(&outcome.0) {
-        let FinalValue::Expression(expression) = observed else { continue };
-        match reads_of(expression).as_slice() {
-            [] => {
-                expression.known().filter(|value| value == wanted)?;
-            }
-            [read] => {
-                let choice = reads.iter_mut().find(|choice| choice.read == usize::from(*read))?;
-                choice.candidates.retain(|write| {
-                    let stored = skeleton.events[*write].stored.as_ref().and_then(Symbolic::known);
-                    expression.evaluate(&mut |_| stored) == Some(*wanted)
-                });
-            }
-            _ => alike = false,
-        }
-    }
-    Some((reads, alike))
-}
-
-/// The search for an execution that shows an outcome.
-struct Shown<'c, 'a> {
-    combiner: &'c Combiner<'a>,
-    outcome: &'c Outcome,
-    found: bool,
-    timed_out: bool,
-}
-
-impl Goal for Shown<'_, '_> {
-    fn wants(&mut self, _: Flags, reads_from: &[Option<u16>]) -> bool {
-        !self.found && self.combiner.shows_so_far(self.outcome, reads_from, &[]) != Some(false)
-    }
-
-    fn take(&mut self, leaf: Leaf) {
-        match self.combiner.shows(&leaf, self.outcome) {
-            Some(shown) => self.found |= shown,
-            None => self.timed_out = true,
-        }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::cell::Cell;
 
-use litmus::{Condition, LocationId, Observable, Outcome, ResolvedCondition, Test, Value};
+use litmus::{
+    Comparison, Condition, LocationId, Observable, Outcome, ResolvedCondition, ScalarType, Side, Test, Value,
+};
 
 use crate::local::Solution;
 use crate::quick::QuickSet;
-use crate::search::{Deadline, Flags, Goal, Leaf};
+use crate::search::{Deadline, Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
@@ -26,6 +28,8 @@ pub(crate) struct Findings {
     pub(crate) timed_out: bool,
     /// There are more outcomes than are listed.
     pub(crate) unlisted: bool,
+    /// There are more consistent executions than were counted.
+    pub(crate) uncounted: bool,
 }
 
 /// Outcomes that are listed at most, of each kind.
@@ -39,6 +43,54 @@ pub(crate) struct ValueRules<'a> {
     pub(crate) domain: &'a [Value],
 }
 
+/// Which executions are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sought<'o> {
+    /// Those that the filter keeps.
+    Kept,
+    /// Those of them of which the question's condition says this.
+    Answer(bool),
+    /// Those with this outcome, whatever the filter says.
+    Outcome(&'o Outcome),
+}
+
+/// What is demanded of a final value.
+#[derive(Clone, Copy, Debug)]
+enum Demand {
+    Value(Value),
+    /// That it is this number, as a signed value of the type.
+    Number(ScalarType, i64),
+}
+
+impl Demand {
+    fn allows(self, value: Value) -> bool {
+        match self {
+            Demand::Value(wanted) => value == wanted,
+            Demand::Number(ty, number) => value.signed(ty) == number,
+        }
+    }
+}
+
+/// Adds what a condition demands of single values; false where it demands more than that.
+fn demands_of(condition: &ResolvedCondition, demands: &mut Vec<(usize, Demand)>) -> bool {
+    match condition {
+        ResolvedCondition::Known(holds) => *holds,
+        ResolvedCondition::And(both) => {
+            let left = demands_of(&both.0, demands);
+            demands_of(&both.1, demands) && left
+        }
+        ResolvedCondition::Compare(left, Comparison::Equal, right) => match (left, right) {
+            (Side::Observed(index, ty), Side::Number(number))
+            | (Side::Number(number), Side::Observed(index, ty)) => {
+                demands.push((*index, Demand::Number(*ty, *number)));
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// Collects the findings of one skeleton.
 pub(crate) struct Combiner<'a> {
     pub(crate) skeleton: &'a Skeleton,
@@ -47,7 +99,7 @@ pub(crate) struct Combiner<'a> {
     pub(crate) plain: bool,
     observed: Vec<u16>,
     /// The test's filter, true where there is none.
-    filter: ResolvedCondition,
+    pub(crate) filter: ResolvedCondition,
     /// The condition of the test's question, true where there is none.
     condition: ResolvedCondition,
 }
@@ -160,29 +212,19 @@ impl<'a> Combiner<'a> {
     /// without listing all outcomes: the values of one location say nothing about those of another, so that a condition
     /// is decided as soon as the values it depends on are.
     fn decide(&self, choices: &[Vec<Choice>], flagged: Flags, findings: &mut Findings) {
-        // An outcome inside the filter, and one of which the condition says this besides.
-        let search = |wanted: Option<bool>| {
+        let search = |sought: Sought<'_>| {
             let mut rf = vec![None; self.skeleton.len()];
-            let decided = |rf: &[Option<u16>], last: &[u16]| {
-                let inside = self.condition_so_far(&self.filter, rf, last);
-                let Some(wanted) = wanted else { return inside };
-                let says = self.condition_so_far(&self.condition, rf, last).map(|holds| holds == wanted);
-                match (inside, says) {
-                    (Some(false), _) | (_, Some(false)) => Some(false),
-                    (Some(true), Some(true)) => Some(true),
-                    _ => None,
-                }
-            };
+            let decided = |rf: &[Option<u16>], last: &[u16]| self.meets_so_far(sought, rf, last);
             self.satisfiable(&decided, choices, &mut rf, &mut Vec::new())
         };
-        if findings.raised.misses(flagged) && search(None) {
+        if findings.raised.misses(flagged) && search(Sought::Kept) {
             findings.raised.add(flagged);
         }
         if !self.skeleton.terminated {
             return;
         }
-        findings.meets = findings.meets || search(Some(true));
-        findings.misses = findings.misses || search(Some(false));
+        findings.meets = findings.meets || search(Sought::Answer(true));
+        findings.misses = findings.misses || search(Sought::Answer(false));
     }
 
     /// Whether some combination of the choices meets what `decided` says of them, as soon as it can tell.
@@ -243,26 +285,51 @@ impl<'a> Combiner<'a> {
         }
     }
 
-    /// Whether the outcome is what executions that read like this show, as far as that is known.
-    pub(crate) fn shows_so_far(&self, outcome: &Outcome, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
-        let mut known = true;
-        for (index, wanted) in outcome.0.iter().enumerate() {
-            match self.final_so_far(index, rf, last) {
-                Some(value) if value != *wanted => return Some(false),
-                Some(_) => {}
-                None => known = false,
+    /// Whether executions that read like this are looked for, as far as that is known.
+    pub(crate) fn meets_so_far(&self, sought: Sought<'_>, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
+        match sought {
+            Sought::Kept => self.condition_so_far(&self.filter, rf, last),
+            Sought::Answer(wanted) => {
+                let inside = self.condition_so_far(&self.filter, rf, last);
+                let says = self.condition_so_far(&self.condition, rf, last).map(|holds| holds == wanted);
+                match (inside, says) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
+            Sought::Outcome(outcome) => {
+                let mut known = true;
+                for (index, wanted) in outcome.0.iter().enumerate() {
+                    match self.final_so_far(index, rf, last) {
+                        Some(value) if value != *wanted => return Some(false),
+                        Some(_) => {}
+                        None => known = false,
+                    }
+                }
+                known.then_some(true)
             }
         }
-        known.then_some(true)
     }
 
-    /// Whether one of the executions shows the outcome; `None` when the time was up before that was known.
-    pub(crate) fn shows(&self, leaf: &Leaf, outcome: &Outcome) -> Option<bool> {
+    fn is_sought(&self, sought: Sought<'_>, outcome: &Outcome) -> bool {
+        let holds = |condition: &ResolvedCondition| {
+            condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
+        };
+        match sought {
+            Sought::Kept => holds(&self.filter),
+            Sought::Answer(wanted) => holds(&self.filter) && holds(&self.condition) == wanted,
+            Sought::Outcome(wanted) => outcome == wanted,
+        }
+    }
+
+    /// Whether one of the executions is looked for; `None` when the time was up before that was known.
+    pub(crate) fn finds(&self, leaf: &Leaf, sought: Sought<'_>) -> Option<bool> {
         let mut rf = vec![None; self.skeleton.len()];
         if self.plain {
             let choices: Vec<Vec<Choice>> =
                 leaf.locations.iter().map(|solutions| self.observed_choices(solutions)).collect();
-            let decided = |rf: &[Option<u16>], last: &[u16]| self.shows_so_far(outcome, rf, last);
+            let decided = |rf: &[Option<u16>], last: &[u16]| self.meets_so_far(sought, rf, last);
             return Some(self.satisfiable(&decided, &choices, &mut rf, &mut Vec::new()));
         }
         let choices: Vec<Vec<Choice>> =
@@ -271,10 +338,46 @@ impl<'a> Combiner<'a> {
         let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
             let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
             let mut shown = values.iter().filter(|values| constraints_met(self.skeleton, values));
-            found.set(found.get() || shown.any(|values| self.outcome(values, last) == *outcome));
+            found.set(found.get() || shown.any(|values| self.is_sought(sought, &self.outcome(values, last))));
             !found.get()
         });
         (found.get() || complete).then_some(found.get())
+    }
+
+    /// The reads with those writes that an execution which is looked for may read from, and whether all of these serve
+    /// alike; `None` where there is no such execution. Every value that is written must be known.
+    pub(crate) fn sources(&self, reads: &[ReadChoice], sought: Sought<'_>) -> Option<(Vec<ReadChoice>, bool)> {
+        let mut demands = Vec::new();
+        let mut alike = true;
+        match sought {
+            Sought::Kept => alike &= demands_of(&self.filter, &mut demands),
+            Sought::Answer(wanted) => {
+                alike &= demands_of(&self.filter, &mut demands);
+                alike &= wanted && demands_of(&self.condition, &mut demands);
+            }
+            Sought::Outcome(outcome) => {
+                demands.extend(outcome.0.iter().enumerate().map(|(index, value)| (index, Demand::Value(*value))));
+            }
+        }
+        let mut reads = reads.to_vec();
+        for (index, demand) in demands {
+            let FinalValue::Expression(expression) = self.skeleton.finals.get(index)? else { continue };
+            match reads_of(expression).as_slice() {
+                [] => {
+                    expression.known().filter(|value| demand.allows(*value))?;
+                }
+                [read] => {
+                    let choice = reads.iter_mut().find(|choice| choice.read == usize::from(*read))?;
+                    choice.candidates.retain(|write| {
+                        let stored = &self.skeleton.events[*write].stored;
+                        let stored = stored.as_ref().and_then(|stored| stored.known());
+                        expression.evaluate(&mut |_| stored).is_some_and(|value| demand.allows(value))
+                    });
+                }
+                _ => alike = false,
+            }
+        }
+        reads.iter().all(|choice| !choice.candidates.is_empty()).then_some((reads, alike))
     }
 
     /// The distinct values of what is observed of a location, each by one example.

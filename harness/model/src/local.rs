@@ -43,6 +43,15 @@ impl Source {
     }
 }
 
+/// What solving a location gave.
+pub(crate) struct Solved {
+    pub(crate) solutions: Vec<Solution>,
+    /// Whether the search came to its end.
+    pub(crate) complete: bool,
+    /// How long the search was.
+    pub(crate) steps: u64,
+}
+
 /// What is evaluated in every location of a skeleton; the same for all of them.
 #[derive(Debug)]
 pub(crate) struct LocalPlan {
@@ -187,18 +196,18 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             .collect()
     }
 
-    /// All solutions, and whether the search came to its end.
-    pub(crate) fn solve(&self, deadline: Deadline) -> (Vec<Solution>, bool) {
+    /// All solutions, as far as time and `limit`, a number of steps, reach.
+    pub(crate) fn solve(&self, deadline: Deadline, limit: u64) -> Solved {
         match self.events.len() {
-            0..=8 => self.solve_with::<Matrix8>(deadline),
-            9..=16 => self.solve_with::<Matrix16>(deadline),
-            17..=32 => self.solve_with::<Matrix32>(deadline),
-            33..=64 => self.solve_with::<Matrix64>(deadline),
-            _ => self.solve_with::<Matrix256>(deadline),
+            0..=8 => self.solve_with::<Matrix8>(deadline, limit),
+            9..=16 => self.solve_with::<Matrix16>(deadline, limit),
+            17..=32 => self.solve_with::<Matrix32>(deadline, limit),
+            33..=64 => self.solve_with::<Matrix64>(deadline, limit),
+            _ => self.solve_with::<Matrix256>(deadline, limit),
         }
     }
 
-    fn solve_with<L: Matrix>(&self, deadline: Deadline) -> (Vec<Solution>, bool) {
+    fn solve_with<L: Matrix>(&self, deadline: Deadline, limit: u64) -> Solved {
         let mut bounds: Bounds<L> = Bounds::new(self.prepared, self.events.len());
         for id in self.local.constants.iter().chain(&self.prepared.rf).chain(&self.prepared.co) {
             let must = self.project::<L>(self.bounds.must(*id));
@@ -215,6 +224,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         let mut solver = Solver {
             problem: self,
             deadline,
+            limit,
             solutions: Vec::new(),
             seen: Vec::new(),
             index: QuickMap::default(),
@@ -233,7 +243,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                 solver.order(&open_writes, &mut bounds, last);
             }
         }
-        (solver.solutions, solver.complete)
+        Solved { solutions: solver.solutions, complete: solver.complete, steps: solver.steps }
     }
 
     fn index(&self, event: usize) -> Option<usize> {
@@ -297,6 +307,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     problem: &'p LocalProblem<'a, M>,
     deadline: Deadline,
+    limit: u64,
     solutions: Vec<Solution>,
     /// For each solution the orders already counted, as far as the model can tell them apart.
     seen: Vec<QuickSet<Vec<L>>>,
@@ -304,7 +315,7 @@ struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     index: QuickMap<(Vec<Option<usize>>, Option<u16>), usize>,
     complete: bool,
     chosen: Vec<Option<usize>>,
-    steps: u32,
+    steps: u64,
 }
 
 impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
@@ -323,7 +334,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
 
     fn out_of_time(&mut self) -> bool {
         self.steps += 1;
-        if self.steps.is_multiple_of(256) && self.deadline.passed() {
+        if self.steps > self.limit || self.steps.is_multiple_of(256) && self.deadline.passed() {
             self.complete = false;
         }
         !self.complete

@@ -9,10 +9,10 @@ use litmus::{
 };
 
 use crate::combine::{Combiner, Findings, ValueRules};
-use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::explore::explore;
+use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::path::{Path, paths};
-use crate::prepared::Prepared;
-use crate::search::{Deadline, Ground, Search};
+use crate::search::Deadline;
 use crate::sequential::{self, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::{Model, PredictError};
@@ -50,11 +50,11 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
         combiner.add_candidates(&mut findings);
         let prepared = compiled.prepared(&skeleton);
         let searched = match skeleton.len() {
-            0..=8 => search::<Matrix8>(&skeleton, &prepared, &combiner, deadline, &mut findings),
-            9..=16 => search::<Matrix16>(&skeleton, &prepared, &combiner, deadline, &mut findings),
-            17..=32 => search::<Matrix32>(&skeleton, &prepared, &combiner, deadline, &mut findings),
-            33..=64 => search::<Matrix64>(&skeleton, &prepared, &combiner, deadline, &mut findings),
-            _ => search::<Matrix256>(&skeleton, &prepared, &combiner, deadline, &mut findings),
+            0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, &mut findings),
+            9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, &mut findings),
+            17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, &mut findings),
+            33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, &mut findings),
+            _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, &mut findings),
         };
         searched.map(|()| !findings.timed_out)
     })?;
@@ -102,22 +102,6 @@ fn list(
         });
     }
     (outcomes, !findings.timed_out && sequential_complete && serial_complete)
-}
-
-fn search<M: Matrix>(
-    skeleton: &Skeleton,
-    prepared: &Prepared,
-    combiner: &Combiner<'_>,
-    deadline: Deadline,
-    findings: &mut Findings,
-) -> Result<(), PredictError> {
-    let ground = Ground::<M>::new(skeleton, prepared)?;
-    let mut search = Search::new(skeleton, prepared, &ground, skeleton.observed_storages(), deadline);
-    let complete = search.run(&mut combiner.collect(findings));
-    if !complete {
-        findings.timed_out = true;
-    }
-    Ok(())
 }
 
 /// All skeletons of a test.

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use litmus::{LocationId, Undefinedness};
 
@@ -29,6 +29,11 @@ impl Deadline {
     /// Whether the time is up.
     pub(crate) fn passed(self) -> bool {
         self.0.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// The time that is left.
+    pub(crate) fn left(self) -> Option<Duration> {
+        self.0.map(|end| end.saturating_duration_since(Instant::now()))
     }
 }
 
@@ -143,7 +148,10 @@ pub(crate) struct Search<'a, M: Matrix> {
     memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
     /// Whether the locations may have to be solved more than once.
     branches: bool,
-    steps: u32,
+    steps: u64,
+    /// The steps after which the search gives up.
+    limit: u64,
+    gave_up: bool,
     timed_out: bool,
 }
 
@@ -215,6 +223,8 @@ impl<'a, M: Matrix> Search<'a, M> {
             memo: QuickMap::default(),
             branches: true,
             steps: 0,
+            limit: u64::MAX,
+            gave_up: false,
             timed_out: false,
         }
     }
@@ -226,8 +236,18 @@ impl<'a, M: Matrix> Search<'a, M> {
         self.any_solution = alike;
     }
 
-    /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time was up before
-    /// the end.
+    /// Gives up after so many steps.
+    pub(crate) fn limit(&mut self, steps: u64) {
+        self.limit = steps;
+    }
+
+    /// Whether the search ended because of its limit.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up && !self.timed_out
+    }
+
+    /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time or the steps
+    /// were used up before the end.
     pub(crate) fn run(&mut self, goal: &mut impl Goal) -> bool {
         // A path that no value allows has a read without candidates.
         if self.reads.iter().any(|choice| choice.candidates.is_empty()) {
@@ -273,7 +293,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         if self.possible(&bounds) {
             self.descend(&steps, &mut bounds, goal);
         }
-        !self.timed_out
+        !self.timed_out && !self.gave_up
     }
 
     /// Whether there is a consistent execution; `None` when the time was up before the end.
@@ -370,11 +390,12 @@ impl<'a, M: Matrix> Search<'a, M> {
 
     /// Whether the time is up, looking at the clock now and then.
     fn out_of_time(&mut self) -> bool {
-        self.steps += 1;
         if self.steps.is_multiple_of(32) && self.deadline.passed() {
             self.timed_out = true;
         }
-        self.timed_out
+        self.steps = self.steps.saturating_add(1);
+        self.gave_up |= self.steps > self.limit;
+        self.timed_out || self.gave_up
     }
 
     /// Whether no axiom is broken by what is certain.
@@ -399,7 +420,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         let mut locations = Vec::with_capacity(self.ground.storages.len());
         for index in 0..self.ground.storages.len() {
             let solutions = self.solve_location(index, bounds);
-            if self.timed_out || solutions.is_empty() {
+            if self.timed_out || self.gave_up || solutions.is_empty() {
                 return;
             }
             locations.push(solutions);
@@ -427,10 +448,14 @@ impl<'a, M: Matrix> Search<'a, M> {
         {
             return known.clone();
         }
-        let (solutions, complete) = problem.solve(self.deadline);
-        if !complete {
-            self.timed_out = true;
+        let left = self.limit.saturating_sub(self.steps);
+        let solved = problem.solve(self.deadline, left);
+        self.steps = self.steps.saturating_add(solved.steps);
+        if !solved.complete {
+            self.gave_up |= solved.steps > left;
+            self.timed_out |= solved.steps <= left;
         }
+        let solutions = solved.solutions;
         let solutions = Arc::new(solutions);
         if let Some(key) = key {
             self.memo.insert(key, solutions.clone());
