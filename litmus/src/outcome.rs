@@ -184,7 +184,8 @@ pub struct Prediction {
     pub level: Option<Undefinedness>,
     /// Candidate executions: control-flow paths × reads-from × modification orders that the model can tell apart.
     pub candidate_executions: u64,
-    /// Those of them that pass every axiom.
+    /// Those of them that pass every axiom; only those that were counted where there are so many that outcomes were asked
+    /// about one by one.
     pub consistent_executions: u64,
     /// Whether some allowed outcome inside the filter meets the condition of the question; `None` when that is not known.
     /// Known also where there are too many outcomes to list.

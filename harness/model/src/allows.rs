@@ -7,7 +7,8 @@ use litmus::{Observable, Outcome, Test, Value};
 
 use crate::combine::{Combiner, Sought, ValueRules};
 use crate::explore::find;
-use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::few::Few;
+use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
 use crate::search::{Deadline, Ground};
 use crate::skeleton::Skeleton;
@@ -39,14 +40,47 @@ pub struct OutcomeQuestion<'t> {
     grounds: Vec<(Skeleton, Arc<Prepared>, AnyGround)>,
 }
 
-/// A ground on matrices of the smallest size that holds it.
+/// What is known of a skeleton, on matrices of the smallest size that holds it.
 #[derive(Debug)]
 enum AnyGround {
-    Of8(Ground<Matrix8>),
-    Of16(Ground<Matrix16>),
-    Of32(Ground<Matrix32>),
-    Of64(Ground<Matrix64>),
-    Of256(Ground<Matrix256>),
+    Of8(Start<Matrix8>),
+    Of16(Start<Matrix16>),
+    Of32(Start<Matrix32>),
+    Of64(Start<Matrix64>),
+    Of256(Start<Matrix256>),
+}
+
+/// Where the question begins.
+#[derive(Debug)]
+enum Start<M: Matrix> {
+    Few(Few<M>),
+    Many(Ground<M>),
+}
+
+impl<M: Matrix> Start<M> {
+    fn new(
+        skeleton: &Skeleton,
+        prepared: &Prepared,
+        combiner: &Combiner<'_>,
+    ) -> Result<Start<M>, PredictError> {
+        Ok(match Few::new(skeleton, prepared, combiner)? {
+            Some(few) => Start::Few(few),
+            None => Start::Many(Ground::new(skeleton, prepared)?),
+        })
+    }
+
+    fn finds(
+        &self,
+        skeleton: &Skeleton,
+        prepared: &Prepared,
+        combiner: &Combiner<'_>,
+        sought: Sought<'_>,
+    ) -> Option<bool> {
+        match self {
+            Start::Few(few) => Some(few.finds(skeleton, prepared, combiner, sought)),
+            Start::Many(ground) => find(skeleton, prepared, ground, combiner, sought, None),
+        }
+    }
 }
 
 impl<'t> OutcomeQuestion<'t> {
@@ -57,16 +91,19 @@ impl<'t> OutcomeQuestion<'t> {
     pub fn new(test: &'t Test, model: &Model, options: &Options) -> Result<OutcomeQuestion<'t>, PredictError> {
         let compiled = model.compiled_for(test)?;
         let semantic = model.semantic();
+        let (observables, domain) = (test.observables(), predict::value_domain(test));
         let mut grounds = Vec::new();
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
             if skeleton.terminated {
                 let prepared = compiled.prepared(&skeleton);
+                let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
+                let combiner = Combiner::new(test, &observables, &skeleton, rules, Deadline(None));
                 let ground = match skeleton.len() {
-                    0..=8 => AnyGround::Of8(Ground::new(&skeleton, &prepared)?),
-                    9..=16 => AnyGround::Of16(Ground::new(&skeleton, &prepared)?),
-                    17..=32 => AnyGround::Of32(Ground::new(&skeleton, &prepared)?),
-                    33..=64 => AnyGround::Of64(Ground::new(&skeleton, &prepared)?),
-                    _ => AnyGround::Of256(Ground::new(&skeleton, &prepared)?),
+                    0..=8 => AnyGround::Of8(Start::new(&skeleton, &prepared, &combiner)?),
+                    9..=16 => AnyGround::Of16(Start::new(&skeleton, &prepared, &combiner)?),
+                    17..=32 => AnyGround::Of32(Start::new(&skeleton, &prepared, &combiner)?),
+                    33..=64 => AnyGround::Of64(Start::new(&skeleton, &prepared, &combiner)?),
+                    _ => AnyGround::Of256(Start::new(&skeleton, &prepared, &combiner)?),
                 };
                 grounds.push((skeleton, prepared, ground));
             }
@@ -74,9 +111,9 @@ impl<'t> OutcomeQuestion<'t> {
         })?;
         Ok(OutcomeQuestion {
             test,
-            observables: test.observables(),
+            observables,
             out_of_thin_air: semantic.values_free,
-            domain: predict::value_domain(test),
+            domain,
             grounds,
         })
     }
@@ -94,11 +131,11 @@ impl<'t> OutcomeQuestion<'t> {
             let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };
             let combiner = Combiner::new(self.test, &self.observables, skeleton, rules, deadline);
             let shown = match ground {
-                AnyGround::Of8(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
-                AnyGround::Of16(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
-                AnyGround::Of32(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
-                AnyGround::Of64(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
-                AnyGround::Of256(ground) => find(skeleton, prepared, ground, &combiner, sought, None),
+                AnyGround::Of8(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of16(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of32(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of64(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of256(start) => start.finds(skeleton, prepared, &combiner, sought),
             };
             match shown {
                 Some(true) => return Some(true),

@@ -28,8 +28,6 @@ pub(crate) struct Findings {
     pub(crate) timed_out: bool,
     /// There are more outcomes than are listed.
     pub(crate) unlisted: bool,
-    /// There are more consistent executions than were counted.
-    pub(crate) uncounted: bool,
 }
 
 /// Outcomes that are listed at most, of each kind.
@@ -511,6 +509,41 @@ impl<'a> Combiner<'a> {
                 }
             }
         }
+    }
+
+    /// Adds one execution of a plain skeleton: a candidate, and what it shows where it is consistent and raises `flags`.
+    pub(crate) fn add_execution(
+        &self,
+        rf: &[Option<u16>],
+        last: &[u16],
+        flags: Option<Flags>,
+        findings: &mut Findings,
+    ) {
+        findings.candidate_executions = findings.candidate_executions.saturating_add(1);
+        let value = |index| self.final_so_far(index, rf, last).unwrap_or_default();
+        let outcome = Outcome((0..self.skeleton.finals.len()).map(value).collect());
+        if let Some(flags) = flags {
+            findings.consistent_executions = findings.consistent_executions.saturating_add(1);
+            if self.is_sought(Sought::Kept, &outcome) {
+                findings.raised.add(flags);
+                if self.skeleton.terminated {
+                    let meets = self.is_sought(Sought::Answer(true), &outcome);
+                    findings.meets |= meets;
+                    findings.misses |= !meets;
+                }
+            }
+        }
+        if !self.skeleton.terminated {
+            return;
+        }
+        if findings.candidates.len() >= MAX_LISTED {
+            findings.unlisted = true;
+            return;
+        }
+        if flags.is_some() {
+            findings.allowed.insert(outcome.clone());
+        }
+        findings.candidates.insert(outcome);
     }
 
     fn outcome(&self, values: &Values, last: &[u16]) -> Outcome {

@@ -5,6 +5,7 @@ use litmus::Outcome;
 
 use crate::PredictError;
 use crate::combine::{Combiner, Findings, Sought};
+use crate::few::Few;
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
 use crate::search::{Flags, Goal, Ground, Leaf, Search};
@@ -20,6 +21,11 @@ pub(crate) fn explore<M: Matrix>(
     combiner: &Combiner<'_>,
     findings: &mut Findings,
 ) -> Result<(), PredictError> {
+    if let Some(few) = Few::<M>::new(skeleton, prepared, combiner)? {
+        few.add(skeleton, prepared, combiner, findings);
+        return Ok(());
+    }
+    combiner.add_candidates(findings);
     let ground = Ground::<M>::new(skeleton, prepared)?;
     // Where outcomes are not listed, all executions are too many from the start; values that depend on each other leave no
     // other way.
@@ -35,7 +41,7 @@ pub(crate) fn explore<M: Matrix>(
             return Ok(());
         }
     }
-    findings.uncounted = true;
+    // From here on executions are no longer counted.
     let mut raised = findings.raised;
     let mut ask = |sought: Sought<'_>, flags: Option<&mut Flags>| match find(
         skeleton, prepared, &ground, combiner, sought, flags,

@@ -39,6 +39,7 @@ mod error;
 mod explain;
 mod explore;
 mod facts;
+mod few;
 mod forced;
 mod interval;
 mod local;

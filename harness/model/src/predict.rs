@@ -47,7 +47,6 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
     for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
         let combiner = Combiner::new(test, &observables, &skeleton, rules, deadline);
-        combiner.add_candidates(&mut findings);
         let prepared = compiled.prepared(&skeleton);
         let searched = match skeleton.len() {
             0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, &mut findings),

@@ -532,7 +532,8 @@ fn plain<M: Matrix>(kind: AxiomKind, value: &Value<M>) -> bool {
     }
 }
 
-fn base_value<M: Matrix>(
+/// The value of a base that the program alone decides.
+pub(crate) fn base_value<M: Matrix>(
     plan: &Plan,
     skeleton: &Skeleton,
     kind: Kind,
@@ -564,7 +565,7 @@ fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
 }
 
 /// What is certain and what is possible of `co`: initial writes first, in the order of their names.
-fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
+pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
     use crate::skeleton::Tags;
     let n = skeleton.len();
     let (mut must, mut may) = (M::empty(n), M::empty(n));
