@@ -35,6 +35,7 @@ pub mod overlap;
 pub mod span;
 pub mod suite;
 pub mod syntax;
+pub mod system;
 pub mod test;
 pub mod value;
 
@@ -50,6 +51,7 @@ pub use overlap::Overlap;
 pub use span::Span;
 pub use suite::Suite;
 pub use syntax::{ParseOptions, parse, parse_condition, parse_with, print};
+pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 pub use test::{
     Access, ArithmeticOperation, BarrierSemantics, BranchRelation, ControlBarrier, Dialect, Instruction,
     InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Operand, Order, Place, Placement,

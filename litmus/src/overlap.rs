@@ -99,6 +99,8 @@ fn meet(left: &Thread, right: &Thread) -> bool {
             Scope::Subgroup => subgroup,
             Scope::Workgroup => workgroup,
             Scope::QueueFamily => here.queue_family == there.queue_family,
+            // No control barrier has such an execution scope.
+            Scope::ShaderCall | Scope::FragmentInterlock => false,
             Scope::Device | Scope::CrossDevice => true,
         };
         together

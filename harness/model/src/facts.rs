@@ -25,7 +25,7 @@ impl Facts {
     const ADDRESS: u16 = 1 << 2;
     const CONTROL: u16 = 1 << 3;
     const DATA: u16 = 1 << 4;
-    /// Some storage is accessed under two names.
+    /// Some storage is accessed under two names, or two parts of memory under one.
     const ALIASES: u16 = 1 << 5;
     /// Some subgroups share a workgroup.
     const SUBGROUPS: u16 = 1 << 6;
@@ -50,8 +50,8 @@ impl Facts {
                 facts.relations |= Facts::DATA;
             }
             if let (Some(storage), Some(reference)) = (event.storage, event.reference) {
-                match names.iter().find(|(known, _)| *known == storage) {
-                    Some((_, name)) if *name != reference => facts.relations |= Facts::ALIASES,
+                match names.iter().find(|known| known.0 == storage || known.1 == reference) {
+                    Some(known) if *known != (storage, reference) => facts.relations |= Facts::ALIASES,
                     Some(_) => {}
                     None => names.push((storage, reference)),
                 }

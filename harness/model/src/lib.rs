@@ -34,6 +34,7 @@
 mod activity;
 mod allows;
 pub mod cat;
+mod cells;
 mod combine;
 mod error;
 mod explain;
@@ -56,6 +57,7 @@ mod sequential;
 mod settle;
 mod skeleton;
 mod symbolic;
+mod system;
 mod valuation;
 
 pub use allows::{OutcomeQuestion, allows};

@@ -4,13 +4,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
-use litmus::{Access, Dialect, InstructionKind, StorageClassSet, Test};
+use litmus::{Access, Dialect, InstructionKind, Place, Scope, StorageClassSet, Test};
 
-use crate::prepared::Compiled;
-use crate::{PredictError, predict};
-use crate::cat::options::{AsmoOrder, BarrierReach, FinalValue, InitialWrites, Language, RmwEvents, Values};
+use crate::cat::options::{
+    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, RmwEvents, Values,
+};
 use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
+use crate::cells::Extent;
+use crate::prepared::Compiled;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
+use crate::system::Features;
+use crate::{PredictError, predict};
 
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 
@@ -38,6 +42,7 @@ const NAMES: &[(&str, &str)] = &[
 pub struct Model {
     name: String,
     ast: cat::Model,
+    /// What was compiled, by what a test has: its storage classes in the low bits, its [`Features`] above.
     compiled: Mutex<HashMap<u8, Arc<Compiled>>>,
 }
 
@@ -79,7 +84,7 @@ impl Model {
         let ast = cat::parse(name, text, &resolve)?;
         let model = Model { name: name.to_owned(), ast, compiled: Mutex::default() };
         // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
-        cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111)))?;
+        cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL))?;
         Ok(model)
     }
 
@@ -127,13 +132,21 @@ impl Model {
                 of: language_name(self.ast.options.language),
             });
         }
-        let classes = classes_of(test);
+        self.compiled_for_kind(classes_of(test), features_of(test))
+    }
+
+    fn compiled_for_kind(
+        &self,
+        classes: StorageClassSet,
+        features: Features,
+    ) -> Result<Arc<Compiled>, PredictError> {
+        let kind = classes.0 | (features.bits() << 4);
         if let Ok(known) = self.compiled.lock()
-            && let Some(compiled) = known.get(&classes.0)
+            && let Some(compiled) = known.get(&kind)
         {
             return Ok(compiled.clone());
         }
-        let (vocabulary, families) = (vocabulary(), families(classes));
+        let (vocabulary, families) = (vocabulary(), families(classes, features));
         let mut plan = cat::compile(&self.ast, &vocabulary, &families).map_err(PredictError::Model)?;
         if self.ast.options.asmo == AsmoOrder::Transitive && !plan.demand_transitive("asmo") {
             let why = "`asmo=transitive` without a definition of `asmo`";
@@ -141,7 +154,7 @@ impl Model {
         }
         let compiled = Arc::new(Compiled::new(plan, vocabulary, families));
         if let Ok(mut known) = self.compiled.lock() {
-            known.insert(classes.0, compiled.clone());
+            known.insert(kind, compiled.clone());
         }
         Ok(compiled)
     }
@@ -155,6 +168,8 @@ impl Model {
             barriers_anywhere: options.barrier == BarrierReach::Any,
             final_device_read: options.final_value == FinalValue::DeviceRead,
             values_free: options.values == Values::Free,
+            whole_language: options.events == Events::All,
+            cells_of_bytes: false,
         }
     }
 }
@@ -185,9 +200,57 @@ fn vocabulary() -> Vocabulary {
         .with_rank("co", 2)
 }
 
-/// The storage classes and masks that a program with these classes can tell apart.
-fn families(classes: StorageClassSet) -> Families {
-    Families::of_classes(classes.iter().map(|class| class.index() as u8))
+/// The storage classes and masks that a program with these classes can tell apart, and what it has nothing of.
+fn families(classes: StorageClassSet, features: Features) -> Families {
+    let absent = features.absent().map(str::to_owned).collect();
+    Families { absent, ..Families::of_classes(classes.iter().map(|class| class.index() as u8)) }
+}
+
+/// What a test has besides what every model knows.
+fn features_of(test: &Test) -> Features {
+    let mut features = Features::default();
+    for thread in &test.threads {
+        features.hosts |= thread.place == Place::Host;
+        for instruction in &thread.instructions {
+            let kind = instruction.kind.without_address();
+            features.hosts |= matches!(kind, InstructionKind::System(_));
+            features.calls |= matches!(kind, InstructionKind::ShaderCall(_));
+            features.interlock |= matches!(kind, InstructionKind::Interlock(_));
+            features.parts |= is_partial(test, kind);
+            for scope in scopes(kind).into_iter().flatten() {
+                features.calls |= scope == Scope::ShaderCall;
+                features.interlock |= scope == Scope::FragmentInterlock;
+            }
+        }
+    }
+    features
+}
+
+/// Whether an instruction accesses a part of a location.
+pub(crate) fn is_partial(test: &Test, kind: &InstructionKind) -> bool {
+    match kind {
+        InstructionKind::Load { location, offset, scalar, .. }
+        | InstructionKind::Store { location, offset, scalar, .. }
+        | InstructionKind::Rmw { location, offset, scalar, .. } => {
+            !Extent::new(test, *location, *offset, *scalar).whole
+        }
+        _ => false,
+    }
+}
+
+/// The scopes that an instruction names: that of its memory, and that of its execution.
+pub(crate) fn scopes(kind: &InstructionKind) -> [Option<Scope>; 2] {
+    match kind {
+        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
+            Access::Private | Access::NonPrivate => [None, None],
+            Access::Coherent { scope } | Access::Atomic { scope, .. } => [Some(*scope), None],
+        },
+        InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => [Some(*scope), None],
+        InstructionKind::ControlBarrier(barrier) => {
+            [Some(barrier.memory_scope), Some(barrier.execution_scope)]
+        }
+        _ => [None, None],
+    }
 }
 
 /// The storage classes that accesses or semantics of a test name.
@@ -221,4 +284,26 @@ fn classes_of(test: &Test) -> StorageClassSet {
         }
     }
     StorageClassSet(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    /// Tests that have nothing of hosts, sizes, calls and sections do not pay for them.
+    #[test]
+    fn what_a_test_has_not_is_in_no_plan() {
+        let model = Model::shipped("vulkan").unwrap().unwrap();
+        let classes = StorageClassSet(1);
+        let plain = model.compiled_for_kind(classes, Features::default()).unwrap().plan.clone();
+        let all = model.compiled_for_kind(classes, Features::ALL).unwrap().plan.clone();
+        let absent: Vec<&str> = Features::default().absent().collect();
+        let used = |plan: &Plan| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
+        assert_eq!(used(&plain), 0);
+        assert_eq!(used(&all), absent.len());
+        assert!(plain.nodes.len() < all.nodes.len(), "{} of {}", plain.nodes.len(), all.nodes.len());
+        let axioms = |plan: &Plan| plan.axioms.len();
+        assert_eq!(axioms(&plain), axioms(&all));
+    }
 }

@@ -4,10 +4,11 @@
 //! cat file `sc` is tested against it.
 
 use litmus::{
-    ArithmeticOperation, InstructionKind, LabelId, LocationId, Observable, Operand, Outcome, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Test, ThreadId, Value,
+    ArithmeticOperation, InstructionKind, InterlockEnd, LabelId, LocationId, Observable, Operand, Outcome,
+    Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, Test, ThreadId, Value,
 };
 
+use crate::cells::Extent;
 use crate::quick::QuickSet;
 use crate::search::Deadline;
 
@@ -92,12 +93,19 @@ struct Layout {
     reached: usize,
 }
 
+/// The lowest bytes of a word.
+fn low_bytes(bytes: u32) -> u64 {
+    if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
+}
+
 struct Machine<'a> {
     test: &'a Test,
     turns: Turns,
     unroll: u32,
     observables: &'a [Observable],
     threads: Vec<Layout>,
+    /// Whether threads are submitted or called.
+    calls: bool,
     /// The storage of each location.
     storages: Vec<usize>,
     /// The types of registers, for each thread.
@@ -127,7 +135,10 @@ impl<'a> Machine<'a> {
         let storages = (0..test.locations.len())
             .map(|location| usize::from(test.storage_of(LocationId(location as u16)).0))
             .collect();
-        Machine { test, turns, unroll, observables, threads, storages, types }
+        let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+            matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
+        });
+        Machine { test, turns, unroll, observables, threads, calls, storages, types }
     }
 
     fn initial(&self) -> State {
@@ -199,8 +210,13 @@ impl<'a> Machine<'a> {
                 self.settle(&mut next, thread);
             }
             Turns::Serial => {
+                let mut moved = false;
                 while !self.is_done(&next, thread) && !next.is_stuck() {
-                    self.step(&mut next, thread).then_some(())?;
+                    if !self.step(&mut next, thread) {
+                        // It goes on when what it waits for is done.
+                        return moved.then_some(next);
+                    }
+                    moved = true;
                     self.settle(&mut next, thread);
                 }
             }
@@ -210,16 +226,34 @@ impl<'a> Machine<'a> {
 
     /// Whether everything that must come before the thread's next instruction is done.
     fn may_start(&self, state: &State, thread: usize) -> bool {
-        self.test.system_sync.iter().all(|sync| {
-            let here = usize::from(sync.to.thread.0) == thread
-                && sync.from.thread != sync.to.thread
-                && sync.to.instruction.is_none_or(|i| {
-                    usize::from(i) == self.at(state, thread) || self.turns == Turns::Serial
-                });
-            let other = usize::from(sync.from.thread.0);
-            !here
-                || self.is_done(state, other)
-                || sync.from.instruction.is_some_and(|i| self.at(state, other) > usize::from(i))
+        self.is_started(state, thread)
+            && self.test.system_sync.iter().all(|sync| {
+                let here = usize::from(sync.to.thread.0) == thread
+                    && sync.from.thread != sync.to.thread
+                    && sync.to.instruction.is_none_or(|i| {
+                        usize::from(i) == self.at(state, thread) || self.turns == Turns::Serial
+                    });
+                let other = usize::from(sync.from.thread.0);
+                // Whoever is done stands past every instruction.
+                !here
+                    || self.is_done(state, other)
+                    || sync.from.instruction.is_some_and(|i| self.at(state, other) > usize::from(i))
+            })
+    }
+
+    /// Whether the submission or shader call of the thread has come, where it has one.
+    fn is_started(&self, state: &State, thread: usize) -> bool {
+        if !self.calls {
+            return true;
+        }
+        let names = |threads: &[ThreadId]| threads.iter().any(|other| usize::from(other.0) == thread);
+        self.test.threads.iter().enumerate().all(|(number, other)| {
+            let at = self.at(state, number);
+            other.instructions.iter().enumerate().all(|(index, instruction)| match &instruction.kind {
+                InstructionKind::System(SystemOperation::Submit(threads)) if names(threads) => at > index,
+                InstructionKind::ShaderCall(threads) if names(threads) => at >= index,
+                _ => true,
+            })
         })
     }
 
@@ -268,7 +302,13 @@ impl<'a> Machine<'a> {
                 InstructionKind::Fence { .. }
                 | InstructionKind::AvailableToDevice
                 | InstructionKind::VisibleFromDevice
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
                 | InstructionKind::Label(_) => {
+                    if self.waits(state, thread, at) {
+                        return;
+                    }
                     // What is ordered after another thread's instruction waits for it.
                     if self.gated(thread, at) && self.turns == Turns::Interleaved {
                         return;
@@ -353,19 +393,20 @@ impl<'a> Machine<'a> {
                 let storage = self.storage(*location);
                 *state.memory(storage) = operation.apply(Value(*state.memory(storage)), operand, scalar).0;
             }
-            InstructionKind::Load { destination, location, .. } => {
-                let value = Value(*state.memory(self.storage(*location)));
+            InstructionKind::Load { destination, location, offset, scalar, .. } => {
+                let value = self.read(state, Extent::new(self.test, *location, *offset, *scalar));
                 self.assign(state, thread, *destination, value);
             }
-            InstructionKind::Store { location, scalar, value, .. } => {
+            InstructionKind::Store { location, offset, scalar, value, .. } => {
+                let extent = Extent::new(self.test, *location, *offset, *scalar);
                 let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
                 let value = self.value(state, thread, *value, scalar);
-                *state.memory(self.storage(*location)) = value.0;
+                self.write(state, extent, value);
             }
-            InstructionKind::Rmw { destination, location, scalar, operation, .. } => {
+            InstructionKind::Rmw { destination, location, offset, scalar, operation, .. } => {
+                let extent = Extent::new(self.test, *location, *offset, *scalar);
                 let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
-                let storage = self.storage(*location);
-                let old = Value(*state.memory(storage));
+                let old = self.read(state, extent);
                 let new = match operation {
                     RmwOperation::Exchange(operand) => Some(self.value(state, thread, *operand, scalar)),
                     RmwOperation::Fetch(operation, operand) => {
@@ -378,11 +419,12 @@ impl<'a> Machine<'a> {
                     }
                 };
                 if let Some(new) = new {
-                    *state.memory(storage) = new.0;
+                    self.write(state, extent, new);
                 }
                 self.assign(state, thread, *destination, old);
             }
             InstructionKind::ControlBarrier(_) if !self.passes(state, thread, at) => return false,
+            _ if self.waits(state, thread, at) => return false,
             _ => {}
         }
         self.advance(state, thread);
@@ -434,7 +476,40 @@ impl<'a> Machine<'a> {
             Scope::Subgroup => left == right,
             Scope::Workgroup => left.queue_family == right.queue_family && left.workgroup == right.workgroup,
             Scope::QueueFamily => left.queue_family == right.queue_family,
+            // No control barrier has such an execution scope.
+            Scope::ShaderCall | Scope::FragmentInterlock => false,
             Scope::Device | Scope::CrossDevice => true,
+        }
+    }
+
+    fn read(&self, state: &State, extent: Extent) -> Value {
+        let word = state.0[1 + usize::from(extent.storage.0)] >> (8 * extent.offset);
+        Value(word & low_bytes(extent.bytes))
+    }
+
+    fn write(&self, state: &mut State, extent: Extent, value: Value) {
+        let word = state.memory(usize::from(extent.storage.0));
+        let kept = !(low_bytes(extent.bytes) << (8 * extent.offset));
+        *word = (*word & kept) | (value.0 << (8 * extent.offset));
+    }
+
+    /// Whether a wait, a shader call or an interlocked section has to wait for other threads.
+    fn waits(&self, state: &State, thread: usize, at: usize) -> bool {
+        let done = |other: &ThreadId| self.is_done(state, usize::from(other.0));
+        match &self.test.threads[thread].instructions[at].kind {
+            InstructionKind::System(SystemOperation::Wait(threads))
+            | InstructionKind::ShaderCall(threads) => !threads.iter().all(done),
+            InstructionKind::Interlock(interlock) if interlock.end == InterlockEnd::Begin => {
+                // Sections of earlier columns come first.
+                self.test.threads[..thread].iter().enumerate().any(|(number, other)| {
+                    let last = other.instructions.iter().rposition(|instruction| {
+                        matches!(&instruction.kind, InstructionKind::Interlock(end)
+                            if end.end == InterlockEnd::End && end.section == interlock.section)
+                    });
+                    last.is_some_and(|last| self.at(state, number) <= last)
+                })
+            }
+            _ => false,
         }
     }
 
@@ -459,7 +534,9 @@ impl<'a> Machine<'a> {
                     Observable::Register(thread, register) => {
                         self.register(state, usize::from(thread.0), *register)
                     }
-                    Observable::Location(location) => Value(state.0[1 + self.storage(*location)]),
+                    Observable::Location(location) => {
+                        self.read(state, Extent::new(self.test, *location, 0, None))
+                    }
                 })
                 .collect(),
         )

@@ -425,6 +425,31 @@ pub enum ParseError {
         #[label("expected a number after this")]
         span: Span,
     },
+    /// `interlock` without the end of the section.
+    #[error("`interlock` without an end of the section")]
+    #[diagnostic(code(litmus::parse::missing_interlock_end))]
+    MissingInterlockEnd {
+        #[label("expected `.begin` or `.end` after this")]
+        span: Span,
+    },
+    /// A thread that names itself, or another one twice.
+    #[error("thread `P{number}` cannot stand here")]
+    #[diagnostic(code(litmus::parse::other_thread_expected))]
+    OtherThreadExpected {
+        number: u32,
+        #[label("expected another thread, each once")]
+        span: Span,
+    },
+    /// Something that only the host does in a thread of a device, or the other way round.
+    #[error("{what} in a thread of the {}", if *place == "host" { "device" } else { "host" })]
+    #[diagnostic(code(litmus::parse::wrong_place))]
+    WrongPlace {
+        what: &'static str,
+        place: &'static str,
+        number: u32,
+        #[label("expected in a thread of the {place}, which `P{number}` is not")]
+        span: Span,
+    },
     /// Something else where a register must stand.
     #[error("{found} is no register")]
     #[diagnostic(code(litmus::parse::register_expected))]
