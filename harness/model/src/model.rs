@@ -106,14 +106,19 @@ impl Model {
         self.ast.options.language == language_of(dialect)
     }
 
-    /// Compiles the plan that a test needs, so that asking about the test does not have to.
+    /// Compiles the plans that a test and its queries need, so that asking about the test does not have to.
     ///
     /// # Errors
     /// As for [`crate::predict`].
     pub fn prepare(&self, test: &Test) -> Result<(), PredictError> {
         let compiled = self.compiled_for(test)?;
+        let queries = test.khronos.iter().flat_map(|khronos| &khronos.queries);
+        let asked: Vec<Arc<Compiled>> = queries.filter_map(|query| compiled.query(&query.terms)).collect();
         for skeleton in predict::all_skeletons(test, self.semantic(), 1)? {
             compiled.prepared(&skeleton);
+            for query in &asked {
+                query.prepared(&skeleton);
+            }
         }
         Ok(())
     }
