@@ -27,6 +27,7 @@
 pub mod condition;
 pub mod convert;
 pub mod corpus;
+pub mod cts;
 pub mod error;
 pub mod khronos;
 pub mod metadata;
@@ -42,7 +43,7 @@ pub mod value;
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
 pub use error::{KhronosError, ParseError, ParseErrors};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
-pub use metadata::{Expectation, Metadata, Reachability};
+pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{
     Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, ResolvedCondition, Side,
     Undefinedness, decided,

@@ -50,6 +50,7 @@ pub mod naive;
 mod path;
 mod predict;
 mod prepared;
+pub mod progress;
 mod queries;
 mod quick;
 mod search;

@@ -4,7 +4,7 @@
 
 use litmus::{
     Access, ControlBarrier, Dialect, InstructionKind, InterlockEnd, LocationId, Observable, Order, Place,
-    Placement, Scope, Semantics, StorageClass, Test, ThreadId, Value,
+    Placement, Reference, Scope, Semantics, StorageClass, Test, ThreadId, Value,
 };
 
 use crate::PredictError;
@@ -371,6 +371,15 @@ fn place(test: &Test, thread: ThreadId) -> Option<Placement> {
     }
 }
 
+/// The reference that an access through a name uses. Variables in workgroup memory share storage only where their types
+/// are blocks, and then they have one reference in common (VK-LOC-06, VK-REF-05); every other name is its own.
+fn reference_of(test: &Test, name: LocationId) -> LocationId {
+    match test.location(name).reference {
+        Some(Reference::Workgroup) => test.storage_of(name),
+        _ => name,
+    }
+}
+
 fn shares(left: Option<Placement>, right: Option<Placement>, scope: Scope) -> bool {
     let (Some(left), Some(right)) = (left, right) else { return false };
     match scope {
@@ -475,7 +484,7 @@ impl Skeleton {
             let extent = Extent::new(test, location, 0, None);
             let mut event = Event::new(Owner::Initial, None, self.events.len() as u16, None);
             event.tags.add(Tags::IW | Tags::W);
-            event.reference = Some(location);
+            event.reference = Some(reference_of(test, location));
             event.extent = Some(extent);
             for piece in cells.pieces(extent) {
                 let mut event = event.clone();
@@ -695,7 +704,7 @@ impl Skeleton {
                 Observable::Location(location) if semantic.final_device_read => {
                     let mut event = reader(Tags::R | Tags::FINAL, self.events.len());
                     let extent = Extent::new(test, *location, 0, None);
-                    event.reference = Some(*location);
+                    event.reference = Some(reference_of(test, *location));
                     event.extent = Some(extent);
                     FinalValue::Expression(self.push_read(&event, &cells.pieces(extent)))
                 }
@@ -1057,7 +1066,7 @@ impl Event {
     }
 
     fn access(&mut self, test: &Test, memory: &Memory, host: bool) {
-        self.reference = Some(memory.location);
+        self.reference = Some(reference_of(test, memory.location));
         self.extent = Some(memory.extent);
         self.tags.classes = 1 << memory.class.index();
         if host {

@@ -138,6 +138,14 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
+    /// A `terminates:` line that does not name progress models.
+    #[error("malformed `terminates:` line")]
+    #[diagnostic(code(litmus::parse::bad_termination))]
+    BadTermination {
+        expected: &'static str,
+        #[label("expected {expected}")]
+        span: Span,
+    },
     /// A clause id with characters that no id has.
     #[error("`{word}` is no clause id")]
     #[diagnostic(code(litmus::parse::bad_clause))]

@@ -180,6 +180,12 @@ fn print_metadata(out: &mut String, metadata: &Metadata) {
         };
         line(out, &format!("expect: {} {reachability}{race}", one_line(&expectation.model)));
     }
+    for termination in &metadata.terminations {
+        let fairness = if termination.strong { "strong" } else { "weak" };
+        let models =
+            if termination.models.is_empty() { "none".to_owned() } else { termination.models.join(" ") };
+        line(out, &format!("terminates: {fairness} {}", one_line(&models)));
+    }
     for (key, words) in [("clause", &metadata.clauses), ("needs", &metadata.needs)] {
         if !words.is_empty() {
             line(out, &format!("{key}: {}", one_line(&words.join(" "))));

@@ -494,6 +494,13 @@ impl Builder<'_> {
                 span: Span::default(),
             });
         }
+        for strong in [false, true] {
+            if c.below(3) == 0 {
+                let models =
+                    ["fair", "hsa-obe"][..c.below(3)].iter().map(|model| (*model).to_owned()).collect();
+                metadata.terminations.push(TerminationExpectation { strong, models, span: Span::default() });
+            }
+        }
         let mut words = |list: &[&str]| -> Vec<String> {
             list[..c.below(list.len() + 1)].iter().map(|word| (*word).to_owned()).collect()
         };
