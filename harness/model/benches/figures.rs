@@ -103,15 +103,13 @@ fn ratio(a: Duration, b: Duration) -> f64 {
 const NO_LIMIT: Options = Options { timeout: None, unroll: 1 };
 
 fn small_tests(yardstick: Duration) {
-    println!("{:<28} {:>12} {:>12} {:>14} {:>8}", "test (vulkan)", "predict", "/yardstick", "naive", "naive/");
+    println!(
+        "{:<28} {:>12} {:>12} {:>14} {:>8}",
+        "test (vulkan)", "predict", "/yardstick", "naive", "naive/"
+    );
     let model = shipped("vulkan");
-    for id in [
-        "mp/MP+rlx-rlx",
-        "mp/MP+rel-acq",
-        "sb/SB+rlx-rlx",
-        "isa2/ISA2+rel-acqrel-acq",
-        "iriw/IRIW+rlx",
-    ] {
+    for id in ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"]
+    {
         let test = corpus(id);
         let time = median(|| {
             black_box(predict(&test, &model, &Options::default()).unwrap());
@@ -131,15 +129,13 @@ fn small_tests(yardstick: Duration) {
 }
 
 fn given_outcomes(yardstick: Duration) {
-    println!("{:<28} {:>9} {:>12} {:>12} {:>12}", "one outcome (vulkan)", "outcomes", "median", "worst", "/yardstick");
+    println!(
+        "{:<28} {:>9} {:>12} {:>12} {:>12}",
+        "one outcome (vulkan)", "outcomes", "median", "worst", "/yardstick"
+    );
     let model = shipped("vulkan");
-    for id in [
-        "mp/MP+rlx-rlx",
-        "mp/MP+rel-acq",
-        "sb/SB+rlx-rlx",
-        "isa2/ISA2+rel-acqrel-acq",
-        "iriw/IRIW+rlx",
-    ] {
+    for id in ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"]
+    {
         let test = corpus(id);
         let prediction = predict(&test, &model, &NO_LIMIT).unwrap();
         let question = OutcomeQuestion::new(&test, &model, &NO_LIMIT).unwrap();
@@ -176,10 +172,9 @@ fn peers(yardstick: Duration) {
         return;
     };
     let mut total = Duration::ZERO;
-    for (peer, chains, nochains) in [
-        ("dat3m", "dartagnan", "dartagnan-nochains"),
-        ("khronos", "khronos-alloy", "khronos-alloy-nochains"),
-    ] {
+    for (peer, chains, nochains) in
+        [("dat3m", "dartagnan", "dartagnan-nochains"), ("khronos", "khronos-alloy", "khronos-alloy-nochains")]
+    {
         let (with, without) = (shipped(chains), shipped(nochains));
         let table = std::fs::read_to_string(folder.join(peer).join("verdicts.csv")).unwrap();
         let mut times: Vec<(Duration, String)> = Vec::new();
@@ -205,7 +200,12 @@ fn peers(yardstick: Duration) {
         times.sort();
         let sum: Duration = times.iter().map(|(time, _)| *time).sum();
         total += sum;
-        println!("{peer}: {} rows, {} together, median {}", times.len(), micros(sum), micros(times[times.len() / 2].0));
+        println!(
+            "{peer}: {} rows, {} together, median {}",
+            times.len(),
+            micros(sum),
+            micros(times[times.len() / 2].0)
+        );
         for (time, name) in times.iter().rev().take(8) {
             println!("    {:>12} {name}", micros(*time));
         }
@@ -344,7 +344,10 @@ fn large_tests(yardstick: Duration) {
 
 fn growth(yardstick: Duration) {
     println!("growth under vulkan: median of 15 mixed tests, two locations, half of the accesses writes");
-    println!("{:>8} {:>9} {:>8} {:>12} {:>12} {:>12}", "threads", "accesses", "events", "median", "worst", "/yardstick");
+    println!(
+        "{:>8} {:>9} {:>8} {:>12} {:>12} {:>12}",
+        "threads", "accesses", "events", "median", "worst", "/yardstick"
+    );
     let model = shipped("vulkan");
     for threads in [2usize, 3, 4, 6, 8] {
         for accesses in [1usize, 2, 3, 4, 5, 6] {

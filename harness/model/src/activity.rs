@@ -94,9 +94,8 @@ impl<M: Matrix> Activity<M> {
 
     /// Sends the activity of a node to its operands.
     fn flow(&mut self, bounds: &Bounds<M>, within: &M, node: Node, active: &Value<M>, local: bool) {
-        let may = |id: NodeId| -> M {
-            bounds.may(id).relation().cloned().unwrap_or_else(|| M::empty(bounds.n))
-        };
+        let may =
+            |id: NodeId| -> M { bounds.may(id).relation().cloned().unwrap_or_else(|| M::empty(bounds.n)) };
         let mut send = |id: NodeId, wanted: Value<M>, local: bool| {
             if id.index() < self.fixed {
                 return;

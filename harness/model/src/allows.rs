@@ -54,7 +54,7 @@ enum AnyGround {
 #[derive(Debug)]
 enum Start<M: Matrix> {
     Few(Few<M>),
-    Many(Ground<M>),
+    Many(Box<Ground<M>>),
 }
 
 impl<M: Matrix> Start<M> {
@@ -65,7 +65,7 @@ impl<M: Matrix> Start<M> {
     ) -> Result<Start<M>, PredictError> {
         Ok(match Few::new(skeleton, prepared, combiner)? {
             Some(few) => Start::Few(few),
-            None => Start::Many(Ground::new(skeleton, prepared)?),
+            None => Start::Many(Box::new(Ground::new(skeleton, prepared)?)),
         })
     }
 
@@ -88,7 +88,11 @@ impl<'t> OutcomeQuestion<'t> {
     ///
     /// # Errors
     /// As for [`predict`](crate::predict).
-    pub fn new(test: &'t Test, model: &Model, options: &Options) -> Result<OutcomeQuestion<'t>, PredictError> {
+    pub fn new(
+        test: &'t Test,
+        model: &Model,
+        options: &Options,
+    ) -> Result<OutcomeQuestion<'t>, PredictError> {
         let compiled = model.compiled_for(test)?;
         let semantic = model.semantic();
         let (observables, domain) = (test.observables(), predict::value_domain(test));
@@ -109,13 +113,7 @@ impl<'t> OutcomeQuestion<'t> {
             }
             Ok(true)
         })?;
-        Ok(OutcomeQuestion {
-            test,
-            observables,
-            out_of_thin_air: semantic.values_free,
-            domain,
-            grounds,
-        })
+        Ok(OutcomeQuestion { test, observables, out_of_thin_air: semantic.values_free, domain, grounds })
     }
 
     /// Whether the outcome is allowed; `None` when the time was up before that was known. An outcome of another length

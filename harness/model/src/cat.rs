@@ -19,10 +19,10 @@ pub mod vocabulary;
 pub use ast::Model;
 pub use compile::compile;
 pub use error::{CatError, CatErrors, Problem};
+pub(crate) use evaluate::apply_to;
 pub use evaluate::{
     BaseProvider, MissingBase, Value, apply_node, base_value, evaluate, evaluate_group, holds,
 };
-pub(crate) use evaluate::apply_to;
 pub use load::parse;
 pub use options::Options;
 pub use plan::{

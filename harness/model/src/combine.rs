@@ -344,7 +344,11 @@ impl<'a> Combiner<'a> {
 
     /// The reads with those writes that an execution which is looked for may read from, and whether all of these serve
     /// alike; `None` where there is no such execution. Every value that is written must be known.
-    pub(crate) fn sources(&self, reads: &[ReadChoice], sought: Sought<'_>) -> Option<(Vec<ReadChoice>, bool)> {
+    pub(crate) fn sources(
+        &self,
+        reads: &[ReadChoice],
+        sought: Sought<'_>,
+    ) -> Option<(Vec<ReadChoice>, bool)> {
         let mut demands = Vec::new();
         let mut alike = true;
         match sought {
@@ -354,7 +358,9 @@ impl<'a> Combiner<'a> {
                 alike &= wanted && demands_of(&self.condition, &mut demands);
             }
             Sought::Outcome(outcome) => {
-                demands.extend(outcome.0.iter().enumerate().map(|(index, value)| (index, Demand::Value(*value))));
+                demands.extend(
+                    outcome.0.iter().enumerate().map(|(index, value)| (index, Demand::Value(*value))),
+                );
             }
         }
         let mut reads = reads.to_vec();

@@ -84,9 +84,9 @@ impl Facts {
         let relation = |fact: u16| empty_unless(self.relations & fact != 0);
         match (name, mask) {
             ("SC", Some(mask)) => empty_unless(self.classes & mask != 0),
-            ("SEM", Some(mask)) => empty_unless((0..16u8).any(|semantics| {
-                self.semantics & (1 << semantics) != 0 && semantics & mask == mask
-            })),
+            ("SEM", Some(mask)) => empty_unless(
+                (0..16u8).any(|semantics| self.semantics & (1 << semantics) != 0 && semantics & mask == mask),
+            ),
             (_, Some(_)) => Known::Nothing,
             ("ssw" | "pkt", _) => relation(Facts::SYSTEM_SYNC),
             ("syncbar", _) => relation(Facts::MEETINGS),

@@ -22,6 +22,9 @@ pub(crate) struct Few<M: Matrix> {
     last: Vec<u16>,
 }
 
+/// What is done with an execution: where each read reads from, and the flags that are raised where it is consistent.
+type Visit<'v> = dyn FnMut(&[Option<u16>], Option<Flags>) -> bool + 'v;
+
 impl<M: Matrix> Few<M> {
     /// Evaluates what the program alone decides. `None` where there are too many executions, or an order of writes is
     /// open, or values depend on each other.
@@ -54,8 +57,7 @@ impl<M: Matrix> Few<M> {
             return Ok(None);
         }
         let plan = &prepared.plan;
-        let mut values: Vec<Value<M>> =
-            plan.nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
+        let mut values: Vec<Value<M>> = plan.nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
         for &(id, base) in &prepared.leaves {
             values[id.index()] = base_value(plan, skeleton, plan.node(id).kind(), base)?;
         }
@@ -82,7 +84,7 @@ impl<M: Matrix> Few<M> {
         skeleton: &Skeleton,
         prepared: &Prepared,
         reads: &[ReadChoice],
-        visit: &mut dyn FnMut(&[Option<u16>], Option<Flags>) -> bool,
+        visit: &mut Visit<'_>,
     ) {
         if reads.iter().any(|choice| choice.candidates.is_empty()) {
             return;
@@ -147,8 +149,7 @@ impl<M: Matrix> Few<M> {
         let Some((reads, _)) = combiner.sources(&self.reads, sought) else { return false };
         let mut found = false;
         self.executions(skeleton, prepared, &reads, &mut |reads_from, flags| {
-            found = flags.is_some()
-                && combiner.meets_so_far(sought, reads_from, &self.last) == Some(true);
+            found = flags.is_some() && combiner.meets_so_far(sought, reads_from, &self.last) == Some(true);
             !found
         });
         found

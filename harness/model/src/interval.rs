@@ -189,10 +189,7 @@ impl<M: Matrix> Bounds<M> {
             }
             Node::Complement(a) => {
                 let others = |a: &Value<M>| Some(Value::Relation(a.relation()?.complement(n)));
-                (
-                    if must { others(self.may(a)) } else { None },
-                    if may { others(self.must(a)) } else { None },
-                )
+                (if must { others(self.may(a)) } else { None }, if may { others(self.must(a)) } else { None })
             }
             Node::Immediate(a) => {
                 let steps = |kept: &Value<M>, around: &Value<M>| {
@@ -260,11 +257,7 @@ pub(crate) fn wanted_for(
         }
     }
     (prepared.fixed..plan.nodes.len())
-        .map(|index| Wanted {
-            node: NodeId(index as u32),
-            must: wanted[index].0,
-            may: wanted[index].1,
-        })
+        .map(|index| Wanted { node: NodeId(index as u32), must: wanted[index].0, may: wanted[index].1 })
         .filter(|w| (w.must || w.may) && open(w.node))
         .filter(|w| !matches!(plan.node(w.node), Node::BaseSet(_) | Node::BaseRelation(_)))
         .collect()

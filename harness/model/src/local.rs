@@ -257,7 +257,8 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                 self.writes.iter().all(|b| {
                     a == b
                         || self.prepared.co.iter().all(|id| {
-                            self.bounds.must(*id)
+                            self.bounds
+                                .must(*id)
                                 .relation()
                                 .is_some_and(|must| must.contains(*a, *b) || must.contains(*b, *a))
                         })
@@ -266,14 +267,15 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
     }
 
     fn chosen_last(&self) -> Option<usize> {
-        let last = self.writes.iter().copied().find(|a| {
-            self.writes.iter().all(|b| {
-                a == b
-                    || self.prepared.co.iter().all(|id| {
-                        self.bounds.must(*id).relation().is_some_and(|must| must.contains(*b, *a))
-                    })
-            })
-        });
+        let last =
+            self.writes.iter().copied().find(|a| {
+                self.writes.iter().all(|b| {
+                    a == b
+                        || self.prepared.co.iter().all(|id| {
+                            self.bounds.must(*id).relation().is_some_and(|must| must.contains(*b, *a))
+                        })
+                })
+            });
         last.or(self.initial).and_then(|event| self.index(event))
     }
 

@@ -19,8 +19,11 @@ pub(crate) struct Compiled {
     vocabulary: Vocabulary,
     families: Families,
     prepared: Mutex<HashMap<Facts, Arc<Prepared>>>,
-    queries: Mutex<Vec<(Vec<QueryTerm>, Option<Arc<Compiled>>)>>,
+    queries: Mutex<Vec<AskedQuery>>,
 }
+
+/// The terms of a query, and what answers it.
+type AskedQuery = (Vec<QueryTerm>, Option<Arc<Compiled>>);
 
 /// A specialized plan.
 #[derive(Debug)]

@@ -87,7 +87,11 @@ fn races(plan: &Plan) -> Option<NodeId> {
     plan.definition("dr").or_else(|| plan.definition("race"))
 }
 
-fn satisfiable(skeleton: &Skeleton, plan: &Prepared, deadline: Deadline) -> Result<Option<bool>, PredictError> {
+fn satisfiable(
+    skeleton: &Skeleton,
+    plan: &Prepared,
+    deadline: Deadline,
+) -> Result<Option<bool>, PredictError> {
     match skeleton.len() {
         0..=8 => search::<Matrix8>(skeleton, plan, deadline),
         9..=16 => search::<Matrix16>(skeleton, plan, deadline),

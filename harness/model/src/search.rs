@@ -196,8 +196,7 @@ impl<M: Matrix> Ground<M> {
         let both = |node| Wanted { node, must: true, may: true };
         let sizes = plan.sizes.iter().map(|size| both(size.node));
         let constants = local.constants.iter().map(|id| both(*id));
-        let wanted =
-            wanted_for(prepared, asked.chain(sizes).chain(constants), |id| activity.is_active(id));
+        let wanted = wanted_for(prepared, asked.chain(sizes).chain(constants), |id| activity.is_active(id));
         Ok(Ground { bounds, activity, wanted, local, reads, storages: skeleton.storages() })
     }
 }
@@ -308,7 +307,8 @@ impl<'a, M: Matrix> Search<'a, M> {
         let mut involved = M::Set::empty();
         for id in &self.prepared.co {
             for (local, wanted) in [(false, true), (true, !global_only)] {
-                if wanted && let Some(pairs) = self.ground.activity.part(*id, local).and_then(Value::relation) {
+                if wanted && let Some(pairs) = self.ground.activity.part(*id, local).and_then(Value::relation)
+                {
                     involved = involved.union(pairs.domain()).union(pairs.range());
                 }
             }

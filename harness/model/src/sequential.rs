@@ -124,10 +124,14 @@ impl<'a> Machine<'a> {
             let has = |wanted: fn(&InstructionKind) -> bool| {
                 thread.instructions.iter().any(|instruction| wanted(&instruction.kind))
             };
-            let reached = jumps
-                + if has(|kind| matches!(kind, InstructionKind::Label(_))) { count } else { 0 };
+            let reached =
+                jumps + if has(|kind| matches!(kind, InstructionKind::Label(_))) { count } else { 0 };
             next = reached
-                + if has(|kind| matches!(kind, InstructionKind::ControlBarrier(_))) { count.div_ceil(64) } else { 0 };
+                + if has(|kind| matches!(kind, InstructionKind::ControlBarrier(_))) {
+                    count.div_ceil(64)
+                } else {
+                    0
+                };
             threads.push(Layout { at, jumps, reached });
             let register = |r| test.register_type(ThreadId(index as u16), RegisterId(r as u16));
             types.push((0..thread.registers.len()).map(register).collect());
@@ -143,16 +147,15 @@ impl<'a> Machine<'a> {
 
     fn initial(&self) -> State {
         let mut words = vec![0];
-        words.extend(
-            (0..self.test.locations.len()).map(|l| self.test.initial_value(LocationId(l as u16)).0),
-        );
+        words.extend((0..self.test.locations.len()).map(|l| self.test.initial_value(LocationId(l as u16)).0));
         for (index, layout) in self.threads.iter().enumerate() {
             words.resize(layout.at + 1, 0);
             let registers = 0..self.test.threads[index].registers.len();
-            words.extend(registers.map(|r| {
-                self.test.initial_register(ThreadId(index as u16), RegisterId(r as u16)).0
-            }));
-            let end = self.threads.get(index + 1).map_or(layout.reached + self.words_of_barriers(index), |l| l.at);
+            words.extend(
+                registers.map(|r| self.test.initial_register(ThreadId(index as u16), RegisterId(r as u16)).0),
+            );
+            let end =
+                self.threads.get(index + 1).map_or(layout.reached + self.words_of_barriers(index), |l| l.at);
             words.resize(end, 0);
         }
         let mut state = State(words);
@@ -520,9 +523,7 @@ impl<'a> Machine<'a> {
     fn value(&self, state: &State, thread: usize, operand: Operand, scalar: ScalarType) -> Value {
         match operand {
             Operand::Constant(constant) => Value::from_constant(constant, scalar),
-            Operand::Register(register) => {
-                self.register(state, thread, register).truncate(scalar)
-            }
+            Operand::Register(register) => self.register(state, thread, register).truncate(scalar),
         }
     }
 

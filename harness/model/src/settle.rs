@@ -38,8 +38,7 @@ pub fn settle<'o>(
     let allowed = OutcomeQuestion::new(test, model, options)?;
     let strong = OutcomeQuestion::new(test, &sequential, options)?;
     let unroll = options.unroll.max(1);
-    let (serial, all) =
-        sequential::outcomes(test, &prediction.observables, Turns::Serial, unroll, deadline);
+    let (serial, all) = sequential::outcomes(test, &prediction.observables, Turns::Serial, unroll, deadline);
     if !all {
         return Ok(None);
     }
@@ -50,12 +49,9 @@ pub fn settle<'o>(
         else {
             return Ok(None);
         };
-        let filtered = test
-            .filter
-            .as_ref()
-            .is_some_and(|filter| !outcome.meets(test, &prediction.observables, filter));
-        let says =
-            PredictedOutcome { allowed, weak: !strong, serial: serial.contains(outcome), filtered };
+        let filtered =
+            test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &prediction.observables, filter));
+        let says = PredictedOutcome { allowed, weak: !strong, serial: serial.contains(outcome), filtered };
         settled.outcomes.insert(outcome.clone(), says);
     }
     settled.complete = true;

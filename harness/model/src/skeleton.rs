@@ -938,7 +938,10 @@ impl Skeleton {
             M::from_pairs(n, list.iter().map(|(from, to)| (usize::from(*from), usize::from(*to))))
         };
         let pairs = |related: &dyn Fn(usize, usize) -> bool| {
-            M::from_pairs(n, (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| related(*i, *j)))
+            M::from_pairs(
+                n,
+                (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| related(*i, *j)),
+            )
         };
         let sharing = |scope: Scope| {
             self.alike(|event| {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use litmus::{Outcome, Prediction, Race, Test, Value};
 use model::{
-    ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, explain, naive, predict,
-    settle,
+    ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, explain, naive,
+    predict, settle,
 };
 
 fn parsed(text: &str) -> Test {

@@ -62,7 +62,8 @@ pub(crate) fn specialize(
         node: places[size.node.index()],
         statement: plan.origins[size.node.index()],
     });
-    let draft = Plan { axioms, definitions: counted.collect(), sources: plan.sources.clone(), ..Plan::default() };
+    let draft =
+        Plan { axioms, definitions: counted.collect(), sources: plan.sources.clone(), ..Plan::default() };
     let mut special = lay_out(graph, &groups, draft);
     special.sizes = plan.sizes.clone();
     for (size, definition) in special.sizes.iter_mut().zip(std::mem::take(&mut special.definitions)) {

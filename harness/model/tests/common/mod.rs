@@ -1,11 +1,12 @@
 //! Random litmus tests, small enough for the naive enumerator.
 
 use litmus::{
-    Access, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Condition, ControlBarrier, Dialect, Instruction,
-    InstructionKind, Interlock, InterlockEnd, Khronos, Label, LabelId, Location, LocationId, LocationInit,
-    Metadata, Operand, Order, Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind,
-    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span,
-    StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
+    Access, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Condition, ControlBarrier, Dialect,
+    Instruction, InstructionKind, Interlock, InterlockEnd, Khronos, Label, LabelId, Location, LocationId,
+    LocationInit, Metadata, Operand, Order, Place, Placement, Query, QueryKind, QueryTerm, Question,
+    QuestionKind, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics,
+    SizeComparison, Span, StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test,
+    Thread, ThreadId,
 };
 use proptest::prelude::*;
 
@@ -245,11 +246,7 @@ pub fn test() -> impl Strategy<Value = Test> {
         })
 }
 
-fn build(
-    threads: Vec<ThreadParts>,
-    sync: Option<SyncParts>,
-    observed: Option<u16>,
-) -> Test {
+fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u16>) -> Test {
     let location = |name: &str, init| Location {
         name: name.to_owned(),
         reference: None,
