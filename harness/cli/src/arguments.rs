@@ -213,6 +213,12 @@ pub struct Explain {
     /// How it is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ExplainFormat,
+    /// Time for all of it; what is not found by then stays unknown.
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
+    pub timeout: Duration,
+    /// How often a loop body is run at most.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub unroll: NonZeroU32,
 }
 
 /// How `explain` writes an explanation.

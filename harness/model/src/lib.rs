@@ -32,11 +32,15 @@
 //! ```
 
 mod activity;
+mod allows;
 pub mod cat;
 mod cells;
 mod combine;
 mod error;
 mod explain;
+mod explore;
+mod facts;
+mod few;
 mod forced;
 mod interval;
 mod local;
@@ -45,15 +49,19 @@ mod model;
 pub mod naive;
 mod path;
 mod predict;
+mod prepared;
 pub mod progress;
 mod queries;
+mod quick;
 mod search;
 mod sequential;
+mod settle;
 mod skeleton;
 mod symbolic;
 mod system;
 mod valuation;
 
+pub use allows::{OutcomeQuestion, allows};
 pub use error::PredictError;
 pub use explain::{
     Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, ExplainOptions, Explanation, Mend,
@@ -62,4 +70,5 @@ pub use explain::{
 pub use model::Model;
 pub use predict::{Options, predict};
 pub use queries::answer_queries;
+pub use settle::settle;
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};

@@ -383,7 +383,7 @@ fn predictions(
 }
 
 /// Marks the outcomes that the test's filter excludes.
-fn mark_filtered(test: &Test, prediction: &mut Prediction) {
+pub fn mark_filtered(test: &Test, prediction: &mut Prediction) {
     let Some(filter) = &test.filter else { return };
     for (outcome, says) in &mut prediction.outcomes {
         says.filtered = !outcome.meets(test, &prediction.observables, filter);
