@@ -33,6 +33,7 @@
 
 mod activity;
 pub mod cat;
+pub mod clauses;
 mod combine;
 mod error;
 mod explain;
@@ -41,6 +42,7 @@ mod interval;
 mod local;
 pub mod matrix;
 mod model;
+pub mod mutation;
 pub mod naive;
 mod path;
 mod predict;
@@ -49,6 +51,7 @@ mod search;
 mod sequential;
 mod skeleton;
 mod symbolic;
+pub mod synthesis;
 mod valuation;
 
 pub use error::PredictError;
@@ -57,6 +60,6 @@ pub use explain::{
     Place, RaceFound, explain,
 };
 pub use model::Model;
-pub use predict::{Options, predict};
+pub use predict::{Options, Verdict, predict, verdict};
 pub use queries::answer_queries;
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};

@@ -1,11 +1,11 @@
 //! From a test and a model to a prediction.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use litmus::{
     Condition, Dialect, InstructionKind, LocationInit, Observable, Operand, Outcome, Place, PredictedOutcome,
-    Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Value,
+    Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Undefinedness, Value,
 };
 
 use crate::cat::Plan;
@@ -40,6 +40,66 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
     let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let unroll = options.unroll.max(1);
     let plan = model.plan_for(test)?;
+    let findings = find(test, model, &plan, unroll, deadline)?;
+    let answer = |found: bool| (found || !findings.timed_out).then_some(found);
+    let (outcomes, listed) = list(test, &findings, unroll, deadline);
+    Ok(Prediction {
+        model: model.name().to_owned(),
+        observables: test.observables(),
+        outcomes,
+        race: race_of(&findings),
+        level: findings.raised.level(&plan, !findings.timed_out),
+        candidate_executions: findings.candidate_executions,
+        consistent_executions: findings.consistent_executions,
+        meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
+        misses: test.question.as_ref().and_then(|_| answer(findings.misses)),
+        complete: listed,
+    })
+}
+
+/// What tells models apart on a test: less than a [`Prediction`], and quicker to find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the program races; `Unknown` when time ran out, and then nothing may be concluded from the rest.
+    pub race: Race,
+    /// HSA's level of undefinedness.
+    pub level: Option<Undefinedness>,
+    /// The outcomes that some consistent execution shows.
+    pub allowed: BTreeSet<Outcome>,
+}
+
+/// The verdict of a model on a test.
+///
+/// # Errors
+/// As for [`predict`].
+pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict, PredictError> {
+    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    let plan = model.plan_for(test)?;
+    let findings = find(test, model, &plan, options.unroll.max(1), deadline)?;
+    let known = !findings.timed_out && !findings.unlisted;
+    Ok(Verdict {
+        race: if known { race_of(&findings) } else { Race::Unknown },
+        level: findings.raised.level(&plan, known),
+        allowed: findings.allowed.into_iter().collect(),
+    })
+}
+
+fn race_of(findings: &Findings) -> Race {
+    match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
+        (true, _) => Race::Racy,
+        (false, false) => Race::Free,
+        (false, true) => Race::Unknown,
+    }
+}
+
+/// What the executions of a test show under a model.
+fn find(
+    test: &Test,
+    model: &Model,
+    plan: &Plan,
+    unroll: u32,
+    deadline: Deadline,
+) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = value_domain(test);
     let mut findings = Findings::default();
@@ -48,32 +108,15 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
         let combiner = Combiner::new(test, &skeleton, rules, deadline);
         combiner.add_candidates(&mut findings);
         let searched = match skeleton.len() {
-            0..=8 => search::<Matrix8>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            9..=16 => search::<Matrix16>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            17..=32 => search::<Matrix32>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            33..=64 => search::<Matrix64>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            _ => search::<Matrix256>(&skeleton, &plan, &combiner, deadline, &mut findings),
+            0..=8 => search::<Matrix8>(&skeleton, plan, &combiner, deadline, &mut findings),
+            9..=16 => search::<Matrix16>(&skeleton, plan, &combiner, deadline, &mut findings),
+            17..=32 => search::<Matrix32>(&skeleton, plan, &combiner, deadline, &mut findings),
+            33..=64 => search::<Matrix64>(&skeleton, plan, &combiner, deadline, &mut findings),
+            _ => search::<Matrix256>(&skeleton, plan, &combiner, deadline, &mut findings),
         };
         searched.map(|()| !findings.timed_out)
     })?;
-    let answer = |found: bool| (found || !findings.timed_out).then_some(found);
-    let (outcomes, listed) = list(test, &findings, unroll, deadline);
-    Ok(Prediction {
-        model: model.name().to_owned(),
-        observables: test.observables(),
-        outcomes,
-        race: match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
-            (true, _) => Race::Racy,
-            (false, false) => Race::Free,
-            (false, true) => Race::Unknown,
-        },
-        level: findings.raised.level(&plan, !findings.timed_out),
-        candidate_executions: findings.candidate_executions,
-        consistent_executions: findings.consistent_executions,
-        meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
-        misses: test.question.as_ref().and_then(|_| answer(findings.misses)),
-        complete: listed,
-    })
+    Ok(findings)
 }
 
 /// The outcomes with what is said of each, and whether these are all; nothing where they are too many to list.
