@@ -1,6 +1,6 @@
 //! The smallest test that tells two models apart.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,6 +34,8 @@ pub struct Distinction {
 const BATCH: usize = 1024;
 /// Tests that are asked about below one strongest test of a shape.
 const MOST_BELOW: usize = 200;
+/// Strongest tests that are walked down from at once.
+const TOPS: usize = 32;
 
 /// The smallest test of `events` operations at most that tells two models apart, as far as it is among all programs of up
 /// to [`LARGEST`] operations of the [`Vocabulary`] and the weakenings of the [`SHAPES`]. A test that is racy under both
@@ -65,6 +67,63 @@ pub fn distinguish(
         }
     }
     fallback.map(|test| pair.finish(test)).transpose()
+}
+
+/// Does `work` for every item on all processors; the results are in the order of the items.
+fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let mut found: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let worker = || {
+            let mut mine = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(index) else { return mine };
+                mine.push((index, work(item)));
+            }
+        };
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let mut found = Vec::with_capacity(items.len());
+        for handle in handles {
+            match handle.join() {
+                Ok(mine) => found.extend(mine),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        found
+    });
+    found.sort_by_key(|(index, _)| *index);
+    found.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Tests to try models on, each once: all programs of so many operations of what the model has words for, the strongest tests
+/// of the shapes, the given tests, and everything one step below the latter two.
+pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
+    let mut tests = Vec::new();
+    let mut seen = HashSet::new();
+    let mut add = |mut test: Test| {
+        test.name = "pool".to_owned();
+        test.metadata = Metadata::default();
+        if seen.insert(litmus::print(&test)) {
+            tests.push(test);
+        }
+    };
+    let vocabulary = Vocabulary::of(&[model]);
+    for size in 1..=operations.min(LARGEST) {
+        // The visitor never breaks off.
+        let _ = vocabulary.for_each(size, &mut |test| {
+            add(test);
+            ControlFlow::Continue(())
+        });
+    }
+    let tops = SHAPES.iter().flat_map(|shape| {
+        placements(shape.threads(), false).into_iter().flat_map(|places| shape.cells(&places))
+    });
+    for test in tops.flat_map(variants).map(|cell| cell.top()).chain(given.iter().cloned()) {
+        weakenings(&test).into_iter().for_each(|weaker| add(weaker.test));
+        add(test);
+    }
+    tests
 }
 
 /// Two models and how they are asked.
@@ -125,69 +184,51 @@ impl Pair<'_> {
 
     /// Asks about a batch on all processors; which test is kept does not depend on who was faster.
     fn look(&self, batch: &[Test], best: &mut Best) -> Result<(), PredictError> {
-        let next = AtomicUsize::new(0);
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut found: Vec<(usize, Result<Difference, PredictError>)> = std::thread::scope(|scope| {
-            let mut handles = Vec::new();
-            for _ in 0..workers {
-                handles.push(scope.spawn(|| {
-                    let mut mine = Vec::new();
-                    loop {
-                        let index = next.fetch_add(1, Ordering::Relaxed);
-                        let Some(test) = batch.get(index) else { return mine };
-                        match self.difference(test).transpose() {
-                            None => {}
-                            Some(found) => mine.push((index, found)),
-                        }
-                    }
-                }));
-            }
-            handles.into_iter().filter_map(|handle| handle.join().ok()).flatten().collect()
-        });
-        found.sort_by_key(|(index, _)| *index);
-        for (index, difference) in found {
-            if let Some(test) = batch.get(index) {
-                keep(best, test, difference?);
+        let found = on_all_processors(batch, |test| self.difference(test));
+        for (test, difference) in batch.iter().zip(found) {
+            if let Some(difference) = difference? {
+                keep(best, test, difference);
             }
         }
         Ok(())
     }
 
-    /// Looks at the strongest tests of one size of every shape, then at what lies below them, as far down as one of the
-    /// models forbids.
+    /// Looks at the strongest tests of one size of every shape, then at what lies below them where all pairs of threads
+    /// are equally far apart, as far down as one of the models forbids.
     fn walk_shapes(&self, size: usize, best: &mut Best) -> Result<(), PredictError> {
-        let settled =
-            |best: &Best| best.as_ref().is_some_and(|(_, difference)| *difference == Difference::Outcome);
-        let tops: Vec<Test> = SHAPES
-            .iter()
-            .flat_map(|shape| {
-                placements(shape.threads(), true).into_iter().flat_map(|places| shape.cells(&places))
-            })
-            .flat_map(variants)
-            .map(|cell| cell.top())
-            .filter(|top| operations(top) == size)
-            .collect();
-        self.look(&tops, best)?;
-        for top in tops {
-            if settled(best) {
+        let tops = |unequal: bool| -> Vec<Test> {
+            let told = SHAPES.iter().flat_map(|shape| {
+                placements(shape.threads(), unequal).into_iter().flat_map(|places| shape.cells(&places))
+            });
+            told.flat_map(variants).map(|cell| cell.top()).filter(|top| operations(top) == size).collect()
+        };
+        self.look(&tops(true), best)?;
+        for tops in tops(false).chunks(TOPS) {
+            if best.as_ref().is_some_and(|(_, difference)| *difference == Difference::Outcome) {
                 return Ok(());
             }
-            self.walk(top, best)?;
+            for found in on_all_processors(tops, |top| self.walk(top)) {
+                if let Some((test, difference)) = found? {
+                    keep(best, &test, difference);
+                }
+            }
         }
         Ok(())
     }
 
-    fn walk(&self, top: Test, best: &mut Best) -> Result<(), PredictError> {
-        let mut seen: HashSet<String> = HashSet::from([litmus::print(&top)]);
-        let mut open = std::collections::VecDeque::from([top]);
+    /// The most telling test at or below `top`, the nearest of those that tell as much.
+    fn walk(&self, top: &Test) -> Result<Best, PredictError> {
+        let mut best = None;
+        let mut seen: HashSet<String> = HashSet::from([litmus::print(top)]);
+        let mut open = VecDeque::from([top.clone()]);
         let mut asked = 0;
         while let Some(test) = open.pop_front() {
             let (first, second) = self.verdicts(&test)?;
             asked += 1;
             if let Some(difference) = Difference::between(&first, &second) {
-                keep(best, &test, difference);
+                keep(&mut best, &test, difference);
                 if difference == Difference::Outcome {
-                    return Ok(());
+                    return Ok(best);
                 }
             }
             let forbids = |verdict| standing_of(&test, verdict) == Standing::Forbidden;
@@ -195,12 +236,12 @@ impl Pair<'_> {
                 continue;
             }
             for weaker in weakenings(&test) {
-                if seen.insert(litmus::print(&weaker.test)) {
+                if seen.len() < MOST_BELOW && seen.insert(litmus::print(&weaker.test)) {
                     open.push_back(weaker.test);
                 }
             }
         }
-        Ok(())
+        Ok(best)
     }
 
     /// Makes the test as small and as weak as the difference allows, and writes down what the models say of it.

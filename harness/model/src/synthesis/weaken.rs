@@ -5,7 +5,7 @@
 //! and guards stay. All instances of one control barrier change together, as in a shader they are one instruction.
 
 use litmus::{
-    Access, ControlBarrier, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet, Test,
+    Access, ControlBarrier, Dialect, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet, Test,
 };
 
 /// A test with one step less, and which.
@@ -31,7 +31,7 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
                 }
                 continue;
             }
-            for (what, replacement) in steps(&instruction.kind) {
+            for (what, replacement) in steps(&instruction.kind, test.dialect) {
                 if let Some(weaker) = replace(test, thread, index, replacement) {
                     found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
                 }
@@ -84,7 +84,7 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
         found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
     };
     if let Some(semantics) = barrier.semantics {
-        if let Some(scope) = narrower(barrier.memory_scope) {
+        if let Some(scope) = narrower(barrier.memory_scope, test.dialect) {
             change(&format!("scope {}", word(scope)), &|other| other.memory_scope = scope);
         }
         for (what, weaker) in weaker_semantics(semantics) {
@@ -105,10 +105,10 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
 }
 
 /// The weaker forms of one instruction, each as what stands in its place.
-fn steps(kind: &InstructionKind) -> Vec<(String, Vec<InstructionKind>)> {
+fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
     match kind {
         InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
-            weaker_accesses(*access)
+            weaker_accesses(*access, dialect)
                 .into_iter()
                 .map(|(what, weaker)| {
                     let mut changed = kind.clone();
@@ -130,7 +130,7 @@ fn steps(kind: &InstructionKind) -> Vec<(String, Vec<InstructionKind>)> {
                 }
                 found.push((what, vec![changed]));
             };
-            if let Some(scope) = narrower(*scope) {
+            if let Some(scope) = narrower(*scope, dialect) {
                 change(format!("scope {}", word(scope)), scope, *semantics);
             }
             for (what, weaker) in weaker_semantics(*semantics) {
@@ -141,7 +141,7 @@ fn steps(kind: &InstructionKind) -> Vec<(String, Vec<InstructionKind>)> {
         }
         InstructionKind::Fence { scope, semantics } => {
             let mut found = Vec::new();
-            if let Some(scope) = narrower(*scope) {
+            if let Some(scope) = narrower(*scope, dialect) {
                 let semantics = *semantics;
                 found.push((
                     format!("scope {}", word(scope)),
@@ -164,24 +164,26 @@ fn steps(kind: &InstructionKind) -> Vec<(String, Vec<InstructionKind>)> {
     }
 }
 
-fn weaker_accesses(access: Access) -> Vec<(String, Access)> {
+fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
     match access {
         Access::Private => Vec::new(),
+        // HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step.
+        Access::NonPrivate | Access::Coherent { .. } if dialect == Dialect::Hsa => Vec::new(),
         Access::NonPrivate => vec![("private".to_owned(), Access::Private)],
-        Access::Coherent { scope } => narrower(scope)
+        Access::Coherent { scope } => narrower(scope, dialect)
             .map(|scope| (format!("scope {}", word(scope)), Access::Coherent { scope }))
             .into_iter()
             .chain([("nonpriv".to_owned(), Access::NonPrivate)])
             .collect(),
         Access::Atomic { scope, semantics } => {
             let mut found = Vec::new();
-            if let Some(scope) = narrower(scope) {
+            if let Some(scope) = narrower(scope, dialect) {
                 found.push((format!("scope {}", word(scope)), Access::Atomic { scope, semantics }));
             }
             for (what, semantics) in weaker_semantics(semantics) {
                 found.push((what, Access::Atomic { scope, semantics }));
             }
-            if semantics == Semantics::RELAXED {
+            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa {
                 found.push(("plain".to_owned(), Access::Coherent { scope }));
             }
             found
@@ -274,8 +276,10 @@ fn weaker_semantics(semantics: Semantics) -> Vec<(String, Semantics)> {
 }
 
 /// The next narrower scope that shaders synchronize at.
-fn narrower(scope: Scope) -> Option<Scope> {
+fn narrower(scope: Scope, dialect: Dialect) -> Option<Scope> {
     match scope {
+        // HSA's agent scope, next to which are its work-groups.
+        Scope::Device if dialect == Dialect::Hsa => Some(Scope::Workgroup),
         Scope::CrossDevice => Some(Scope::Device),
         Scope::Device => Some(Scope::QueueFamily),
         Scope::QueueFamily => Some(Scope::Workgroup),
