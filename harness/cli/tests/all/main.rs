@@ -5,6 +5,7 @@ mod cases;
 mod clauses;
 mod common;
 mod corpus;
+mod cts;
 mod inputs;
 mod readme;
 mod run;

@@ -284,7 +284,7 @@ fn narrower(scope: Scope, dialect: Dialect) -> Option<Scope> {
         Scope::Device => Some(Scope::QueueFamily),
         Scope::QueueFamily => Some(Scope::Workgroup),
         Scope::Workgroup => Some(Scope::Subgroup),
-        Scope::Subgroup | Scope::Invocation => None,
+        Scope::Subgroup | Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
     }
 }
 
@@ -295,6 +295,8 @@ fn word(scope: Scope) -> &'static str {
         Scope::Workgroup => "wg",
         Scope::QueueFamily => "qf",
         Scope::Device => "dv",
+        Scope::ShaderCall => "call",
+        Scope::FragmentInterlock => "fi",
         Scope::CrossDevice => "xd",
     }
 }
