@@ -15,6 +15,8 @@
 //!     lanes: 8,
 //!     max_workgroup_invocations: 256,
 //!     device_scope: true,
+//!     loop_bound: shaders::KernelConfig::LOOP_BOUND,
+//!     variant: shaders::Variant::default(),
 //! };
 //! let kernel = shaders::compile(&test, &config)?;
 //! assert!(shaders::disassemble(&kernel.words)?.contains("OpMemoryModel Logical Vulkan"));
@@ -28,6 +30,8 @@
 //! | [`rules`] | why a test has no kernel: the one list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
+//! | `memory`, `glsl` | paths to memory and what they need; what a test means under GLSL450 |
+//! | [`variant`] | the ways to tell a test to a compiler |
 //! | `module`, `semantics` | SPIR-V under construction, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
 //! | [`check`] | rules of valid modules that validators miss |
@@ -35,8 +39,10 @@
 pub mod check;
 mod dispatch;
 mod flow;
+mod glsl;
 pub mod kernel;
 pub mod lift;
+mod memory;
 mod module;
 mod placement;
 mod reader;
@@ -44,17 +50,22 @@ pub mod rules;
 mod segments;
 mod semantics;
 mod thread;
+pub mod variant;
 
 use rspirv::binary::Disassemble;
 use rspirv::spirv::Op;
 
-pub use kernel::{Binding, CompileError, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles};
+pub use kernel::{
+    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
+};
+pub use variant::Variant;
 
 /// Every instruction that a kernel can hold.
 ///
 /// What executes or reads kernels has to know these and no others.
 pub const OPCODES: &[Op] = &[
     Op::Capability,
+    Op::Extension,
     Op::MemoryModel,
     Op::EntryPoint,
     Op::ExecutionMode,
@@ -64,7 +75,10 @@ pub const OPCODES: &[Op] = &[
     Op::TypeVoid,
     Op::TypeBool,
     Op::TypeInt,
+    Op::TypeFloat,
     Op::TypeVector,
+    Op::TypeImage,
+    Op::TypeArray,
     Op::TypeRuntimeArray,
     Op::TypeStruct,
     Op::TypePointer,
@@ -82,7 +96,12 @@ pub const OPCODES: &[Op] = &[
     Op::Switch,
     Op::Return,
     Op::AccessChain,
+    Op::CompositeConstruct,
     Op::CompositeExtract,
+    Op::CopyObject,
+    Op::ImageTexelPointer,
+    Op::ImageRead,
+    Op::ImageWrite,
     Op::Load,
     Op::Store,
     Op::AtomicLoad,
@@ -98,6 +117,9 @@ pub const OPCODES: &[Op] = &[
     Op::AtomicUMin,
     Op::AtomicSMax,
     Op::AtomicUMax,
+    Op::AtomicFAddEXT,
+    Op::AtomicFMinEXT,
+    Op::AtomicFMaxEXT,
     Op::MemoryBarrier,
     Op::ControlBarrier,
     Op::IAdd,
@@ -108,6 +130,13 @@ pub const OPCODES: &[Op] = &[
     Op::BitwiseAnd,
     Op::BitwiseOr,
     Op::BitwiseXor,
+    Op::Not,
+    Op::ShiftLeftLogical,
+    Op::ShiftRightLogical,
+    Op::Bitcast,
+    Op::UConvert,
+    Op::ConvertFToS,
+    Op::ConvertSToF,
     Op::Select,
     Op::LogicalAnd,
     Op::IEqual,
@@ -144,5 +173,34 @@ pub(crate) fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
-    dispatch::compile(test, config)
+    let config = KernelConfig { variant: Variant { split: false, ..config.variant }, ..*config };
+    dispatch::compile(test, &config, None)
+}
+
+/// Compiles a test to one kernel for each workgroup class, in the order of the classes: what a compiler infers from what
+/// a shader does not read or write, it may infer from these. They are to be dispatched together, without a barrier
+/// between them.
+///
+/// # Errors
+/// As for [`compile`].
+pub fn compile_split(test: &litmus::Test, config: &KernelConfig) -> Result<Vec<Kernel>, CompileError> {
+    let config = KernelConfig { variant: Variant { split: true, ..config.variant }, ..*config };
+    let first = dispatch::compile(test, &config, Some(0))?;
+    let classes = first.roles.classes.len() as u32;
+    let mut kernels = vec![first];
+    for class in 1..classes {
+        kernels.push(dispatch::compile(test, &config, Some(class))?);
+    }
+    Ok(kernels)
+}
+
+/// The test that the kernels of a variant say, in terms of the Vulkan memory model: what is to be predicted for them.
+///
+/// # Errors
+/// [`CompileError::NotPlaceable`] where the variant cannot say the test.
+pub fn meaning(test: &litmus::Test, variant: Variant) -> Result<litmus::Test, CompileError> {
+    match variant.model {
+        variant::MemoryModel::Vulkan => Ok(test.clone()),
+        variant::MemoryModel::Glsl450 => Ok(glsl::meaning(test)?),
+    }
 }
