@@ -50,30 +50,43 @@ struct Code {
     steps: Vec<Step>,
 }
 
-/// Compiles a test; see [`crate::compile`]. With `only`, the kernel plays that workgroup class alone.
-pub(crate) fn compile(
-    test: &Test,
-    config: &KernelConfig,
-    only: Option<u32>,
-) -> Result<Kernel, CompileError> {
-    rules::check(test)?;
-    let variant = config.variant;
-    let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
-    if aliases && variant.references == crate::variant::References::Restrict {
-        return Err(Rule::AliasesUnderRestrict.into());
-    }
-    let layout = Layout::new(test, config)?;
-    let segments = segments::cut(test, &layout)?;
-    let uses = Uses::of(test, variant)?;
-    if variant.model == MemoryModel::Glsl450 {
-        glsl::meaning(test)?;
-        if uses.has(Kind::Address) {
-            return Err(Rule::GlslAddress.into());
-        }
-    }
+/// What a kernel knows of the others of its [program](crate::program()).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Company {
+    /// Workgroup classes of the kernels before it that run at the same time.
+    pub first_class: u32,
+    /// Workgroup classes of all kernels that run at the same time; only its own where absent.
+    pub classes: Option<u32>,
+    /// The place of its first result among those of the program.
+    pub first_slot: u32,
+    /// Slots of a workgroup at most.
+    pub most_lanes: u32,
+    /// Words of a unit of location memory at least.
+    pub storage_words: u32,
+}
 
+impl Company {
+    /// A kernel that is all there is.
+    pub const ALONE: Company = Company {
+        first_class: 0,
+        classes: None,
+        first_slot: 0,
+        most_lanes: u32::MAX,
+        storage_words: 1,
+    };
+}
+
+/// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
+pub(crate) struct Storages {
+    storages: Vec<LocationId>,
+    /// Number of the storage of each location.
+    numbers: Vec<u32>,
+}
+
+/// Numbers the storages of a test.
+pub(crate) fn storages(test: &Test) -> Storages {
     let mut storages: Vec<LocationId> = Vec::new();
-    let storage_numbers: Vec<u32> = (0..test.locations.len())
+    let numbers = (0..test.locations.len())
         .map(|location| {
             let storage = test.storage_of(LocationId(location as u16));
             storages.iter().position(|known| *known == storage).unwrap_or_else(|| {
@@ -82,17 +95,71 @@ pub(crate) fn compile(
             }) as u32
         })
         .collect();
+    Storages { storages, numbers }
+}
 
+impl Storages {
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.storages.len() as u32
+    }
+
+    /// What each holds at first, as bits.
+    pub fn initial(&self, test: &Test) -> Vec<Value> {
+        let initial = |storage: &LocationId| {
+            Value(Element::of(test.location(*storage).scalar_type()).bits(test.initial_value(*storage)))
+        };
+        self.storages.iter().map(initial).collect()
+    }
+
+    /// Storages whose final value belongs to the outcome, unless `results` has it.
+    pub fn finals(&self, test: &Test, results: &[ResultSlot]) -> Vec<(Observable, u32)> {
+        let number = |location: LocationId| self.numbers.get(usize::from(location.0)).copied().unwrap_or(0);
+        let observables = test.observables().into_iter();
+        observables
+            .filter_map(|observable| match observable {
+                Observable::Location(location) if !results.contains(&ResultSlot::Register(observable)) => {
+                    Some((observable, number(location)))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Compiles a test to one kernel; see [`crate::compile`].
+pub(crate) fn compile(
+    test: &Test,
+    config: &KernelConfig,
+    company: &Company,
+) -> Result<Kernel, CompileError> {
+    rules::check(test)?;
+    let variant = config.variant;
+    let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
+    if aliases && variant.references == crate::variant::References::Restrict {
+        return Err(Rule::AliasesUnderRestrict.into());
+    }
+    let layout = Layout::new(test, config, company.most_lanes)?;
+    let segments = segments::cut(test, &layout)?;
+    let mut uses = Uses::of(test, variant)?;
+    uses.storage_words = uses.storage_words.max(company.storage_words);
+    if variant.model == MemoryModel::Glsl450 {
+        glsl::meaning(test)?;
+        if uses.has(Kind::Address) {
+            return Err(Rule::GlslAddress.into());
+        }
+    }
+
+    let storages = storages(test);
     let (preamble, features) = preamble(config, &layout, &uses);
     let mut emitter = Emitter {
         test,
         config,
         layout: &layout,
-        only,
-        storage_numbers: &storage_numbers,
+        company,
+        storage_numbers: &storages.numbers,
         uses,
         results: Vec::new(),
-        finals: Vec::new(),
         module: Module::new(preamble),
         bindings: Vec::new(),
         images: Vec::new(),
@@ -113,22 +180,21 @@ pub(crate) fn compile(
         };
         variant.images != Images::TexelBuffer && emitter.uses.paths.iter().any(is_texel)
     };
-    let in_image = (0..storages.len() as u32).filter(in_own_image).collect();
+    let in_image = (0..storages.count()).filter(in_own_image).collect();
     let turns = |thread: &litmus::Thread| {
         (flow::loops(thread).len() as u32).saturating_mul(config.loop_bound.saturating_add(1))
-    };
-    let initial = |storage: &LocationId| {
-        Value(Element::of(test.location(*storage).scalar_type()).bits(test.initial_value(*storage)))
     };
     Ok(Kernel {
         workgroup_size: layout.workgroup_size,
         lanes: layout.lanes,
         addresses: emitter.uses.has(Kind::Address),
         variant,
-        class: only,
-        storages: storages.len() as u32,
+        first_class: company.first_class,
+        storages: storages.count(),
         storage_words: emitter.uses.storage_words,
-        initial: storages.iter().map(initial).collect(),
+        initial: storages.initial(test),
+        first_slot: company.first_slot,
+        finals: storages.finals(test, &emitter.results),
         in_image,
         loop_turns: test.threads.iter().map(turns).max().unwrap_or(0),
         requirements: Requirements {
@@ -140,7 +206,6 @@ pub(crate) fn compile(
         bindings: emitter.bindings,
         images: emitter.images,
         results: emitter.results,
-        finals: emitter.finals,
         words: emitter.module.finish(layout.workgroup_size),
     })
 }
@@ -191,12 +256,10 @@ struct Emitter<'a> {
     test: &'a Test,
     config: &'a KernelConfig,
     layout: &'a Layout,
-    /// The class that is played, where it is one alone.
-    only: Option<u32>,
+    company: &'a Company,
     storage_numbers: &'a [u32],
     uses: Uses,
     results: Vec<ResultSlot>,
-    finals: Vec<(Observable, u32)>,
     module: Module,
     bindings: Vec<Binding>,
     images: Vec<ImageBinding>,
@@ -210,6 +273,11 @@ struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
+    /// Workgroup classes that run at the same time.
+    fn classes_that_meet(&self) -> u32 {
+        self.company.classes.unwrap_or(self.layout.classes.len() as u32)
+    }
+
     fn storage_of(&self, location: LocationId) -> u32 {
         self.storage_numbers.get(usize::from(location.0)).copied().unwrap_or(0)
     }
@@ -225,7 +293,6 @@ impl Emitter<'_> {
                     let storage = self.storage_of(location);
                     let Some(known) = self.workgroup_storages.iter().find(|known| known.storage == storage)
                     else {
-                        self.finals.push((observable, storage));
                         continue;
                     };
                     known.path.element.bytes() == 8
@@ -279,11 +346,7 @@ impl Emitter<'_> {
                 let thread = self.test.thread(ThreadId(part.thread as u16));
                 Code { steps: flow::structure(thread, part.body.clone()), part }
             };
-            let mine = |part: &segments::Part| {
-                let role = self.layout.roles.get(part.thread);
-                self.only.is_none_or(|class| role.is_some_and(|role| role.class == class))
-            };
-            codes.push((segment.parts.into_iter().filter(mine).map(code).collect(), segment.barrier));
+            codes.push((segment.parts.into_iter().map(code).collect(), segment.barrier));
         }
 
         let entry = self.module.id();
@@ -382,10 +445,6 @@ impl Emitter<'_> {
             let own = || codes.iter().flat_map(|(parts, _)| parts).filter(|code| code.part.thread == index);
             let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
             if !jumps && own().count() == 1 {
-                files.push(Registers::Values(vec![None; thread.registers.len()]));
-                continue;
-            }
-            if own().next().is_none() {
                 files.push(Registers::Values(vec![None; thread.registers.len()]));
                 continue;
             }
@@ -521,10 +580,10 @@ impl Emitter<'_> {
         self.write_slot(ResultSlot::High(observable), high, place, instance);
     }
 
-    /// Writes a result: slot `r` of instance `n` is word `r × total + n`.
+    /// Writes a result: slot `r` of instance `n` is word `(first slot + r) × total + n`.
     fn write_slot(&mut self, slot: ResultSlot, value: Word, place: &Place, instance: Word) {
         let Some(number) = self.results.iter().position(|known| *known == slot) else { return };
-        let slot = self.module.constant(number as u32);
+        let slot = self.module.constant(self.company.first_slot + number as u32);
         let first = self.module.word(Op::IMul, &[slot, place.total]);
         let index = self.module.word(Op::IAdd, &[first, instance]);
         let pointer = self.element(self.results_buffer, index);

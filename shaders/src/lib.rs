@@ -26,6 +26,7 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | [`program`](mod@program) | a test as several kernels, one after another or side by side |
 //! | [`kernel`] | what a kernel is, and the contract between it and who runs it |
 //! | [`rules`] | why a test has no kernel: the one list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
@@ -45,6 +46,7 @@ pub mod lift;
 mod memory;
 mod module;
 mod placement;
+pub mod program;
 mod reader;
 pub mod rules;
 mod segments;
@@ -58,6 +60,7 @@ use rspirv::spirv::Op;
 pub use kernel::{
     Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
 };
+pub use program::{Dependency, Part, Phase, Pipelines, Program, program};
 pub use variant::Variant;
 
 /// Every instruction that a kernel can hold.
@@ -173,25 +176,7 @@ pub(crate) fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
-    let config = KernelConfig { variant: Variant { split: false, ..config.variant }, ..*config };
-    dispatch::compile(test, &config, None)
-}
-
-/// Compiles a test to one kernel for each workgroup class, in the order of the classes: what a compiler infers from what
-/// a shader does not read or write, it may infer from these. They are to be dispatched together, without a barrier
-/// between them.
-///
-/// # Errors
-/// As for [`compile`].
-pub fn compile_split(test: &litmus::Test, config: &KernelConfig) -> Result<Vec<Kernel>, CompileError> {
-    let config = KernelConfig { variant: Variant { split: true, ..config.variant }, ..*config };
-    let first = dispatch::compile(test, &config, Some(0))?;
-    let classes = first.roles.classes.len() as u32;
-    let mut kernels = vec![first];
-    for class in 1..classes {
-        kernels.push(dispatch::compile(test, &config, Some(class))?);
-    }
-    Ok(kernels)
+    dispatch::compile(test, config, &dispatch::Company::ALONE)
 }
 
 /// The test that the kernels of a variant say, in terms of the Vulkan memory model: what is to be predicted for them.

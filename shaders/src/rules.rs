@@ -22,9 +22,31 @@ pub enum Rule {
     /// A thread of the host (`@host`) runs outside the kernel.
     #[error("host thread")]
     HostThread,
-    /// `ssw`, `avdevice` and `visdevice` stand for what happens between dispatches or submissions.
+    /// `ssw`, `avdevice` and `visdevice` stand for what happens between dispatches: one kernel cannot hold the test, a
+    /// [program](crate::program()) can.
     #[error("separate dispatches")]
     SeparateDispatches,
+    /// An `avdevice` with an access, a fence or a barrier behind it in its thread: the API makes writes available when a
+    /// dispatch has ended.
+    #[error("avdevice before the end of a thread")]
+    EarlyAvailability,
+    /// A `visdevice` with an access, a fence or a barrier before it in its thread: the API makes writes visible before a
+    /// dispatch begins.
+    #[error("visdevice after the beginning of a thread")]
+    LateVisibility,
+    /// System-synchronizes-with from a thread to itself: one invocation would run in two dispatches.
+    #[error("one thread in several dispatches")]
+    SynchronizedWithItself,
+    /// System-synchronizes-with runs in a circle through parts of threads: one invocation would run in two dispatches.
+    #[error("dispatches in a circle")]
+    CyclicDispatches,
+    /// Threads of one workgroup that run in different dispatches are in different workgroups on a device, and the test
+    /// relies on their being in one.
+    #[error("one workgroup in several dispatches")]
+    WorkgroupInSeveralDispatches,
+    /// Roles are split by workgroup, and there is one.
+    #[error("one workgroup: no roles to split")]
+    OneWorkgroup,
     /// One dispatch runs on one queue.
     #[error("several queue families")]
     SeveralQueueFamilies,

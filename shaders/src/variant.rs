@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// How a test is told. The default changes nothing: SPIR-V 1.5, the Vulkan memory model, one kernel for all threads.
+/// How a test is told. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
 ///
-/// In test ids a variant stands behind `@`, its words joined by `.`, such as `MP+rel-acq@volatile.split`.
+/// In test ids a variant stands behind `@`, its words joined by `.`, such as `MP+rel-acq@volatile.copy`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Variant {
     /// The memory model that the module declares.
@@ -22,8 +22,6 @@ pub struct Variant {
     pub loops: Loops,
     /// What `sc2` and `image` locations lie in.
     pub images: Images,
-    /// One kernel for each workgroup class, so that a compiler sees no other thread.
-    pub split: bool,
 }
 
 /// The memory model of a module.
@@ -117,7 +115,6 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("looped", Variant { loops: Loops::Looped, ..d }),
         ("image1d", Variant { images: Images::OneDimensional, ..d }),
         ("texels", Variant { images: Images::TexelBuffer, ..d }),
-        ("split", Variant { split: true, ..d }),
     ]
     .into_iter()
 }
@@ -137,7 +134,6 @@ impl Variant {
             pointers: choose(self.pointers, other.pointers),
             loops: choose(self.loops, other.loops),
             images: choose(self.images, other.images),
-            split: self.split || other.split,
         }
     }
 }

@@ -80,7 +80,8 @@ pub enum Command {
 /// `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`).
+    /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`); `@` and words behind one tell it
+    /// to devices in another way (`mp/MP+rel-acq@split`).
     #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
     /// An embedded suite; `quick` when neither this nor a test is given.
@@ -254,7 +255,7 @@ pub struct Compile {
     /// What to write: SPIR-V, its text, an Amber script or machine code.
     #[arg(long, value_enum, default_value = "spv")]
     pub emit: Emit,
-    /// A variant of the kernel. Not available yet.
+    /// How the test is told, by the words that stand behind the `@` of a test id: `split`, `event`, `fence` and so on.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// Where to; standard output when not given.

@@ -27,6 +27,8 @@ pub struct Source {
     pub file: String,
     /// How a command line names it.
     pub argument: String,
+    /// How it is told to a device: the words behind the `@` of its id.
+    pub variant: String,
     /// Its text, or why there is none.
     pub text: Result<String, Unreadable>,
 }
@@ -81,8 +83,8 @@ pub fn collect(
     if suite.is_none() && arguments.is_empty() {
         sources = default()?;
     }
-    sources.sort_by(|a, b| a.file.cmp(&b.file));
-    sources.dedup_by(|a, b| a.file == b.file);
+    sources.sort_by(|a, b| (&a.file, &a.variant).cmp(&(&b.file, &b.variant)));
+    sources.dedup_by(|a, b| a.file == b.file && a.variant == b.variant);
     make_ids_unique(&mut sources);
     Ok(sources)
 }
@@ -120,6 +122,7 @@ fn embedded(entry: &Entry) -> Source {
         id: entry.id.clone(),
         file: format!("litmus/{}", entry.path),
         argument: entry.id.clone(),
+        variant: String::new(),
         text: Ok(entry.text.to_owned()),
     }
 }
@@ -135,6 +138,9 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
             let found: Vec<Source> = match_embedded(argument);
             if !found.is_empty() {
                 return found;
+            }
+            if let Some((tests, variant)) = argument.rsplit_once('@').filter(|(tests, _)| !tests.is_empty()) {
+                return of_argument(tests).into_iter().map(|source| source.told(variant)).collect();
             }
             let what = if error.kind() == std::io::ErrorKind::NotFound {
                 "no such file, and no embedded test has this id".to_owned()
@@ -197,13 +203,14 @@ fn without_text(file: &str, what: String) -> Source {
         id: file.to_owned(),
         file: file.to_owned(),
         argument: file.to_owned(),
+        variant: String::new(),
         text: Err(Unreadable { what, line: 1, column: 1 }),
     }
 }
 
 fn of_file(path: &Path, id: String) -> Source {
     let file = path.to_string_lossy().into_owned();
-    Source { id, argument: file.clone(), file, text: read(path) }
+    Source { id, argument: file.clone(), file, variant: String::new(), text: read(path) }
 }
 
 fn read(path: &Path) -> Result<String, Unreadable> {
@@ -242,10 +249,26 @@ fn make_ids_unique(sources: &mut [Source]) {
         sources.iter().filter(|source| !seen.insert(source.id.clone())).map(|s| s.id.clone()).collect();
     for source in sources.iter_mut().filter(|source| twice.contains(&source.id)) {
         source.id = Path::new(&source.file).with_extension("").to_string_lossy().into_owned();
+        if !source.variant.is_empty() {
+            source.id = format!("{}@{}", source.id, source.variant);
+        }
     }
 }
 
 impl Source {
+    /// The same test, told in another way.
+    fn told(self, variant: &str) -> Source {
+        if self.text.is_err() || variant.is_empty() {
+            return self;
+        }
+        Source {
+            id: format!("{}@{variant}", self.id),
+            argument: format!("{}@{variant}", self.argument),
+            variant: variant.to_owned(),
+            ..self
+        }
+    }
+
     /// Whether a model judges tests of this dialect. What is no test is told later.
     pub fn suits(&self, model: &Model) -> bool {
         let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());

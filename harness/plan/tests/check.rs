@@ -46,6 +46,7 @@ fn plan() -> Plan {
             Step::Submit { queue: QUEUE },
             Step::ToHost { queue: QUEUE, buffer: to },
         ],
+        ..Plan::default()
     }
 }
 

@@ -62,6 +62,8 @@ pub struct Job {
     pub id: String,
     /// Text of the test.
     pub text: String,
+    /// How it is told, by the words of its [`Variant`](crate::Variant); empty for the default.
+    pub variant: String,
     /// Selector of the device.
     pub device: String,
     /// How the test is spread; the preset of the device where absent.

@@ -14,11 +14,13 @@ use plan::{Capabilities, Device, DeviceError};
 
 use crate::error::{Cause, RunError};
 use crate::pool::Health;
-use crate::run::{Budget, Settings, run};
+use crate::run::{Budget, Settings};
 use crate::stress::Stress;
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
+use crate::variant::Variant;
+use crate::ways::run_ways;
 use crate::{affinity, pool, twin};
 
 /// How often a worker says how far it is.
@@ -187,6 +189,8 @@ fn fill(
 ) -> Result<(), Failure> {
     let test = litmus::syntax::parse(&job.text, &job.id)
         .map_err(|errors| Failure::Test { message: errors.to_string() })?;
+    let variant: Variant =
+        job.variant.parse().map_err(|error| Failure::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());
@@ -214,7 +218,7 @@ fn fill(
     if twin.is_some() {
         own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
     }
-    let attempt = run_one(device, &test, &own, &mut |seen| {
+    let attempt = run_one(device, &test, variant, &own, &mut |seen| {
         on_snapshot(&|| Snapshot { observation: (&seen()).into(), twin: None })
     });
     answer.validation = device.validation_messages();
@@ -224,7 +228,7 @@ fn fill(
 
     if let Some(twin) = twin {
         let first = answer.observation.clone();
-        let attempt = run_one(device, &twin, &settings(TWIN_PART), &mut |seen| {
+        let attempt = run_one(device, &twin, variant, &settings(TWIN_PART), &mut |seen| {
             on_snapshot(&|| Snapshot { observation: first.clone(), twin: Some((&seen()).into()) })
         });
         answer.twin = Some((&attempt.seen).into());
@@ -245,23 +249,29 @@ struct Ran {
 fn run_one(
     device: &dyn Device,
     test: &Test,
+    variant: Variant,
     settings: &Settings,
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Ran {
     let capabilities = device.capabilities();
-    let kernel = match shaders::compile(test, &settings.stress.kernel_config(capabilities)) {
-        Ok(kernel) => kernel,
+    let config = settings.stress.kernel_config(capabilities);
+    let program = match shaders::program(test, &config, variant.pipelines) {
+        Ok(program) => program,
         Err(error) => return Ran { failure: Some(error.into()), ..Ran::default() },
     };
-    let bytes: Vec<u8> = kernel.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let hash = Some(blake3::hash(&bytes).to_hex().to_string());
-    let needs = kernel.requirements.features.iter().copied();
+    let mut hasher = blake3::Hasher::new();
+    for word in program.kernels().flat_map(|kernel| &kernel.words) {
+        hasher.update(&word.to_le_bytes());
+    }
+    let hash = Some(hasher.finalize().to_hex().to_string());
+    let has = |feature: &str| has(capabilities, feature);
+    let needs = program.features().into_iter().chain(variant.join.and_then(|join| join.feature()));
     let mut needs = needs.chain(test.metadata.needs.iter().map(String::as_str));
-    if let Some(lacking) = needs.find(|feature| !has(capabilities, feature)) {
+    if let Some(lacking) = needs.find(|feature| !has(feature)) {
         let failure = Some(Failure::Lacks { what: lacking.to_owned() });
         return Ran { kernel: hash, failure, ..Ran::default() };
     }
-    match run(device, &kernel, test, settings, &mut |progress| on_snapshot(&|| progress.observation())) {
+    match run_ways(device, &program, &variant.joins(has), test, settings, on_snapshot) {
         Ok(seen) => Ran { kernel: hash, seen, failure: None },
         Err(RunError { cause, seen }) => Ran { kernel: hash, seen: *seen, failure: Some(cause.into()) },
     }

@@ -66,6 +66,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
     Job {
         id: "T".into(),
         text: text.into(),
+        variant: String::new(),
         device: device.into(),
         stress: None,
         instances: Some(instances),

@@ -23,9 +23,6 @@ pub(super) struct Place {
 impl Emitter<'_> {
     /// Class `(w / p) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
     pub(super) fn class_and_group(&mut self, workgroup: Word) -> (Word, Word) {
-        if let Some(class) = self.only {
-            return (self.module.constant(class), workgroup);
-        }
         let pairing = self.parameter(Parameter::Pairing);
         let classes = self.module.constant(self.layout.classes.len() as u32);
         let run = self.module.word(Op::UDiv, &[workgroup, pairing]);
@@ -61,6 +58,13 @@ impl Emitter<'_> {
     pub(super) fn place(&mut self, role: Word, class: Word, group: Word, slot: Word) -> Place {
         let groups = self.parameter(Parameter::Groups);
         let lanes = self.module.constant(self.layout.lanes);
+        let class = match self.company.first_class {
+            0 => class,
+            first => {
+                let first = self.module.constant(first);
+                self.module.word(Op::IAdd, &[class, first])
+            }
+        };
         let [group, lane] = [
             (group, Parameter::GroupMultiplier, Parameter::GroupOffset, groups),
             (slot, Parameter::LaneMultiplier, Parameter::LaneOffset, lanes),
@@ -120,7 +124,7 @@ impl Emitter<'_> {
         self.module.branch(wait);
 
         self.module.begin(wait);
-        let classes = self.module.constant(self.layout.classes.len() as u32);
+        let classes = self.module.constant(self.classes_that_meet());
         let meetings = self.module.word(Op::IAdd, &[round, one]);
         let expected = self.module.word(Op::IMul, &[classes, meetings]);
         self.module.branch(header);

@@ -20,8 +20,6 @@ pub(super) struct WorkgroupStorage {
     pub path: Path,
     /// The thread whose invocation does so: the first one of the workgroup that it belongs to.
     pub thread: ThreadId,
-    /// The class of that workgroup.
-    pub class: u32,
 }
 
 /// A path and the variable that it starts from.
@@ -51,7 +49,7 @@ impl Emitter<'_> {
             self.declared.push(Declared { path: *path, variable });
         }
         self.results_buffer = self.buffer(Binding::Results, "results");
-        if self.layout.classes.len() > 1 {
+        if self.classes_that_meet() > 1 {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
         }
         for (path, kind) in &paths {
@@ -307,7 +305,7 @@ impl Emitter<'_> {
                 offset: 0,
                 ..*path
             };
-            found.push(WorkgroupStorage { storage, path: home, thread: *thread, class: role.class });
+            found.push(WorkgroupStorage { storage, path: home, thread: *thread });
         }
         // The home of a storage is a path, whether the code takes it or not.
         for storage in &found {
@@ -379,8 +377,7 @@ impl Emitter<'_> {
     fn by_first_thread(&mut self, place: &Place, code: impl Fn(&mut Self, WorkgroupStorage)) {
         let mut threads: Vec<ThreadId> = Vec::new();
         for storage in &self.workgroup_storages {
-            let mine = self.only.is_none_or(|class| class == storage.class);
-            if mine && !threads.contains(&storage.thread) {
+            if !threads.contains(&storage.thread) {
                 threads.push(storage.thread);
             }
         }

@@ -247,6 +247,7 @@ impl Execution<'_> {
         Job {
             id: item.loaded.source.id.clone(),
             text: item.loaded.text.clone(),
+            variant: item.variant.to_string(),
             device: self.misbehaviour.selector(&item.loaded.source.id, &target.selector),
             stress: Some(target.stress.clone()),
             instances,

@@ -49,26 +49,11 @@ impl Ran {
     }
 
     fn add_seen(&mut self, seen: &WireObservation, twin: Option<&WireObservation>) {
-        merge(&mut self.seen, &seen.into());
+        self.seen.add(&seen.into());
         if let Some(twin) = twin {
-            merge(self.twin.get_or_insert_default(), &twin.into());
+            self.twin.get_or_insert_default().add(&twin.into());
         }
     }
-}
-
-/// Adds one observation to another.
-fn merge(all: &mut Observation, more: &Observation) {
-    for (outcome, count) in &more.histogram.counts {
-        all.histogram.add(outcome.clone(), *count);
-    }
-    for (raw, count) in &more.unexpected {
-        *all.unexpected.entry(raw.clone()).or_default() += count;
-    }
-    all.unresolved += more.unresolved;
-    all.not_executed += more.not_executed;
-    all.dispatches += more.dispatches;
-    all.discarded_dispatches += more.discarded_dispatches;
-    all.seconds += more.seconds;
 }
 
 fn ending(attempt: &Attempt<Snapshot, Answer>, last_failure: Option<Reason>) -> Result<Ending, String> {
