@@ -196,7 +196,7 @@ pub(crate) fn compile(
         first_slot: company.first_slot,
         finals: storages.finals(test, &emitter.results),
         in_image,
-        loop_turns: test.threads.iter().map(turns).max().unwrap_or(0),
+        loop_turns: test.threads.iter().map(turns).fold(0, u32::saturating_add),
         requirements: Requirements {
             features,
             subgroup_size: layout.subgroup_size,

@@ -94,7 +94,7 @@ pub struct Kernel {
     pub finals: Vec<(Observable, u32)>,
     /// Storages that lie in an image of its own memory: their final values are read from it.
     pub in_image: Vec<u32>,
-    /// Turns of all loops of a thread at most in a round, apart from the kernel's own.
+    /// Turns of all loops of the test at most in a round: threads of one subgroup may take theirs one after another.
     pub loop_turns: u32,
     /// What the kernel needs of a device.
     pub requirements: Requirements,

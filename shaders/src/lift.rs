@@ -193,7 +193,7 @@ fn is_private(reader: &Reader, access: Access) -> bool {
 }
 
 /// The thread that each block belongs to: the case of a switch from which it is reached before the switch's end.
-fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
+pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
     let successors: BTreeMap<Word, Vec<Word>> =
         blocks.iter().filter_map(|block| Some((block.label_id()?, targets(block)))).collect();
     let mut owners = BTreeMap::new();

@@ -154,6 +154,18 @@ impl Uses {
         let kinds = |wanted: Kind| uses.paths.iter().any(|(_, kind)| *kind == wanted);
         let (image, address, workgroup) = (kinds(Kind::Image), kinds(Kind::Address), kinds(Kind::Workgroup));
         if image {
+            let texels = || uses.paths.iter().filter(|(_, kind)| *kind == Kind::Image);
+            let float = |(path, _): &(Path, Kind)| path.element.is_float();
+            let mixed = texels().any(float) && !texels().all(float);
+            let final_texels = test.observables().into_iter().any(|observable| match observable {
+                litmus::Observable::Location(location) => texels()
+                    .any(|(path, _)| test.storage_of(path.location) == test.storage_of(location)),
+                litmus::Observable::Register(..) => false,
+            });
+            let own_memory = variant.images != Images::TexelBuffer;
+            if own_memory && (uses.storage_words > 1 || (mixed && final_texels)) {
+                return Err(Rule::ImageBeside);
+            }
             match variant.images {
                 Images::TwoDimensional => {}
                 Images::OneDimensional => uses.capabilities.push(Capability::Image1D),

@@ -105,6 +105,16 @@ impl Program {
         storages
     }
 
+    /// Whether the storages of images whose final values belong to the outcome hold floating-point numbers; `None` where
+    /// there are none.
+    pub fn in_image_as_float(&self) -> Option<bool> {
+        let storages = self.in_image();
+        if !self.finals.iter().any(|(_, storage)| storages.contains(storage)) {
+            return None;
+        }
+        self.kernels().flat_map(|kernel| &kernel.images).map(|image| image.float).next()
+    }
+
     /// Vulkan names of the features that the kernels need, each once.
     pub fn features(&self) -> Vec<&'static str> {
         let mut features: Vec<&'static str> = Vec::new();

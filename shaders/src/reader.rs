@@ -153,7 +153,6 @@ impl Reader {
             (Op::Variable, _) => Some(Pointee::Elsewhere),
             (Op::AccessChain, operands) => {
                 let (base, index) = (*operands.first()?, *operands.last()?);
-                let element = self.element_of_pointer(origin)?;
                 let memory = match self.op(base)? {
                     (Op::Bitcast, _) => Memory::Address,
                     (Op::Variable, _) => match (self.bindings.get(&base), self.workgroup_number(base)) {
@@ -163,6 +162,7 @@ impl Reader {
                     },
                     _ => return None,
                 };
+                let element = self.element_of_pointer(origin)?;
                 Some(Pointee::Memory(self.site(memory, element, index), base))
             }
             (Op::ImageTexelPointer, operands) => {

@@ -24,6 +24,17 @@ pub struct Variant {
     pub images: Images,
 }
 
+/// What [`Variant::default`] is, where a constant is needed.
+pub const DEFAULT: Variant = Variant {
+    model: MemoryModel::Vulkan,
+    target: Target::Vulkan12,
+    references: References::Aliased,
+    volatile: false,
+    pointers: Pointers::Direct,
+    loops: Loops::Free,
+    images: Images::TwoDimensional,
+};
+
 /// The memory model of a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MemoryModel {

@@ -25,6 +25,7 @@ impl VulkanDevice {
         words: u64,
         memory: Memory,
         families: &[u32],
+        use_besides: vk::BufferUsageFlags,
         name: &str,
     ) -> Result<Words, DeviceError> {
         let too_large = || DeviceError::Unsupported(format!("memory for {words} words ({name})"));
@@ -32,7 +33,8 @@ impl VulkanDevice {
         let size = words.checked_mul(4).ok_or_else(too_large)?;
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
-            | vk::BufferUsageFlags::TRANSFER_DST;
+            | vk::BufferUsageFlags::TRANSFER_DST
+            | use_besides;
         let mut info = vk::BufferCreateInfo::default().size(size).usage(usage);
         if families.len() > 1 {
             info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(families);
@@ -49,6 +51,13 @@ impl VulkanDevice {
                 Err(error)
             }
         }
+    }
+
+    /// The address of a buffer that was made to have one.
+    pub(crate) fn address(&self, buffer: &Words) -> vk::DeviceAddress {
+        let info = vk::BufferDeviceAddressInfo::default().buffer(buffer.raw);
+        // SAFETY: the buffer is this device's and was made with this use, which only devices with the feature are asked for.
+        unsafe { self.raw.get_buffer_device_address(&info) }
     }
 
     fn bind_memory(&self, buffer: &mut Words, memory: Memory, name: &str) -> Result<(), DeviceError> {

@@ -22,6 +22,7 @@ pub mod worker;
 
 pub use error::{Cause, RunError};
 pub use join::{Join, UnknownJoin};
+pub use memory::lacking_memory;
 pub use run::{Budget, Progress, Settings, run, run_program};
 pub use variant::{UnknownVariant, Variant};
 pub use ways::run_ways;

@@ -15,6 +15,8 @@ pub struct Variant {
     pub pipelines: Pipelines,
     /// A word of [`Join`]: the one way to put phases one after another.
     pub join: Option<Join>,
+    /// How kernels are told to compilers: words of [`shaders::variant`].
+    pub told: shaders::Variant,
 }
 
 /// A word that no variant has.
@@ -27,7 +29,13 @@ const SPLIT: &str = "split";
 impl Variant {
     /// Every word.
     pub fn words() -> impl Iterator<Item = &'static str> {
-        std::iter::once(SPLIT).chain(Join::ALL.map(Join::name))
+        let told = shaders::variant::words().map(|(word, _)| word);
+        std::iter::once(SPLIT).chain(Join::ALL.map(Join::name)).chain(told)
+    }
+
+    /// How kernels are made for it.
+    pub fn kernel_config(&self, config: shaders::KernelConfig) -> shaders::KernelConfig {
+        shaders::KernelConfig { variant: self.told, ..config }
     }
 
     /// The ways to put phases one after another that are tried, out of what a device with these features has.
@@ -47,6 +55,8 @@ impl FromStr for Variant {
         for word in text.split('.').filter(|word| !word.is_empty()) {
             if word == SPLIT {
                 variant.pipelines = Pipelines::Split;
+            } else if let Ok(told) = word.parse() {
+                variant.told = variant.told.with(told);
             } else {
                 variant.join = Some(word.parse().map_err(|_| UnknownVariant(word.to_owned()))?);
             }
@@ -58,7 +68,9 @@ impl FromStr for Variant {
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
-        let words: Vec<&str> = split.into_iter().chain(self.join.map(Join::name)).collect();
+        let told = self.told.to_string();
+        let told = (!told.is_empty()).then_some(told.as_str());
+        let words: Vec<&str> = split.into_iter().chain(self.join.map(Join::name)).chain(told).collect();
         f.write_str(&words.join("."))
     }
 }
@@ -69,7 +81,7 @@ mod tests {
 
     #[test]
     fn texts_and_variants_correspond() {
-        for text in ["", "split", "event", "split.fence"] {
+        for text in ["", "split", "event", "split.fence", "split.event.volatile.phi"] {
             assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
         }
         let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();

@@ -21,6 +21,7 @@ use crate::wire::{
 };
 use crate::variant::Variant;
 use crate::ways::run_ways;
+use crate::memory::lacking_memory;
 use crate::{affinity, pool, twin};
 
 /// How often a worker says how far it is.
@@ -254,7 +255,7 @@ fn run_one(
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Ran {
     let capabilities = device.capabilities();
-    let config = settings.stress.kernel_config(capabilities);
+    let config = variant.kernel_config(settings.stress.kernel_config(capabilities));
     let program = match shaders::program(test, &config, variant.pipelines) {
         Ok(program) => program,
         Err(error) => return Ran { failure: Some(error.into()), ..Ran::default() },
@@ -269,6 +270,10 @@ fn run_one(
     let mut needs = needs.chain(test.metadata.needs.iter().map(String::as_str));
     if let Some(lacking) = needs.find(|feature| !has(feature)) {
         let failure = Some(Failure::Lacks { what: lacking.to_owned() });
+        return Ran { kernel: hash, failure, ..Ran::default() };
+    }
+    if let Some(lacking) = lacking_memory(&program, capabilities) {
+        let failure = Some(Failure::Lacks { what: lacking });
         return Ran { kernel: hash, failure, ..Ran::default() };
     }
     match run_ways(device, &program, &variant.joins(has), test, settings, on_snapshot) {

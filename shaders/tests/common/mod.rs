@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Command;
 
 use litmus::*;
-use shaders::{Kernel, KernelConfig, Variant, variant};
+use shaders::{Kernel, KernelConfig, variant};
 
 /// The configurations that kernels are made for in the tests.
 pub const LAVAPIPE: KernelConfig = KernelConfig {
@@ -14,18 +14,7 @@ pub const LAVAPIPE: KernelConfig = KernelConfig {
     max_workgroup_invocations: 1024,
     device_scope: true,
     loop_bound: 3,
-    variant: PLAIN,
-};
-
-/// Told as it stands.
-pub const PLAIN: Variant = Variant {
-    model: variant::MemoryModel::Vulkan,
-    target: variant::Target::Vulkan12,
-    references: variant::References::Aliased,
-    volatile: false,
-    pointers: variant::Pointers::Direct,
-    loops: variant::Loops::Free,
-    images: variant::Images::TwoDimensional,
+    variant: variant::DEFAULT,
 };
 
 /// A device without Device scope and with small subgroups.
