@@ -27,6 +27,7 @@
 pub mod condition;
 pub mod convert;
 pub mod corpus;
+pub mod cts;
 pub mod error;
 pub mod khronos;
 pub mod metadata;

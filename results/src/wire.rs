@@ -133,7 +133,7 @@ pub struct RunLine {
     pub verdict: VerdictWord,
     /// Why: the published reason of `inconclusive`, the missing feature, limit or rule of `skipped`; null otherwise.
     pub reason: Option<String>,
-    /// Particulars for people.
+    /// Particulars for people; of `skipped` the same as the reason.
     pub detail: Option<String>,
     /// Whether the run could have shown what it looked for.
     pub exercised: bool,
@@ -157,6 +157,9 @@ pub struct RunLine {
     pub stress: String,
     /// A command that runs this again.
     pub replay: String,
+    /// The memory type that the locations lay in, by the names of its properties; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// Hashes of what was run.
     pub hashes: Hashes,
 }
@@ -374,6 +377,8 @@ pub struct RunContext {
     pub stress: String,
     /// A command that runs this again.
     pub replay: String,
+    /// The memory type that the locations lay in, where that is known.
+    pub memory: Option<String>,
     /// Hashes of what was run.
     pub hashes: Hashes,
 }
@@ -387,7 +392,7 @@ impl RunLine {
         context: RunContext,
     ) -> RunLine {
         let (reason, detail) = match judgement.verdict {
-            Verdict::Skipped => (judgement.detail.clone(), None),
+            Verdict::Skipped => (judgement.detail.clone(), judgement.detail.clone()),
             Verdict::Inconclusive(reason) => (Some(reason.word().to_owned()), judgement.detail.clone()),
             Verdict::Conforms | Verdict::Violates | Verdict::Undefined => (None, judgement.detail.clone()),
         };
@@ -431,6 +436,7 @@ impl RunLine {
             seed: context.seed,
             stress: context.stress,
             replay: context.replay,
+            memory: context.memory,
             hashes: context.hashes,
         }
     }

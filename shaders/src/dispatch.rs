@@ -201,6 +201,8 @@ pub(crate) fn compile(
             features,
             subgroup_size: layout.subgroup_size,
             workgroup_bytes: emitter.workgroup_bytes(),
+            host_visible: test.locations.iter().any(|location| location.host),
+            noncoherent: test.locations.iter().any(|location| location.noncoherent),
         },
         roles: Roles { classes: layout.classes.clone() },
         bindings: emitter.bindings,

@@ -183,6 +183,10 @@ pub struct Requirements {
     pub subgroup_size: Option<u32>,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
+    /// A location is declared `[host]`: the location buffer lies in host-visible memory.
+    pub host_visible: bool,
+    /// A location is declared `[noncoherent]`: the location buffer lies in host-visible memory without host coherence.
+    pub noncoherent: bool,
 }
 
 /// The push constants of a kernel, in this order, each a 32-bit word.

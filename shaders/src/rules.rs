@@ -50,9 +50,6 @@ pub enum Rule {
     /// One dispatch runs on one queue.
     #[error("several queue families")]
     SeveralQueueFamilies,
-    /// Locations declared `[host]` or `[noncoherent]` need memory of that kind; all locations lie in one buffer.
-    #[error("memory property")]
-    MemoryProperty,
     /// An access that starts at no multiple of its size, ends behind 16 bytes, or lies within a texel.
     #[error("offset into a location")]
     Offset,
@@ -267,9 +264,6 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
     }
     if class_of_storage.contains(&Some(StorageClass::Output)) {
         return Err(Rule::OutputInCompute);
-    }
-    if test.locations.iter().any(|location| location.host || location.noncoherent) {
-        return Err(Rule::MemoryProperty);
     }
     check_floats(test)
 }

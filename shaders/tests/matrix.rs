@@ -284,8 +284,6 @@ fn what_cannot_be_placed_is_refused_by_name() {
             }),
             Rule::SeveralQueueFamilies,
         ),
-        (change(&|test| test.locations[0].host = true), Rule::MemoryProperty),
-        (change(&|test| test.locations[0].noncoherent = true), Rule::MemoryProperty),
         (change(&|test| test.locations[0].reference = Some(Reference::Address)), Rule::DeviceAddress),
         (change(&|test| test.locations[0].scalar = Some(ScalarType::U64)), Rule::Type(ScalarType::U64)),
         (

@@ -135,7 +135,7 @@ pub struct Run {
     /// Keep the results as the device's baseline. Not available yet.
     #[arg(long)]
     pub save_baseline: bool,
-    /// Choose tests by names of the Vulkan CTS. Not available yet.
+    /// Choose tests by names of the Vulkan CTS: a complete name with or without `dEQP-VK.memory_model.`, or a glob.
     #[arg(long, value_name = "PATTERN")]
     pub cts_name: Option<String>,
     /// Turn the validation layers on; no message is accepted.
@@ -349,7 +349,7 @@ pub struct Tests {
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,
-    /// Names of the Vulkan CTS beside ours. Not available yet.
+    /// The names of the Vulkan CTS, each with the id of our test and its variant.
     #[arg(long)]
     pub cts: bool,
 }

@@ -13,7 +13,11 @@ use model::Model;
 use results::wire::RejectedLine;
 use walkdir::WalkDir;
 
+use crate::cts;
 use crate::exit::Failure;
+
+/// How the ids of the programs of CTS names begin; globs over other ids do not choose them.
+const CTS_FOLDER: &str = "cts/";
 
 /// Extensions of tests, by which folders are searched.
 const EXTENSIONS: [&str; 2] = ["litmus", "test"];
@@ -64,13 +68,14 @@ pub enum Rejection {
     Malformed(ParseErrors),
 }
 
-/// The sources that `arguments` and `suite` name, in the order of files; those of `default` when they name nothing.
+/// The sources that `arguments`, `suite` and a name of the CTS name, in the order of files; those of `default` when they name nothing.
 ///
 /// # Errors
 /// When there is no such suite.
 pub fn collect(
     arguments: &[String],
     suite: Option<&str>,
+    cts_name: Option<&str>,
     default: impl FnOnce() -> Result<Vec<Source>, Failure>,
 ) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
@@ -80,7 +85,10 @@ pub fn collect(
     for argument in arguments {
         sources.extend(of_argument(argument));
     }
-    if suite.is_none() && arguments.is_empty() {
+    if let Some(pattern) = cts_name {
+        sources.extend(cts::named(pattern)?);
+    }
+    if suite.is_none() && arguments.is_empty() && cts_name.is_none() {
         sources = default()?;
     }
     sources.sort_by(|a, b| (&a.file, &a.variant).cmp(&(&b.file, &b.variant)));
@@ -154,13 +162,14 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
 
 /// Embedded tests by id or by a glob over ids.
 fn match_embedded(argument: &str) -> Vec<Source> {
-    let all = all_embedded();
+    let all = if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| id == argument) } else { all_embedded() };
     if let Some(exact) = all.iter().find(|source| source.id == argument) {
         return vec![exact.clone()];
     }
     match GlobBuilder::new(argument).literal_separator(true).build() {
         Ok(glob) => {
             let glob = glob.compile_matcher();
+            let all = if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| glob.is_match(id)) } else { all };
             all.into_iter().filter(|source| glob.is_match(&source.id)).collect()
         }
         Err(_) => Vec::new(),

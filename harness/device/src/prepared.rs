@@ -3,7 +3,10 @@
 use std::time::{Duration, Instant};
 
 use ash::vk;
-use plan::{BufferId, DependencyKind, DeviceError, ImageShape, Kernel, Memory, Plan, Prepared, Progress, Step};
+use plan::{
+    BufferId, DependencyKind, DeviceError, ImageShape, Kernel, Memory, MemoryProperties, Plan, Prepared,
+    Progress, Step,
+};
 
 use crate::error::failed;
 use crate::image::Texels;
@@ -405,6 +408,10 @@ impl Prepared for VulkanPrepared<'_> {
         let device_time = self.device_time()?;
         self.state = State::Finished(device_time);
         Ok(Progress::Finished { device_time })
+    }
+
+    fn memory(&self, buffer: BufferId) -> Option<MemoryProperties> {
+        self.buffers.get(buffer.0 as usize).and_then(Words::properties)
     }
 
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {

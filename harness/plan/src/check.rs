@@ -1,6 +1,8 @@
 //! What a plan must satisfy before any device looks at it, and what a device must offer for it.
 
-use crate::{BufferId, Capabilities, DeviceError, ImageId, ImageShape, Kernel, Plan, QueueId, Semaphore, Step};
+use crate::{
+    BufferId, Capabilities, DeviceError, ImageId, ImageShape, Kernel, Memory, Plan, QueueId, Semaphore, Step,
+};
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
 const SPIRV_HEADER_WORDS: usize = 5;
@@ -204,6 +206,13 @@ impl Capabilities {
         for buffer in &plan.buffers {
             let most = self.max_storage_buffer_bytes / 4;
             at_most(buffer.words, most, || format!("words in a storage buffer ({})", buffer.name))?;
+        }
+        for buffer in &plan.buffers {
+            if let Memory::Of(kind) = buffer.memory
+                && !self.memory_types.iter().any(|properties| kind.holds(*properties))
+            {
+                return Err(DeviceError::Unsupported(kind.to_string()));
+            }
         }
         for kernel in &plan.kernels {
             self.check_kernel(kernel)?;

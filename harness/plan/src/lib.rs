@@ -7,12 +7,14 @@
 
 mod check;
 mod image;
+mod memory;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
+pub use memory::{MemoryKind, MemoryProperties};
 
 /// Index into [`Plan::kernels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +77,7 @@ pub struct Buffer {
     pub name: &'static str,
 }
 
-/// A kind of memory.
+/// Where a buffer lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Memory {
     /// Device-local where there is such memory; host-visible besides only where that costs nothing.
@@ -84,6 +86,8 @@ pub enum Memory {
     Readback,
     /// Host-visible and coherent: what the host writes while kernels run.
     Shared,
+    /// A memory type of this kind, which the host does not reach; the device's first one.
+    Of(MemoryKind),
 }
 
 /// A queue that a plan needs.
@@ -262,6 +266,12 @@ pub trait Prepared {
     /// [`DeviceError::DeviceLost`] and the like.
     fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError>;
 
+    /// What the memory of a buffer is, where the device says so.
+    fn memory(&self, buffer: BufferId) -> Option<MemoryProperties> {
+        let _ = buffer;
+        None
+    }
+
     /// Replaces the push constants of the dispatch that is step number `step`, from the next submission on.
     ///
     /// # Errors
@@ -403,6 +413,9 @@ pub struct Capabilities {
     /// up the last subgroup of a workgroup run along in loops and read 0: unless the workgroup is made of full subgroups, a
     /// loop that waits for another value uses its budget up every time.
     pub loop_budget: Option<u32>,
+    /// Memory types that buffers can lie in, in the order of the device; empty where it does not say.
+    #[serde(default)]
+    pub memory_types: Vec<MemoryProperties>,
     /// Features by the names that `needs:` lines use (Vulkan's feature names).
     pub features: Vec<String>,
 }

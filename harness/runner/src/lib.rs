@@ -22,8 +22,7 @@ pub mod worker;
 
 pub use error::{Cause, RunError};
 pub use join::{Join, UnknownJoin};
-pub use memory::lacking_memory;
 pub use run::{Budget, Progress, Settings, run, run_program};
-pub use variant::{UnknownVariant, Variant};
-pub use ways::run_ways;
+pub use variant::{Unavailable, UnknownVariant, Variant};
+pub use ways::{Way, run_ways};
 pub use stress::{Lanes, Pairing, Stress, StressError, Unit};

@@ -31,9 +31,10 @@ pub(crate) enum Sharing {
 }
 
 impl Sharing {
-    /// What suits a device.
-    pub fn of(capabilities: &Capabilities) -> Sharing {
-        if capabilities.is_cpu { Sharing::Direct } else { Sharing::Copied }
+    /// What suits a device, and the memory that the locations lie in.
+    pub fn of(capabilities: &Capabilities, memory: Memory) -> Sharing {
+        let reachable = !matches!(memory, Memory::Of(_));
+        if capabilities.is_cpu && reachable { Sharing::Direct } else { Sharing::Copied }
     }
 }
 
@@ -73,7 +74,7 @@ impl Layout {
     /// `with_locations` says so.
     pub fn new(
         program: &Program,
-        join: Join,
+        (join, memory): (Join, Memory),
         bounds: &Bounds,
         groups: u32,
         sharing: Sharing,
@@ -84,7 +85,7 @@ impl Layout {
         let device = |words, name| buffer(words, Memory::Device, name);
         let location_words = bounds.location_units * u64::from(bounds.storage_words);
         let mut buffers =
-            vec![device(location_words, "locations"), device(bounds.result_words, "results")];
+            vec![buffer(location_words, memory, "locations"), device(bounds.result_words, "results")];
         if sharing == Sharing::Copied {
             buffers.push(buffer(location_words, Memory::Shared, "initial values"));
             buffers.push(buffer(bounds.result_words, Memory::Readback, "results for the host"));
@@ -262,6 +263,11 @@ impl Layout {
         }
     }
 
+    /// The buffer that the kernels use.
+    pub fn locations(&self) -> BufferId {
+        LOCATIONS
+    }
+
     /// The buffers that hold the results and the locations for the host.
     pub fn readable(&self) -> (BufferId, BufferId) {
         match self.sharing {
@@ -347,13 +353,6 @@ impl Images {
         let own = |(_, image): &(usize, &Image)| !matches!(image.shape, ImageShape::Texels(_));
         self.images.iter().enumerate().filter(own).map(|(number, _)| ImageId(number as u32))
     }
-}
-
-/// What of workgroup memory a program needs and a device lacks.
-pub fn lacking_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
-    let needed = program.kernels().map(|kernel| kernel.requirements.workgroup_bytes).max()?;
-    let available = capabilities.max_workgroup_memory_bytes;
-    (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
 }
 
 fn start_of(words: &mut [u32], count: usize) -> &mut [u32] {

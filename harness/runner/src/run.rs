@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Test};
-use plan::{Device, DeviceError, Prepared};
+use plan::{Device, DeviceError, Memory, MemoryProperties, Prepared};
 use shaders::{Kernel, Parameters, Program};
 
 use crate::count::{Counter, Dispatched};
@@ -77,6 +77,11 @@ impl Progress<'_> {
         self.tally.elapsed()
     }
 
+    /// What memory the locations lie in, where the device says so.
+    pub fn memory(&self) -> Option<MemoryProperties> {
+        self.tally.memory
+    }
+
     /// Everything seen up to now.
     pub fn observation(&self) -> Observation {
         self.tally.observation()
@@ -98,17 +103,18 @@ pub fn run(
     settings: &Settings,
     on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
-    run_program(device, &kernel.clone().into(), Join::Barrier, test, settings, on_progress)
+    run_program(device, &kernel.clone().into(), (Join::Barrier, Memory::Device), test, settings, on_progress)
 }
 
-/// Runs `program`, made from `test`, on `device`, with dependencies of one kind between its phases.
+/// Runs `program`, made from `test`, on `device`, with dependencies of one kind between its phases and with its locations in
+/// memory of one kind.
 ///
 /// # Errors
 /// As for [`run`].
 pub fn run_program(
     device: &dyn Device,
     program: &Program,
-    join: Join,
+    (join, memory): (Join, Memory),
     test: &Test,
     settings: &Settings,
     on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
@@ -117,7 +123,7 @@ pub fn run_program(
     let stops_silently = device.capabilities().loop_budget.is_some();
     let counter = Counter::new(test, program, stops_silently).map_err(early)?;
     let mut tally = Tally::new(counter);
-    match Run::new(device, program, join, settings).and_then(|mut run| run.go(&mut tally, on_progress)) {
+    match Run::new(device, program, (join, memory), settings).and_then(|mut run| run.go(&mut tally, on_progress)) {
         Ok(()) => Ok(tally.observation()),
         Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
     }
@@ -130,6 +136,8 @@ struct Tally {
     not_executed: u64,
     dispatches: u64,
     discarded: u64,
+    /// What memory the locations lie in.
+    memory: Option<MemoryProperties>,
     started: Instant,
     /// Set when the last submission has ended.
     took: Option<Duration>,
@@ -137,7 +145,7 @@ struct Tally {
 
 impl Tally {
     fn new(counter: Counter) -> Tally {
-        Tally { counter, not_executed: 0, dispatches: 0, discarded: 0, started: Instant::now(), took: None }
+        Tally { counter, not_executed: 0, dispatches: 0, discarded: 0, memory: None, started: Instant::now(), took: None }
     }
 
     fn elapsed(&self) -> Duration {
@@ -295,7 +303,7 @@ impl Place<'_> {
 struct Run<'d> {
     device: &'d dyn Device,
     program: &'d Program,
-    join: Join,
+    way: (Join, Memory),
     settings: &'d Settings,
     bounds: Bounds,
     draw: Draw,
@@ -312,7 +320,7 @@ impl<'d> Run<'d> {
     fn new(
         device: &'d dyn Device,
         program: &'d Program,
-        join: Join,
+        way: (Join, Memory),
         settings: &'d Settings,
     ) -> Result<Run<'d>, Cause> {
         let capabilities = device.capabilities();
@@ -327,7 +335,7 @@ impl<'d> Run<'d> {
         Ok(Run {
             device,
             program,
-            join,
+            way,
             settings,
             bounds,
             draw,
@@ -377,18 +385,19 @@ impl<'d> Run<'d> {
         u64::from(parameters.groups) * u64::from(parameters.rounds) * u64::from(self.bounds.lanes)
     }
 
-    fn prepare(&mut self, tally: &Tally) -> Result<Place<'d>, Cause> {
+    fn prepare(&mut self, tally: &mut Tally) -> Result<Place<'d>, Cause> {
         let groups = self.draw.groups().min(self.most_groups);
-        let sharing = Sharing::of(self.device.capabilities());
+        let sharing = Sharing::of(self.device.capabilities(), self.way.1);
         let with_locations = tally.counter.reads_locations();
         let layout =
-            Layout::new(self.program, self.join, &self.bounds, groups, sharing, with_locations, self.poison);
+            Layout::new(self.program, self.way, &self.bounds, groups, sharing, with_locations, self.poison);
         let prepared = self.device.prepare(&layout.plan)?;
+        tally.memory = prepared.memory(layout.locations());
         Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new(), locations: Vec::new() })
     }
 
     /// Draws, resets and submits.
-    fn submit(&mut self, number: usize, wanted: u64, tally: &Tally) -> Result<(), Cause> {
+    fn submit(&mut self, number: usize, wanted: u64, tally: &mut Tally) -> Result<(), Cause> {
         self.regroup(number, tally)?;
         let Some(groups) = self.places.get(number).map(|place| place.groups) else { return Ok(()) };
         let parameters = self.draw.parameters(groups, self.calibration.scale, wanted);
@@ -405,7 +414,7 @@ impl<'d> Run<'d> {
     }
 
     /// Draws the number of groups of the next dispatch, where the device can change it.
-    fn regroup(&mut self, number: usize, tally: &Tally) -> Result<(), Cause> {
+    fn regroup(&mut self, number: usize, tally: &mut Tally) -> Result<(), Cause> {
         if self.regroups {
             let groups = self.draw.groups().min(self.most_groups);
             let Some(place) = self.places.get_mut(number) else { return Ok(()) };

@@ -3,12 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use shaders::Pipelines;
+use plan::{Capabilities, Memory, MemoryKind};
+use shaders::{Pipelines, Program, Requirements};
 
 use crate::join::Join;
 
-/// How a test is told. The default is one kernel for all threads that run at the same time, and where threads run one
-/// after another, every [`Join`] in turn.
+/// How a test is told. The default is one kernel for all threads that run at the same time, where threads run one after
+/// another every [`Join`] in turn, and memory as the test declares it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Variant {
     /// `split`: the threads of each workgroup in a pipeline of their own, dispatched with nothing in between.
@@ -17,6 +18,21 @@ pub struct Variant {
     pub join: Option<Join>,
     /// How kernels are told to compilers: words of [`shaders::variant`].
     pub told: shaders::Variant,
+    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations.
+    pub memory: Option<MemoryKind>,
+    /// `nonlocal-payload` and `nonlocal-guard`: only some locations lie in that memory. All locations of a test lie in one
+    /// buffer so far.
+    pub mixed_memory: bool,
+    /// What no device is asked for yet.
+    pub unavailable: Option<Unavailable>,
+}
+
+/// What a variant may name, but no device is asked for yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Unavailable {
+    /// `vert` and `frag`: vertex and fragment shaders.
+    #[error("graphics stages not available")]
+    GraphicsStages,
 }
 
 /// A word that no variant has.
@@ -25,12 +41,25 @@ pub struct Variant {
 pub struct UnknownVariant(pub String);
 
 const SPLIT: &str = "split";
+/// From the most telling reason to the least.
+const UNAVAILABLE: [(&str, Unavailable); 2] = [
+    ("vert", Unavailable::GraphicsStages),
+    ("frag", Unavailable::GraphicsStages),
+];
+/// Words for tests of which one location lies in memory that is not local to the device.
+const MIXED: [&str; 2] = ["nonlocal-payload", "nonlocal-guard"];
+const NOT_LOCAL: &str = "nonlocal";
+const SEVERAL_MEMORIES: &str = "memory of two kinds not available";
 
 impl Variant {
     /// Every word.
     pub fn words() -> impl Iterator<Item = &'static str> {
-        let told = shaders::variant::words().map(|(word, _)| word);
-        std::iter::once(SPLIT).chain(Join::ALL.map(Join::name)).chain(told)
+        std::iter::once(SPLIT)
+            .chain(Join::ALL.map(Join::name))
+            .chain(MemoryKind::NAMED.map(|(word, _)| word))
+            .chain(MIXED)
+            .chain(shaders::variant::words().map(|(word, _)| word))
+            .chain(UNAVAILABLE.map(|(word, _)| word))
     }
 
     /// How kernels are made for it.
@@ -45,6 +74,58 @@ impl Variant {
             None => Join::ALL.into_iter().filter(|join| join.feature().is_none_or(&has)).collect(),
         }
     }
+
+    /// The memory that the locations of a program lie in: what the variant names, then what the test declares.
+    pub fn memory(&self, program: &Program) -> Memory {
+        let declared = || {
+            let any = |asks: fn(&Requirements) -> bool| {
+                program.kernels().any(|kernel| asks(&kernel.requirements))
+            };
+            let noncoherent = any(|requirements| requirements.noncoherent).then_some("noncoherent");
+            let visible = any(|requirements| requirements.host_visible).then_some("visible");
+            noncoherent.or(visible).and_then(MemoryKind::named)
+        };
+        self.memory.or_else(declared).map_or(Memory::Device, Memory::Of)
+    }
+
+    /// What a device lacks for a program, by name; `None` where it has everything. `needs` are features that the test
+    /// names itself.
+    pub fn lacking(
+        &self,
+        program: &Program,
+        needs: &[String],
+        capabilities: &Capabilities,
+    ) -> Option<String> {
+        let own = program.features().into_iter().chain(self.join.and_then(Join::feature));
+        let mut features = own.chain(needs.iter().map(String::as_str));
+        if let Some(feature) = features.find(|feature| !has_feature(capabilities, feature)) {
+            return Some(feature.to_owned());
+        }
+        let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
+        match self.memory(program) {
+            Memory::Of(kind) if !offered(&kind) => Some(kind.to_string()),
+            _ if self.mixed_memory => Some(SEVERAL_MEMORIES.to_owned()),
+            _ => lacking_workgroup_memory(program, capabilities),
+        }
+    }
+}
+
+/// What of workgroup memory a program needs and a device lacks.
+fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
+    let needed = program.kernels().map(|kernel| kernel.requirements.workgroup_bytes).max()?;
+    let available = capabilities.max_workgroup_memory_bytes;
+    (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
+}
+
+/// Whether a device has a feature by Vulkan's name.
+pub(crate) fn has_feature(capabilities: &Capabilities, feature: &str) -> bool {
+    capabilities.features.iter().any(|known| known == feature)
+        || match feature {
+            "vulkanMemoryModel" => capabilities.memory_model,
+            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
+            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
+            _ => false,
+        }
 }
 
 impl FromStr for Variant {
@@ -52,26 +133,39 @@ impl FromStr for Variant {
 
     fn from_str(text: &str) -> Result<Variant, UnknownVariant> {
         let mut variant = Variant::default();
+        let mut reasons = Vec::new();
         for word in text.split('.').filter(|word| !word.is_empty()) {
             if word == SPLIT {
                 variant.pipelines = Pipelines::Split;
+            } else if let Some(kind) = MemoryKind::named(word) {
+                variant.memory = Some(kind);
+            } else if MIXED.contains(&word) {
+                variant.memory = MemoryKind::named(NOT_LOCAL);
+                variant.mixed_memory = true;
             } else if let Ok(told) = word.parse() {
                 variant.told = variant.told.with(told);
+            } else if let Some(place) = UNAVAILABLE.iter().position(|(known, _)| *known == word) {
+                reasons.push(place);
             } else {
                 variant.join = Some(word.parse().map_err(|_| UnknownVariant(word.to_owned()))?);
             }
         }
+        let first = reasons.into_iter().min().and_then(|place| UNAVAILABLE.get(place));
+        variant.unavailable = first.map(|(_, reason)| *reason);
         Ok(variant)
     }
 }
 
+/// The words that parse as this variant, without what is not available.
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
+        let memory = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
+        let memory = if self.mixed_memory { MIXED.first() } else { memory.map(|(word, _)| word) };
         let told = self.told.to_string();
         let told = (!told.is_empty()).then_some(told.as_str());
-        let words: Vec<&str> = split.into_iter().chain(self.join.map(Join::name)).chain(told).collect();
-        f.write_str(&words.join("."))
+        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied()).chain(told);
+        f.write_str(&words.collect::<Vec<_>>().join("."))
     }
 }
 
@@ -81,11 +175,20 @@ mod tests {
 
     #[test]
     fn texts_and_variants_correspond() {
-        for text in ["", "split", "event", "split.fence", "split.event.volatile.phi"] {
+        let texts = ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"];
+        for text in texts.into_iter().chain(["split.event.nonlocal.volatile.phi", "glsl450"]) {
             assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
         }
         let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();
         assert!(unknown.starts_with("unknown variant `fast`: there are split, barrier, event"), "{unknown}");
+    }
+
+    #[test]
+    fn what_is_not_available_is_told() {
+        let reason = |text: &str| text.parse::<Variant>().unwrap().unavailable.map(|u| u.to_string());
+        assert_eq!(reason("glsl450.nonlocal.vert").as_deref(), Some("graphics stages not available"));
+        assert_eq!(reason("glsl450.nonlocal"), None);
+        assert_eq!(reason("nonlocal"), None);
     }
 
     #[test]

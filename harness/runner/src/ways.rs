@@ -3,14 +3,24 @@
 use std::ops::ControlFlow;
 
 use litmus::{Observation, Test};
-use plan::Device;
+use plan::{Device, Memory, MemoryProperties};
 use shaders::Program;
 
 use crate::error::RunError;
 use crate::join::Join;
 use crate::run::{Budget, Settings, run_program};
 
-/// Runs `program`, made from `test`, in each of the `ways` in turn; a program with one phase has only one way.
+/// How a program is run besides its kernels.
+#[derive(Clone, Copy, Debug)]
+pub struct Way<'a> {
+    /// The ways to put its phases one after another.
+    pub joins: &'a [Join],
+    /// Where its locations lie.
+    pub memory: Memory,
+}
+
+/// Runs `program`, made from `test`, with each of the joins in turn; a program with one phase needs only one. What memory the
+/// locations came to lie in is told to `memory`.
 ///
 /// `on_progress` may ask what was seen in all ways up to now; a break ends the run early and without an error.
 ///
@@ -19,18 +29,20 @@ use crate::run::{Budget, Settings, run_program};
 pub fn run_ways(
     device: &dyn Device,
     program: &Program,
-    ways: &[Join],
+    way: &Way<'_>,
     test: &Test,
     settings: &Settings,
+    memory: &mut Option<MemoryProperties>,
     on_progress: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
-    let only = [ways.first().copied().unwrap_or_default()];
-    let ways = if program.phases.len() == 1 { &only } else { ways };
-    let part = Settings { budget: part_of(settings.budget, ways.len()), ..settings.clone() };
+    let only = [way.joins.first().copied().unwrap_or_default()];
+    let joins = if program.phases.len() == 1 { &only } else { way.joins };
+    let part = Settings { budget: part_of(settings.budget, joins.len()), ..settings.clone() };
     let mut all = Observation::default();
     let mut stopped = false;
-    for join in ways {
-        let ran = run_program(device, program, *join, test, &part, &mut |progress| {
+    for join in joins {
+        let ran = run_program(device, program, (*join, way.memory), test, &part, &mut |progress| {
+            *memory = progress.memory();
             let flow = on_progress(&|| {
                 let mut seen = all.clone();
                 seen.add(&progress.observation());

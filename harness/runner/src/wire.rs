@@ -104,6 +104,8 @@ pub struct Answer {
     pub stress: Option<Stress>,
     /// Hash (BLAKE3, hexadecimal) of the kernel's words.
     pub kernel: Option<String>,
+    /// The memory type that the locations lay in, by the names of its properties.
+    pub memory: Option<String>,
     /// What was seen of the test.
     pub observation: WireObservation,
     /// Why the run ended before its time.

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Overlap, Test};
-use plan::{Capabilities, Device, DeviceError};
+use plan::{Device, DeviceError, MemoryProperties};
 
 use crate::error::{Cause, RunError};
 use crate::pool::Health;
@@ -19,9 +19,8 @@ use crate::stress::Stress;
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
-use crate::variant::Variant;
-use crate::ways::run_ways;
-use crate::memory::lacking_memory;
+use crate::variant::{Variant, has_feature};
+use crate::ways::{Way, run_ways};
 use crate::{affinity, pool, twin};
 
 /// How often a worker says how far it is.
@@ -170,6 +169,7 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
         capabilities: None,
         stress: None,
         kernel: None,
+        memory: None,
         observation: WireObservation::default(),
         failure: None,
         twin: None,
@@ -224,6 +224,7 @@ fn fill(
     });
     answer.validation = device.validation_messages();
     answer.kernel = attempt.kernel;
+    answer.memory = attempt.memory.map(|properties| properties.to_string());
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
@@ -243,6 +244,7 @@ fn fill(
 #[derive(Default)]
 struct Ran {
     kernel: Option<String>,
+    memory: Option<MemoryProperties>,
     seen: Observation,
     failure: Option<Failure>,
 }
@@ -255,6 +257,9 @@ fn run_one(
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Ran {
     let capabilities = device.capabilities();
+    if let Some(reason) = variant.unavailable {
+        return Ran { failure: Some(Failure::Lacks { what: reason.to_string() }), ..Ran::default() };
+    }
     let config = variant.kernel_config(settings.stress.kernel_config(capabilities));
     let program = match shaders::program(test, &config, variant.pipelines) {
         Ok(program) => program,
@@ -264,32 +269,18 @@ fn run_one(
     for word in program.kernels().flat_map(|kernel| &kernel.words) {
         hasher.update(&word.to_le_bytes());
     }
-    let hash = Some(hasher.finalize().to_hex().to_string());
-    let has = |feature: &str| has(capabilities, feature);
-    let needs = program.features().into_iter().chain(variant.join.and_then(|join| join.feature()));
-    let mut needs = needs.chain(test.metadata.needs.iter().map(String::as_str));
-    if let Some(lacking) = needs.find(|feature| !has(feature)) {
-        let failure = Some(Failure::Lacks { what: lacking.to_owned() });
-        return Ran { kernel: hash, failure, ..Ran::default() };
+    let mut ran = Ran { kernel: Some(hasher.finalize().to_hex().to_string()), ..Ran::default() };
+    if let Some(what) = variant.lacking(&program, &test.metadata.needs, capabilities) {
+        return Ran { failure: Some(Failure::Lacks { what }), ..ran };
     }
-    if let Some(lacking) = lacking_memory(&program, capabilities) {
-        let failure = Some(Failure::Lacks { what: lacking });
-        return Ran { kernel: hash, failure, ..Ran::default() };
+    let way = Way {
+        joins: &variant.joins(|feature| has_feature(capabilities, feature)),
+        memory: variant.memory(&program),
+    };
+    match run_ways(device, &program, &way, test, settings, &mut ran.memory, on_snapshot) {
+        Ok(seen) => Ran { seen, ..ran },
+        Err(RunError { cause, seen }) => Ran { seen: *seen, failure: Some(cause.into()), ..ran },
     }
-    match run_ways(device, &program, &variant.joins(has), test, settings, on_snapshot) {
-        Ok(seen) => Ran { kernel: hash, seen, failure: None },
-        Err(RunError { cause, seen }) => Ran { kernel: hash, seen: *seen, failure: Some(cause.into()) },
-    }
-}
-
-fn has(capabilities: &Capabilities, feature: &str) -> bool {
-    capabilities.features.iter().any(|known| known == feature)
-        || match feature {
-            "vulkanMemoryModel" => capabilities.memory_model,
-            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
-            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
-            _ => false,
-        }
 }
 
 /// Seconds of a job; what is no time at all counts as none.

@@ -36,7 +36,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     }
     let mut writer = check_writer(arguments.format, Data::new()).map_err(Failure::input_error)?;
     let mut sources =
-        inputs::collect(&arguments.tests, arguments.suite.as_deref(), || Ok(inputs::all_embedded()))?;
+        inputs::collect(&arguments.tests, arguments.suite.as_deref(), None, || Ok(inputs::all_embedded()))?;
     let models = Models::load(arguments.model.as_deref())?;
     // Tests that nobody named are left out where the model is not theirs.
     if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {

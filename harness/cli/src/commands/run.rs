@@ -153,7 +153,6 @@ fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
         ("--fault", arguments.fault.is_some()),
         ("--expect", arguments.expect.is_some()),
         ("--save-baseline", arguments.save_baseline),
-        ("--cts-name", arguments.cts_name.is_some()),
         ("--progress", arguments.progress.is_some()),
         ("--gtest_list_tests", arguments.gtest_list_tests),
         ("--gtest_filter", arguments.gtest_filter.is_some()),
@@ -167,10 +166,12 @@ fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
 
 /// The tests of this part of the run. What is no test is told, and the others still run.
 fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Vec<Loaded>, Failure> {
+    let (suite, cts_name) = (arguments.suite.as_deref(), arguments.cts_name.as_deref());
     let mut sources =
-        inputs::collect(&arguments.tests, arguments.suite.as_deref(), || inputs::of_suite(DEFAULT_SUITE))?;
+        inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
     // Tests that nobody named are left out where the model is not theirs.
-    if let Some(asked) = arguments.model.as_ref().filter(|_| arguments.tests.is_empty()) {
+    let named = !arguments.tests.is_empty() || cts_name.is_some();
+    if let Some(asked) = arguments.model.as_ref().filter(|_| !named) {
         let chosen = choice::load(asked)?;
         sources.retain(|source| source.suits(&chosen.model));
     }

@@ -317,34 +317,22 @@ impl Models {
 
 /// The hash of a test's kernels, or what it is skipped for.
 fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, String> {
+    if let Some(reason) = variant.unavailable {
+        return Err(reason.to_string());
+    }
     let capabilities = &target.listed.capabilities;
     let config = variant.kernel_config(target.stress.kernel_config(capabilities));
     let program = shaders::program(test, &config, variant.pipelines).map_err(|error| error.to_string())?;
-    if let Some(lacking) = runner::lacking_memory(&program, capabilities) {
-        return Err(lacking);
+    match variant.lacking(&program, &test.metadata.needs, capabilities) {
+        Some(missing) => Err(missing),
+        None => Ok(hash_of(&program)),
     }
-    let needs = program.features().into_iter().chain(variant.join.and_then(|join| join.feature()));
-    let mut needs = needs.chain(test.metadata.needs.iter().map(String::as_str));
-    if let Some(missing) = needs.find(|feature| !has(capabilities, feature)) {
-        return Err(missing.to_owned());
-    }
-    Ok(hash_of(&program))
 }
 
 fn hash_of(program: &Program) -> String {
     let words = program.kernels().flat_map(|kernel| &kernel.words);
     let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
     blake3::hash(&bytes).to_hex().to_string()
-}
-
-fn has(capabilities: &Capabilities, feature: &str) -> bool {
-    capabilities.features.iter().any(|known| known == feature)
-        || match feature {
-            "vulkanMemoryModel" => capabilities.memory_model,
-            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
-            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
-            _ => false,
-        }
 }
 
 /// The test without its filter, but with the same outcomes to list.

@@ -16,6 +16,8 @@ pub struct Ran {
     pub seen: Observation,
     /// Everything that was seen of the twin.
     pub twin: Option<Observation>,
+    /// The memory type that the locations lay in.
+    pub memory: Option<String>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
@@ -27,6 +29,7 @@ impl Ran {
             ending: Ok(Ending::Finished),
             seen: Observation::default(),
             twin: None,
+            memory: None,
             validation: Vec::new(),
         };
         for attempt in &report.earlier {
@@ -41,6 +44,7 @@ impl Ran {
         match (&attempt.end, &attempt.snapshot) {
             (End::Answered(answer), _) => {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
+                self.memory.clone_from(&answer.memory);
                 self.validation.extend(answer.validation.iter().cloned());
             }
             (_, Some(snapshot)) => self.add_seen(&snapshot.observation, snapshot.twin.as_ref()),
@@ -111,7 +115,7 @@ pub struct LineContext {
 impl LineContext {
     /// The line of a test that was not run.
     pub fn skipped(&self, plan: &Plan, cell: &Cell, missing: &str) -> RunLine {
-        self.line(plan, cell, &[], &Judgement::skipped(missing))
+        self.line(plan, cell, &[], &Judgement::skipped(missing), None)
     }
 
     /// Judges what was seen.
@@ -128,7 +132,7 @@ impl LineContext {
             ending,
             twin,
         });
-        self.line(plan, cell, &prediction.observables, &judgement)
+        self.line(plan, cell, &prediction.observables, &judgement, ran.memory.clone())
     }
 
     fn test<'a>(&self, plan: &'a Plan, cell: &Cell) -> &'a Test {
@@ -141,6 +145,7 @@ impl LineContext {
         cell: &Cell,
         observables: &[litmus::Observable],
         judgement: &Judgement,
+        memory: Option<String>,
     ) -> RunLine {
         let item = &plan.items[cell.item];
         let target = &plan.targets[cell.target];
@@ -156,6 +161,7 @@ impl LineContext {
                 seed: self.seed,
                 stress: target.stress.name.clone(),
                 replay: self.replay(&item.loaded.source.argument, &target.selector, instances),
+                memory,
                 hashes: Hashes {
                     test: item.hash.clone(),
                     model: cell.model.hash.clone(),
