@@ -226,8 +226,8 @@ impl Emitter<'_> {
                 let index = self.element_index(path, unit);
                 let variable = self.variable_of(path);
                 let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, zero, index]);
-                let first = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, zero, zero]);
-                Target::Memory { pointer: self.detour(pointer_type, pointer, first), alignment: None }
+                let pointer = self.detour(pointer_type, pointer, &[variable, zero, zero]);
+                Target::Memory { pointer, alignment: None }
             }
         }
     }
@@ -244,21 +244,22 @@ impl Emitter<'_> {
         let variable = self.variable_of(path);
         let zero = self.module.constant(0);
         let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, place.lane]);
-        let first = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, zero]);
-        Target::Memory { pointer: self.detour(pointer_type, pointer, first), alignment: None }
+        Target::Memory { pointer: self.detour(pointer_type, pointer, &[variable, zero]), alignment: None }
     }
 
-    /// The pointer by the way that the variant wants. The other pointer leads into the same variable, and only who made
-    /// the parameters knows that it is never taken.
-    fn detour(&mut self, ty: Word, pointer: Word, other: Word) -> Word {
+    /// The pointer by the way that the variant wants. The pointer that is not taken, by the indices `first`, leads into the
+    /// same variable, and only who made the parameters knows that it never is.
+    fn detour(&mut self, ty: Word, pointer: Word, first: &[Word]) -> Word {
         match self.config.variant.pointers {
             Pointers::Direct => pointer,
             Pointers::Copy => self.module.on_ids(Op::CopyObject, ty, &[pointer]),
             Pointers::Select => {
+                let other = self.module.on_ids(Op::AccessChain, ty, first);
                 let condition = self.always();
                 self.module.on_ids(Op::Select, ty, &[condition, pointer, other])
             }
             Pointers::Phi => {
+                let other = self.module.on_ids(Op::AccessChain, ty, first);
                 let condition = self.always();
                 let [right, wrong, merge] = std::array::from_fn(|_| self.module.id());
                 self.module.selection_merge(merge);
