@@ -133,7 +133,8 @@ impl<'a> Checker<'a> {
                 {
                     report(rule.into());
                 }
-                let volatile = |id| self.reader.constant(id).map(|word| word & MemorySemantics::VOLATILE.bits());
+                let volatile =
+                    |id| self.reader.constant(id).map(|word| word & MemorySemantics::VOLATILE.bits());
                 if volatile(id(2)) != volatile(id(3)) {
                     report(Fault::UnequalVolatile);
                 }
@@ -149,7 +150,8 @@ impl<'a> Checker<'a> {
     /// Type and memory of an atomic.
     fn atomic(&self, instruction: &Instruction, pointer: Word, stored: Word, report: &mut impl FnMut(Fault)) {
         let op = instruction.class.opcode;
-        let ty = if op == Op::AtomicStore { self.types.get(&stored).copied() } else { instruction.result_type };
+        let ty =
+            if op == Op::AtomicStore { self.types.get(&stored).copied() } else { instruction.result_type };
         let float_op = |add, min_max| match op {
             Op::AtomicFAddEXT => Some(add),
             Op::AtomicFMinEXT | Op::AtomicFMaxEXT => Some(min_max),
@@ -206,7 +208,8 @@ impl<'a> Checker<'a> {
                 _ => {}
             }
         }
-        let coherent = bits.intersects(MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::MAKE_POINTER_VISIBLE);
+        let coherent =
+            bits.intersects(MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::MAKE_POINTER_VISIBLE);
         let non_private = bits.contains(MemoryAccess::NON_PRIVATE_POINTER);
         if (coherent || non_private) && !self.vulkan {
             report(Fault::OperandsWithoutModel);
@@ -230,12 +233,17 @@ impl<'a> Checker<'a> {
             report(Fault::NonPrivateStorageClass);
         }
         if class == Some(StorageClass::PhysicalStorageBuffer) {
-            let value = if store { ids(instruction).get(1).and_then(|id| self.types.get(id)).copied() } else { instruction.result_type };
+            let value = if store {
+                ids(instruction).get(1).and_then(|id| self.types.get(id)).copied()
+            } else {
+                instruction.result_type
+            };
             let bytes = match value.and_then(|ty| self.numbers.get(&ty)) {
                 Some(Number::Integer(width) | Number::Float(width)) => width / 8,
                 None => 0,
             };
-            let fits = alignment.is_some_and(|stated| bytes > 0 && stated > 0 && stated.is_multiple_of(bytes));
+            let fits =
+                alignment.is_some_and(|stated| bytes > 0 && stated > 0 && stated.is_multiple_of(bytes));
             if !(bits.contains(MemoryAccess::ALIGNED) && fits) {
                 report(Fault::Alignment);
             }
@@ -253,7 +261,8 @@ impl<'a> Checker<'a> {
                 _ => {}
             }
         }
-        let coherent = bits.intersects(ImageOperands::MAKE_TEXEL_AVAILABLE | ImageOperands::MAKE_TEXEL_VISIBLE);
+        let coherent =
+            bits.intersects(ImageOperands::MAKE_TEXEL_AVAILABLE | ImageOperands::MAKE_TEXEL_VISIBLE);
         let non_private = bits.contains(ImageOperands::NON_PRIVATE_TEXEL);
         if (coherent || non_private) && !self.vulkan {
             report(Fault::OperandsWithoutModel);

@@ -67,13 +67,8 @@ pub(crate) struct Company {
 
 impl Company {
     /// A kernel that is all there is.
-    pub const ALONE: Company = Company {
-        first_class: 0,
-        classes: None,
-        first_slot: 0,
-        most_lanes: u32::MAX,
-        storage_words: 1,
-    };
+    pub const ALONE: Company =
+        Company { first_class: 0, classes: None, first_slot: 0, most_lanes: u32::MAX, storage_words: 1 };
 }
 
 /// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
@@ -128,11 +123,7 @@ impl Storages {
 }
 
 /// Compiles a test to one kernel; see [`crate::compile`].
-pub(crate) fn compile(
-    test: &Test,
-    config: &KernelConfig,
-    company: &Company,
-) -> Result<Kernel, CompileError> {
+pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> Result<Kernel, CompileError> {
     rules::check(test)?;
     let variant = config.variant;
     let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
@@ -561,14 +552,7 @@ impl Emitter<'_> {
     }
 
     /// Writes a value of the outcome to its slots.
-    fn write_down(
-        &mut self,
-        observable: Observable,
-        value: Word,
-        width: u32,
-        place: &Place,
-        instance: Word,
-    ) {
+    fn write_down(&mut self, observable: Observable, value: Word, width: u32, place: &Place, instance: Word) {
         if width == 32 {
             self.write_slot(ResultSlot::Register(observable), value, place, instance);
             return;

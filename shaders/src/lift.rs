@@ -159,10 +159,8 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
     };
     let owners = owners(&function.blocks)?;
     let threads: BTreeSet<ThreadId> = owners.values().copied().collect();
-    let mut lifted = Lifted {
-        threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(),
-        outside: Vec::new(),
-    };
+    let mut lifted =
+        Lifted { threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(), outside: Vec::new() };
     for block in &function.blocks {
         let owner = block.label_id().and_then(|label| owners.get(&label)).copied();
         for instruction in &block.instructions {

@@ -158,8 +158,9 @@ impl Uses {
             let float = |(path, _): &(Path, Kind)| path.element.is_float();
             let mixed = texels().any(float) && !texels().all(float);
             let final_texels = test.observables().into_iter().any(|observable| match observable {
-                litmus::Observable::Location(location) => texels()
-                    .any(|(path, _)| test.storage_of(path.location) == test.storage_of(location)),
+                litmus::Observable::Location(location) => {
+                    texels().any(|(path, _)| test.storage_of(path.location) == test.storage_of(location))
+                }
                 litmus::Observable::Register(..) => false,
             });
             let own_memory = variant.images != Images::TexelBuffer;
@@ -243,9 +244,9 @@ impl Uses {
             let storage = test.storage_of(path.location);
             path.offset != 0
                 || path.element != Element::of(test.location(storage).scalar_type())
-                || workgroup
-                    .iter()
-                    .any(|other| other.location != path.location && test.storage_of(other.location) == storage)
+                || workgroup.iter().any(|other| {
+                    other.location != path.location && test.storage_of(other.location) == storage
+                })
         })
     }
 
@@ -296,12 +297,7 @@ impl Uses {
     }
 
     /// What an atomic needs.
-    fn atomic(
-        &mut self,
-        element: Element,
-        kind: Kind,
-        operation: Option<&RmwOperation>,
-    ) -> Result<(), Rule> {
+    fn atomic(&mut self, element: Element, kind: Kind, operation: Option<&RmwOperation>) -> Result<(), Rule> {
         let by_kind = |buffer, shared, image| match kind {
             Kind::Buffer | Kind::Address => buffer,
             Kind::Workgroup => shared,
@@ -347,11 +343,8 @@ impl Uses {
                         "shaderBufferFloat64AtomicAdd",
                     )
                 };
-                let capability = if single {
-                    Capability::AtomicFloat32AddEXT
-                } else {
-                    Capability::AtomicFloat64AddEXT
-                };
+                let capability =
+                    if single { Capability::AtomicFloat32AddEXT } else { Capability::AtomicFloat64AddEXT };
                 self.need(capability, feature);
                 self.extensions.push("SPV_EXT_shader_atomic_float_add");
             }

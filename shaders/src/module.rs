@@ -170,8 +170,7 @@ impl Module {
     /// A variable of the function; to be made in its first block.
     pub fn local(&mut self, ty: Word, name: &str) -> Word {
         let pointer = self.pointer(StorageClass::Function, ty);
-        let id =
-            self.value(Op::Variable, pointer, [Operand::StorageClass(StorageClass::Function)]);
+        let id = self.value(Op::Variable, pointer, [Operand::StorageClass(StorageClass::Function)]);
         self.name(id, name);
         id
     }

@@ -16,8 +16,7 @@
 //! `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by name.
 
 use litmus::{
-    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread,
-    ThreadId, Value,
+    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId, Value,
 };
 
 use crate::dispatch::{self, Company};
@@ -412,6 +411,7 @@ fn dependency(test: &Test, phases: &[Vec<ThreadId>], number: usize) -> Dependenc
         .take(number)
         .any(|threads| any(threads, &|kind| matches!(kind, InstructionKind::AvailableToDevice)));
     let visible = any(own, &|kind| matches!(kind, InstructionKind::VisibleFromDevice));
-    let writes = any(own, &|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));
+    let writes =
+        any(own, &|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));
     Dependency { available, reads: visible, writes: available && writes }
 }

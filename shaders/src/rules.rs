@@ -323,7 +323,11 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                     destination,
                     operation: RmwOperation::CompareExchange { compare, value, .. },
                     ..
-                } => fresh(compare) && fresh(value) && only_failure_goes_back(thread, &region, at, *destination, *compare),
+                } => {
+                    fresh(compare)
+                        && fresh(value)
+                        && only_failure_goes_back(thread, &region, at, *destination, *compare)
+                }
                 InstructionKind::Arithmetic { left, right, .. } => fresh(left) && fresh(right),
                 InstructionKind::Branch { left, right, .. } => fresh(left) && fresh(right),
                 InstructionKind::Label(_) => true,

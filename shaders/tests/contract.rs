@@ -188,7 +188,11 @@ fn replay(
                     let made = turns.entry(position).or_insert(0);
                     *made += 1;
                     if *made == bound {
-                        assert_eq!(touches.next(), None, "{context}: accesses behind a loop that is given up");
+                        assert_eq!(
+                            touches.next(),
+                            None,
+                            "{context}: accesses behind a loop that is given up"
+                        );
                         return (registers, false);
                     }
                 }
@@ -419,19 +423,21 @@ fn tests_in(folder: &Path, found: &mut Vec<Test>) {
 
 /// Whether the machine knows the memory of a test: buffers of words behind descriptors.
 fn is_for_the_machine(test: &Test) -> bool {
-    let word = |scalar: Option<ScalarType>| matches!(scalar.unwrap_or_default(), ScalarType::U32 | ScalarType::I32);
-    test.locations.iter().all(|location| {
-        word(location.scalar) && matches!(location.reference, None | Some(Reference::Buffer))
-    }) && test.threads.iter().flat_map(|thread| &thread.instructions).all(|instruction| {
-        match &instruction.kind {
-            InstructionKind::Load { scalar, offset, class, .. }
-            | InstructionKind::Store { scalar, offset, class, .. }
-            | InstructionKind::Rmw { scalar, offset, class, .. } => {
-                (scalar.is_none() || word(*scalar)) && *offset == 0 && *class == StorageClass::Buffer
+    let word =
+        |scalar: Option<ScalarType>| matches!(scalar.unwrap_or_default(), ScalarType::U32 | ScalarType::I32);
+    test.locations
+        .iter()
+        .all(|location| word(location.scalar) && matches!(location.reference, None | Some(Reference::Buffer)))
+        && test.threads.iter().flat_map(|thread| &thread.instructions).all(|instruction| {
+            match &instruction.kind {
+                InstructionKind::Load { scalar, offset, class, .. }
+                | InstructionKind::Store { scalar, offset, class, .. }
+                | InstructionKind::Rmw { scalar, offset, class, .. } => {
+                    (scalar.is_none() || word(*scalar)) && *offset == 0 && *class == StorageClass::Buffer
+                }
+                _ => true,
             }
-            _ => true,
-        }
-    })
+        })
 }
 
 fn all_tests() -> Vec<Test> {

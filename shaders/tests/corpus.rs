@@ -75,8 +75,14 @@ fn own_corpus() {
     assert!(tally.kernels > 300);
     for rule in tally.refused.keys() {
         assert!(
-            ["separate dispatches", "several queue families", "HSA", "sc1 across workgroups", "loop with effects"]
-                .contains(&rule.as_str()),
+            [
+                "separate dispatches",
+                "several queue families",
+                "HSA",
+                "sc1 across workgroups",
+                "loop with effects"
+            ]
+            .contains(&rule.as_str()),
             "the corpus has a test that is refused for {rule}"
         );
     }

@@ -10,8 +10,8 @@ use common::{LAVAPIPE, Validator};
 use rspirv::binary::Assemble;
 use rspirv::dr::{Instruction, Module, Operand};
 use rspirv::spirv::{
-    AddressingModel, Capability, Decoration, Dim, ExecutionModel, ImageFormat, ImageOperands, MemoryAccess, Op,
-    StorageClass,
+    AddressingModel, Capability, Decoration, Dim, ExecutionModel, ImageFormat, ImageOperands, MemoryAccess,
+    Op, StorageClass,
 };
 use shaders::KernelConfig;
 use shaders::check::check;
@@ -140,9 +140,8 @@ impl Bad {
 
     fn new_constant(&mut self, value: u32) -> u32 {
         let id = self.fresh();
-        let is_word = |i: &&Instruction| {
-            i.class.opcode == Op::TypeInt && i.operands[0] == Operand::LiteralBit32(32)
-        };
+        let is_word =
+            |i: &&Instruction| i.class.opcode == Op::TypeInt && i.operands[0] == Operand::LiteralBit32(32);
         let ty = self.0.types_global_values.iter().find(is_word).unwrap().result_id;
         let at = self.0.types_global_values.iter().position(|i| i.result_id == ty).unwrap() + 1;
         let constant = Instruction::new(Op::Constant, ty, Some(id), vec![Operand::LiteralBit32(value)]);
@@ -301,21 +300,25 @@ fn bad_modules() -> Vec<(&'static str, Bad)> {
         ("execution scope Device", plain().constant(Op::ControlBarrier, 0, 1)),
         ("execution scope QueueFamily", plain().constant(Op::ControlBarrier, 0, 5)),
         ("execution scope Invocation", plain().constant(Op::ControlBarrier, 0, 4)),
-        ("CrossDevice visibility of a load", plain().module(|module| {
-            let zero = module.types_global_values.iter().find(|i| {
-                i.class.opcode == Op::Constant && i.operands[0] == Operand::LiteralBit32(0)
-            });
-            let zero = zero.unwrap().result_id.unwrap();
-            for instruction in module.functions[0].blocks.iter_mut().flat_map(|b| &mut b.instructions) {
-                if instruction.class.opcode == Op::Load {
-                    for operand in &mut instruction.operands {
-                        if let Operand::IdScope(scope) = operand {
-                            *scope = zero;
+        (
+            "CrossDevice visibility of a load",
+            plain().module(|module| {
+                let zero = module
+                    .types_global_values
+                    .iter()
+                    .find(|i| i.class.opcode == Op::Constant && i.operands[0] == Operand::LiteralBit32(0));
+                let zero = zero.unwrap().result_id.unwrap();
+                for instruction in module.functions[0].blocks.iter_mut().flat_map(|b| &mut b.instructions) {
+                    if instruction.class.opcode == Op::Load {
+                        for operand in &mut instruction.operands {
+                            if let Operand::IdScope(scope) = operand {
+                                *scope = zero;
+                            }
                         }
                     }
                 }
-            }
-        })),
+            }),
+        ),
         ("Device scope without its capability", plain().without(Capability::VulkanMemoryModelDeviceScope)),
         ("Subgroup scope without its capability", plain().without(Capability::GroupNonUniform)),
         ("QueueFamily scope under GLSL450", glsl().constant(Op::AtomicStore, 1, 5)),
@@ -329,104 +332,149 @@ fn bad_modules() -> Vec<(&'static str, Bad)> {
         ("output memory under GLSL450", glsl().constant(Op::MemoryBarrier, 1, 0x1004)),
         ("coherent variable", plain().decorated(Op::Variable, Decoration::Coherent)),
         ("volatile variable", plain().decorated(Op::Variable, Decoration::Volatile)),
-        ("physical addressing", plain().module(|module| {
-            let model = module.memory_model.as_mut().unwrap();
-            model.operands[0] = Operand::AddressingModel(AddressingModel::Physical64);
-        })),
+        (
+            "physical addressing",
+            plain().module(|module| {
+                let model = module.memory_model.as_mut().unwrap();
+                model.operands[0] = Operand::AddressingModel(AddressingModel::Physical64);
+            }),
+        ),
         ("addresses without their capability", address().without(Capability::PhysicalStorageBufferAddresses)),
         // Plain accesses.
         (
             "load makes available",
-            plain().memory(Op::Load, replace(
-                MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::NON_PRIVATE_POINTER,
-            )),
+            plain().memory(
+                Op::Load,
+                replace(MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::NON_PRIVATE_POINTER),
+            ),
         ),
         (
             "store makes visible",
-            plain().memory(Op::Store, replace(
-                MemoryAccess::MAKE_POINTER_VISIBLE | MemoryAccess::NON_PRIVATE_POINTER,
-            )),
+            plain().memory(
+                Op::Store,
+                replace(MemoryAccess::MAKE_POINTER_VISIBLE | MemoryAccess::NON_PRIVATE_POINTER),
+            ),
         ),
-        ("visibility of a private load", plain().memory(Op::Load, replace(MemoryAccess::MAKE_POINTER_VISIBLE))),
+        (
+            "visibility of a private load",
+            plain().memory(Op::Load, replace(MemoryAccess::MAKE_POINTER_VISIBLE)),
+        ),
         (
             "availability of a private store",
             plain().memory(Op::Store, replace(MemoryAccess::MAKE_POINTER_AVAILABLE)),
         ),
-        ("non-private parameter", plain().module(|module| {
-            let instructions = module.functions[0].blocks.iter_mut().flat_map(|b| &mut b.instructions);
-            for instruction in instructions.filter(|i| i.class.opcode == Op::Load && i.operands.len() == 1).take(3) {
-                instruction.operands.push(Operand::MemoryAccess(MemoryAccess::NON_PRIVATE_POINTER));
-            }
-        })),
-        ("non-private access under GLSL450", glsl().module(|module| {
-            for instruction in module.functions[0].blocks.iter_mut().flat_map(|b| &mut b.instructions) {
-                if instruction.class.opcode == Op::Store {
+        (
+            "non-private parameter",
+            plain().module(|module| {
+                let instructions = module.functions[0].blocks.iter_mut().flat_map(|b| &mut b.instructions);
+                for instruction in
+                    instructions.filter(|i| i.class.opcode == Op::Load && i.operands.len() == 1).take(3)
+                {
                     instruction.operands.push(Operand::MemoryAccess(MemoryAccess::NON_PRIVATE_POINTER));
                 }
-            }
-        })),
+            }),
+        ),
+        (
+            "non-private access under GLSL450",
+            glsl().module(|module| {
+                for instruction in module.functions[0].blocks.iter_mut().flat_map(|b| &mut b.instructions) {
+                    if instruction.class.opcode == Op::Store {
+                        instruction.operands.push(Operand::MemoryAccess(MemoryAccess::NON_PRIVATE_POINTER));
+                    }
+                }
+            }),
+        ),
         ("address without an alignment", address().memory(Op::Load, |_| None)),
-        ("address with half its alignment", address().module(|module| {
-            for instruction in module.functions[0].blocks.iter_mut().flat_map(|b| &mut b.instructions) {
-                if instruction.class.opcode == Op::Store {
-                    for operand in &mut instruction.operands {
-                        if *operand == Operand::LiteralBit32(8) {
-                            *operand = Operand::LiteralBit32(4);
+        (
+            "address with half its alignment",
+            address().module(|module| {
+                for instruction in module.functions[0].blocks.iter_mut().flat_map(|b| &mut b.instructions) {
+                    if instruction.class.opcode == Op::Store {
+                        for operand in &mut instruction.operands {
+                            if *operand == Operand::LiteralBit32(8) {
+                                *operand = Operand::LiteralBit32(4);
+                            }
                         }
                     }
                 }
-            }
-        })),
+            }),
+        ),
         // Images.
         (
             "image read makes available",
-            image().texel(
-                Op::ImageRead,
-                ImageOperands::MAKE_TEXEL_AVAILABLE | ImageOperands::NON_PRIVATE_TEXEL,
-            ),
+            image()
+                .texel(Op::ImageRead, ImageOperands::MAKE_TEXEL_AVAILABLE | ImageOperands::NON_PRIVATE_TEXEL),
         ),
         (
             "image write makes visible",
-            image().texel(Op::ImageWrite, ImageOperands::MAKE_TEXEL_VISIBLE | ImageOperands::NON_PRIVATE_TEXEL),
+            image()
+                .texel(Op::ImageWrite, ImageOperands::MAKE_TEXEL_VISIBLE | ImageOperands::NON_PRIVATE_TEXEL),
         ),
         ("visibility of a private texel", image().texel(Op::ImageRead, ImageOperands::MAKE_TEXEL_VISIBLE)),
         (
             "availability of a private texel",
             image().texel(Op::ImageWrite, ImageOperands::MAKE_TEXEL_AVAILABLE),
         ),
-        ("image without a format", image().declaration(Op::TypeImage, |ty| {
-            ty.operands[6] = Operand::ImageFormat(ImageFormat::Unknown);
-        })),
-        ("atomic on a texel of 16 bits", image().declaration(Op::TypeImage, |ty| {
-            ty.operands[6] = Operand::ImageFormat(ImageFormat::R16ui);
-        })),
-        ("one-dimensional image without its capability", image().declaration(Op::TypeImage, |ty| {
-            ty.operands[1] = Operand::Dim(Dim::Dim1D);
-        })),
+        (
+            "image without a format",
+            image().declaration(Op::TypeImage, |ty| {
+                ty.operands[6] = Operand::ImageFormat(ImageFormat::Unknown);
+            }),
+        ),
+        (
+            "atomic on a texel of 16 bits",
+            image().declaration(Op::TypeImage, |ty| {
+                ty.operands[6] = Operand::ImageFormat(ImageFormat::R16ui);
+            }),
+        ),
+        (
+            "one-dimensional image without its capability",
+            image().declaration(Op::TypeImage, |ty| {
+                ty.operands[1] = Operand::Dim(Dim::Dim1D);
+            }),
+        ),
         ("image without a binding", image().without_decoration(Decoration::Binding)),
         // Atomics.
-        ("atomics of 8 bits", plain().declaration(Op::TypeInt, |ty| ty.operands[0] = Operand::LiteralBit32(8))),
-        ("atomics of 16 bits", plain().declaration(Op::TypeInt, |ty| ty.operands[0] = Operand::LiteralBit32(16))),
+        (
+            "atomics of 8 bits",
+            plain().declaration(Op::TypeInt, |ty| ty.operands[0] = Operand::LiteralBit32(8)),
+        ),
+        (
+            "atomics of 16 bits",
+            plain().declaration(Op::TypeInt, |ty| ty.operands[0] = Operand::LiteralBit32(16)),
+        ),
         ("atomics of 64 bits without their capability", address().without(Capability::Int64Atomics)),
         ("floating-point addition without its capability", float().without(Capability::AtomicFloat32AddEXT)),
-        ("floating-point maximum without its capability", float().without(Capability::AtomicFloat32MinMaxEXT)),
+        (
+            "floating-point maximum without its capability",
+            float().without(Capability::AtomicFloat32MinMaxEXT),
+        ),
         ("floating-point atomics without their extensions", float().without_extensions()),
         ("bitwise atomic on a float", float().become_op(Op::AtomicFAddEXT, Op::AtomicOr)),
-        ("atomic on a parameter", plain().module(|module| {
-            let types = &mut module.types_global_values;
-            for ty in types.iter_mut().filter(|i| i.class.opcode == Op::TypePointer) {
-                if ty.operands[0] == Operand::StorageClass(StorageClass::StorageBuffer) {
-                    ty.operands[0] = Operand::StorageClass(StorageClass::PushConstant);
+        (
+            "atomic on a parameter",
+            plain().module(|module| {
+                let types = &mut module.types_global_values;
+                for ty in types.iter_mut().filter(|i| i.class.opcode == Op::TypePointer) {
+                    if ty.operands[0] == Operand::StorageClass(StorageClass::StorageBuffer) {
+                        ty.operands[0] = Operand::StorageClass(StorageClass::PushConstant);
+                    }
                 }
-            }
-        })),
-        ("weak compare-exchange", plain().become_op(Op::AtomicCompareExchange, Op::AtomicCompareExchangeWeak)),
+            }),
+        ),
+        (
+            "weak compare-exchange",
+            plain().become_op(Op::AtomicCompareExchange, Op::AtomicCompareExchangeWeak),
+        ),
         // Declarations.
         ("64 bits without their capability", address().without(Capability::Int64)),
         ("8 bits without their capability", float().without(Capability::Int8)),
         ("16 bits without their capability", float().without(Capability::Int16)),
         ("8 bits in a buffer without their capability", float().without(Capability::StorageBuffer8BitAccess)),
-        ("16 bits in a buffer without their capability", float().without(Capability::StorageBuffer16BitAccess)),
+        (
+            "16 bits in a buffer without their capability",
+            float().without(Capability::StorageBuffer16BitAccess),
+        ),
         (
             "chosen buffer pointer without its capability",
             Bad::of("select").without(Capability::VariablePointersStorageBuffer),
@@ -440,42 +488,62 @@ fn bad_modules() -> Vec<(&'static str, Bad)> {
         ("buffer without a block", plain().without_decoration(Decoration::Block)),
         ("members without offsets", plain().without_decoration(Decoration::Offset)),
         ("arrays without a stride", plain().without_decoration(Decoration::ArrayStride)),
-        ("entry point that lists nothing", plain().module(|module| module.entry_points[0].operands.truncate(3))),
-        ("entry point of SPIR-V 1.3 that lists a buffer", Bad::of("old").module(|module| {
-            let buffer = module.types_global_values.iter().find(|i| {
-                i.operands.first() == Some(&Operand::StorageClass(StorageClass::StorageBuffer))
-                    && i.class.opcode == Op::Variable
-            });
-            let buffer = buffer.unwrap().result_id.unwrap();
-            module.entry_points[0].operands.push(Operand::IdRef(buffer));
-        })),
-        ("vertex shader", plain().module(|module| {
-            module.entry_points[0].operands[0] = Operand::ExecutionModel(ExecutionModel::Vertex);
-        })),
-        ("kernel of OpenCL", plain().module(|module| {
-            module.entry_points[0].operands[0] = Operand::ExecutionModel(ExecutionModel::Kernel);
-        })),
-        ("workgroup of nobody", plain().module(|module| {
-            module.execution_modes[0].operands[2] = Operand::LiteralBit32(0);
-        })),
+        (
+            "entry point that lists nothing",
+            plain().module(|module| module.entry_points[0].operands.truncate(3)),
+        ),
+        (
+            "entry point of SPIR-V 1.3 that lists a buffer",
+            Bad::of("old").module(|module| {
+                let buffer = module.types_global_values.iter().find(|i| {
+                    i.operands.first() == Some(&Operand::StorageClass(StorageClass::StorageBuffer))
+                        && i.class.opcode == Op::Variable
+                });
+                let buffer = buffer.unwrap().result_id.unwrap();
+                module.entry_points[0].operands.push(Operand::IdRef(buffer));
+            }),
+        ),
+        (
+            "vertex shader",
+            plain().module(|module| {
+                module.entry_points[0].operands[0] = Operand::ExecutionModel(ExecutionModel::Vertex);
+            }),
+        ),
+        (
+            "kernel of OpenCL",
+            plain().module(|module| {
+                module.entry_points[0].operands[0] = Operand::ExecutionModel(ExecutionModel::Kernel);
+            }),
+        ),
+        (
+            "workgroup of nobody",
+            plain().module(|module| {
+                module.execution_modes[0].operands[2] = Operand::LiteralBit32(0);
+            }),
+        ),
         // Control flow.
-        ("control barrier in a case", plain().module(|module| {
-            let blocks = &mut module.functions[0].blocks;
-            let (mut found, mut first_case) = (None, None);
-            for (index, block) in blocks.iter_mut().enumerate() {
-                if let Some(at) = block.instructions.iter().position(|i| i.class.opcode == Op::ControlBarrier) {
-                    found = Some(block.instructions.remove(at));
+        (
+            "control barrier in a case",
+            plain().module(|module| {
+                let blocks = &mut module.functions[0].blocks;
+                let (mut found, mut first_case) = (None, None);
+                for (index, block) in blocks.iter_mut().enumerate() {
+                    if let Some(at) =
+                        block.instructions.iter().position(|i| i.class.opcode == Op::ControlBarrier)
+                    {
+                        found = Some(block.instructions.remove(at));
+                    }
+                    if block.instructions.iter().any(|i| i.class.opcode == Op::AtomicLoad) {
+                        first_case = Some(index);
+                    }
                 }
-                if block.instructions.iter().any(|i| i.class.opcode == Op::AtomicLoad) {
-                    first_case = Some(index);
-                }
-            }
-            let last_case = blocks.iter().position(|b| {
-                b.instructions.iter().any(|i| i.class.opcode == Op::AtomicCompareExchange)
-            });
-            let case = last_case.or(first_case).unwrap();
-            blocks[case].instructions.insert(0, found.unwrap());
-        })),
+                let last_case = blocks
+                    .iter()
+                    .position(|b| b.instructions.iter().any(|i| i.class.opcode == Op::AtomicCompareExchange));
+                let case = last_case.or(first_case).unwrap();
+                blocks[case].instructions.insert(0, found.unwrap());
+            }),
+        ),
         ("fence of another kind", plain().become_op(Op::MemoryBarrier, Op::MemoryNamedBarrier)),
     ]
 }

@@ -63,7 +63,8 @@ fn every_storage_and_type_is_told_in_every_variant() {
             match tells(&test, *variant, config) {
                 Ok(kernel) => {
                     kernels += 1;
-                    shaders::lift::verify(&test, &kernel).unwrap_or_else(|error| panic!("{context}: {error}"));
+                    shaders::lift::verify(&test, &kernel)
+                        .unwrap_or_else(|error| panic!("{context}: {error}"));
                     assert_clean(&kernel);
                     // A process a module is dear: each variant meets each storage, and each type.
                     if (number + turn) % 7 == 0 || turn == 0 {
@@ -138,7 +139,11 @@ exists (x == 1)"
     };
     let cases = [
         ("restrict", "st.sc0 y, 1", "aliases under restrict"),
-        ("glsl450", "st.nonpriv.sc0 x, 1", "non-private access without availability or visibility under GLSL450"),
+        (
+            "glsl450",
+            "st.nonpriv.sc0 x, 1",
+            "non-private access without availability or visibility under GLSL450",
+        ),
         ("glsl450", "membar.rel.dv.semsc0.semav", "availability in semantics under GLSL450"),
         (
             "glsl450",

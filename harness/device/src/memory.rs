@@ -115,8 +115,7 @@ impl VulkanDevice {
             info = info.push_next(&mut flags_info);
         }
         // SAFETY: the device lives, and the index is one of its memory types.
-        buffer.own =
-            unsafe { self.raw.allocate_memory(&info, None) }.map_err(failed("vkAllocateMemory"))?;
+        buffer.own = unsafe { self.raw.allocate_memory(&info, None) }.map_err(failed("vkAllocateMemory"))?;
         buffer.properties = *flags;
         // SAFETY: the memory was made for this buffer, which is bound once.
         unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.own, 0) }

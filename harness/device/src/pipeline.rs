@@ -26,11 +26,7 @@ pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
 
 impl VulkanDevice {
     /// Compiles a kernel. Drivers may put the work off to the first dispatch.
-    pub(crate) fn create_pipeline(
-        &self,
-        kernel: &Kernel,
-        images: &[Image],
-    ) -> Result<Pipeline, DeviceError> {
+    pub(crate) fn create_pipeline(&self, kernel: &Kernel, images: &[Image]) -> Result<Pipeline, DeviceError> {
         let mut pipeline = Pipeline::default();
         match self.fill_pipeline(kernel, images, &mut pipeline) {
             Ok(()) => Ok(pipeline),
@@ -66,9 +62,8 @@ impl VulkanDevice {
 
         let set_layouts = [pipeline.set_layout];
         let pushed = kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32;
-        let ranges = [vk::PushConstantRange::default()
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)
-            .size(pushed)];
+        let ranges =
+            [vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::COMPUTE).size(pushed)];
         let ranges = if pushed == 0 { &[] } else { &ranges[..] };
         let info =
             vk::PipelineLayoutCreateInfo::default().set_layouts(&set_layouts).push_constant_ranges(ranges);

@@ -265,8 +265,7 @@ impl<'d> VulkanPrepared<'d> {
         let mut submitted = stage > 0;
         for submission in self.submissions.iter().filter(|submission| submission.stage == stage) {
             let Some(queue) = self.queues.get(submission.queue) else { continue };
-            let commands: Vec<_> =
-                submission.recordings.iter().map(|recording| recording.commands).collect();
+            let commands: Vec<_> = submission.recordings.iter().map(|recording| recording.commands).collect();
             let fence = if submission.fenced { queue.fence } else { vk::Fence::null() };
             let result = self.semaphores.submit(self.device, queue.raw, submission, &commands, fence);
             if let Err(result) = result {

@@ -81,7 +81,8 @@ impl Plan {
                 }
                 Ok(())
             }
-            Step::ToImage { from: buffer, to: image, .. } | Step::FromImage { from: image, to: buffer, .. } => {
+            Step::ToImage { from: buffer, to: image, .. }
+            | Step::FromImage { from: image, to: buffer, .. } => {
                 self.has_buffer(*buffer)?;
                 let texels = match self.image_shape(*image)? {
                     ImageShape::Texels(_) => return Err(format!("image {} is a texel buffer", image.0)),
@@ -237,9 +238,7 @@ impl Capabilities {
             "storage buffers of a kernel".to_owned()
         })?;
         let pushed = u64::from(kernel.push_constant_bytes) + 8 * kernel.addresses.len() as u64;
-        at_most(pushed, self.max_push_constant_bytes.into(), || {
-            "bytes of push constants".to_owned()
-        })?;
+        at_most(pushed, self.max_push_constant_bytes.into(), || "bytes of push constants".to_owned())?;
         let size = kernel.workgroup_size();
         if let Some([x, y, z]) = size {
             let invocations = u64::from(x).saturating_mul(y.into()).saturating_mul(z.into());

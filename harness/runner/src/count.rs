@@ -242,7 +242,8 @@ impl Counter {
             || self.done_slots.iter().any(|number| slot(*number) != parameters.done);
         self.row.clear();
         let gave_up = |number: &usize| slot(*number) == !parameters.done;
-        let all_ended = self.done_slots.iter().all(|number| slot(*number) == parameters.done || gave_up(number));
+        let all_ended =
+            self.done_slots.iter().all(|number| slot(*number) == parameters.done || gave_up(number));
         let complete = !(0..self.slots).any(|number| slot(number) == parameters.poison);
         if complete && all_ended && self.done_slots.iter().any(gave_up) {
             self.unresolved += 1;

@@ -87,8 +87,7 @@ impl Bounds {
         // Where a workgroup does not fill its last subgroup, a driver may let the idle lanes run the wait as well, and they
         // never see anybody come: their loads count beside those of the others.
         let subgroup_size = capabilities.subgroup_size.max(1);
-        let idle_lanes =
-            program.kernels().any(|kernel| !kernel.workgroup_size.is_multiple_of(subgroup_size));
+        let idle_lanes = program.kernels().any(|kernel| !kernel.workgroup_size.is_multiple_of(subgroup_size));
         Ok(Bounds {
             classes,
             lanes: program.lanes,

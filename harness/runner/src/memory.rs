@@ -110,7 +110,8 @@ impl Layout {
         let mut steps = Vec::new();
         if sharing == Sharing::Copied {
             steps.push(Step::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
-            let zeroed = rendezvous.iter().map(|buffer| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 });
+            let zeroed =
+                rendezvous.iter().map(|buffer| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 });
             steps.extend(zeroed);
             steps.extend([copy(INITIAL, LOCATIONS), barrier.clone()]);
         }

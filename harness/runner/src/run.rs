@@ -123,7 +123,9 @@ pub fn run_program(
     let stops_silently = device.capabilities().loop_budget.is_some();
     let counter = Counter::new(test, program, stops_silently).map_err(early)?;
     let mut tally = Tally::new(counter);
-    match Run::new(device, program, (join, memory), settings).and_then(|mut run| run.go(&mut tally, on_progress)) {
+    match Run::new(device, program, (join, memory), settings)
+        .and_then(|mut run| run.go(&mut tally, on_progress))
+    {
         Ok(()) => Ok(tally.observation()),
         Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
     }
@@ -145,7 +147,15 @@ struct Tally {
 
 impl Tally {
     fn new(counter: Counter) -> Tally {
-        Tally { counter, not_executed: 0, dispatches: 0, discarded: 0, memory: None, started: Instant::now(), took: None }
+        Tally {
+            counter,
+            not_executed: 0,
+            dispatches: 0,
+            discarded: 0,
+            memory: None,
+            started: Instant::now(),
+            took: None,
+        }
     }
 
     fn elapsed(&self) -> Duration {

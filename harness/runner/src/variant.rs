@@ -42,10 +42,8 @@ pub struct UnknownVariant(pub String);
 
 const SPLIT: &str = "split";
 /// From the most telling reason to the least.
-const UNAVAILABLE: [(&str, Unavailable); 2] = [
-    ("vert", Unavailable::GraphicsStages),
-    ("frag", Unavailable::GraphicsStages),
-];
+const UNAVAILABLE: [(&str, Unavailable); 2] =
+    [("vert", Unavailable::GraphicsStages), ("frag", Unavailable::GraphicsStages)];
 /// Words for tests of which one location lies in memory that is not local to the device.
 const MIXED: [&str; 2] = ["nonlocal-payload", "nonlocal-guard"];
 const NOT_LOCAL: &str = "nonlocal";
@@ -78,9 +76,8 @@ impl Variant {
     /// The memory that the locations of a program lie in: what the variant names, then what the test declares.
     pub fn memory(&self, program: &Program) -> Memory {
         let declared = || {
-            let any = |asks: fn(&Requirements) -> bool| {
-                program.kernels().any(|kernel| asks(&kernel.requirements))
-            };
+            let any =
+                |asks: fn(&Requirements) -> bool| program.kernels().any(|kernel| asks(&kernel.requirements));
             let noncoherent = any(|requirements| requirements.noncoherent).then_some("noncoherent");
             let visible = any(|requirements| requirements.host_visible).then_some("visible");
             noncoherent.or(visible).and_then(MemoryKind::named)
@@ -175,7 +172,8 @@ mod tests {
 
     #[test]
     fn texts_and_variants_correspond() {
-        let texts = ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"];
+        let texts =
+            ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"];
         for text in texts.into_iter().chain(["split.event.nonlocal.volatile.phi", "glsl450"]) {
             assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
         }

@@ -16,11 +16,11 @@ use crate::error::{Cause, RunError};
 use crate::pool::Health;
 use crate::run::{Budget, Settings};
 use crate::stress::Stress;
+use crate::variant::{Variant, has_feature};
+use crate::ways::{Way, run_ways};
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
-use crate::variant::{Variant, has_feature};
-use crate::ways::{Way, run_ways};
 use crate::{affinity, pool, twin};
 
 /// How often a worker says how far it is.

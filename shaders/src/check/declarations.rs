@@ -68,7 +68,9 @@ impl Checker<'_> {
             (Op::Select | Op::Phi, _) => {
                 let class = instruction.result_type.and_then(|ty| self.reader.maker(ty)).and_then(|ty| {
                     match ty.operands.first() {
-                        Some(Operand::StorageClass(class)) if ty.class.opcode == Op::TypePointer => Some(*class),
+                        Some(Operand::StorageClass(class)) if ty.class.opcode == Op::TypePointer => {
+                            Some(*class)
+                        }
                         _ => None,
                     }
                 });
@@ -110,9 +112,7 @@ impl Checker<'_> {
             }
             _ => "",
         };
-        let named = |instruction: &Instruction| {
-            matches!(instruction.operands.first(), Some(Operand::LiteralString(name)) if name == from)
-        };
+        let named = |instruction: &Instruction| matches!(instruction.operands.first(), Some(Operand::LiteralString(name)) if name == from);
         if !from.is_empty() && !self.reader.module.extensions.iter().any(named) {
             report(Fault::MissingExtension(capability));
         }
@@ -126,7 +126,9 @@ impl Checker<'_> {
     fn interface(&self, entry_point: &Instruction, report: &mut impl FnMut(Fault)) {
         let listed: BTreeSet<_> = ids(entry_point).into_iter().skip(1).collect();
         let all = self.version() >= (1, 4);
-        for variable in self.reader.module.types_global_values.iter().filter(|i| i.class.opcode == Op::Variable) {
+        for variable in
+            self.reader.module.types_global_values.iter().filter(|i| i.class.opcode == Op::Variable)
+        {
             let input = matches!(
                 variable.operands.first(),
                 Some(Operand::StorageClass(StorageClass::Input | StorageClass::Output))
@@ -154,7 +156,8 @@ impl Checker<'_> {
         let pointer = variable.result_type.and_then(|ty| self.reader.maker(ty));
         let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
         if matches!(class, StorageClass::StorageBuffer | StorageClass::UniformConstant)
-            && !(self.is_decorated(id, Decoration::Binding) && self.is_decorated(id, Decoration::DescriptorSet))
+            && !(self.is_decorated(id, Decoration::Binding)
+                && self.is_decorated(id, Decoration::DescriptorSet))
         {
             report(Fault::NoBinding);
         }
@@ -176,9 +179,10 @@ impl Checker<'_> {
             })
         };
         let strided = |ty: &u32| {
-            let is_array = self.reader.maker(*ty).is_some_and(|ty| {
-                matches!(ty.class.opcode, Op::TypeArray | Op::TypeRuntimeArray)
-            });
+            let is_array = self
+                .reader
+                .maker(*ty)
+                .is_some_and(|ty| matches!(ty.class.opcode, Op::TypeArray | Op::TypeRuntimeArray));
             !is_array || self.is_decorated(*ty, Decoration::ArrayStride)
         };
         if !(0..members.len() as u32).all(has_offset) || !members.iter().all(strided) {

@@ -98,7 +98,8 @@ impl Emitter<'_> {
     ) {
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
         let glsl = self.config.variant.model == MemoryModel::Glsl450;
-        let scope = if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
+        let scope =
+            if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
         let scope = Operand::IdScope(self.module.constant(scope as u32));
         let relaxed = Operand::IdMemorySemantics(zero);
         let [arrive_if, arrive, wait, header, test, look, again, waited, met] =

@@ -66,8 +66,7 @@ impl Emitter<'_> {
                     self.images.push(ImageBinding { shape: variant.images, float });
                     let ty = image_type(&mut self.module, path.element, variant.images);
                     let name = &self.test.location(path.location).name;
-                    let variable =
-                        self.module.bound(spirv::StorageClass::UniformConstant, ty, number, name);
+                    let variable = self.module.bound(spirv::StorageClass::UniformConstant, ty, number, name);
                     self.decorate_reference(variable, path.location);
                     self.declared.push(Declared { path: *path, variable });
                 }
@@ -409,11 +408,7 @@ impl Emitter<'_> {
         let semantics = self.module.constant(semantics.bits());
         self.module.effect(
             Op::ControlBarrier,
-            [
-                Operand::IdScope(workgroup),
-                Operand::IdScope(workgroup),
-                Operand::IdMemorySemantics(semantics),
-            ],
+            [Operand::IdScope(workgroup), Operand::IdScope(workgroup), Operand::IdMemorySemantics(semantics)],
         );
     }
 }

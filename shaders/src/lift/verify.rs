@@ -68,12 +68,7 @@ fn within_meetings(id: ThreadId, found: &[Event], model: MemoryModel) -> Result<
 }
 
 /// Whether the kernel makes its workgroup memory and reads what belongs to the outcome.
-fn verify_outside(
-    test: &Test,
-    kernel: &Kernel,
-    sites: &Sites,
-    outside: &[Event],
-) -> Result<(), LiftError> {
+fn verify_outside(test: &Test, kernel: &Kernel, sites: &Sites, outside: &[Event]) -> Result<(), LiftError> {
     let mut expected = Vec::new();
     let mut finals = Vec::new();
     let mut mine: Vec<&WorkgroupStorage> = sites.workgroup.iter().collect();
@@ -168,9 +163,8 @@ impl Sites {
         for (_, home) in &homes {
             paths.insert(*home, StorageClass::Workgroup);
         }
-        let is_address = |location: LocationId| {
-            test.location(location).reference == Some(litmus::Reference::Address)
-        };
+        let is_address =
+            |location: LocationId| test.location(location).reference == Some(litmus::Reference::Address);
         let mut buffers: Vec<LocationId> = Vec::new();
         for ((location, ..), class) in &paths {
             let buffer = matches!(class, StorageClass::Buffer) && !is_address(*location);

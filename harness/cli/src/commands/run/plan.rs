@@ -177,7 +177,8 @@ impl Plan {
                 }
                 // What the variant says: under GLSL450 scopes mean something else. Where it cannot say the test, there is no
                 // kernel either, and the test is skipped for that.
-                let said = shaders::meaning(&loaded.test, variant.told).unwrap_or_else(|_| loaded.test.clone());
+                let said =
+                    shaders::meaning(&loaded.test, variant.told).unwrap_or_else(|_| loaded.test.clone());
                 Ok(Item { hash, judged: without_filter(&said), variant, loaded })
             })
             .collect::<Result<Vec<Item>, Failure>>()?;
