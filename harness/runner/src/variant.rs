@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use plan::{Capabilities, Memory, MemoryKind};
-use shaders::{Pipelines, Program, Requirements};
+use shaders::{Kernel, Pipelines, Program, Requirements};
 
 use crate::join::Join;
 
@@ -85,6 +85,19 @@ impl Variant {
         self.memory.or_else(declared).map_or(Memory::Device, Memory::Of)
     }
 
+    /// Why no program is run on a device in this way, whatever the test; `None` where it may be.
+    pub fn refused(&self, capabilities: &Capabilities) -> Option<String> {
+        if let Some(reason) = self.unavailable {
+            return Some(reason.to_string());
+        }
+        let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
+        match self.memory {
+            Some(kind) if !offered(&kind) => Some(kind.to_string()),
+            Some(_) if self.mixed_memory => Some(SEVERAL_MEMORIES.to_owned()),
+            _ => None,
+        }
+    }
+
     /// What a device lacks for a program, by name; `None` where it has everything. `needs` are features that the test
     /// names itself.
     pub fn lacking(
@@ -98,10 +111,13 @@ impl Variant {
         if let Some(feature) = features.find(|feature| !has_feature(capabilities, feature)) {
             return Some(feature.to_owned());
         }
-        let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
+        if let Some(lack) = program.kernels().find_map(|kernel| lacking_subgroups(kernel, capabilities)) {
+            return Some(lack);
+        }
         match self.memory(program) {
-            Memory::Of(kind) if !offered(&kind) => Some(kind.to_string()),
-            _ if self.mixed_memory => Some(SEVERAL_MEMORIES.to_owned()),
+            Memory::Of(memory) => Variant { memory: Some(memory), ..*self }
+                .refused(capabilities)
+                .or_else(|| lacking_workgroup_memory(program, capabilities)),
             _ => lacking_workgroup_memory(program, capabilities),
         }
     }
@@ -112,6 +128,23 @@ fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> O
     let needed = program.kernels().map(|kernel| kernel.requirements.workgroup_bytes).max()?;
     let available = capabilities.max_workgroup_memory_bytes;
     (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
+}
+
+/// What a device lacks of the subgroups that a kernel places threads by.
+fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<String> {
+    let size = kernel.requirements.subgroup_size?;
+    let (smallest, largest) = capabilities.subgroup_size_range;
+    if !capabilities.subgroups_in_compute {
+        Some("subgroups in compute".to_owned())
+    } else if !capabilities.full_subgroups {
+        Some("computeFullSubgroups".to_owned())
+    } else if !(smallest..=largest).contains(&size) {
+        Some(format!("subgroups of {size}"))
+    } else if kernel.workgroup_size > size.saturating_mul(capabilities.max_workgroup_subgroups) {
+        Some("maxComputeWorkgroupSubgroups".to_owned())
+    } else {
+        None
+    }
 }
 
 /// Whether a device has a feature by Vulkan's name.
@@ -187,6 +220,45 @@ mod tests {
         assert_eq!(reason("glsl450.nonlocal.vert").as_deref(), Some("graphics stages not available"));
         assert_eq!(reason("glsl450.nonlocal"), None);
         assert_eq!(reason("nonlocal"), None);
+    }
+
+    #[test]
+    fn what_a_device_lacks_for_subgroups_is_named() {
+        let test =
+            "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
+        let config = shaders::KernelConfig {
+            subgroup_size: 8,
+            lanes: 8,
+            max_workgroup_invocations: 1024,
+            device_scope: true,
+            loop_bound: 8,
+            variant: shaders::Variant::default(),
+        };
+        let program =
+            shaders::program(&litmus::parse(test, "T").unwrap(), &config, Pipelines::Merged).unwrap();
+        let device = Capabilities {
+            memory_model: true,
+            device_scope: true,
+            subgroups_in_compute: true,
+            full_subgroups: true,
+            subgroup_size_range: (4, 8),
+            max_workgroup_subgroups: 2,
+            ..Capabilities::default()
+        };
+        let lack = |capabilities: &Capabilities| Variant::default().lacking(&program, &[], capabilities);
+        assert_eq!(lack(&device), None);
+        let lacks = [
+            (Capabilities { memory_model: false, ..device.clone() }, "vulkanMemoryModel"),
+            (Capabilities { subgroups_in_compute: false, ..device.clone() }, "subgroups in compute"),
+            (Capabilities { full_subgroups: false, ..device.clone() }, "computeFullSubgroups"),
+            (Capabilities { subgroup_size_range: (16, 32), ..device.clone() }, "subgroups of 8"),
+            (Capabilities { max_workgroup_subgroups: 1, ..device.clone() }, "maxComputeWorkgroupSubgroups"),
+        ];
+        for (capabilities, name) in lacks {
+            assert_eq!(lack(&capabilities).as_deref(), Some(name));
+        }
+        let needs = ["shaderInt64".to_owned()];
+        assert_eq!(Variant::default().lacking(&program, &needs, &device).as_deref(), Some("shaderInt64"));
     }
 
     #[test]

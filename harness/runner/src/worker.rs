@@ -257,8 +257,8 @@ fn run_one(
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Ran {
     let capabilities = device.capabilities();
-    if let Some(reason) = variant.unavailable {
-        return Ran { failure: Some(Failure::Lacks { what: reason.to_string() }), ..Ran::default() };
+    if let Some(what) = variant.refused(capabilities) {
+        return Ran { failure: Some(Failure::Lacks { what }), ..Ran::default() };
     }
     let config = variant.kernel_config(settings.stress.kernel_config(capabilities));
     let program = match shaders::program(test, &config, variant.pipelines) {

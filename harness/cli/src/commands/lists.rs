@@ -7,7 +7,7 @@ use model::Model;
 use serde::Serialize;
 
 use crate::arguments::{CommandLine, ListFormat, Tests};
-use crate::commands::print_json;
+use crate::commands::{coverage, print_json};
 use crate::cts;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
@@ -91,10 +91,13 @@ struct TestEntry {
 /// # Errors
 /// When they cannot be printed.
 pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
+    if !arguments.device.is_empty() {
+        return coverage::coverage(&arguments.device, arguments.cts);
+    }
     if arguments.cts {
         return list_cts(arguments.format);
     }
-    let tests = corpus::tests().into_iter().chain(corpus::model_only());
+    let tests = corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress());
     if arguments.format == ListFormat::Json {
         let tests: Vec<TestEntry> =
             tests.map(|test| TestEntry { id: test.id, file: format!("litmus/{}", test.path) }).collect();

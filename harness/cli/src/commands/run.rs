@@ -17,6 +17,7 @@ use rand::Rng;
 use results::folder::{self, Folder};
 use results::wire::{RunLine, VerdictWord};
 use results::write::{Format, RunWriter, run_writer};
+use runner::Variant;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arguments::Run;
@@ -176,6 +177,9 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Vec<Loaded>, Failure> 
     }
     let mut tests = Vec::new();
     for source in sources {
+        if let Err(error) = source.variant.parse::<Variant>() {
+            return Err(Failure::input_message(format!("{}: {error}", source.argument)));
+        }
         match source.load() {
             Ok(loaded) => tests.push(loaded),
             Err(rejected) => {

@@ -317,11 +317,11 @@ impl Models {
 }
 
 /// The hash of a test's kernels, or what it is skipped for.
-fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, String> {
-    if let Some(reason) = variant.unavailable {
-        return Err(reason.to_string());
-    }
+pub fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, String> {
     let capabilities = &target.listed.capabilities;
+    if let Some(reason) = variant.refused(capabilities) {
+        return Err(reason);
+    }
     let config = variant.kernel_config(target.stress.kernel_config(capabilities));
     let program = shaders::program(test, &config, variant.pipelines).map_err(|error| error.to_string())?;
     match variant.lacking(&program, &test.metadata.needs, capabilities) {
