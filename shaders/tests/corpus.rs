@@ -91,7 +91,7 @@ fn own_corpus() {
     }
 }
 
-/// At least nine in ten tests of the corpus have a program, in one dispatch or several.
+/// At least nine in ten tests of the corpus that ask shaders alone have a program, in one dispatch or several.
 #[test]
 fn nine_in_ten_tests_compile() {
     let mut files = Vec::new();
@@ -101,7 +101,8 @@ fn nine_in_ten_tests_compile() {
     for path in &files {
         let name = path.display().to_string();
         let test = litmus::parse(&std::fs::read_to_string(path).unwrap(), &name).unwrap();
-        if test.dialect == litmus::Dialect::Hsa {
+        let host = test.threads.iter().any(|thread| thread.place == litmus::Place::Host);
+        if test.dialect == litmus::Dialect::Hsa || host {
             continue;
         }
         native += 1;

@@ -66,7 +66,10 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
     for observable in test.observables() {
         let register = program.results.contains(&ResultSlot::Register(observable));
         let location = program.finals.iter().any(|(known, _)| *known == observable);
-        assert_eq!(register, matches!(observable, Observable::Register(..)), "{name}");
+        // Kernels write down registers, and final values of workgroup memory, which the host does not reach.
+        if matches!(observable, Observable::Register(..)) {
+            assert!(register, "{name}");
+        }
         assert_eq!(location, !register, "{name}");
     }
 }
