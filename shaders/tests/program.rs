@@ -111,9 +111,8 @@ fn the_corpus_as_programs_merged_and_split() {
 
 #[test]
 fn one_phase_is_the_kernel_of_the_test() {
-    let test = parse(
-        "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;",
-    );
+    let test =
+        parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
     let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
     let program = program(&test, &LAVAPIPE, Pipelines::Merged).unwrap();
     assert_eq!(shape(&program), [[[0, 1]]]);
@@ -175,18 +174,21 @@ fn what_a_device_would_order_less_is_refused_by_name() {
     };
     let ssw = "{ ssw 0 1; }";
     let cases = [
-        (two(ssw, "avdevice | visdevice ; st.sc0 x, 1 | ld.sc0 r0, x ;"), "avdevice before the end of a thread"),
-        (two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | visdevice ;"), "visdevice after the beginning of a thread"),
+        (
+            two(ssw, "avdevice | visdevice ; st.sc0 x, 1 | ld.sc0 r0, x ;"),
+            "avdevice before the end of a thread",
+        ),
+        (
+            two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | visdevice ;"),
+            "visdevice after the beginning of a thread",
+        ),
         (two("{ ssw 0 1; ssw 1 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "dispatches in a circle"),
         (two("{ ssw 0 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "one thread in several dispatches"),
         (
             two(ssw, "st.av.wg.sc0 x, 1 | ld.vis.wg.sc0 r0, x ;").replace("wg 1,", "wg 0,"),
             "one workgroup in several dispatches",
         ),
-        (
-            two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("qf 0 ;", "qf 1 ;"),
-            "several queue families",
-        ),
+        (two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("qf 0 ;", "qf 1 ;"), "several queue families"),
     ];
     for (text, rule) in cases {
         assert_eq!(refused(&text, Pipelines::Merged), rule, "{text}");

@@ -2,7 +2,8 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use shaders::{Parameters, Program};
+use shaders::variant::Images;
+use shaders::{ImageBinding, Parameters, Program};
 
 use crate::error::Cause;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
@@ -27,8 +28,12 @@ pub(crate) struct Bounds {
     pub slots: u32,
     /// Smallest and largest number of groups.
     pub groups: (u32, u32),
-    /// Words of the location buffer.
-    pub location_words: u64,
+    /// Units of the location buffer.
+    pub location_units: u64,
+    /// Words of a unit of location memory.
+    pub storage_words: u32,
+    /// Turns of all loops of the test at most in a round.
+    pub loop_turns: u32,
     /// Words of the result buffer.
     pub result_words: u64,
     /// Words of the rendezvous buffer.
@@ -55,7 +60,10 @@ impl Bounds {
             return Err(Cause::Kernel("it has no thread that reports anything".into()));
         }
         let device_words = capabilities.max_storage_buffer_bytes / 4;
-        let locations = device_words.min(LOCATION_BYTES / 4);
+        let storage_words = program.storage_words.max(1);
+        let by_images = program.kernels().flat_map(|kernel| &kernel.images).map(most_texels).min();
+        let locations = (device_words.min(LOCATION_BYTES / 4) / u64::from(storage_words))
+            .min(by_images.unwrap_or(u64::MAX));
         let results = device_words.min(RESULT_BYTES / 4);
         let lanes = u64::from(program.lanes);
         let storages = program.storages.max(1);
@@ -79,20 +87,36 @@ impl Bounds {
         // Where a workgroup does not fill its last subgroup, a driver may let the idle lanes run the wait as well, and they
         // never see anybody come: their loads count beside those of the others.
         let subgroup_size = capabilities.subgroup_size.max(1);
-        let idle_lanes =
-            program.kernels().any(|kernel| !kernel.workgroup_size.is_multiple_of(subgroup_size));
+        let idle_lanes = program.kernels().any(|kernel| !kernel.workgroup_size.is_multiple_of(subgroup_size));
         Ok(Bounds {
             classes,
             lanes: program.lanes,
             storages,
+            storage_words,
+            loop_turns: program.loop_turns(),
             slots,
             groups,
-            location_words: instances.saturating_mul(stride).clamp(1, locations),
+            location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
             result_words: instances.saturating_mul(u64::from(slots)).min(results),
             rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
         })
+    }
+}
+
+/// As many units as fill whole rows of an image, where there is one: at least a row, whose length every image limit has.
+fn whole_rows(units: u64, by_images: Option<u64>) -> u64 {
+    if by_images.is_some() { units.next_multiple_of(4096).min(by_images.unwrap_or(units)) } else { units }
+}
+
+/// Units that an image of any device can hold.
+fn most_texels(image: &ImageBinding) -> u64 {
+    match image.shape {
+        // Every device has more; each submission copies all of them.
+        Images::TwoDimensional => 4096 * 256,
+        Images::OneDimensional => 4096,
+        Images::TexelBuffer => 65536,
     }
 }
 
@@ -135,8 +159,11 @@ impl Draw {
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
 
         let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
-            .min(bounds.location_words / (each_round * u64::from(stride)))
-            .min(bounds.loop_budget.map_or(u64::MAX, |budget| rounds_within(budget, self.loads(spin)).into()))
+            .min(bounds.location_units / (each_round * u64::from(stride)))
+            .min(bounds.loop_budget.map_or(u64::MAX, |budget| {
+                // Three iterations a round without loops.
+                u64::from(rounds_within(budget, self.loads(spin))) * 3 / u64::from(3 + bounds.loop_turns)
+            }))
             .min(instances.div_ceil(each_round));
         let rounds = ((f64::from(rounds) * scale) as u64).min(most).max(1);
         Parameters {
@@ -177,7 +204,7 @@ impl Draw {
     /// Spacing and stride, cut down to what leaves room for one round.
     fn fitting_layout(&self, each_round: u64, spacing: u32, padding: u32) -> (u32, u32) {
         let storages = self.bounds.storages;
-        let room = u32::try_from(self.bounds.location_words / each_round).unwrap_or(u32::MAX);
+        let room = u32::try_from(self.bounds.location_units / each_round).unwrap_or(u32::MAX);
         let spacing = spacing.min(room / storages).max(1);
         (spacing, storages.saturating_mul(spacing).saturating_add(padding).min(room).max(storages * spacing))
     }
@@ -249,6 +276,12 @@ mod tests {
             roles: Roles { classes: (0..classes).map(|number| vec![ThreadId(number)]).collect() },
             first_class: 0,
             first_slot: 0,
+            images: Vec::new(),
+            addresses: false,
+            variant: shaders::Variant::default(),
+            storage_words: 1,
+            in_image: Vec::new(),
+            loop_turns: 0,
             storages,
             initial: vec![Value(0); storages as usize],
             results: (0..classes).map(thread).collect(),
@@ -302,7 +335,7 @@ mod tests {
                 let instances = p.groups * p.rounds * lanes;
                 prop_assert!(p.rounds >= 1 && p.groups == groups);
                 prop_assert!(p.stride >= storages * p.spacing && p.spacing >= 1);
-                prop_assert!(u64::from(instances * p.stride) <= bounds.location_words);
+                prop_assert!(u64::from(instances * p.stride) <= bounds.location_units);
                 prop_assert!(u64::from(instances * bounds.slots) <= bounds.result_words);
                 if let Some(budget) = loop_budget {
                     let idle = workgroup % 4 != 0;

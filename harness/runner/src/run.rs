@@ -123,7 +123,9 @@ pub fn run_program(
     let stops_silently = device.capabilities().loop_budget.is_some();
     let counter = Counter::new(test, program, stops_silently).map_err(early)?;
     let mut tally = Tally::new(counter);
-    match Run::new(device, program, (join, memory), settings).and_then(|mut run| run.go(&mut tally, on_progress)) {
+    match Run::new(device, program, (join, memory), settings)
+        .and_then(|mut run| run.go(&mut tally, on_progress))
+    {
         Ok(()) => Ok(tally.observation()),
         Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
     }
@@ -145,7 +147,15 @@ struct Tally {
 
 impl Tally {
     fn new(counter: Counter) -> Tally {
-        Tally { counter, not_executed: 0, dispatches: 0, discarded: 0, memory: None, started: Instant::now(), took: None }
+        Tally {
+            counter,
+            not_executed: 0,
+            dispatches: 0,
+            discarded: 0,
+            memory: None,
+            started: Instant::now(),
+            took: None,
+        }
     }
 
     fn elapsed(&self) -> Duration {
@@ -156,7 +166,7 @@ impl Tally {
         Observation {
             histogram: self.counter.histogram(),
             unexpected: self.counter.unexpected().clone(),
-            unresolved: 0,
+            unresolved: self.counter.unresolved(),
             not_executed: self.not_executed,
             dispatches: self.dispatches,
             discarded_dispatches: self.discarded,
@@ -230,6 +240,8 @@ struct Place<'d> {
     in_flight: Option<InFlight>,
     /// A copy of the results, for as long as the locations are read.
     results: Vec<u32>,
+    /// A copy of the locations, with those in images.
+    locations: Vec<u32>,
 }
 
 impl Place<'_> {
@@ -269,7 +281,25 @@ impl Place<'_> {
             self.results.clear();
             self.results.extend_from_slice(results);
             results = &self.results;
-            words = self.prepared.read(locations)?;
+            if let Some(texels) = self.layout.texels {
+                self.locations.clear();
+                self.locations.extend_from_slice(self.prepared.read(locations)?);
+                // Units of storages in images take the place of what the buffer has for them.
+                let texels = self.prepared.read(texels)?;
+                let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
+                for storage in &self.layout.in_image {
+                    let first = *storage as usize * spacing;
+                    let units = (0..instances).map(|instance| instance * stride + first);
+                    for unit in units {
+                        if let (Some(word), Some(texel)) = (self.locations.get_mut(unit), texels.get(unit)) {
+                            *word = *texel;
+                        }
+                    }
+                }
+                words = &self.locations;
+            } else {
+                words = self.prepared.read(locations)?;
+            }
         }
         let dispatched = Dispatched { parameters, instances, results, locations: words };
         let not_executed = tally.counter.count(&dispatched)?;
@@ -373,7 +403,7 @@ impl<'d> Run<'d> {
             Layout::new(self.program, self.way, &self.bounds, groups, sharing, with_locations, self.poison);
         let prepared = self.device.prepare(&layout.plan)?;
         tally.memory = prepared.memory(layout.locations());
-        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new() })
+        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new(), locations: Vec::new() })
     }
 
     /// Draws, resets and submits.

@@ -16,11 +16,11 @@ use crate::error::{Cause, RunError};
 use crate::pool::Health;
 use crate::run::{Budget, Settings};
 use crate::stress::Stress;
+use crate::variant::{Variant, has_feature};
+use crate::ways::{Way, run_ways};
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
-use crate::variant::{Variant, has_feature};
-use crate::ways::{Way, run_ways};
 use crate::{affinity, pool, twin};
 
 /// How often a worker says how far it is.
@@ -260,7 +260,7 @@ fn run_one(
     if let Some(what) = variant.refused(capabilities) {
         return Ran { failure: Some(Failure::Lacks { what }), ..Ran::default() };
     }
-    let config = settings.stress.kernel_config(capabilities);
+    let config = variant.kernel_config(settings.stress.kernel_config(capabilities));
     let program = match shaders::program(test, &config, variant.pipelines) {
         Ok(program) => program,
         Err(error) => return Ran { failure: Some(error.into()), ..Ran::default() },

@@ -14,8 +14,14 @@ use crate::output::{Data, cannot_print};
 use crate::probe;
 
 /// What a kernel is made for when no device is named: sizes that every device with the Vulkan memory model has.
-const PLAIN: KernelConfig =
-    KernelConfig { subgroup_size: 32, lanes: 32, max_workgroup_invocations: 128, device_scope: true };
+const PLAIN: KernelConfig = KernelConfig {
+    subgroup_size: 32,
+    lanes: 32,
+    max_workgroup_invocations: 128,
+    device_scope: true,
+    loop_bound: KernelConfig::LOOP_BOUND,
+    variant: shaders::variant::DEFAULT,
+};
 
 /// Runs the command.
 ///
@@ -43,7 +49,7 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
             stress.kernel_config(&chosen.capabilities)
         }
     };
-    let program = shaders::program(&loaded.test, &config, variant.pipelines)
+    let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
         .map_err(|error| Failure::input_message(format!("{}: no kernel: {error}", loaded.source.file)))?;
     let kernels = program.kernels().map(|kernel| bytes(&kernel.words, arguments.emit));
     let kernels = kernels.collect::<Result<Vec<_>, Failure>>()?;

@@ -168,8 +168,7 @@ fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
 /// The tests of this part of the run. What is no test is told, and the others still run.
 fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Vec<Loaded>, Failure> {
     let (suite, cts_name) = (arguments.suite.as_deref(), arguments.cts_name.as_deref());
-    let mut sources =
-        inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
+    let mut sources = inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
     // Tests that nobody named are left out where the model is not theirs.
     let named = !arguments.tests.is_empty() || cts_name.is_some();
     if let Some(asked) = arguments.model.as_ref().filter(|_| !named) {

@@ -166,7 +166,7 @@ impl Plan {
         let items = tests
             .into_iter()
             .map(|mut loaded| {
-                let variant = loaded.source.variant.parse().map_err(|error| {
+                let variant: Variant = loaded.source.variant.parse().map_err(|error| {
                     Failure::input_message(format!("{}: {error}", loaded.source.argument))
                 })?;
                 let hash = choice::hash(&loaded.text);
@@ -175,7 +175,11 @@ impl Plan {
                     loaded.test = guarded(&loaded.test);
                     loaded.text = litmus::print(&loaded.test);
                 }
-                Ok(Item { hash, judged: without_filter(&loaded.test), variant, loaded })
+                // What the variant says: under GLSL450 scopes mean something else. Where it cannot say the test, there is no
+                // kernel either, and the test is skipped for that.
+                let said =
+                    shaders::meaning(&loaded.test, variant.told).unwrap_or_else(|_| loaded.test.clone());
+                Ok(Item { hash, judged: without_filter(&said), variant, loaded })
             })
             .collect::<Result<Vec<Item>, Failure>>()?;
         let mut models = Models::default();
@@ -318,8 +322,8 @@ pub fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, 
     if let Some(reason) = variant.refused(capabilities) {
         return Err(reason);
     }
-    let program = shaders::program(test, &target.stress.kernel_config(capabilities), variant.pipelines)
-        .map_err(|error| error.to_string())?;
+    let config = variant.kernel_config(target.stress.kernel_config(capabilities));
+    let program = shaders::program(test, &config, variant.pipelines).map_err(|error| error.to_string())?;
     match variant.lacking(&program, &test.metadata.needs, capabilities) {
         Some(missing) => Err(missing),
         None => Ok(hash_of(&program)),
