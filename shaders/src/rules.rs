@@ -2,7 +2,7 @@
 
 use litmus::{
     Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Operand, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread,
+    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, Thread,
 };
 
 use crate::kernel::CompileError;
@@ -80,6 +80,12 @@ pub enum Rule {
     /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,
+    /// A shader call, and ShaderCall scope: there are no ray tracing pipelines here.
+    #[error("shader call")]
+    ShaderCall,
+    /// An interlocked section, and FragmentInterlock scope: there are no fragment shaders here.
+    #[error("fragment interlock")]
+    FragmentInterlock,
     /// SPIR-V has no atomic multiplication and no atomic division.
     #[error("atomic {}", arithmetic_name(*.0))]
     AtomicArithmetic(ArithmeticOperation),
@@ -370,7 +376,12 @@ fn only_failure_goes_back(
 }
 
 fn check_scope(scope: Scope) -> Result<(), Rule> {
-    if scope == Scope::CrossDevice { Err(Rule::CrossDeviceScope) } else { Ok(()) }
+    match scope {
+        Scope::CrossDevice => Err(Rule::CrossDeviceScope),
+        Scope::ShaderCall => Err(Rule::ShaderCall),
+        Scope::FragmentInterlock => Err(Rule::FragmentInterlock),
+        Scope::Invocation | Scope::Subgroup | Scope::Workgroup | Scope::QueueFamily | Scope::Device => Ok(()),
+    }
 }
 
 fn check_ordered(operation: Operation, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
@@ -415,9 +426,19 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
                 barrier.semantics.unwrap_or(Semantics::RELAXED),
             )
         }
-        InstructionKind::AvailableToDevice | InstructionKind::VisibleFromDevice => {
+        InstructionKind::AvailableToDevice
+        | InstructionKind::VisibleFromDevice
+        | InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)) => {
             Err(Rule::SeparateDispatches)
         }
+        InstructionKind::System(
+            SystemOperation::Flush(_)
+            | SystemOperation::Invalidate(_)
+            | SystemOperation::Submit(_)
+            | SystemOperation::Wait(_),
+        ) => Err(Rule::HostThread),
+        InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
+        InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
         InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
         InstructionKind::Await { .. }
         | InstructionKind::Update { .. }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use model::progress::{Fairness, ProgressModel};
 use results::write::Format;
 
 /// Runs litmus tests on Vulkan devices and judges what they show by an axiomatic memory model.
@@ -180,12 +181,21 @@ pub struct Check {
     /// How often a loop body is run at most.
     #[arg(long, value_name = "N", default_value = "1")]
     pub unroll: NonZeroU32,
-    /// weak or strong. Not available yet.
-    #[arg(long, value_name = "FAIRNESS")]
-    pub fairness: Option<String>,
-    /// A progress model. Not available yet.
+    /// What a promise of progress is worth: weak or strong; with --progress.
+    #[arg(long, value_name = "FAIRNESS", requires = "progress", value_parser = fairness, default_value = "weak")]
+    pub fairness: Fairness,
+    /// Asks whether every run ends under a progress model as well: fair, lobe, hsa-obe, hsa, obe, unfair, or one a level
+    /// as in qf=obe,wg=hsa,sg=fair.
     #[arg(long, value_name = "MODEL")]
-    pub progress: Option<String>,
+    pub progress: Option<ProgressModel>,
+}
+
+/// The fairness of that name.
+fn fairness(name: &str) -> Result<Fairness, String> {
+    [Fairness::Weak, Fairness::Strong]
+        .into_iter()
+        .find(|fairness| fairness.name() == name)
+        .ok_or_else(|| "expected weak or strong".to_owned())
 }
 
 /// `explain`.

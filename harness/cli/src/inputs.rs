@@ -122,7 +122,7 @@ pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
 
 /// Every embedded test, those for models alone included.
 pub fn all_embedded() -> Vec<Source> {
-    corpus::tests().iter().chain(&corpus::model_only()).map(embedded).collect()
+    corpus::tests().iter().chain(&corpus::model_only()).chain(&corpus::progress()).map(embedded).collect()
 }
 
 fn embedded(entry: &Entry) -> Source {

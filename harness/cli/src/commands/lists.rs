@@ -97,7 +97,7 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
     if arguments.cts {
         return list_cts(arguments.format);
     }
-    let tests = corpus::tests().into_iter().chain(corpus::model_only());
+    let tests = corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress());
     if arguments.format == ListFormat::Json {
         let tests: Vec<TestEntry> =
             tests.map(|test| TestEntry { id: test.id, file: format!("litmus/{}", test.path) }).collect();
