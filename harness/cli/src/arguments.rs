@@ -57,7 +57,7 @@ pub enum Command {
     Tests(Tests),
     /// Show which statement of a model encodes which clause. Not available yet.
     Clauses(List),
-    /// List the faults of the simulated GPU. Not available yet.
+    /// List the faults that the simulated GPU can have.
     Faults(List),
     /// Write a report from results folders. Not available yet.
     Report(Report),
@@ -89,7 +89,7 @@ pub struct Run {
     /// Devices: `lavapipe`, `swiftshader`, `gpu`, an index of `devices`, a UUID, or part of a name.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// A fault of the simulated GPU. Not available yet.
+    /// A fault of the simulated GPU, which then breaks one rule (`faults` lists them).
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
     /// Time for all tests on one device, such as `15s` or `2m`; a minute when neither this nor --instances is given.

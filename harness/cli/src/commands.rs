@@ -36,7 +36,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Codegen(_) => refused("codegen"),
         Command::Bench(_) => refused("bench"),
         Command::Clauses(_) => refused("clauses"),
-        Command::Faults(_) => refused("faults"),
+        Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Report(_) => refused("report"),
         Command::Diff(_) => refused("diff"),
         Command::Merge(_) => refused("merge"),

@@ -273,6 +273,7 @@ struct Run<'d> {
 
 impl<'d> Run<'d> {
     fn new(device: &'d dyn Device, kernel: &'d Kernel, settings: &'d Settings) -> Result<Run<'d>, Cause> {
+        device.reseed(settings.seed);
         let capabilities = device.capabilities();
         if !capabilities.executes {
             return Err(Cause::NullDevice);

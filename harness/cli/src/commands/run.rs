@@ -18,6 +18,7 @@ use results::folder::{self, Folder};
 use results::wire::{RunLine, VerdictWord};
 use results::write::{Format, RunWriter, run_writer};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use sim::SimDevice;
 
 use crate::arguments::Run;
 use crate::choice;
@@ -100,7 +101,16 @@ fn run_tests(
         folder::ensure_empty(path).map_err(folder_failure)?;
     }
     let stress = arguments.stress.as_deref().map(plan::stress).transpose()?;
-    let (targets, environment) = plan::targets(&arguments.device, stress.as_ref())?;
+    let simulated = [SimDevice::NAME.to_owned()];
+    let devices = match &arguments.fault {
+        // A fault goes with one device alone.
+        Some(_) if arguments.device.is_empty() => &simulated[..],
+        _ => &arguments.device[..],
+    };
+    let (mut targets, environment) = plan::targets(devices, stress.as_ref())?;
+    if let Some(fault) = &arguments.fault {
+        plan::break_rule(&mut targets, fault)?;
+    }
     let prediction_time = match budget {
         Budget::Time(time) => Some(time / PREDICTION_PART),
         Budget::Instances(_) => None,
@@ -113,6 +123,7 @@ fn run_tests(
         instances: arguments.instances,
         model: arguments.model.clone(),
         stress: arguments.stress.clone(),
+        fault: arguments.fault.clone(),
     };
     let execution = Execution {
         plan: &plan,
@@ -150,7 +161,6 @@ fn run_tests(
 
 fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
     let refused = [
-        ("--fault", arguments.fault.is_some()),
         ("--expect", arguments.expect.is_some()),
         ("--save-baseline", arguments.save_baseline),
         ("--cts-name", arguments.cts_name.is_some()),
