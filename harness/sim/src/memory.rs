@@ -78,12 +78,6 @@ impl Memory {
         self.lost = 0;
     }
 
-    /// Level behind which a reference has no cache.
-    #[inline]
-    pub fn home(&self, reference: usize) -> u8 {
-        self.shape.homes[reference]
-    }
-
     #[inline]
     fn slot(&self, level: usize, cache: u32, reference: usize, address: u32) -> usize {
         let set = (cache as usize * self.shape.homes.len() + reference) << self.bits[level];
@@ -471,11 +465,6 @@ impl Memory {
     /// Changes a word in memory.
     pub fn poke(&mut self, address: u32, value: u32) {
         self.set(address, value);
-    }
-
-    /// References that the caches know.
-    pub fn references(&self) -> usize {
-        self.shape.homes.len()
     }
 
     /// The address that an invocation's own cache holds of a reference.

@@ -622,11 +622,6 @@ impl Wave {
         }
     }
 
-    /// The operation in a slot.
-    pub fn entry(&self, slot: u8) -> &Entry {
-        &self.window[usize::from(slot)]
-    }
-
     /// Address and value of a lane.
     #[inline]
     pub fn operands(&self, slot: u8, lane: usize) -> (u32, u32, u32) {
