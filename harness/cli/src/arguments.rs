@@ -326,12 +326,15 @@ pub struct Codegen {
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    #[arg(long)]
+    /// The device. Not available yet.
+    #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
+    /// Measure how fast the faults of the simulated GPU are found.
     #[arg(long)]
     pub faults: bool,
-    #[arg(long)]
-    pub format: Option<String>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
 }
 
 /// A list.

@@ -20,7 +20,7 @@ use crate::wave::Dispatch;
 /// Invocations of a subgroup.
 pub(crate) const SUBGROUP_SIZE: u32 = 16;
 /// Choices of the scheduler between two looks at the clock.
-const SLICE: u32 = 2048;
+const SLICE: u32 = 256;
 /// Choices at most between two accesses of the host while a submission is in flight.
 const HOST_PACE: usize = 48;
 

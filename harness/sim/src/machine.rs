@@ -96,7 +96,9 @@ pub(crate) struct Machine {
     idle: u32,
     idle_budget: u64,
     budget: u64,
-    /// Whether the caches can hold anything that memory does not.
+    /// Whether any line can be in a cache at all.
+    caches: bool,
+    /// By dispatch: references that an invocation's own cache may hold.
     cached: Vec<Vec<usize>>,
     /// A wave that no longer runs; a fault.
     stuck: Option<usize>,
@@ -125,6 +127,7 @@ impl Machine {
             idle: 0,
             idle_budget: IDLE_BUDGET,
             budget: WHOLE_BUDGET,
+            caches: false,
             cached: Vec::new(),
             stuck: None,
             looked: false,
@@ -156,6 +159,7 @@ impl Machine {
     pub fn start(&mut self, waves: Vec<Wave>, cached: Vec<Vec<usize>>) {
         self.waves = waves;
         self.cached = cached;
+        self.caches = self.memory.caches_anything();
         self.live = (0..self.waves.len()).collect();
         self.tickets = vec![[0; LANES]; self.waves.len()];
         self.current = 0;
@@ -282,9 +286,7 @@ impl Machine {
                 let group = wave.paths.get(lane).map_or(0, |path| path[level]);
                 let meeting = meetings.get(level - 1).and_then(|meetings| meetings.get(group as usize));
                 let open = meeting.is_none_or(|meeting| {
-                    let early =
-                        self.fault == Fault::BarrierOpensEarly && meeting.arrived * 2 >= meeting.size;
-                    early || meeting.generation != tickets[lane]
+                    meeting.generation != tickets[lane]
                 });
                 if !open {
                     *mask &= !(1 << lane);
@@ -493,10 +495,18 @@ impl Machine {
             let of_level = self.meetings.get_mut(level - 1);
             let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group)) else { continue };
             tickets[lane] = meeting.generation;
+            let early = self.fault == Fault::BarrierOpensEarly;
+            let needed = if early { meeting.size.div_ceil(2) } else { meeting.size };
+            if meeting.arrived >= needed {
+                // Late: the barrier is open.
+                tickets[lane] = meeting.generation.wrapping_sub(1);
+            }
             meeting.arrived += 1;
+            if meeting.arrived == needed {
+                meeting.generation = meeting.generation.wrapping_add(1);
+            }
             if meeting.arrived >= meeting.size {
                 meeting.arrived = 0;
-                meeting.generation = meeting.generation.wrapping_add(1);
             }
         }
     }
@@ -517,11 +527,31 @@ impl Machine {
         }
     }
 
+    /// Something that a shared cache does of its own accord.
+    fn shared_event(&mut self, number: usize) {
+        let choice = self.random.word();
+        let level = (choice >> 8) as usize % 4 + 1;
+        let levels = (choice >> 16) as u8 % 4 + 1;
+        let drops = (choice >> 24) % 4 == 0;
+        let mask = self.random.mask(64);
+        for lane in lanes(mask & self.waves[number].lanes) {
+            let cache = self.waves[number].paths[lane][level];
+            if drops {
+                self.memory.evict_shared(level, cache);
+            } else {
+                self.memory.write_back_shared(level, cache, (choice >> 32) as usize, levels);
+            }
+        }
+    }
+
     /// Something that caches do of their own accord, for some lanes of a wave.
     fn event(&mut self, number: usize, program: &Program, dispatch: &Dispatch) {
         let cached = &self.cached[self.waves[number].dispatch];
-        if cached.is_empty() {
+        if !self.caches {
             return;
+        }
+        if cached.is_empty() || self.random.chance(80) {
+            return self.shared_event(number);
         }
         let choice = self.random.word();
         let mask = self.random.mask(64 << (choice & 1));

@@ -385,6 +385,37 @@ impl Memory {
         }
     }
 
+    /// Moves some dirty line of a shared cache up, through `levels` levels; `choice` says which.
+    pub fn write_back_shared(&mut self, level: usize, cache: u32, choice: usize, levels: u8) {
+        let list = &mut self.dirty[level][cache as usize];
+        if list.is_empty() {
+            return;
+        }
+        let mut slot = list.swap_remove(choice % list.len()) as usize;
+        let address = self.lines[level][slot].address;
+        let (mut here, mut cache) = (level, cache);
+        for _ in 0..levels {
+            let line = self.lines[here][slot];
+            if line.address != address || line.flags & DIRTY == 0 {
+                return;
+            }
+            let reference = self.reference_of(here, slot);
+            self.push_up(here, slot);
+            if here + 1 >= usize::from(self.shape.homes[reference]) {
+                return;
+            }
+            cache = self.shape.parents[here][cache as usize];
+            here += 1;
+            slot = self.slot(here, cache, reference, address);
+        }
+    }
+
+    /// Drops the clean lines of a shared cache.
+    pub fn evict_shared(&mut self, level: usize, cache: u32) {
+        let epoch = &mut self.epochs[level][cache as usize];
+        *epoch = epoch.wrapping_add(1);
+    }
+
     /// Moves every dirty line of a shared cache one level up.
     fn clean_cache(&mut self, level: usize, cache: u32) {
         if self.dirty[level][cache as usize].is_empty() {
@@ -455,6 +486,11 @@ impl Memory {
         for epoch in self.epochs.iter_mut().flatten() {
             *epoch = epoch.wrapping_add(1);
         }
+    }
+
+    /// Whether any reference can have lines.
+    pub fn caches_anything(&self) -> bool {
+        self.shape.homes.iter().zip(&self.shape.lowest).any(|(home, lowest)| lowest < home)
     }
 
     /// A word as it stands in memory.

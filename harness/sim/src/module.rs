@@ -126,6 +126,7 @@ impl Consumer for Collector {
 
 /// Reads the words.
 pub(crate) fn read(words: &[u32]) -> Result<Vec<Placed>, LoadError> {
+    check_counts(words)?;
     let mut collector = Collector::default();
     parse_words(words, &mut collector).map_err(|state| parse_error(words, &state))?;
     let mut word = HEADER_WORDS;
@@ -135,6 +136,22 @@ pub(crate) fn read(words: &[u32]) -> Result<Vec<Placed>, LoadError> {
         word += (words.get(word).copied().unwrap_or(0) >> 16).max(1) as usize;
     }
     Ok(placed)
+}
+
+/// Instructions end where the module does: rspirv's reader relies on it.
+fn check_counts(words: &[u32]) -> Result<(), LoadError> {
+    let mut word = HEADER_WORDS;
+    while let Some(first) = words.get(word) {
+        let (count, left) = ((first >> 16) as usize, words.len() - word);
+        if count == 0 {
+            return Err(malformed(word, "zero word count"));
+        }
+        if count > left {
+            return Err(malformed(word, format!("an instruction of {count} words where {left} are left")));
+        }
+        word += count;
+    }
+    Ok(())
 }
 
 fn parse_error(words: &[u32], state: &ParseState) -> LoadError {

@@ -80,6 +80,9 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     {
         return true;
     }
+    if e.kind == Kind::ReleasePart && l.kind == Kind::AtomicStore && fault == Fault::FlagOvertakesFlush {
+        return false;
+    }
     // Links of a chain of availability and visibility are joined by program order alone, whatever the classes.
     let writes_non_private = l.is_write() && !l.private;
     let reads_visibly = l.visible || l.is_atomic() && l.is_read();
@@ -95,6 +98,5 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     }
     let same = e.reference == l.reference && e.scope == l.scope && e.mask == l.mask;
     let halves = |first: Kind, second: Kind| e.kind == first && l.kind == second && same;
-    halves(Kind::ReleasePart, Kind::AtomicStore) && fault != Fault::FlagOvertakesFlush
-        || halves(Kind::AtomicLoad, Kind::AcquirePart)
+    halves(Kind::ReleasePart, Kind::AtomicStore) || halves(Kind::AtomicLoad, Kind::AcquirePart)
 }

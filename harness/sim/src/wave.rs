@@ -12,6 +12,8 @@ use crate::random::{Random, lanes};
 
 /// Memory operations that a wave may have under way.
 const WINDOW: usize = 32;
+/// Blocks that a wave runs without a break.
+const BLOCKS_AT_ONCE: u64 = 64;
 const NO_SLOT: u8 = u8::MAX;
 
 /// A memory operation under way.
@@ -192,7 +194,9 @@ impl Wave {
     pub fn run(&mut self, surroundings: &mut Surroundings<'_>) -> bool {
         let program = surroundings.program;
         let mut moved = false;
-        while !self.ended && self.rounds <= surroundings.last_round && *surroundings.budget > 0 {
+        // A wave that spins lets others go on, and whoever watches look at the clock.
+        let enough = surroundings.budget.saturating_sub(BLOCKS_AT_ONCE);
+        while !self.ended && self.rounds <= surroundings.last_round && *surroundings.budget > enough {
             let Some(op) = program.ops.get(self.at as usize) else {
                 self.ended = true;
                 return true;

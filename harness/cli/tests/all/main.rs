@@ -7,3 +7,4 @@ mod corpus;
 mod inputs;
 mod readme;
 mod run;
+mod sim;

@@ -76,7 +76,15 @@ impl Lowering<'_> {
             SpirvOp::MemoryBarrier => {
                 let op = MemoryOp { kind: Kind::Fence, scope: self.scope(placed, 0)?, ..NOTHING };
                 let semantics = self.semantics(placed, 1)?;
-                self.issue(with(op, semantics), NONE, NONE, NONE, NONE);
+                // Its halves order different things: an older store may sink below a younger load.
+                if semantics.release {
+                    let half = Semantics { acquire: false, make_visible: false, ..semantics };
+                    self.issue(with(op, half), NONE, NONE, NONE, NONE);
+                }
+                if semantics.acquire {
+                    let half = Semantics { release: false, make_available: false, ..semantics };
+                    self.issue(with(op, half), NONE, NONE, NONE, NONE);
+                }
                 Ok(())
             }
             SpirvOp::ControlBarrier => {

