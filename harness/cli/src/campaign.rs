@@ -179,7 +179,9 @@ fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<
             let why = error.cause.to_string();
             let ending = match error.cause {
                 Cause::Device(plan::DeviceError::DeviceLost(_)) => Ending::DeviceLost(why),
-                Cause::TimedOut { .. } | Cause::Device(plan::DeviceError::StepBudget) => Ending::TimedOut(why),
+                Cause::TimedOut { .. } | Cause::Device(plan::DeviceError::StepBudget) => {
+                    Ending::TimedOut(why)
+                }
                 _ => Ending::Crashed(why),
             };
             (*error.seen, ending)

@@ -101,7 +101,10 @@ pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
 ///
 /// # Errors
 /// When a driver crashed or hung.
-pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Listed>, Option<String>), Failure> {
+pub fn list(
+    environment: &DriverEnvironment,
+    meant: &[Meant],
+) -> Result<(Vec<Listed>, Option<String>), Failure> {
     if !meant.is_empty() && meant.iter().all(|meant| *meant == Meant::Sim) {
         return Ok((vec![simulated(0, Fault::None)], None));
     }

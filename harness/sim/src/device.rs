@@ -5,9 +5,7 @@ mod bind;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use plan::{
-    BufferId, Capabilities, Device, DeviceError, Identity, Plan, Prepared, Progress, Step,
-};
+use plan::{BufferId, Capabilities, Device, DeviceError, Identity, Plan, Prepared, Progress, Step};
 
 use crate::fault::Fault;
 use crate::lower;
@@ -126,7 +124,10 @@ enum Phase {
 enum Flight {
     NeverSubmitted,
     /// Before this phase, or within it.
-    InPhase { phase: usize, started: bool },
+    InPhase {
+        phase: usize,
+        started: bool,
+    },
     Finished,
 }
 
@@ -388,6 +389,3 @@ impl Prepared for SimPrepared<'_> {
         Ok(())
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -292,7 +292,11 @@ mod tests {
         assert!(FAULTS.len() >= 40);
         for row in FAULTS {
             assert_eq!(row.name.parse(), Ok(row.fault));
-            assert!(row.name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-'));
+            assert!(
+                row.name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+            );
         }
     }
 

@@ -61,6 +61,9 @@ pub(crate) fn load(words: &[u32], fault: Fault) -> Result<Program, LoadError> {
     lowering.finish(fault)
 }
 
+/// What a phi fills, and the value by the label that execution comes from.
+type Phi = (Register, Vec<(u32, u32)>);
+
 struct Lowering<'m> {
     module: &'m Module,
     program: Program,
@@ -72,7 +75,7 @@ struct Lowering<'m> {
     /// Those that this block has waited for.
     awaited: Vec<Register>,
     /// By block: result, and value by the label that execution comes from.
-    phis: HashMap<u32, Vec<(Register, Vec<(u32, u32)>)>>,
+    phis: HashMap<u32, Vec<Phi>>,
     /// Ids that addresses of buffers are computed from, with the reference.
     indices: Vec<(u32, u16)>,
     block: u32,
@@ -93,7 +96,8 @@ impl Lowering<'_> {
             return Err(LoadError::Lacks("workgroups of more than one dimension".into()));
         }
         self.program.workgroup_size = x;
-        let mut constants: Vec<(u32, u32)> = module.constants.iter().map(|(id, value)| (*id, *value)).collect();
+        let mut constants: Vec<(u32, u32)> =
+            module.constants.iter().map(|(id, value)| (*id, *value)).collect();
         constants.sort_unstable();
         for (id, value) in constants {
             let register = self.register();
@@ -167,8 +171,12 @@ impl Lowering<'_> {
                     }
                     Meaning::Value(first)
                 }
-                Some(Type::Pointer { class: StorageClass::Function, .. }) => Meaning::Variable(self.register()),
-                Some(Type::Pointer { class: StorageClass::PushConstant | StorageClass::Input, .. }) => continue,
+                Some(Type::Pointer { class: StorageClass::Function, .. }) => {
+                    Meaning::Variable(self.register())
+                }
+                Some(Type::Pointer { class: StorageClass::PushConstant | StorageClass::Input, .. }) => {
+                    continue;
+                }
                 Some(Type::Pointer { .. }) => {
                     Meaning::Pointer { reference: u16::MAX, address: self.register() }
                 }
@@ -228,7 +236,9 @@ impl Lowering<'_> {
 
     fn constant(&self, placed: &Placed, id: u32) -> Result<u32, LoadError> {
         let value = self.module.constants.get(&id).copied();
-        value.ok_or_else(|| LoadError::Lacks(format!("Op{:?} with an operand that is no constant", placed.op())))
+        value.ok_or_else(|| {
+            LoadError::Lacks(format!("Op{:?} with an operand that is no constant", placed.op()))
+        })
     }
 
     fn body(&mut self) -> Result<(), LoadError> {
@@ -260,8 +270,8 @@ impl Lowering<'_> {
 
     fn instruction(&mut self, placed: &Placed) -> Result<(), LoadError> {
         use SpirvOp::{
-            AccessChain, Branch, BranchConditional, CompositeExtract, CopyObject, Label, LoopMerge,
-            Phi, Return, Select, SelectionMerge, Switch, Variable,
+            AccessChain, Branch, BranchConditional, CompositeExtract, CopyObject, Label, LoopMerge, Phi,
+            Return, Select, SelectionMerge, Switch, Variable,
         };
         match placed.op() {
             Label => {
@@ -436,8 +446,11 @@ impl Lowering<'_> {
         self.mark_outermost_loops();
         let program = &mut self.program;
         for (number, reference) in program.references.iter_mut().enumerate() {
-            let own: Vec<&MemoryOp> =
-                program.memory.iter().filter(|op| op.is_access() && usize::from(op.reference) == number).collect();
+            let own: Vec<&MemoryOp> = program
+                .memory
+                .iter()
+                .filter(|op| op.is_access() && usize::from(op.reference) == number)
+                .collect();
             let level = |op: &&MemoryOp| if op.is_atomic() { op.scope } else { 0 };
             reference.lowest = own.iter().map(level).min().unwrap_or(DEVICE);
             let declared_alone = !self.module.variables.iter().any(|(id, ..)| {

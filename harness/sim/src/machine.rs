@@ -62,8 +62,8 @@ impl Mood {
 #[derive(Clone, Copy, Debug, Default)]
 struct Meeting {
     size: u32,
+    /// Arrivals at all its barriers so far.
     arrived: u32,
-    generation: u32,
 }
 
 /// A read-modify-write of which only the read was done; a fault.
@@ -89,8 +89,8 @@ pub(crate) struct Machine {
     last_round: u32,
     /// By level: of the subgroups and of the workgroups.
     meetings: [Vec<Meeting>; 2],
-    /// The generation that each lane of each wave has arrived in.
-    tickets: Vec<[u32; LANES]>,
+    /// By wave and level: the barriers that each lane has arrived at so far.
+    tickets: Vec<[[u32; LANES]; 2]>,
     ready: Vec<(u8, u64)>,
     halves: Vec<Half>,
     idle: u32,
@@ -161,7 +161,7 @@ impl Machine {
         self.cached = cached;
         self.caches = self.memory.caches_anything();
         self.live = (0..self.waves.len()).collect();
-        self.tickets = vec![[0; LANES]; self.waves.len()];
+        self.tickets = vec![[[0; LANES]; 2]; self.waves.len()];
         self.current = 0;
         self.last_round = 0;
         self.idle = 0;
@@ -277,7 +277,9 @@ impl Machine {
         let wave = &self.waves[number];
         let (meetings, tickets) = (&self.meetings, &self.tickets[number]);
         for (slot, mask) in &mut self.ready {
-            let Some(op) = wave.operation(*slot, program).filter(|op| op.kind == Kind::Leave) else { continue };
+            let Some(op) = wave.operation(*slot, program).filter(|op| op.kind == Kind::Leave) else {
+                continue;
+            };
             if self.fault == Fault::BarrierDoesNotWait {
                 continue;
             }
@@ -286,7 +288,10 @@ impl Machine {
                 let group = wave.paths.get(lane).map_or(0, |path| path[level]);
                 let meeting = meetings.get(level - 1).and_then(|meetings| meetings.get(group as usize));
                 let open = meeting.is_none_or(|meeting| {
-                    meeting.generation != tickets[lane]
+                    let early = self.fault == Fault::BarrierOpensEarly;
+                    let needed = if early { meeting.size.div_ceil(2) } else { meeting.size };
+                    let before = tickets[level - 1][lane].saturating_sub(1);
+                    meeting.arrived >= before.wrapping_mul(meeting.size).wrapping_add(needed)
                 });
                 if !open {
                     *mask &= !(1 << lane);
@@ -298,13 +303,13 @@ impl Machine {
 
     fn perform(&mut self, number: usize, slot: u8, mask: u64, program: &Program, dispatch: &Dispatch) {
         let Some(op) = self.waves[number].operation(slot, program).copied() else { return };
-        let reference =
-            dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
+        let reference = dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
         match op.kind {
             Kind::PlainLoad => self.plain_load(number, slot, mask, &op, reference),
             Kind::PlainStore => {
-                let available = (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(&op));
+                let available =
+                    (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(&op));
                 let wave = &self.waves[number];
                 for lane in lanes(mask) {
                     let (address, value, _) = wave.operands(slot, lane);
@@ -424,7 +429,8 @@ impl Machine {
     }
 
     fn release(&mut self, path: &Path, op: &MemoryOp) {
-        if !(op.release && op.make_available) || self.skips_memory(op) || self.fault == Fault::ReleaseNoFlush {
+        if !(op.release && op.make_available) || self.skips_memory(op) || self.fault == Fault::ReleaseNoFlush
+        {
             return;
         }
         let mask = match self.fault {
@@ -494,20 +500,8 @@ impl Machine {
             let group = wave.paths.get(lane).map_or(0, |path| path[level]) as usize;
             let of_level = self.meetings.get_mut(level - 1);
             let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group)) else { continue };
-            tickets[lane] = meeting.generation;
-            let early = self.fault == Fault::BarrierOpensEarly;
-            let needed = if early { meeting.size.div_ceil(2) } else { meeting.size };
-            if meeting.arrived >= needed {
-                // Late: the barrier is open.
-                tickets[lane] = meeting.generation.wrapping_sub(1);
-            }
+            tickets[level - 1][lane] += 1;
             meeting.arrived += 1;
-            if meeting.arrived == needed {
-                meeting.generation = meeting.generation.wrapping_add(1);
-            }
-            if meeting.arrived >= meeting.size {
-                meeting.arrived = 0;
-            }
         }
     }
 
@@ -532,7 +526,7 @@ impl Machine {
         let choice = self.random.word();
         let level = (choice >> 8) as usize % 4 + 1;
         let levels = (choice >> 16) as u8 % 4 + 1;
-        let drops = (choice >> 24) % 4 == 0;
+        let drops = (choice >> 24).is_multiple_of(4);
         let mask = self.random.mask(64);
         for lane in lanes(mask & self.waves[number].lanes) {
             let cache = self.waves[number].paths[lane][level];
@@ -582,7 +576,7 @@ impl Machine {
                     return;
                 }
                 let (pointer, memory) = reads[self.random.below(reads.len())];
-                let level = if deep > 3 { deep - 3 } else { 0 };
+                let level = deep.saturating_sub(3);
                 let mut surroundings = Surroundings {
                     program,
                     dispatch,

@@ -158,8 +158,9 @@ impl Memory {
     /// Moves what is dirty of one address up to `level`.
     #[inline]
     fn flush(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
-        for below in usize::from(self.shape.lowest[reference])..usize::from(level) {
-            let slot = self.slot(below, path[below], reference, address);
+        let lowest = usize::from(self.shape.lowest[reference]);
+        for (below, cache) in path.iter().enumerate().take(level.into()).skip(lowest) {
+            let slot = self.slot(below, *cache, reference, address);
             let line = &self.lines[below][slot];
             if line.address == address && line.flags & DIRTY != 0 {
                 self.push_up(below, slot);
@@ -173,8 +174,9 @@ impl Memory {
     /// Drops the clean lines of one address below `level`.
     #[inline]
     fn invalidate(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
-        for below in usize::from(self.shape.lowest[reference])..usize::from(level) {
-            let slot = self.slot(below, path[below], reference, address);
+        let lowest = usize::from(self.shape.lowest[reference]);
+        for (below, cache) in path.iter().enumerate().take(level.into()).skip(lowest) {
+            let slot = self.slot(below, *cache, reference, address);
             let line = &mut self.lines[below][slot];
             if line.address == address && line.flags & DIRTY == 0 {
                 line.address = 0;

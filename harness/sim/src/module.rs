@@ -54,9 +54,7 @@ impl Placed {
     /// The id that is operand number `index`.
     pub fn id(&self, index: usize) -> Result<u32, LoadError> {
         match self.instruction.operands.get(index) {
-            Some(
-                Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id),
-            ) => Ok(*id),
+            Some(Operand::IdRef(id) | Operand::IdScope(id) | Operand::IdMemorySemantics(id)) => Ok(*id),
             _ => Err(malformed(self.word, format!("operand {index} is no id"))),
         }
     }
@@ -235,8 +233,7 @@ impl Module {
             }
             Op::ExecutionMode => {
                 if let Some(Operand::ExecutionMode(ExecutionMode::LocalSize)) = operands.get(1) {
-                    self.workgroup_size =
-                        Some([placed.literal(2)?, placed.literal(3)?, placed.literal(4)?]);
+                    self.workgroup_size = Some([placed.literal(2)?, placed.literal(3)?, placed.literal(4)?]);
                 }
             }
             Op::Constant => {
@@ -306,7 +303,9 @@ impl Module {
             }
             Op::TypeStruct => {
                 let count = placed.instruction.operands.len();
-                Type::Struct { members: (0..count).map(|member| placed.id(member)).collect::<Result<_, _>>()? }
+                Type::Struct {
+                    members: (0..count).map(|member| placed.id(member)).collect::<Result<_, _>>()?,
+                }
             }
             Op::TypePointer => {
                 let Some(Operand::StorageClass(class)) = placed.instruction.operands.first() else {

@@ -29,7 +29,8 @@ pub(crate) fn wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
         _ => false,
     };
     // A store and a later access through another reference to the same memory are not ordered.
-    let ordered = earlier.reference == later.reference || earlier.kind != Kind::PlainStore && earlier.is_read();
+    let ordered =
+        earlier.reference == later.reference || earlier.kind != Kind::PlainStore && earlier.is_read();
     if ordered && !broken { Wait::SameAddress } else { Wait::Never }
 }
 
@@ -45,7 +46,8 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     let atomic_load_hoisted = fault == Fault::AtomicLoadHoistedOverAcquire && l.kind == Kind::AtomicLoad;
     let store_hoisted = fault == Fault::StoreHoistedOverAcquire && l.is_write();
     let load_sinks = fault == Fault::LoadSinksBelowRelease && e.kind == Kind::PlainLoad;
-    let unordered_fence = fault == Fault::FenceOrdersNothing && (e.kind == Kind::Fence || l.kind == Kind::Fence);
+    let unordered_fence =
+        fault == Fault::FenceOrdersNothing && (e.kind == Kind::Fence || l.kind == Kind::Fence);
     let unordered_barrier = fault == Fault::BarrierOrdersNothing && (e.is_control() || l.is_control());
     let compiler = plain_store_sinks || load_sinks || atomic_sinks;
     let compiler_after = plain_load_hoisted || store_hoisted || atomic_load_hoisted;
@@ -86,7 +88,11 @@ fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
     // Links of a chain of availability and visibility are joined by program order alone, whatever the classes.
     let writes_non_private = l.is_write() && !l.private;
     let reads_visibly = l.visible || l.is_atomic() && l.is_read();
-    if ordering && e.make_available && (writes_non_private || reads_visibly || l.make_visible) && !compiler_after {
+    if ordering
+        && e.make_available
+        && (writes_non_private || reads_visibly || l.make_visible)
+        && !compiler_after
+    {
         return true;
     }
     if ordering && (e.available || e.is_atomic() && e.is_write()) && l.make_visible && !compiler {

@@ -548,8 +548,8 @@ impl Wave {
                 Some(Wait::Always) => before |= 1 << earlier_slot,
                 Some(Wait::SameAddress) => {
                     let mut same = 0;
-                    for lane in 0..LANES {
-                        same |= u64::from(earlier.address[lane] == address[lane]) << lane;
+                    for (lane, (earlier, later)) in earlier.address.iter().zip(address).enumerate() {
+                        same |= u64::from(earlier == later) << lane;
                     }
                     if same & both != 0 {
                         before_in.push((*earlier_slot, same & both));

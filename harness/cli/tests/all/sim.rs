@@ -30,7 +30,11 @@ fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
     let mut command = run_in(folder.path(), &["--instances", "500", "--seed", "3"]);
     let ran = Ran::of(command.env("LD_LIBRARY_PATH", &libraries));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stderr.contains("no Vulkan device: tests run on the built-in simulated GPU (sim)"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("no Vulkan device: tests run on the built-in simulated GPU (sim)"),
+        "{}",
+        ran.stderr
+    );
     let lines = ran.json_lines();
     assert!(lines.len() > 20);
     assert!(lines.iter().all(|line| line["device"] == "sim"));
@@ -66,7 +70,10 @@ fn a_fault_is_found_and_its_replay_names_it() {
     let line = &ran.json_lines()[0];
     assert_eq!(line["verdict"], "violates");
     let replay = line["replay"].as_str().unwrap();
-    assert!(replay.contains("--device sim --seed 1") && replay.contains("--fault corr-stale-atomic-load"), "{replay}");
+    assert!(
+        replay.contains("--device sim --seed 1") && replay.contains("--fault corr-stale-atomic-load"),
+        "{replay}"
+    );
 }
 
 #[test]

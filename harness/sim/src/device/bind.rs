@@ -10,6 +10,9 @@ use crate::memory::{Path, Shape};
 use crate::program::{DEVICE, LANES, MEMORY, Place, Program, SUBGROUP, WORKGROUP};
 use crate::wave::{Bound, Dispatch, Surroundings, Wave};
 
+/// Caches of an invocation, and its place: workgroup, index in it, subgroup, lane.
+type Invocation = (Path, [u32; 4]);
+
 /// The dispatches of a submission in the tree of caches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
@@ -43,7 +46,9 @@ pub(super) fn bind(
     // By buffer: how many references, and whether all stay at the device's level.
     let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
     for (number, step) in steps.iter().enumerate() {
-        let Step::Dispatch { kernel, workgroups: count, bindings, push_constants, .. } = step else { continue };
+        let Step::Dispatch { kernel, workgroups: count, bindings, push_constants, .. } = step else {
+            continue;
+        };
         let Some(program) = programs.get(kernel.0 as usize) else { continue };
         for reference in &program.references {
             if let Place::Binding(binding) = reference.place {
@@ -92,9 +97,13 @@ pub(super) fn bind(
                     let (base, words) = buffers.get(buffer as usize).copied().unwrap_or((0, 0));
                     (buffer, base, words, 0, MEMORY)
                 }
-                Place::Workgroup(first, words) => {
-                    (u32::MAX - dispatch.first_workgroup, next + first, words, program.workgroup_words, WORKGROUP)
-                }
+                Place::Workgroup(first, words) => (
+                    u32::MAX - dispatch.first_workgroup,
+                    next + first,
+                    words,
+                    program.workgroup_words,
+                    WORKGROUP,
+                ),
             };
             let (sharers, shallow) = uses.get(&buffer).copied().unwrap_or((1, false));
             let direct = reference.write_only && sharers == 1;
@@ -159,7 +168,7 @@ impl Layout {
             let Some(program) = programs.get(dispatch.program) else { continue };
             let mut all = self.invocations(number, program, dispatch, machine);
             if !program.keys.is_empty() {
-                let mut keyed: Vec<(Vec<u32>, (Path, [u32; 4]))> = Vec::with_capacity(all.len());
+                let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
                 for some in all.chunks(LANES) {
                     let mut wave = wave(number, program, some);
                     let keys = wave.keys(&mut surroundings(program, dispatch, machine));
@@ -167,7 +176,7 @@ impl Layout {
                 }
                 keyed.sort_by(|left, right| left.0.cmp(&right.0));
                 for same in keyed.chunk_by(|left, right| left.0 == right.0) {
-                    let same: Vec<(Path, [u32; 4])> = same.iter().map(|(_, who)| *who).collect();
+                    let same: Vec<Invocation> = same.iter().map(|(_, who)| *who).collect();
                     waves.extend(same.chunks(LANES).map(|some| wave(number, program, some)));
                 }
             } else {
@@ -184,8 +193,9 @@ impl Layout {
         program: &Program,
         dispatch: &Dispatch,
         machine: &mut Machine,
-    ) -> Vec<(Path, [u32; 4])> {
-        let Some((count, first_subgroup, first_invocation, in_each)) = self.places.get(number).copied() else {
+    ) -> Vec<Invocation> {
+        let Some((count, first_subgroup, first_invocation, in_each)) = self.places.get(number).copied()
+        else {
             return Vec::new();
         };
         let size = program.workgroup_size;
@@ -222,11 +232,15 @@ impl Layout {
     }
 }
 
-fn wave(number: usize, program: &Program, some: &[(Path, [u32; 4])]) -> Wave {
+fn wave(number: usize, program: &Program, some: &[Invocation]) -> Wave {
     let (paths, places) = some.iter().copied().unzip();
     Wave::new(number, program, paths, places)
 }
 
-fn surroundings<'a>(program: &'a Program, dispatch: &'a Dispatch, machine: &'a mut Machine) -> Surroundings<'a> {
+fn surroundings<'a>(
+    program: &'a Program,
+    dispatch: &'a Dispatch,
+    machine: &'a mut Machine,
+) -> Surroundings<'a> {
     machine.surroundings(program, dispatch)
 }

@@ -128,7 +128,8 @@ impl Lowering<'_> {
             Meaning::Pointer { reference, address } => {
                 let (scope, visible, private) = self.plain(placed, 1, MemoryAccess::MAKE_POINTER_VISIBLE)?;
                 let class = self.class(reference);
-                let op = MemoryOp { kind: Kind::PlainLoad, reference, class, scope, visible, private, ..NOTHING };
+                let op =
+                    MemoryOp { kind: Kind::PlainLoad, reference, class, scope, visible, private, ..NOTHING };
                 let memory = self.issue(op, address, NONE, NONE, to);
                 self.program.plain_reads.push((address, memory));
             }
@@ -149,8 +150,15 @@ impl Lowering<'_> {
                     self.plain(placed, 2, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
                 let class = self.class(reference);
                 let value = self.late(placed, value)?;
-                let op =
-                    MemoryOp { kind: Kind::PlainStore, reference, class, scope, available, private, ..NOTHING };
+                let op = MemoryOp {
+                    kind: Kind::PlainStore,
+                    reference,
+                    class,
+                    scope,
+                    available,
+                    private,
+                    ..NOTHING
+                };
                 self.issue(op, address, value, NONE, NONE);
             }
             _ => return Err(LoadError::Lacks("OpStore to a whole variable".into())),
@@ -173,7 +181,13 @@ impl Lowering<'_> {
                 let load = MemoryOp { kind: Kind::AtomicLoad, ..op };
                 if semantics.make_visible {
                     self.issue(with(load, bare), address, NONE, NONE, to);
-                    self.issue(with(MemoryOp { kind: Kind::AcquirePart, ..op }, semantics), NONE, NONE, NONE, NONE);
+                    self.issue(
+                        with(MemoryOp { kind: Kind::AcquirePart, ..op }, semantics),
+                        NONE,
+                        NONE,
+                        NONE,
+                        NONE,
+                    );
                 } else {
                     self.issue(with(load, semantics), address, NONE, NONE, to);
                 }
@@ -182,7 +196,13 @@ impl Lowering<'_> {
                 let value = self.late(placed, placed.id(3)?)?;
                 let store = MemoryOp { kind: Kind::AtomicStore, ..op };
                 if semantics.make_available {
-                    self.issue(with(MemoryOp { kind: Kind::ReleasePart, ..op }, semantics), NONE, NONE, NONE, NONE);
+                    self.issue(
+                        with(MemoryOp { kind: Kind::ReleasePart, ..op }, semantics),
+                        NONE,
+                        NONE,
+                        NONE,
+                        NONE,
+                    );
                     self.issue(with(store, bare), address, value, NONE, NONE);
                 } else {
                     self.issue(with(store, semantics), address, value, NONE, NONE);
@@ -199,7 +219,13 @@ impl Lowering<'_> {
                 } else {
                     (self.late(placed, placed.id(3)?)?, NONE)
                 };
-                self.issue(with(MemoryOp { kind: Kind::Rmw(change), ..op }, semantics), address, value, compare, to);
+                self.issue(
+                    with(MemoryOp { kind: Kind::Rmw(change), ..op }, semantics),
+                    address,
+                    value,
+                    compare,
+                    to,
+                );
             }
         }
         Ok(())

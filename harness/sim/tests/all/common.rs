@@ -32,7 +32,12 @@ pub fn stress(device: &SimDevice) -> Stress {
 }
 
 /// Runs a test; none where it has no kernel.
-pub fn run(device: &SimDevice, test: &Test, instances: u64, seed: u64) -> Option<Result<Observation, RunError>> {
+pub fn run(
+    device: &SimDevice,
+    test: &Test,
+    instances: u64,
+    seed: u64,
+) -> Option<Result<Observation, RunError>> {
     let stress = stress(device);
     let kernel = shaders::compile(test, &stress.kernel_config(device.capabilities())).ok()?;
     let settings = Settings::new(stress, Budget::instances(instances), seed);
@@ -50,12 +55,16 @@ pub fn exceptions(test: &Test, prediction: &Prediction, seen: &Observation) -> V
     if prediction.race != Race::Free {
         return Vec::new();
     }
-    let forbidden = seen.histogram.counts.iter().filter(|(outcome, _)| {
-        !prediction.outcomes.get(*outcome).is_some_and(|says| says.allowed)
-    });
+    let forbidden = seen
+        .histogram
+        .counts
+        .iter()
+        .filter(|(outcome, _)| !prediction.outcomes.get(*outcome).is_some_and(|says| says.allowed));
     let mut wrong: Vec<String> =
         forbidden.map(|(outcome, count)| format!("{}: {outcome:?} {count} times", test.name)).collect();
-    wrong.extend(seen.unexpected.iter().map(|(raw, count)| format!("{}: raw {raw:?} {count} times", test.name)));
+    wrong.extend(
+        seen.unexpected.iter().map(|(raw, count)| format!("{}: raw {raw:?} {count} times", test.name)),
+    );
     if seen.not_executed > 0 {
         wrong.push(format!("{}: {} not executed", test.name, seen.not_executed));
     }

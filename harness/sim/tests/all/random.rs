@@ -65,37 +65,65 @@ fn text(random: &Random) -> String {
             if random.style == 1 {
                 kind = [4, 5, 4, 5, 6, 4, 5, 4, 5, 6, 4, 5, 7, 4][usize::from(kind)];
                 scope = if random.placement == 0 { "dv" } else { "wg" };
-                if random.placement == 3 { scope = "dv" }
+                if random.placement == 3 {
+                    scope = "dv"
+                }
             }
             if random.style == 2 {
                 let plain = kind < 4;
-                location = if plain { ["x", "y"][usize::from(extra & 1)] } else { ["f", "g"][usize::from(extra & 1)] };
+                location = if plain {
+                    ["x", "y"][usize::from(extra & 1)]
+                } else {
+                    ["f", "g"][usize::from(extra & 1)]
+                };
                 scope = "dv";
             }
-            let fresh = |register: &mut u32| { *register += 1; format!("r{}", *register - 1) };
+            let fresh = |register: &mut u32| {
+                *register += 1;
+                format!("r{}", *register - 1)
+            };
             let sem = |acquires: bool, releases: bool, class: &str| {
-                let mut text = format!("{class}");
-                if releases && extra & 2 == 0 { text += ".semav" }
-                if acquires && extra & 4 == 0 { text += ".semvis" }
+                let mut text = class.to_owned();
+                if releases && extra & 2 == 0 {
+                    text += ".semav"
+                }
+                if acquires && extra & 4 == 0 {
+                    text += ".semvis"
+                }
                 text
             };
             let strong = *order > 0 || random.style == 2;
             match kind {
-                0 => { value += 1; column.push(format!("st.sc0 {location}, {value}")) }
-                1 => { value += 1; column.push(match extra & 1 {
-                    0 => format!("st.av.{scope}.sc0 {location}, {value}"),
-                    _ => format!("st.nonpriv.sc0 {location}, {value}"),
-                }) }
-                2 => { let r = fresh(&mut register); column.push(format!("ld.sc0 {r}, {location}")) }
-                3 => { let r = fresh(&mut register); column.push(match extra & 1 {
-                    0 => format!("ld.vis.{scope}.sc0 {r}, {location}"),
-                    _ => format!("ld.nonpriv.sc0 {r}, {location}"),
-                }) }
-                4 | 8 | 12 => { value += 1; column.push(if strong {
-                    format!("st.atom.rel.{scope}.sc0{} {location}, {value}", sem(false, true, ".semsc0"))
-                } else {
-                    format!("st.atom.{scope}.sc0 {location}, {value}")
-                }) }
+                0 => {
+                    value += 1;
+                    column.push(format!("st.sc0 {location}, {value}"))
+                }
+                1 => {
+                    value += 1;
+                    column.push(match extra & 1 {
+                        0 => format!("st.av.{scope}.sc0 {location}, {value}"),
+                        _ => format!("st.nonpriv.sc0 {location}, {value}"),
+                    })
+                }
+                2 => {
+                    let r = fresh(&mut register);
+                    column.push(format!("ld.sc0 {r}, {location}"))
+                }
+                3 => {
+                    let r = fresh(&mut register);
+                    column.push(match extra & 1 {
+                        0 => format!("ld.vis.{scope}.sc0 {r}, {location}"),
+                        _ => format!("ld.nonpriv.sc0 {r}, {location}"),
+                    })
+                }
+                4 | 8 | 12 => {
+                    value += 1;
+                    column.push(if strong {
+                        format!("st.atom.rel.{scope}.sc0{} {location}, {value}", sem(false, true, ".semsc0"))
+                    } else {
+                        format!("st.atom.{scope}.sc0 {location}, {value}")
+                    })
+                }
                 5 | 9 | 13 => {
                     let r = fresh(&mut register);
                     column.push(if strong {
@@ -108,11 +136,17 @@ fn text(random: &Random) -> String {
                         guard = true;
                     }
                 }
-                6 | 10 => { let r = fresh(&mut register); column.push(if strong {
-                    format!("rmw.atom.acq_rel.{scope}.sc0{}.add {r}, {location}, 1", sem(true, true, ".semsc0"))
-                } else {
-                    format!("rmw.atom.{scope}.sc0.add {r}, {location}, 1")
-                }) }
+                6 | 10 => {
+                    let r = fresh(&mut register);
+                    column.push(if strong {
+                        format!(
+                            "rmw.atom.acq_rel.{scope}.sc0{}.add {r}, {location}, 1",
+                            sem(true, true, ".semsc0")
+                        )
+                    } else {
+                        format!("rmw.atom.{scope}.sc0.add {r}, {location}, 1")
+                    })
+                }
                 _ => column.push(match order {
                     0 => format!("membar.rel.{scope}{}", sem(false, true, ".semsc0")),
                     1 => format!("membar.acq.{scope}{}", sem(true, false, ".semsc0")),
@@ -169,7 +203,9 @@ fn race_free_programs_show_nothing_forbidden() {
             wrong.push(format!("{text}\n{bad:#?}"));
         }
     }
-    println!("{ran} race-free of {tried} programs, {total} instances, {outcomes} of {possible} outcomes shown");
+    println!(
+        "{ran} race-free of {tried} programs, {total} instances, {outcomes} of {possible} outcomes shown"
+    );
     assert!(ran >= wanted, "{ran} of {tried} are race-free");
     assert!(wrong.is_empty(), "{} of {ran}:\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
     assert!(outcomes * 2 > possible, "{outcomes} of {possible}");

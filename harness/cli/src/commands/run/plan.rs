@@ -16,8 +16,8 @@ use crate::arguments::{Run, Shard};
 use crate::choice::{self, Chosen};
 use crate::exit::Failure;
 use crate::inputs::Loaded;
-use crate::parallel::in_order;
 use crate::output::say;
+use crate::parallel::in_order;
 use crate::probe::{self, Meant};
 
 /// The longest that a test is asked about.

@@ -1,1 +1,0 @@
-//! Plans on the simulated GPU.
