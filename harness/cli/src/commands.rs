@@ -3,6 +3,7 @@
 pub mod check;
 pub mod compile;
 pub mod convert;
+pub mod coverage;
 pub mod explain;
 pub mod lists;
 pub mod run;

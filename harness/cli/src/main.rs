@@ -4,6 +4,7 @@ mod arguments;
 mod campaign;
 mod choice;
 mod commands;
+mod cts;
 mod exit;
 mod explanation;
 mod inputs;

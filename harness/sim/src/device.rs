@@ -5,7 +5,7 @@ mod bind;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use plan::{BufferId, Capabilities, Device, DeviceError, Identity, Plan, Prepared, Progress, Step};
+use plan::{BufferId, Capabilities, Device, DeviceError, Identity, MemoryProperties, Plan, Prepared, Progress, Step};
 
 use crate::fault::Fault;
 use crate::lower;
@@ -21,6 +21,13 @@ pub(crate) const SUBGROUP_SIZE: u32 = 16;
 const SLICE: u32 = 256;
 /// Choices at most between two accesses of the host while a submission is in flight.
 const HOST_PACE: usize = 48;
+
+/// The kinds of memory that tests can ask for. They are one to the machine.
+const MEMORY_TYPES: [MemoryProperties; 3] = [
+    MemoryProperties { device_local: true, host_visible: false, host_coherent: false, host_cached: false },
+    MemoryProperties { device_local: false, host_visible: true, host_coherent: true, host_cached: false },
+    MemoryProperties { device_local: false, host_visible: true, host_coherent: false, host_cached: true },
+];
 
 /// The simulated GPU.
 #[derive(Debug)]
@@ -64,14 +71,16 @@ impl SimDevice {
                 max_storage_buffer_bytes: 1 << 27,
                 max_storage_buffers: 64,
                 max_push_constant_bytes: 256,
-                compute_queues: vec![1],
+                compute_queues: vec![2, 2],
                 loop_budget: None,
+                memory_types: MEMORY_TYPES.to_vec(),
                 features: [
                     "vulkanMemoryModel",
                     "vulkanMemoryModelDeviceScope",
                     "vulkanMemoryModelAvailabilityVisibilityChains",
                     "subgroupSizeControl",
                     "computeFullSubgroups",
+                    "timelineSemaphore",
                 ]
                 .map(str::to_owned)
                 .to_vec(),
@@ -116,8 +125,8 @@ enum Phase {
     Fill(BufferId, u32),
     /// All words of a buffer.
     Copy(BufferId, BufferId),
-    /// Everything written is available to everything after.
-    Barrier,
+    /// What went before has ended; whether its writes are made available, and what is available visible.
+    Order { available: bool, visible: bool },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,6 +146,8 @@ struct SimPrepared<'d> {
     programs: Vec<Program>,
     steps: Vec<Step>,
     phases: Vec<Phase>,
+    /// Queue family of each queue.
+    families: Vec<u32>,
     /// First address and number of words of each buffer.
     buffers: Vec<(u32, u32)>,
     machine: Machine,
@@ -175,6 +186,7 @@ impl<'d> SimPrepared<'d> {
             device,
             programs,
             phases: phases(&plan.steps, device.fault),
+            families: plan.queues.iter().map(|queue| queue.family).collect(),
             steps: plan.steps.clone(),
             buffers,
             machine,
@@ -225,11 +237,11 @@ impl<'d> SimPrepared<'d> {
                 self.machine.memory.words.copy_within(first..first + words, target);
                 self.flight = next;
             }
-            Phase::Barrier => {
-                if self.device.fault != Fault::AvailableDeviceNothing {
+            Phase::Order { available, visible } => {
+                if *available && self.device.fault != Fault::AvailableDeviceNothing {
                     self.machine.memory.write_back_all();
                 }
-                if self.device.fault != Fault::VisibleDeviceNothing {
+                if *visible && self.device.fault != Fault::VisibleDeviceNothing {
                     self.machine.memory.invalidate_all();
                 }
                 self.flight = next;
@@ -277,7 +289,7 @@ fn phases(steps: &[Step], fault: Fault) -> Vec<Phase> {
         match step {
             Step::Fill { buffer, value, .. } => phases.push(Phase::Fill(*buffer, *value)),
             Step::Copy { from, to, .. } => {
-                phases.push(Phase::Barrier);
+                phases.push(Phase::Order { available: true, visible: false });
                 phases.push(Phase::Copy(*from, *to));
             }
             Step::Dispatch { .. } => {
@@ -287,10 +299,27 @@ fn phases(steps: &[Step], fault: Fault) -> Vec<Phase> {
                     _ => phases.push(Phase::Run(vec![number])),
                 }
             }
-            Step::Barrier { .. } if fault == Fault::DependencyIgnored => together = joined,
-            Step::Barrier { .. } | Step::ToHost { .. } => phases.push(Phase::Barrier),
-            Step::ExecutionBarrier { .. } if fault == Fault::DependencyIgnored => together = joined,
-            Step::ExecutionBarrier { .. } | Step::Submit { .. } => {}
+            // Nothing is ordered by how commands are recorded and submitted.
+            Step::CommandBuffer { .. } | Step::Submit { .. } => together = joined,
+            Step::Barrier { .. }
+            | Step::ExecutionBarrier { .. }
+            | Step::Dependency { .. }
+            | Step::Signal { .. }
+            | Step::Wait { .. }
+            | Step::HostWait { .. }
+                if fault == Fault::DependencyIgnored =>
+            {
+                together = joined;
+            }
+            Step::Barrier { .. } | Step::ToHost { .. } | Step::HostWait { .. } => {
+                phases.push(Phase::Order { available: true, visible: true });
+            }
+            Step::ExecutionBarrier { .. } => phases.push(Phase::Order { available: false, visible: false }),
+            Step::Dependency { available, reads, writes, .. } => {
+                phases.push(Phase::Order { available: *available, visible: *reads || *writes });
+            }
+            Step::Signal { .. } => phases.push(Phase::Order { available: true, visible: false }),
+            Step::Wait { .. } => phases.push(Phase::Order { available: false, visible: true }),
         }
         joined = together;
     }
@@ -305,7 +334,7 @@ impl Prepared for SimPrepared<'_> {
         let mut random = Random::new(self.device.seed.get());
         let seed = random.word() ^ self.submissions.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.submissions += 1;
-        let bound = bind::bind(&self.steps, &self.programs, &self.buffers, &mut self.machine, seed)?;
+        let bound = bind::bind(&self.steps, &self.families, &self.programs, &self.buffers, &mut self.machine, seed)?;
         (self.dispatches, self.layout) = bound;
         if self.device.fault == Fault::ZeroInitMissing {
             self.layout.spoil(&self.dispatches, &mut self.machine);

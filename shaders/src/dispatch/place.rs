@@ -55,6 +55,13 @@ impl Emitter<'_> {
     pub(super) fn place(&mut self, role: Word, class: Word, group: Word, slot: Word) -> Place {
         let groups = self.parameter(Parameter::Groups);
         let lanes = self.module.constant(self.layout.lanes);
+        let class = match self.company.first_class {
+            0 => class,
+            first => {
+                let first = self.module.constant(first);
+                self.module.word(Op::IAdd, &[class, first])
+            }
+        };
         let [group, lane] = [
             (group, Parameter::GroupMultiplier, Parameter::GroupOffset, groups),
             (slot, Parameter::LaneMultiplier, Parameter::LaneOffset, lanes),
@@ -145,7 +152,7 @@ impl Emitter<'_> {
         self.module.branch(wait);
 
         self.module.begin(wait);
-        let classes = self.module.constant(self.layout.classes.len() as u32);
+        let classes = self.module.constant(self.classes_that_meet());
         let meetings = self.module.word(Op::IAdd, &[round, one]);
         let expected = self.module.word(Op::IMul, &[classes, meetings]);
         self.module.branch(header);

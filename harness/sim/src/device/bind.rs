@@ -22,7 +22,7 @@ pub(super) struct Layout {
     places: Vec<(u32, u32, u32, u32)>,
     /// By dispatch: references that an invocation's own cache may hold.
     pub cached: Vec<Vec<usize>>,
-    parents: [Vec<u32>; 2],
+    parents: [Vec<u32>; 3],
 }
 
 /// Binds every dispatch, shapes the caches and begins the submission.
@@ -31,6 +31,7 @@ pub(super) struct Layout {
 /// When the memory of all workgroups is too large.
 pub(super) fn bind(
     steps: &[Step],
+    families: &[u32],
     programs: &[Program],
     buffers: &[(u32, u32)],
     machine: &mut Machine,
@@ -46,9 +47,10 @@ pub(super) fn bind(
     // By buffer: how many references, and whether all stay at the device's level.
     let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
     for (number, step) in steps.iter().enumerate() {
-        let Step::Dispatch { kernel, workgroups: count, bindings, push_constants, .. } = step else {
+        let Step::Dispatch { queue, kernel, workgroups: count, bindings, push_constants } = step else {
             continue;
         };
+        let family = families.get(queue.0 as usize).copied().unwrap_or(0);
         let Some(program) = programs.get(kernel.0 as usize) else { continue };
         for reference in &program.references {
             if let Place::Binding(binding) = reference.place {
@@ -63,6 +65,7 @@ pub(super) fn bind(
         layout.of_step.insert(number, dispatches.len());
         layout.places.push((*count, subgroups, invocations, in_each));
         for group in 0..*count {
+            layout.parents[2].push(family);
             for subgroup in 0..in_each {
                 let of = (size - subgroup * SUBGROUP_SIZE).min(SUBGROUP_SIZE);
                 layout.parents[0].extend((0..of).map(|_| subgroups + group * in_each + subgroup));
@@ -133,13 +136,14 @@ pub(super) fn bind(
             .ok_or(DeviceError::OutOfMemory("workgroup memory"))?;
         layout.cached.push(cached);
     }
+    let queue_families = families.iter().max().map_or(1, |last| *last as usize + 1);
     let shape = Shape {
-        caches: [invocations as usize, subgroups as usize, workgroups as usize, 1, 1],
+        caches: [invocations as usize, subgroups as usize, workgroups as usize, queue_families, 1],
         parents: [
             layout.parents[0].clone(),
             layout.parents[1].clone(),
-            vec![0; workgroups as usize],
-            vec![0],
+            layout.parents[2].clone(),
+            vec![0; queue_families],
             Vec::new(),
         ],
         homes,
@@ -209,7 +213,8 @@ impl Layout {
                 if lane == 0 {
                     machine.meet(SUBGROUP, subgroup, (size - local).min(SUBGROUP_SIZE));
                 }
-                let path = [first_invocation + group * size + local, subgroup, workgroup, 0, 0];
+                let family = self.parents[2].get(workgroup as usize).copied().unwrap_or(0);
+                let path = [first_invocation + group * size + local, subgroup, workgroup, family, 0];
                 all.push((path, [group, local, local / SUBGROUP_SIZE, lane]));
             }
         }

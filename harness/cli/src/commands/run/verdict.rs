@@ -16,6 +16,8 @@ pub struct Ran {
     pub seen: Observation,
     /// Everything that was seen of the twin.
     pub twin: Option<Observation>,
+    /// The memory type that the locations lay in.
+    pub memory: Option<String>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
@@ -27,6 +29,7 @@ impl Ran {
             ending: Ok(Ending::Finished),
             seen: Observation::default(),
             twin: None,
+            memory: None,
             validation: Vec::new(),
         };
         for attempt in &report.earlier {
@@ -41,6 +44,7 @@ impl Ran {
         match (&attempt.end, &attempt.snapshot) {
             (End::Answered(answer), _) => {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
+                self.memory.clone_from(&answer.memory);
                 self.validation.extend(answer.validation.iter().cloned());
             }
             (_, Some(snapshot)) => self.add_seen(&snapshot.observation, snapshot.twin.as_ref()),
@@ -49,26 +53,11 @@ impl Ran {
     }
 
     fn add_seen(&mut self, seen: &WireObservation, twin: Option<&WireObservation>) {
-        merge(&mut self.seen, &seen.into());
+        self.seen.add(&seen.into());
         if let Some(twin) = twin {
-            merge(self.twin.get_or_insert_default(), &twin.into());
+            self.twin.get_or_insert_default().add(&twin.into());
         }
     }
-}
-
-/// Adds one observation to another.
-fn merge(all: &mut Observation, more: &Observation) {
-    for (outcome, count) in &more.histogram.counts {
-        all.histogram.add(outcome.clone(), *count);
-    }
-    for (raw, count) in &more.unexpected {
-        *all.unexpected.entry(raw.clone()).or_default() += count;
-    }
-    all.unresolved += more.unresolved;
-    all.not_executed += more.not_executed;
-    all.dispatches += more.dispatches;
-    all.discarded_dispatches += more.discarded_dispatches;
-    all.seconds += more.seconds;
 }
 
 fn ending(attempt: &Attempt<Snapshot, Answer>, last_failure: Option<Reason>) -> Result<Ending, String> {
@@ -128,7 +117,7 @@ pub struct LineContext {
 impl LineContext {
     /// The line of a test that was not run.
     pub fn skipped(&self, plan: &Plan, cell: &Cell, missing: &str) -> RunLine {
-        self.line(plan, cell, &[], &Judgement::skipped(missing))
+        self.line(plan, cell, &[], &Judgement::skipped(missing), None)
     }
 
     /// Judges what was seen.
@@ -145,7 +134,7 @@ impl LineContext {
             ending,
             twin,
         });
-        self.line(plan, cell, &prediction.observables, &judgement)
+        self.line(plan, cell, &prediction.observables, &judgement, ran.memory.clone())
     }
 
     fn test<'a>(&self, plan: &'a Plan, cell: &Cell) -> &'a Test {
@@ -158,6 +147,7 @@ impl LineContext {
         cell: &Cell,
         observables: &[litmus::Observable],
         judgement: &Judgement,
+        memory: Option<String>,
     ) -> RunLine {
         let item = &plan.items[cell.item];
         let target = &plan.targets[cell.target];
@@ -173,6 +163,7 @@ impl LineContext {
                 seed: self.seed,
                 stress: target.stress.name.clone(),
                 replay: self.replay(&item.loaded.source.argument, target.device(), instances),
+                memory,
                 hashes: Hashes {
                     test: item.hash.clone(),
                     model: cell.model.hash.clone(),
