@@ -9,8 +9,9 @@ use litmus::{Prediction, Test};
 use model::{Options, predict};
 use plan::Device;
 use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
-use runner::{Budget, Cause, Settings, Stress};
+use runner::{Budget, Cause, Join, Settings, Stress};
 use serde::Serialize;
+use shaders::{CompileError, Pipelines, Program};
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
 use crate::arguments::ListFormat;
@@ -26,6 +27,8 @@ const SCHEMA: &str = "vk-litmus/bench-faults/1";
 const SUITE: &str = "faults";
 /// The model that judges.
 const MODEL: &str = "vulkan";
+/// How phases of a test are joined, and where its locations lie.
+const WAY: (Join, plan::Memory) = (Join::Barrier, plan::Memory::Device);
 /// Seeds of each fault.
 const SEEDS: u64 = 3;
 /// How long a fault is searched for with one seed.
@@ -152,7 +155,7 @@ fn cases() -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for source in inputs::of_suite(SUITE)? {
         let Ok(loaded) = source.load() else { continue };
-        if shaders::compile(&loaded.test, &stress.kernel_config(device.capabilities())).is_err() {
+        if program(&loaded.test, &device, &stress).is_err() {
             continue;
         }
         let prediction =
@@ -162,6 +165,10 @@ fn cases() -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
+fn program(test: &Test, device: &SimDevice, stress: &Stress) -> Result<Program, CompileError> {
+    shaders::program(test, &stress.kernel_config(device.capabilities()), Pipelines::Merged)
+}
+
 fn stress(device: &SimDevice) -> Result<Stress, Failure> {
     Stress::for_device(device.identity(), device.capabilities()).map_err(Failure::input_error)
 }
@@ -169,10 +176,10 @@ fn stress(device: &SimDevice) -> Result<Stress, Failure> {
 /// Runs one test and judges what it shows.
 fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
     let stress = stress(device)?;
-    let kernel = shaders::compile(&case.test, &stress.kernel_config(device.capabilities()))
-        .map_err(Failure::input_error)?;
+    let program = program(&case.test, device, &stress).map_err(Failure::input_error)?;
     let settings = Settings::new(stress, Budget::instances(instances), seed);
-    let ran = runner::run(device, &kernel, &case.test, &settings, &mut |_| ControlFlow::Continue(()));
+    let ran =
+        runner::run_program(device, &program, WAY, &case.test, &settings, &mut |_| ControlFlow::Continue(()));
     let (observation, ending) = match ran {
         Ok(observation) => (observation, Ending::Finished),
         Err(error) => {

@@ -5,7 +5,9 @@ mod bind;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use plan::{BufferId, Capabilities, Device, DeviceError, Identity, MemoryProperties, Plan, Prepared, Progress, Step};
+use plan::{
+    BufferId, Capabilities, Device, DeviceError, Identity, MemoryProperties, Plan, Prepared, Progress, Step,
+};
 
 use crate::fault::Fault;
 use crate::lower;
@@ -334,7 +336,8 @@ impl Prepared for SimPrepared<'_> {
         let mut random = Random::new(self.device.seed.get());
         let seed = random.word() ^ self.submissions.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         self.submissions += 1;
-        let bound = bind::bind(&self.steps, &self.families, &self.programs, &self.buffers, &mut self.machine, seed)?;
+        let bound =
+            bind::bind(&self.steps, &self.families, &self.programs, &self.buffers, &mut self.machine, seed)?;
         (self.dispatches, self.layout) = bound;
         if self.device.fault == Fault::ZeroInitMissing {
             self.layout.spoil(&self.dispatches, &mut self.machine);

@@ -6,8 +6,12 @@ use std::sync::LazyLock;
 use litmus::{Observation, Prediction, Race, Test};
 use model::{Model, Options, predict};
 use plan::Device;
-use runner::{Budget, RunError, Settings, Stress};
+use runner::{Budget, Join, RunError, Settings, Stress};
+use shaders::Pipelines;
 use sim::SimDevice;
+
+/// How phases of a test are joined, and where its locations lie.
+const WAY: (Join, plan::Memory) = (Join::Barrier, plan::Memory::Device);
 
 /// The model that judges.
 pub static VULKAN: LazyLock<Model> = LazyLock::new(|| Model::shipped("vulkan").unwrap().unwrap());
@@ -39,9 +43,10 @@ pub fn run(
     seed: u64,
 ) -> Option<Result<Observation, RunError>> {
     let stress = stress(device);
-    let kernel = shaders::compile(test, &stress.kernel_config(device.capabilities())).ok()?;
+    let config = stress.kernel_config(device.capabilities());
+    let program = shaders::program(test, &config, Pipelines::Merged).ok()?;
     let settings = Settings::new(stress, Budget::instances(instances), seed);
-    Some(runner::run(device, &kernel, test, &settings, &mut |_| ControlFlow::Continue(())))
+    Some(runner::run_program(device, &program, WAY, test, &settings, &mut |_| ControlFlow::Continue(())))
 }
 
 /// What the model says; none where it has no full answer.

@@ -129,22 +129,12 @@ fn no_such_device(error: &plan::DeviceError, all: &[Listed], no_driver: &Option<
 }
 
 /// Gives a fault to the simulated GPU.
-///
-/// # Errors
-/// When there is no such fault, or a device that is not simulated.
-pub fn break_rule(targets: &mut [Target], name: &str) -> Result<(), Failure> {
-    let fault: sim::Fault = name.parse().map_err(Failure::input_error)?;
+pub fn break_rule(targets: &mut [Target], fault: sim::Fault) {
+    let Some(row) = fault.row() else { return };
     for target in targets {
-        if !probe::is_sim(&target.listed) {
-            return Err(Failure::input_message(format!(
-                "`--fault` goes with `--device sim`, not with {}",
-                target.name
-            )));
-        }
-        target.selector = format!("{}:{name}", target.selector);
+        target.selector = format!("{}:{}", target.selector, row.name);
         target.listed = probe::simulated(target.listed.index, fault);
     }
-    Ok(())
 }
 
 /// The stress of a file or of a preset.
