@@ -58,7 +58,7 @@ pub enum Command {
     Tests(Tests),
     /// Show which statement of a model encodes which clause, which tests discriminate it, and what tests miss.
     Clauses(List),
-    /// List the faults of the simulated GPU. Not available yet.
+    /// List the faults that the simulated GPU can have.
     Faults(List),
     /// Write a report from results folders. Not available yet.
     Report(Report),
@@ -91,7 +91,7 @@ pub struct Run {
     /// Devices: `lavapipe`, `swiftshader`, `gpu`, an index of `devices`, a UUID, or part of a name.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// A fault of the simulated GPU. Not available yet.
+    /// A fault of the simulated GPU, which then breaks one rule (`faults` lists them).
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
     /// Time for all tests on one device, such as `15s` or `2m`; a minute when neither this nor --instances is given.
@@ -355,12 +355,15 @@ pub struct Codegen {
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    #[arg(long)]
+    /// The device. Not available yet.
+    #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
+    /// Measure how fast the faults of the simulated GPU are found.
     #[arg(long)]
     pub faults: bool,
-    #[arg(long)]
-    pub format: Option<String>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
 }
 
 /// A list.

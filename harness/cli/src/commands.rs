@@ -13,6 +13,7 @@ pub mod run;
 pub mod worker;
 
 use crate::arguments::Command;
+use crate::campaign;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
 
@@ -39,8 +40,9 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(_) => refused("tune"),
         Command::Codegen(_) => refused("codegen"),
+        Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
         Command::Bench(_) => refused("bench"),
-        Command::Faults(_) => refused("faults"),
+        Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Report(_) => refused("report"),
         Command::Diff(_) => refused("diff"),
         Command::Merge(_) => refused("merge"),
@@ -51,7 +53,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// When it cannot be printed.
-fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(Failure::environment_error)?;
     text.push('\n');
     Data::new().print(&text)?;

@@ -9,3 +9,4 @@ mod cts;
 mod inputs;
 mod readme;
 mod run;
+mod sim;

@@ -130,6 +130,8 @@ pub struct LineContext {
     pub model: Option<String>,
     /// `--stress`, where given.
     pub stress: Option<String>,
+    /// `--fault`, where given.
+    pub fault: Option<String>,
 }
 
 impl LineContext {
@@ -183,7 +185,7 @@ impl LineContext {
                 model: cell.model.model.name().to_owned(),
                 seed: self.seed,
                 stress: target.stress.name.clone(),
-                replay: self.replay(&item.loaded.source.argument, &target.selector, instances),
+                replay: self.replay(&item.loaded.source.argument, target.device(), instances),
                 memory,
                 hashes: Hashes {
                     test: item.hash.clone(),
@@ -200,6 +202,9 @@ impl LineContext {
             format!("vk-litmus run {} --device {} --seed {}", quoted(test), quoted(device), self.seed);
         if let Some(instances) = instances {
             command += &format!(" --instances {instances}");
+        }
+        if let Some(fault) = &self.fault {
+            command += &format!(" --fault {}", quoted(fault));
         }
         if let Some(model) = &self.model {
             command += &format!(" --model {}", quoted(model));
