@@ -83,7 +83,8 @@ fn own_corpus() {
                 "loop with effects",
                 "host thread",
                 "shader call",
-                "fragment interlock"
+                "fragment interlock",
+                "offset into a location"
             ]
             .contains(&rule.as_str()),
             "the corpus has a test that is refused for {rule}"

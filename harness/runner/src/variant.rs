@@ -115,19 +115,11 @@ impl Variant {
             return Some(lack);
         }
         match self.memory(program) {
-            Memory::Of(memory) => Variant { memory: Some(memory), ..*self }
-                .refused(capabilities)
-                .or_else(|| lacking_workgroup_memory(program, capabilities)),
-            _ => lacking_workgroup_memory(program, capabilities),
+            Memory::Of(memory) => Variant { memory: Some(memory), ..*self }.refused(capabilities),
+            _ => None,
         }
+        .or_else(|| lacking_workgroup_memory(program, capabilities))
     }
-}
-
-/// What of workgroup memory a program needs and a device lacks.
-fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
-    let needed = program.kernels().map(|kernel| kernel.requirements.workgroup_bytes).max()?;
-    let available = capabilities.max_workgroup_memory_bytes;
-    (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
 }
 
 /// What a device lacks of the subgroups that a kernel places threads by.
@@ -145,6 +137,13 @@ fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<Str
     } else {
         None
     }
+}
+
+/// What of workgroup memory a program needs and a device lacks.
+fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
+    let needed = program.kernels().map(|kernel| kernel.requirements.workgroup_bytes).max()?;
+    let available = capabilities.max_workgroup_memory_bytes;
+    (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
 }
 
 /// Whether a device has a feature by Vulkan's name.
