@@ -26,16 +26,19 @@
 //! dispatch and the location buffer with the initial values.
 //!
 //! # Meeting
-//! With [`Parameters::spin`] > 0, the workgroups of one group meet before every round: one invocation of each adds 1 to
-//! word `g × 16` of the rendezvous buffer (relaxed, device or queue-family scope) and waits until it reads at least
-//! `C × (k + 1)`. The caller zeroes that buffer before each dispatch. Loads that find someone missing are counted over
-//! the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been
-//! scheduled, and the short ones between rounds, have one bound. Every invocation waits for itself: no barrier is needed,
-//! lanes in lockstep share one wait, and in a workgroup of several subgroups each subgroup begins its rounds no earlier
-//! than the other workgroups have arrived. A kernel with one class has nobody to wait for and no rendezvous buffer.
+//! With [`Parameters::spin`] > 0, the workgroups of one group meet before round 0 and before every
+//! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × 16` of the rendezvous buffer
+//! (relaxed, device or queue-family scope) and waits until it reads at least `C × m` at the `m`-th meeting, counted from
+//! 1. The caller zeroes that buffer before each dispatch. Loads that find someone missing are counted over the whole
+//! dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been scheduled, and the
+//! short ones between rounds, have one bound. Who finds all there at the first look came last; the others learn of it
+//! only when the news has crossed from one processor to the other, so it makes [`Parameters::hold`] more loads before it
+//! goes on. Every invocation waits for itself: no barrier is needed, lanes in lockstep share one wait, and in a workgroup
+//! of several subgroups each subgroup begins its rounds no earlier than the other workgroups have arrived. A kernel with
+//! one class has nobody to wait for and no rendezvous buffer.
 //!
-//! An invocation spends at most `K` loop iterations on rounds and `K + spin` on waiting; some drivers bound the sum
-//! silently.
+//! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
+//! some drivers bound the sum silently.
 
 use litmus::{Observable, ThreadId, Value};
 
@@ -152,11 +155,15 @@ pub struct Parameters {
     pub poison: u32,
     /// What a [`ResultSlot::Done`] holds.
     pub done: u32,
+    /// Rounds from one meeting to the next; at least 1.
+    pub interval: u32,
+    /// Loads that whoever comes last to a meeting makes before it goes on.
+    pub hold: u32,
 }
 
 impl Parameters {
     /// Size of the push constants in bytes.
-    pub const BYTES: u32 = 12 * 4;
+    pub const BYTES: u32 = 14 * 4;
 
     /// The push constants as the kernel reads them (little-endian words, in the order of the fields).
     pub fn to_bytes(self) -> Vec<u8> {
@@ -173,6 +180,8 @@ impl Parameters {
             self.spacing,
             self.poison,
             self.done,
+            self.interval,
+            self.hold,
         ]
         .iter()
         .flat_map(|word| word.to_le_bytes())

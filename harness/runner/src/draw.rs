@@ -116,6 +116,7 @@ impl Draw {
     pub fn parameters(&mut self, groups: u32, scale: f64, instances: u64) -> Parameters {
         let bounds = self.bounds;
         let (spin, rounds) = (self.within(self.stress.spin), self.within(self.stress.rounds));
+        let (interval, hold) = (self.within(self.stress.interval), self.within(self.stress.hold));
         let spacing = self.within(self.stress.spacing);
         let padding = self.within(self.stress.padding);
         let pairing = self.pairing(groups);
@@ -127,13 +128,14 @@ impl Draw {
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
-        let spin = if bounds.classes == 1 { 0 } else { self.spin_within_budget(spin) };
+        let spin = if bounds.classes == 1 { 0 } else { self.spin_within_budget(spin, interval, hold) };
+        let rounds_within = |budget| rounds_within(budget, self.loads(spin), interval, hold);
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
 
         let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
             .min(bounds.location_words / (each_round * u64::from(stride)))
-            .min(bounds.loop_budget.map_or(u64::MAX, |budget| rounds_within(budget, self.loads(spin)).into()))
+            .min(bounds.loop_budget.map_or(u64::MAX, |budget| rounds_within(budget).into()))
             .min(instances.div_ceil(each_round));
         let rounds = ((f64::from(rounds) * scale) as u64).min(most).max(1);
         Parameters {
@@ -149,18 +151,16 @@ impl Draw {
             spacing,
             poison: self.poison,
             done: self.done,
+            interval,
+            hold,
         }
     }
 
     /// Spin loads such that at least one round fits the driver's loop budget.
-    fn spin_within_budget(&self, spin: u32) -> u32 {
+    fn spin_within_budget(&self, spin: u32, interval: u32, hold: u32) -> u32 {
         match self.bounds.loop_budget {
-            Some(budget) if rounds_within(budget, self.loads(spin)) == 0 => {
-                if self.bounds.idle_lanes {
-                    budget / 4
-                } else {
-                    self.stress.spin.0
-                }
+            Some(budget) if rounds_within(budget, self.loads(spin), interval, hold) == 0 => {
+                if self.bounds.idle_lanes { budget / 4 } else { self.stress.spin.0 }
             }
             _ => spin,
         }
@@ -249,10 +249,11 @@ mod tests {
     prop_compose! {
         fn stress()(
             groups in range(1, 20), rounds in range(1, 9), spin in range(0, 300), spacing in range(1, 40),
-            padding in range(0, 9), pairing in pairing(), mix_groups: bool, mix_lanes: bool,
+            padding in range(0, 9), interval in range(1, 5), hold in range(0, 3),
+            pairing in pairing(), mix_groups: bool, mix_lanes: bool,
         ) -> Stress {
             Stress {
-                groups, groups_within: groups, rounds, spin, spacing, padding, pairing, mix_groups, mix_lanes,
+                groups, groups_within: groups, rounds, spin, interval, hold, spacing, padding, pairing, mix_groups, mix_lanes,
                 ..Stress::preset("sim").unwrap()
             }
         }
@@ -287,7 +288,9 @@ mod tests {
                 prop_assert!(u64::from(instances * bounds.slots) <= bounds.result_words);
                 if let Some(budget) = loop_budget {
                     let idle = workgroup % 4 != 0;
-                    prop_assert!(p.rounds * 3 + p.spin * if idle { 2 } else { 1 } < budget, "{p:?}");
+                    let meetings = p.rounds.div_ceil(p.interval);
+                    let waits = meetings * (2 + p.hold) + p.spin * if idle { 2 } else { 1 };
+                    prop_assert!(p.rounds + waits < budget, "{p:?}");
                 }
                 // The contract of the kernel.
                 let mut played = vec![0u64; instances as usize];

@@ -22,6 +22,11 @@ pub struct Stress {
     /// Loads that an invocation spends at most on waiting in vain for its partners, over all rounds of a dispatch; 0 for
     /// no rendezvous. It must cover the time from the start of one processor to that of the last.
     pub spin: (u32, u32),
+    /// Rounds from one meeting of the partners to the next.
+    pub interval: (u32, u32),
+    /// Loads that whoever comes last to a meeting makes before it goes on, since the others learn later that all are
+    /// there.
+    pub hold: (u32, u32),
     /// Which workgroups play together.
     pub pairing: Pairing,
     /// Words from one location of an instance to the next.
@@ -213,6 +218,8 @@ impl Stress {
         self.range_within("groups_within", self.groups_within, 1..=MAX_GROUPS)?;
         self.range_within("rounds", self.rounds, 1..=1 << 24)?;
         self.range_within("spin", self.spin, 0..=1 << 24)?;
+        self.range_within("interval", self.interval, 1..=1 << 24)?;
+        self.range_within("hold", self.hold, 0..=1 << 10)?;
         self.range_within("spacing", self.spacing, 1..=4096)?;
         self.range_within("padding", self.padding, 0..=4096)?;
         self.within("in_flight", self.in_flight, 1..=2)?;
@@ -225,7 +232,7 @@ impl Stress {
     /// [`StressError::LoopBudget`] when not one round fits.
     pub fn check_loop_budget(&self, budget: Option<u32>) -> Result<(), StressError> {
         match budget {
-            Some(budget) if rounds_within(budget, self.spin.0) == 0 => {
+            Some(budget) if rounds_within(budget, self.spin.0, self.interval.0, self.hold.1) == 0 => {
                 Err(StressError::LoopBudget { name: self.name.clone(), spin: self.spin.0, budget })
             }
             _ => Ok(()),
@@ -259,11 +266,15 @@ impl Stress {
     }
 }
 
-/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round is an iteration of the kernel's loop, and
-/// one of its wait. Lanes that wait in lockstep count their loads in vain one by one, and those of a round differ by at
-/// most one among them: another iteration a round.
-pub(crate) fn rounds_within(budget: u32, spin: u32) -> u32 {
-    budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)) / 3
+/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round is an iteration of the kernel's loop; each
+/// meeting is one of its wait, and one more than `hold` of what follows. Lanes that wait in lockstep count their loads in
+/// vain one by one, and those of a meeting differ by at most one among them: another iteration a meeting.
+pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, hold: u32) -> u32 {
+    let left = u64::from(budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)));
+    let (interval, meeting) = (u64::from(interval), 3 + u64::from(hold));
+    let rounds =
+        left / (interval + meeting) * interval + (left % (interval + meeting)).saturating_sub(meeting);
+    u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
 /// Iterations that are left unused, for the tests that end the loops.
@@ -290,7 +301,8 @@ mod tests {
     fn presets_stay_below_the_loop_budget_of_lavapipe() {
         let stress = Stress::preset("lavapipe").unwrap();
         assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
-        assert!(rounds_within(65_535, stress.spin.1) >= stress.rounds.0);
+        let most = rounds_within(65_535, stress.spin.1, stress.interval.0, stress.hold.1);
+        assert!(most >= stress.rounds.0);
     }
 
     #[test]
