@@ -39,6 +39,7 @@ enum Parameter {
     Done = 11,
     Interval = 12,
     Hold = 13,
+    Turn = 14,
 }
 
 /// A thread's steps in a segment.

@@ -12,7 +12,8 @@
 //! Multipliers are co-prime to `G` and to `L`; no product of the formulas here may exceed 32 bits.
 //!
 //! Where every role has a workgroup of its own, slot `l` is the invocation with local index `l`. Otherwise the subgroup
-//! with id `s` hosts the `s`-th subgroup class of the workgroup's class, and its lane `j` is slot `j mod L` of that
+//! with id `s` hosts subgroup class `(s + t) mod S` of the workgroup's class, where `t` = [`Parameters::turn`] and `S` is
+//! the number of subgroups of a workgroup (drivers that run one subgroup after the other then show every order), and its lane `j` is slot `j mod L` of that
 //! subgroup's `j / L`-th role, both in the order of the threads. `L` is then the subgroup size over the number of roles
 //! in the fullest subgroup, and a workgroup has as many subgroups as the class with the most. Lanes without a role
 //! idle, but meet in control barriers.
@@ -159,11 +160,13 @@ pub struct Parameters {
     pub interval: u32,
     /// Loads that whoever comes last to a meeting makes before it goes on.
     pub hold: u32,
+    /// `t`: which subgroup class the first subgroup of a workgroup hosts.
+    pub turn: u32,
 }
 
 impl Parameters {
     /// Size of the push constants in bytes.
-    pub const BYTES: u32 = 14 * 4;
+    pub const BYTES: u32 = 15 * 4;
 
     /// The push constants as the kernel reads them (little-endian words, in the order of the fields).
     pub fn to_bytes(self) -> Vec<u8> {
@@ -182,6 +185,7 @@ impl Parameters {
             self.done,
             self.interval,
             self.hold,
+            self.turn,
         ]
         .iter()
         .flat_map(|word| word.to_le_bytes())

@@ -49,6 +49,7 @@ fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
         done: DONE,
         interval: waiting.interval,
         hold: waiting.hold,
+        turn: 5,
     }
 }
 
@@ -320,7 +321,9 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
         for local in 0..kernel.workgroup_size {
             let index = (workgroup * kernel.workgroup_size + local) as usize;
             let members = &kernel.roles.classes[class as usize];
-            let (subgroup, lane) = (local / config.subgroup_size, local % config.subgroup_size);
+            let lane = local % config.subgroup_size;
+            let turned = local / config.subgroup_size + p.turn;
+            let subgroup = turned % (kernel.workgroup_size / config.subgroup_size).max(1);
             let (thread, slot) = match kernel.requirements.subgroup_size {
                 None => (Some(members[0]), local),
                 Some(_) => {

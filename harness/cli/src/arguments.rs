@@ -43,11 +43,11 @@ pub enum Command {
     Compile(Compile),
     /// Print a test in another syntax.
     Convert(Convert),
-    /// Look for the stress that shows most on a device. Not available yet.
+    /// Look for the stress that shows most on a device.
     Tune(Tune),
     /// Show the machine code that a driver makes. Not available yet.
     Codegen(Codegen),
-    /// Measure speed. Not available yet.
+    /// Measure how much a device shows a second.
     Bench(Bench),
     /// List the devices.
     Devices(List),
@@ -298,13 +298,22 @@ pub enum Syntax {
 /// `tune`.
 #[derive(Debug, Args)]
 pub struct Tune {
+    /// Test files, folders, or ids and globs of embedded tests: mutants, whose weak or interleaved outcomes are to be seen
+    /// often. A fixed choice of relaxed tests when none is given.
+    #[arg(value_name = "TEST")]
     pub tests: Vec<String>,
-    #[arg(long)]
+    /// The device, as for `run`; the best one when not given.
+    #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
-    #[arg(long)]
-    pub time: Option<String>,
-    #[arg(long)]
-    pub out: Option<PathBuf>,
+    /// Time for the search.
+    #[arg(long, value_name = "DUR", default_value = "1m", value_parser = duration)]
+    pub time: Duration,
+    /// The preset to write.
+    #[arg(long, value_name = "FILE.toml")]
+    pub out: PathBuf,
+    /// Decides what is tried; drawn itself and recorded when not given.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 }
 
 /// `codegen`.
@@ -326,12 +335,15 @@ pub struct Codegen {
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    #[arg(long)]
+    /// The device, as for `run`; the best one when not given.
+    #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
+    /// Measure how fast faults of the simulated GPU are found. Not available yet.
     #[arg(long)]
     pub faults: bool,
-    #[arg(long)]
-    pub format: Option<String>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
 }
 
 /// A list.
@@ -396,6 +408,12 @@ pub struct Worker {
     /// Turn the validation layers on.
     #[arg(long)]
     pub validate: bool,
+    /// Run the classic scheme on this device, print what was seen and end.
+    #[arg(long, value_name = "SEL", requires = "seconds")]
+    pub classic: Option<String>,
+    /// For so long.
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f64>,
 }
 
 /// A part of a plan.

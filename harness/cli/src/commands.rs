@@ -1,11 +1,13 @@
 //! The subcommands, one file each.
 
+pub mod bench;
 pub mod check;
 pub mod compile;
 pub mod convert;
 pub mod explain;
 pub mod lists;
 pub mod run;
+pub mod tune;
 pub mod worker;
 
 use crate::arguments::Command;
@@ -32,9 +34,9 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Worker(arguments) => worker::worker(&arguments),
         Command::Compare(_) => refused("compare"),
         Command::Generate(_) => refused("generate"),
-        Command::Tune(_) => refused("tune"),
+        Command::Tune(arguments) => tune::tune(&arguments, quiet),
         Command::Codegen(_) => refused("codegen"),
-        Command::Bench(_) => refused("bench"),
+        Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Clauses(_) => refused("clauses"),
         Command::Faults(_) => refused("faults"),
         Command::Report(_) => refused("report"),

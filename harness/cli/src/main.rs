@@ -6,6 +6,7 @@ mod commands;
 mod exit;
 mod explanation;
 mod inputs;
+mod measure;
 mod output;
 mod parallel;
 mod probe;

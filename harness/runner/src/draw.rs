@@ -11,6 +11,8 @@ use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
 const LOCATION_BYTES: u64 = 32 << 20;
 /// Bytes of result memory at most.
 const RESULT_BYTES: u64 = 16 << 20;
+/// Turns of the order of subgroups that are drawn: enough for every number of subgroups that tests name.
+const MAX_TURN: u32 = 12;
 /// Words between the rendezvous counters of two groups.
 const RENDEZVOUS_STRIDE: u64 = 16;
 
@@ -153,6 +155,7 @@ impl Draw {
             done: self.done,
             interval,
             hold,
+            turn: self.generator.random_range(0..MAX_TURN),
         }
     }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Stress {
     /// The name under which records show it; not part of the file.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Slots of a workgroup where every thread has a workgroup of its own.
     pub lanes: Lanes,
@@ -140,10 +140,11 @@ pub enum StressError {
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
 /// The presets: name and text.
-const PRESETS: [(&str, &str); 4] = [
+const PRESETS: [(&str, &str); 5] = [
     ("lavapipe", include_str!("../presets/lavapipe.toml")),
     ("swiftshader", include_str!("../presets/swiftshader.toml")),
     ("gpu", include_str!("../presets/gpu.toml")),
+    ("throughput", include_str!("../presets/throughput.toml")),
     ("sim", include_str!("../presets/sim.toml")),
 ];
 
@@ -158,6 +159,16 @@ impl Stress {
         let stress = Stress { name: name.into(), ..stress };
         stress.validate()?;
         Ok(stress)
+    }
+
+    /// The form that [`Stress::from_toml`] reads.
+    ///
+    /// # Errors
+    /// None for what was read or drawn.
+    pub fn to_toml(&self) -> Result<String, StressError> {
+        let file = Stress { name: String::new(), ..self.clone() };
+        toml::to_string(&file)
+            .map_err(|error| StressError::Syntax { name: self.name.clone(), message: error.to_string() })
     }
 
     /// The preset of a name.
@@ -190,6 +201,14 @@ impl Stress {
             (_, true, None) => "swiftshader",
             _ => "gpu",
         })
+    }
+
+    /// The preset that makes the most instances a second of a device, whether or not threads overlap in them.
+    ///
+    /// # Errors
+    /// None for the presets that are shipped.
+    pub fn for_throughput(capabilities: &plan::Capabilities) -> Result<Stress, StressError> {
+        Stress::preset(if capabilities.is_cpu { "throughput" } else { "gpu" })
     }
 
     /// How tests are compiled for a device under this stress.
@@ -349,6 +368,6 @@ mod tests {
     #[test]
     fn unknown_presets_name_the_known_ones() {
         let error = Stress::preset("warp").unwrap_err().to_string();
-        assert_eq!(error, "no stress preset `warp`; there are lavapipe, swiftshader, gpu, sim");
+        assert_eq!(error, "no stress preset `warp`; there are lavapipe, swiftshader, gpu, throughput, sim");
     }
 }

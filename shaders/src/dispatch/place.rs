@@ -33,6 +33,10 @@ impl Emitter<'_> {
     /// The thread and the slot that a lane plays where threads share workgroups.
     pub(super) fn role_and_slot(&mut self, class: Word, subgroup: Word, lane: Word) -> (Word, Word) {
         let lanes = self.module.constant(self.layout.lanes);
+        let turn = self.parameter(Parameter::Turn);
+        let subgroups = self.module.constant(self.layout.subgroups);
+        let turned = self.module.word(Op::IAdd, &[subgroup, turn]);
+        let subgroup = self.module.word(Op::UMod, &[turned, subgroups]);
         let share = self.module.word(Op::UDiv, &[lane, lanes]);
         let slot = self.module.word(Op::UMod, &[lane, lanes]);
         let mut role = self.module.constant(self.layout.roles.len() as u32);

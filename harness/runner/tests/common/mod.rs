@@ -346,6 +346,7 @@ fn parameters(bytes: &[u8]) -> Parameters {
         done: words[11],
         interval: words[12],
         hold: words[13],
+        turn: words[14],
     };
     assert_eq!(parameters.to_bytes(), bytes);
     parameters
