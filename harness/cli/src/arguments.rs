@@ -344,6 +344,9 @@ pub struct Bench {
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,
+    /// For this tool's own tests: this part of the time that each run takes.
+    #[arg(long, value_name = "PART", default_value_t = 1.0, hide = true)]
+    pub scale: f64,
 }
 
 /// A list.

@@ -10,16 +10,16 @@ use std::time::Duration;
 use device::DriverEnvironment;
 use litmus::{Observation, Outcome, Prediction, Test};
 use model::{Model, Options, predict};
+use results::bench::Counts;
 use runner::pool::{self, Calls, End, Event, Limits};
 use runner::wire::{Answer, Job, Snapshot};
 use runner::{Settings, Stress};
-use serde::Serialize;
 
 use crate::choice;
 use crate::exit::Failure;
 use crate::inputs::{self, Loaded};
 
-/// Words beyond those of the prediction that a result word may hold are no concern of a trial; these are.
+/// The longest that a model is asked about a test.
 const MAX_PREDICTION: Duration = Duration::from_secs(5);
 
 /// A test whose outcomes are known.
@@ -88,46 +88,6 @@ impl Subject {
         words.sort_unstable();
         words.dedup();
         words
-    }
-}
-
-/// What one trial counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Counts {
-    /// Instances accounted for.
-    pub instances: u64,
-    /// Those whose outcome no serial order of whole threads produces.
-    pub interleaved: u64,
-    /// Those that sequential consistency cannot produce.
-    pub weak: u64,
-    /// Those that the model forbids; of interest in race-free tests.
-    pub forbidden: u64,
-    /// Those that ran into the bound of a spin loop.
-    pub unresolved: u64,
-    /// Those that left no trace; they count nowhere else.
-    pub not_executed: u64,
-    /// Submissions.
-    pub dispatches: u64,
-    /// Wall-clock seconds from the first submission to the last count.
-    pub seconds: f64,
-}
-
-impl Counts {
-    /// `count` a second.
-    pub fn per_second(&self, count: u64) -> f64 {
-        if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
-    }
-
-    /// Adds what another trial of the same test counted.
-    pub fn add(&mut self, other: &Counts) {
-        self.instances += other.instances;
-        self.interleaved += other.interleaved;
-        self.weak += other.weak;
-        self.forbidden += other.forbidden;
-        self.unresolved += other.unresolved;
-        self.not_executed += other.not_executed;
-        self.dispatches += other.dispatches;
-        self.seconds += other.seconds;
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Bounds {
     pub loop_budget: Option<u32>,
     /// Whether idle lanes may wait beside the others.
     pub idle_lanes: bool,
+    /// Whether the workgroups of a group cannot all run at once: whoever waits for all of them waits in vain.
+    pub crowded: bool,
 }
 
 impl Bounds {
@@ -88,8 +90,14 @@ impl Bounds {
             rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
+            crowded: capabilities.is_cpu && classes as usize > processors(),
         })
     }
+}
+
+/// Workgroups that a CPU driver runs at once: it has a thread for each processor.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(usize::MAX, usize::from)
 }
 
 /// Draws parameters.
@@ -130,7 +138,7 @@ impl Draw {
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
-        let spin = if bounds.classes == 1 { 0 } else { self.spin_within_budget(spin, interval, hold) };
+        let spin = if bounds.classes == 1 || bounds.crowded { 0 } else { self.spin_within_budget(spin, interval, hold) };
         let rounds_within = |budget| rounds_within(budget, self.loads(spin), interval, hold);
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);

@@ -63,7 +63,17 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     twin.listed.clear();
     twin.filter = None;
     let mut readers = 0;
-    for thread in 0..test.threads.len() {
+    // Threads that read are those whose reads may fall between the others' writes.
+    let reads = |thread: &usize| {
+        let read = |kind: &InstructionKind| {
+            matches!(kind, InstructionKind::Load { .. } | InstructionKind::Rmw { .. })
+        };
+        let instructions = test.threads.get(*thread).map(|thread| thread.instructions.as_slice());
+        instructions.unwrap_or_default().iter().any(|instruction| read(&instruction.kind))
+    };
+    let mut order: Vec<usize> = (0..test.threads.len()).collect();
+    order.sort_by_key(|thread| !reads(thread));
+    for thread in order {
         if readers == READERS {
             break;
         }

@@ -3,20 +3,20 @@
 use std::time::{Duration, Instant};
 
 use litmus::Observation;
+use results::bench::{
+    BENCH_SCHEMA, Baseline, BaselineRun, Counts, Purpose, Rates, Report, Run, Seen, median,
+};
 use runner::Stress;
 use runner::classic::StoreBuffering;
 use runner::native;
-use serde::Serialize;
 
 use crate::arguments::{Bench, ListFormat};
 use crate::commands::print_json;
 use crate::commands::run::plan::{self, Target};
 use crate::exit::{Failure, Outcome};
-use crate::measure::{self, Counts, Subject, Trial};
+use crate::measure::{self, Subject, Trial};
 use crate::output::{Data, say};
 
-/// The format of the published object.
-const SCHEMA: &str = "vk-litmus/bench/1";
 /// The test whose rates are the headline.
 const HEADLINE: &str = "sb/SB+rlx-rlx";
 /// Repetitions of the headline; the median is published.
@@ -46,101 +46,19 @@ const CLASSIC_PATIENCE: Duration = Duration::from_millis(1500);
 /// Time of a native run, before and after the others.
 const NATIVE: Duration = Duration::from_millis(400);
 
-/// Three rates from one histogram.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
-struct Rates {
-    instances_per_second: f64,
-    interleaved_per_second: f64,
-    weak_sb_per_second: f64,
+fn baseline(scheme: &str, seen: &[StoreBuffering]) -> Baseline {
+    Baseline::new(scheme, seen.iter().map(baseline_run).collect())
 }
 
-impl Rates {
-    fn of(counts: &Counts) -> Rates {
-        Rates {
-            instances_per_second: counts.per_second(counts.instances),
-            interleaved_per_second: counts.per_second(counts.interleaved),
-            weak_sb_per_second: counts.per_second(counts.weak),
-        }
-    }
-
-    fn of_store_buffering(seen: &StoreBuffering) -> Rates {
-        let per_second = |count: u64| if seen.seconds > 0.0 { count as f64 / seen.seconds } else { 0.0 };
-        Rates {
-            instances_per_second: per_second(seen.instances()),
-            interleaved_per_second: per_second(seen.interleaved()),
-            weak_sb_per_second: per_second(seen.weak()),
-        }
-    }
-}
-
-/// A run of a store-buffering baseline.
-#[derive(Debug, Serialize)]
-struct BaselineRun {
-    #[serde(flatten)]
-    rates: Rates,
-    #[serde(flatten)]
-    seen: StoreBuffering,
-}
-
-/// A baseline: the median of its runs by interleaved instances, and all of them.
-#[derive(Debug, Serialize)]
-struct Baseline {
-    scheme: &'static str,
-    #[serde(flatten)]
-    rates: Rates,
-    runs: Vec<BaselineRun>,
-}
-
-impl Baseline {
-    fn new(scheme: &'static str, seen: Vec<StoreBuffering>) -> Baseline {
-        let runs: Vec<BaselineRun> = seen
-            .into_iter()
-            .map(|seen| BaselineRun { rates: Rates::of_store_buffering(&seen), seen })
-            .collect();
-        let rates = median(runs.iter().map(|run| run.rates).collect()).unwrap_or_default();
-        Baseline { scheme, rates, runs }
-    }
-}
-
-/// One trial with its raw counts.
-#[derive(Debug, Serialize)]
-struct Run {
-    test: String,
-    preset: String,
-    /// `headline`, `throughput`, `at once` or `shape`.
-    purpose: &'static str,
-    seed: u64,
-    asked_seconds: f64,
-    #[serde(flatten)]
-    counts: Counts,
-    /// What was seen, by outcome.
-    outcomes: Vec<Seen>,
-    /// Why there is nothing, where there is nothing.
-    error: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct Seen {
-    state: String,
-    count: u64,
-    weak: bool,
-    serial: bool,
-}
-
-/// What is published.
-#[derive(Debug, Serialize)]
-struct Report {
-    schema: &'static str,
-    device: String,
-    driver: String,
-    #[serde(flatten)]
-    rates: Rates,
-    preset: String,
-    throughput_instances_per_second: f64,
-    runs: Vec<Run>,
-    classic: Baseline,
-    calibration: Baseline,
-    seconds: f64,
+fn baseline_run(seen: &StoreBuffering) -> BaselineRun {
+    let counts = Counts {
+        instances: seen.instances(),
+        interleaved: seen.interleaved(),
+        weak: seen.weak(),
+        seconds: seen.seconds,
+        ..Counts::default()
+    };
+    BaselineRun { rates: counts.rates(), counts: seen.counts, other: seen.other, seconds: seen.seconds }
 }
 
 /// Runs the command.
@@ -151,6 +69,10 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.faults {
         return Err(Failure::not_available("`--faults`"));
     }
+    if !(0.0..=1.0).contains(&arguments.scale) {
+        return Err(Failure::input_message("`--scale` is from 0 to 1"));
+    }
+    let scaled = |time: Duration| time.mul_f64(arguments.scale);
     let started = Instant::now();
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
     let (targets, environment) = plan::targets(&devices, None)?;
@@ -163,47 +85,47 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
         say(&format!("measuring {} for about 20 s", target.name));
     }
 
-    let planned = planned(target, headline, &others, &throughput);
+    let planned = planned(target, headline, &others, &throughput, arguments.scale);
     let trials: Vec<Trial<'_>> = planned.iter().map(|(_, trial)| *trial).collect();
-    let mut calibration = vec![native::run(NATIVE)];
+    let mut calibration = vec![native::run(scaled(NATIVE))];
     let ended = measure::run(&environment, &target.selector, &trials, LIMIT)?;
     let classic = (0..CLASSIC.1)
         .map(|_| {
-            let seconds = CLASSIC.0.as_secs_f64().to_string();
+            let seconds = scaled(CLASSIC.0).as_secs_f64().to_string();
             let arguments = ["--classic", &target.selector, "--seconds", &seconds].map(str::to_owned);
             let text = measure::ask(&environment, &arguments, CLASSIC.0 + CLASSIC_PATIENCE)?;
             serde_json::from_str(&text)
                 .map_err(|_| Failure::environment_message(format!("the classic scheme: {text}")))
         })
         .collect::<Result<Vec<StoreBuffering>, Failure>>()?;
-    calibration.push(native::run(NATIVE));
+    calibration.push(native::run(scaled(NATIVE)));
 
     let runs: Vec<Run> = planned
         .iter()
         .zip(ended)
         .map(|((purpose, trial), ended)| match ended {
-            Ok(seen) => run_of(purpose, trial, &seen, None),
-            Err(why) => run_of(purpose, trial, &Observation::default(), Some(why)),
+            Ok(seen) => run_of(*purpose, trial, &seen, None),
+            Err(why) => run_of(*purpose, trial, &Observation::default(), Some(why)),
         })
         .collect();
-    let rates = |purpose: &str| {
+    let rates = |purpose: Purpose| {
         let of = runs.iter().filter(|run| run.purpose == purpose && run.error.is_none());
-        median(of.map(|run| Rates::of(&run.counts)).collect())
+        median(of.map(|run| run.counts.rates()).collect())
     };
-    let Some(best) = rates("headline") else {
+    let Some(best) = rates(Purpose::Headline) else {
         let why = runs.iter().find_map(|run| run.error.clone()).unwrap_or_default();
         return Err(Failure::environment_message(format!("{HEADLINE} did not run: {why}")));
     };
     let report = Report {
-        schema: SCHEMA,
+        schema: BENCH_SCHEMA.to_owned(),
         device: target.name.clone(),
         driver: format!("{} {}", target.listed.identity.driver_name, target.listed.identity.driver_info),
         rates: best,
         preset: target.stress.name.clone(),
-        throughput_instances_per_second: rates("throughput").unwrap_or_default().instances_per_second,
+        throughput_instances_per_second: rates(Purpose::Throughput).unwrap_or_default().instances_per_second,
         runs,
-        classic: Baseline::new("64 workgroups of 256, stride 2, both threads an invocation", classic),
-        calibration: Baseline::new("two native threads, a meeting for each 8 instances", calibration),
+        classic: baseline("64 workgroups of 256, stride 2, both threads an invocation", &classic),
+        calibration: baseline("two native threads, a meeting for each 8 instances", &calibration),
         seconds: started.elapsed().as_secs_f64(),
     };
     match arguments.format {
@@ -212,7 +134,7 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
     }
 }
 
-type Planned<'a> = (&'static str, Trial<'a>);
+type Planned<'a> = (Purpose, Trial<'a>);
 
 /// Every trial of a bench, with its purpose. Repetitions are spread over the whole time, so that a busy minute of the
 /// machine does not meet all of them.
@@ -221,28 +143,33 @@ fn planned<'a>(
     headline: &'a Subject,
     others: &'a [Subject],
     throughput: &'a Stress,
+    scale: f64,
 ) -> Vec<Planned<'a>> {
     let [long, middle, short] = TIMES;
-    let trial = |subject, stress, time, seed| Trial { subject, stress, time, seed };
+    let trial =
+        |subject, stress, time: Duration, seed| Trial { subject, stress, time: time.mul_f64(scale), seed };
     let mut planned = Vec::new();
     let mut others = others.iter();
     for repetition in 0..REPETITIONS {
         let seed = SEED + repetition as u64;
-        planned.push(("headline", trial(headline, &target.stress, long, seed)));
+        planned.push((Purpose::Headline, trial(headline, &target.stress, long, seed)));
         if repetition % 2 == 0 {
-            planned.push(("throughput", trial(headline, throughput, middle, seed)));
+            planned.push((Purpose::Throughput, trial(headline, throughput, middle, seed)));
         }
         for subject in others.by_ref().take(2) {
-            planned.push(("shape", trial(subject, &target.stress, short, seed)));
+            planned.push((Purpose::Shape, trial(subject, &target.stress, short, seed)));
         }
     }
     for repetition in 0..AT_ONCE.1 {
-        planned.push(("at once", trial(headline, &target.stress, AT_ONCE.0, SEED + 100 + repetition as u64)));
+        planned.push((
+            Purpose::AtOnce,
+            trial(headline, &target.stress, AT_ONCE.0, SEED + 100 + repetition as u64),
+        ));
     }
     planned
 }
 
-fn run_of(purpose: &'static str, trial: &Trial<'_>, seen: &Observation, error: Option<String>) -> Run {
+fn run_of(purpose: Purpose, trial: &Trial<'_>, seen: &Observation, error: Option<String>) -> Run {
     let subject = trial.subject;
     let outcomes = seen.histogram.counts.iter().map(|(outcome, count)| {
         let says = subject.prediction.outcomes.get(outcome);
@@ -265,12 +192,6 @@ fn run_of(purpose: &'static str, trial: &Trial<'_>, seen: &Observation, error: O
     }
 }
 
-/// The run in the middle by interleaved instances: all its rates are from one histogram.
-fn median(mut rates: Vec<Rates>) -> Option<Rates> {
-    rates.sort_by(|left, right| left.interleaved_per_second.total_cmp(&right.interleaved_per_second));
-    rates.get(rates.len().saturating_sub(1) / 2).copied()
-}
-
 fn print_text(report: &Report) -> Result<Outcome, Failure> {
     let mut text = format!("{} ({}), preset {}\n\n", report.device, report.driver.trim(), report.preset);
     text += &format!("{:28}{:>14}{:>16}{:>14}\n", "millions a second", "instances", "interleaved", "weak");
@@ -283,10 +204,10 @@ fn print_text(report: &Report) -> Result<Outcome, Failure> {
     row(&format!("{HEADLINE}, median"), &report.rates);
     row("classic scheme", &report.classic.rates);
     row("two native threads", &report.calibration.rates);
-    for run in report.runs.iter().filter(|run| run.error.is_none() && run.purpose != "at once") {
-        row(&format!("{} {}", run.test, run.preset), &Rates::of(&run.counts));
+    for run in report.runs.iter().filter(|run| run.error.is_none() && run.purpose != Purpose::AtOnce) {
+        row(&format!("{} {}", run.test, run.preset), &run.counts.rates());
     }
-    let at_once = report.runs.iter().filter(|run| run.purpose == "at once");
+    let at_once = report.runs.iter().filter(|run| run.purpose == Purpose::AtOnce);
     let seen = at_once.filter(|run| run.counts.weak > 0).count();
     text += &format!("\na weak outcome within 10 ms in {seen} of {} runs\n", AT_ONCE.1);
     for run in &report.runs {
@@ -296,23 +217,4 @@ fn print_text(report: &Report) -> Result<Outcome, Failure> {
     }
     Data::new().print(&text)?;
     Ok(Outcome::Success)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_is_one_run() {
-        let rates = |interleaved, weak| Rates {
-            interleaved_per_second: interleaved,
-            weak_sb_per_second: weak,
-            instances_per_second: 0.0,
-        };
-        let middle = median(vec![rates(3.0, 0.0), rates(1.0, 9.0), rates(2.0, 5.0)]).unwrap();
-        assert_eq!((middle.interleaved_per_second, middle.weak_sb_per_second), (2.0, 5.0));
-        assert!(median(Vec::new()).is_none());
-        let lower = median(vec![rates(3.0, 0.0), rates(1.0, 9.0)]).unwrap();
-        assert_eq!(lower.interleaved_per_second, 1.0, "the lower of two");
-    }
 }

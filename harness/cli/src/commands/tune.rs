@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rand::Rng;
+use results::bench::Counts;
 use results::statistics::Proportion;
 use runner::Stress;
 use runner::tune::Candidates;
@@ -10,7 +11,7 @@ use runner::tune::Candidates;
 use crate::arguments::Tune;
 use crate::commands::run::plan::{self, Target};
 use crate::exit::{Failure, Outcome};
-use crate::measure::{self, Counts, Subject, Trial};
+use crate::measure::{self, Subject, Trial};
 use crate::output::{Data, say};
 
 /// Relaxed tests that stand for the families: what they show, their synchronized siblings could have shown.

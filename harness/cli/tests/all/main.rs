@@ -5,5 +5,6 @@ mod cases;
 mod common;
 mod corpus;
 mod inputs;
+mod rates;
 mod readme;
 mod run;
