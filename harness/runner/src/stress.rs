@@ -126,6 +126,18 @@ pub enum StressError {
         /// What the driver allows in all.
         budget: u32,
     },
+    /// More than the device has.
+    #[error("stress `{name}`: `{key}` = {value} is more than the {limit} that the device allows")]
+    TooLarge {
+        /// Name of the stress.
+        name: String,
+        /// The key.
+        key: &'static str,
+        /// The smallest value asked for.
+        value: u32,
+        /// What the device allows.
+        limit: u32,
+    },
     /// There is no preset of that name.
     #[error("no stress preset `{name}`; there are {}", known.join(", "))]
     Unknown {
@@ -258,6 +270,51 @@ impl Stress {
         }
     }
 
+    /// Checks what depends on the limits of the device: the least that is asked for must be there.
+    ///
+    /// # Errors
+    /// [`StressError::TooLarge`] for the first key of which there is not enough.
+    pub fn check_limits(&self, capabilities: &plan::Capabilities) -> Result<(), StressError> {
+        let lanes = match self.lanes {
+            Lanes::Count(lanes) => lanes,
+            Lanes::Of(Unit::Subgroup) => 1,
+        };
+        let workgroups = capabilities.max_workgroups;
+        for (key, value, limit) in [
+            ("lanes", lanes, capabilities.max_workgroup_invocations),
+            ("groups", self.groups.0, workgroups),
+            ("groups_within", self.groups_within.0, workgroups),
+        ] {
+            if value > limit {
+                return Err(StressError::TooLarge { name: self.name.clone(), key, value, limit });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same within the limits of a device, and for each key that was reduced, to what.
+    pub fn reduced(&self, capabilities: &plan::Capabilities) -> (Stress, Vec<String>) {
+        let mut reduced = self.clone();
+        let mut changes = Vec::new();
+        let limit = capabilities.max_workgroup_invocations.max(1);
+        if let Lanes::Count(lanes) = &mut reduced.lanes
+            && *lanes > limit
+        {
+            *lanes = limit;
+            changes.push(format!("`lanes` to {limit}"));
+        }
+        let limit = capabilities.max_workgroups.max(1);
+        for (key, range) in
+            [("groups", &mut reduced.groups), ("groups_within", &mut reduced.groups_within)]
+        {
+            if range.1 > limit {
+                *range = (range.0.min(limit), limit);
+                changes.push(format!("`{key}` to [{}, {}]", range.0, range.1));
+            }
+        }
+        (reduced, changes)
+    }
+
     fn range_within(
         &self,
         key: &'static str,
@@ -363,6 +420,33 @@ mod tests {
         let stress = Stress::from_toml("mine", &text(("spin = [", "spin = [70000, 70000] # ["))).unwrap();
         assert_eq!(stress.check_loop_budget(None), Ok(()));
         assert!(matches!(stress.check_loop_budget(Some(65_535)), Err(StressError::LoopBudget { .. })));
+    }
+
+    #[test]
+    fn what_a_device_does_not_have_is_refused_or_reduced() {
+        let small = plan::Capabilities {
+            max_workgroups: 20,
+            max_workgroup_invocations: 32,
+            ..plan::Capabilities::default()
+        };
+        let gpu = Stress::preset("gpu").unwrap();
+        assert_eq!(
+            gpu.check_limits(&small).unwrap_err().to_string(),
+            "stress `gpu`: `lanes` = 64 is more than the 32 that the device allows"
+        );
+        let (reduced, changes) = gpu.reduced(&small);
+        assert_eq!(changes, ["`lanes` to 32", "`groups` to [20, 20]", "`groups_within` to [20, 20]"]);
+        assert_eq!((reduced.check_limits(&small), reduced.validate()), (Ok(()), Ok(())));
+        assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
+    }
+
+    /// What `tune` writes is what is read.
+    #[test]
+    fn a_stress_survives_its_file() {
+        for name in Stress::preset_names() {
+            let stress = Stress::preset(name).unwrap();
+            assert_eq!(Stress::from_toml(name, &stress.to_toml().unwrap()), Ok(stress));
+        }
     }
 
     #[test]
