@@ -122,8 +122,9 @@ fn add_alias(test: &mut Test, location: LocationId, name: &str) -> LocationId {
     let number = LocationId(u16::try_from(test.locations.len()).unwrap_or(u16::MAX));
     let original = test.location(location);
     let alias = Location {
-        name: format!("{}.{name}", original.name),
+        name: format!("{}_{name}", original.name),
         init: LocationInit::AliasOf(location),
+        declared: true,
         ..original.clone()
     };
     test.locations.push(alias);
