@@ -40,6 +40,7 @@ enum Parameter {
     Interval = 12,
     Hold = 13,
     Turn = 14,
+    Party = 15,
 }
 
 /// A thread's steps in a segment.
@@ -335,7 +336,7 @@ impl Emitter<'_> {
             spin: self.parameter(Parameter::Spin),
             zero,
             one,
-            classes: self.module.constant(self.layout.classes.len() as u32),
+            party: self.parameter(Parameter::Party),
             after_meeting: self.module.word(Op::ISub, &[interval, one]),
             hold: self.parameter(Parameter::Hold),
         }

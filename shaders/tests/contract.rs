@@ -50,6 +50,7 @@ fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
         interval: waiting.interval,
         hold: waiting.hold,
         turn: 5,
+        party: (kernel.roles.classes.len() as u32).min(3),
     }
 }
 
@@ -231,7 +232,7 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId) {
                     let meets = classes > 1 && p.spin > 0 && round % p.interval == 0;
                     assert_eq!(arrivals, u32::from(meets && invocation.local == 0));
                     if meets && patience > 0 {
-                        let all_here = |seen: &u32| *seen >= classes * (round / p.interval + 1);
+                        let all_here = |seen: &u32| *seen >= p.party * (round / p.interval + 1);
                         match looks.iter().position(all_here) {
                             Some(in_vain) => {
                                 let held = if in_vain == 0 { p.hold as usize } else { 0 };
@@ -316,7 +317,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
     let by_instance = accesses_by_instance(&run);
     let mut played = 0;
     for workgroup in 0..classes * groups {
-        let class = (workgroup / p.pairing) % classes;
+        let class = (workgroup / p.pairing + p.turn) % classes;
         let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
         for local in 0..kernel.workgroup_size {
             let index = (workgroup * kernel.workgroup_size + local) as usize;

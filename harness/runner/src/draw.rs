@@ -39,8 +39,8 @@ pub(crate) struct Bounds {
     pub loop_budget: Option<u32>,
     /// Whether idle lanes may wait beside the others.
     pub idle_lanes: bool,
-    /// Whether the workgroups of a group cannot all run at once: whoever waits for all of them waits in vain.
-    pub crowded: bool,
+    /// How many workgroups of a group meet: all of them, or as many as run at once.
+    pub party: u32,
 }
 
 impl Bounds {
@@ -90,14 +90,15 @@ impl Bounds {
             rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
-            crowded: capabilities.is_cpu && classes as usize > processors(),
+            party: if capabilities.is_cpu { classes.min(processors()) } else { classes },
         })
     }
 }
 
 /// Workgroups that a CPU driver runs at once: it has a thread for each processor.
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(usize::MAX, usize::from)
+fn processors() -> u32 {
+    let processors = std::thread::available_parallelism().ok();
+    processors.and_then(|count| u32::try_from(count.get()).ok()).unwrap_or(u32::MAX)
 }
 
 /// Draws parameters.
@@ -138,7 +139,7 @@ impl Draw {
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
-        let spin = if bounds.classes == 1 || bounds.crowded { 0 } else { self.spin_within_budget(spin, interval, hold) };
+        let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, hold) };
         let rounds_within = |budget| rounds_within(budget, self.loads(spin), interval, hold);
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
@@ -164,6 +165,7 @@ impl Draw {
             interval,
             hold,
             turn: self.generator.random_range(0..MAX_TURN),
+            party: bounds.party,
         }
     }
 
@@ -306,7 +308,7 @@ mod tests {
                 // The contract of the kernel.
                 let mut played = vec![0u64; instances as usize];
                 for workgroup in 0..classes * groups {
-                    let class = (workgroup / p.pairing) % classes;
+                    let class = (workgroup / p.pairing + p.turn) % classes;
                     let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
                     prop_assert!(group < groups);
                     for (round, lane) in (0..p.rounds).flat_map(|round| (0..lanes).map(move |lane| (round, lane))) {

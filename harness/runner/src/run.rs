@@ -115,13 +115,23 @@ struct Tally {
     dispatches: u64,
     discarded: u64,
     started: Instant,
+    /// Time of the first dispatch where a driver may build the kernel during it: no part of the budget.
+    warm_up: Duration,
     /// Set when the last submission has ended.
     took: Option<Duration>,
 }
 
 impl Tally {
     fn new(counter: Counter) -> Tally {
-        Tally { counter, not_executed: 0, dispatches: 0, discarded: 0, started: Instant::now(), took: None }
+        Tally {
+            counter,
+            not_executed: 0,
+            dispatches: 0,
+            discarded: 0,
+            started: Instant::now(),
+            warm_up: Duration::ZERO,
+            took: None,
+        }
     }
 
     fn elapsed(&self) -> Duration {
@@ -321,7 +331,8 @@ impl<'d> Run<'d> {
 
     fn time_is_up(&self, tally: &Tally) -> bool {
         let Budget { instances, time } = self.settings.budget;
-        tally.dispatches > 0 && time.map_or(instances.is_none(), |time| tally.elapsed() >= time)
+        tally.dispatches > 0
+            && time.map_or(instances.is_none(), |time| tally.elapsed() >= time + tally.warm_up)
     }
 
     /// Instances that the budget still asks for.
@@ -400,6 +411,9 @@ impl<'d> Run<'d> {
         place.count(&dispatch.parameters, instances, tally)?;
         if self.calibration.stuck(dispatch.parameters.rounds, took) {
             self.most_groups = (self.most_groups / 2).max(1);
+        }
+        if tally.dispatches == 1 && self.calibration.on {
+            tally.warm_up = tally.elapsed();
         }
         self.calibration.learn(took);
         let seen = on_progress(&Progress { tally });

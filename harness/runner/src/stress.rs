@@ -304,9 +304,7 @@ impl Stress {
             changes.push(format!("`lanes` to {limit}"));
         }
         let limit = capabilities.max_workgroups.max(1);
-        for (key, range) in
-            [("groups", &mut reduced.groups), ("groups_within", &mut reduced.groups_within)]
-        {
+        for (key, range) in [("groups", &mut reduced.groups), ("groups_within", &mut reduced.groups_within)] {
             if range.1 > limit {
                 *range = (range.0.min(limit), limit);
                 changes.push(format!("`{key}` to [{}, {}]", range.0, range.1));

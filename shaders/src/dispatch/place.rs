@@ -18,14 +18,16 @@ pub(super) struct Place {
 }
 
 impl Emitter<'_> {
-    /// Class `(w / p) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
+    /// Class `(w / p + t) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
     pub(super) fn class_and_group(&mut self, workgroup: Word) -> (Word, Word) {
         let pairing = self.parameter(Parameter::Pairing);
         let classes = self.module.constant(self.layout.classes.len() as u32);
         let run = self.module.word(Op::UDiv, &[workgroup, pairing]);
-        let class = self.module.word(Op::UMod, &[run, classes]);
-        let turn = self.module.word(Op::UDiv, &[run, classes]);
-        let first = self.module.word(Op::IMul, &[turn, pairing]);
+        let turn = self.parameter(Parameter::Turn);
+        let turned = self.module.word(Op::IAdd, &[run, turn]);
+        let class = self.module.word(Op::UMod, &[turned, classes]);
+        let lap = self.module.word(Op::UDiv, &[run, classes]);
+        let first = self.module.word(Op::IMul, &[lap, pairing]);
         let rest = self.module.word(Op::UMod, &[workgroup, pairing]);
         (class, self.module.word(Op::IAdd, &[first, rest]))
     }
@@ -123,14 +125,14 @@ impl Emitter<'_> {
         Carried {
             patience: carried(meeting.spin),
             until: carried(meeting.zero),
-            expected: carried(meeting.classes),
+            expected: carried(meeting.party),
         }
     }
 
     /// The bounded meeting of the workgroups of a group before a round. Every invocation waits for itself, so that no
     /// barrier is needed and whoever gave up goes on alone.
     pub(super) fn meet(&mut self, meeting: &Meeting, carried: &Carried, local: Word) {
-        let Meeting { counter, spin, zero, one, classes, after_meeting, hold } = *meeting;
+        let Meeting { counter, spin, zero, one, party, after_meeting, hold } = *meeting;
         let Carried {
             patience: (patience, left),
             until: (until, until_next),
@@ -216,7 +218,7 @@ impl Emitter<'_> {
         let sooner = self.module.word(Op::ISub, &[until, one]);
         let select = |due, yes, no| [due, yes, no].map(Operand::IdRef);
         self.module.value_as(until_next, Op::Select, word, select(due, after_meeting, sooner));
-        let more = self.module.word(Op::IAdd, &[expected, classes]);
+        let more = self.module.word(Op::IAdd, &[expected, party]);
         self.module.value_as(expected_next, Op::Select, word, select(due, more, expected));
     }
 }
@@ -229,8 +231,8 @@ pub(super) struct Meeting {
     pub spin: Word,
     pub zero: Word,
     pub one: Word,
-    /// Number of workgroup classes: who arrives at each meeting.
-    pub classes: Word,
+    /// Who must have arrived at each meeting.
+    pub party: Word,
     /// Rounds without a meeting after each round with one.
     pub after_meeting: Word,
     pub hold: Word,

@@ -38,8 +38,8 @@ struct Measured {
 }
 
 impl Measured {
-    /// The sum over the tests of ln(1 + weak a second) + ln(1 + interleaved a second): a test that shows ten times as much
-    /// counts as much as any other that does, however rare its outcomes are.
+    /// The sum over the tests of ln(1 + weak a second) + ln(1 + interleaved a second) + ln(1 + instances a second): a test
+    /// that shows ten times as much counts as much as any other that does, however rare its outcomes are.
     fn score(&self) -> f64 {
         self.score_by(|count, _| count as f64)
     }
@@ -54,7 +54,8 @@ impl Measured {
             let estimate = if counts.instances == 0 { 0.0 } else { estimate(count, counts.instances) };
             if counts.seconds > 0.0 { (estimate / counts.seconds).ln_1p() } else { 0.0 }
         };
-        self.counts.iter().map(|counts| of(counts, counts.weak) + of(counts, counts.interleaved)).sum()
+        let counted = |counts: &Counts| [counts.weak, counts.interleaved, counts.instances];
+        self.counts.iter().flat_map(|counts| counted(counts).map(|count| of(counts, count))).sum()
     }
 
     fn add(&mut self, more: &Measured) {

@@ -347,6 +347,7 @@ fn parameters(bytes: &[u8]) -> Parameters {
         interval: words[12],
         hold: words[13],
         turn: words[14],
+        party: words[15],
     };
     assert_eq!(parameters.to_bytes(), bytes);
     parameters
