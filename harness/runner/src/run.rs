@@ -115,7 +115,7 @@ struct Tally {
     dispatches: u64,
     discarded: u64,
     started: Instant,
-    /// Time of the first dispatch where a driver may build the kernel during it: no part of the budget.
+    /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of itself at most.
     warm_up: Duration,
     /// Set when the last submission has ended.
     took: Option<Duration>,
@@ -331,8 +331,8 @@ impl<'d> Run<'d> {
 
     fn time_is_up(&self, tally: &Tally) -> bool {
         let Budget { instances, time } = self.settings.budget;
-        tally.dispatches > 0
-            && time.map_or(instances.is_none(), |time| tally.elapsed() >= time + tally.warm_up)
+        let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
+        tally.dispatches > 0 && time.map_or(instances.is_none(), over)
     }
 
     /// Instances that the budget still asks for.

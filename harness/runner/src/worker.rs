@@ -24,7 +24,7 @@ use crate::{affinity, pool, twin};
 /// How often a worker says how far it is.
 const PROGRESS: Duration = Duration::from_millis(200);
 /// The part of a budget that goes to the twin.
-const TWIN_PART: u32 = 4;
+const TWIN_PART: u32 = 3;
 
 /// Opens the device of a selector.
 pub type MakeDevice<'a> = &'a mut dyn FnMut(&str) -> Result<Box<dyn Device>, DeviceError>;
