@@ -4,6 +4,7 @@ use include_dir::{Dir, DirEntry, include_dir};
 
 static CORPUS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/corpus");
 static MODEL_ONLY: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/model-only");
+static PROGRESS: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/progress");
 static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 
 /// An embedded file.
@@ -28,6 +29,16 @@ pub fn model_only() -> Vec<Entry> {
     let mut found = entries(&MODEL_ONLY, "model-only", &["litmus", "test"]);
     for entry in &mut found {
         entry.id.insert_str(0, "model-only/");
+    }
+    found
+}
+
+/// Tests whose loops may go on for ever, in the order of ids; their ids begin with `progress/`. No suite of ordinary runs
+/// chooses from them.
+pub fn progress() -> Vec<Entry> {
+    let mut found = entries(&PROGRESS, "progress", &["litmus"]);
+    for entry in &mut found {
+        entry.id.insert_str(0, "progress/");
     }
     found
 }

@@ -27,6 +27,7 @@
 pub mod condition;
 pub mod convert;
 pub mod corpus;
+pub mod cts;
 pub mod error;
 pub mod khronos;
 pub mod metadata;
@@ -35,13 +36,14 @@ pub mod overlap;
 pub mod span;
 pub mod suite;
 pub mod syntax;
+pub mod system;
 pub mod test;
 pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
 pub use error::{KhronosError, ParseError, ParseErrors};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
-pub use metadata::{Expectation, Metadata, Reachability};
+pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{
     Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, Undefinedness, decided,
 };
@@ -49,6 +51,7 @@ pub use overlap::Overlap;
 pub use span::Span;
 pub use suite::Suite;
 pub use syntax::{ParseOptions, parse, parse_condition, parse_with, print};
+pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 pub use test::{
     Access, ArithmeticOperation, BarrierSemantics, BranchRelation, ControlBarrier, Dialect, Instruction,
     InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Operand, Order, Place, Placement,

@@ -8,6 +8,8 @@ use crate::span::Span;
 pub struct Metadata {
     /// `expect:` lines, in order.
     pub expectations: Vec<Expectation>,
+    /// `terminates:` lines, in order.
+    pub terminations: Vec<TerminationExpectation>,
     /// `clause:` identifiers of the clause inventory that the test discriminates (such as `VK-SW-01`).
     pub clauses: Vec<String>,
     /// `needs:` device features beyond those that the program itself implies.
@@ -43,4 +45,24 @@ pub enum Reachability {
     Allowed,
     /// No consistent execution shows it.
     Forbidden,
+}
+
+/// One `terminates: weak|strong MODEL… | none` line: the progress models under which every run ends. Under others it may
+/// hang. Where only `weak` is given, the same holds under strong fairness.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TerminationExpectation {
+    /// Strong fairness instead of weak.
+    pub strong: bool,
+    /// Progress models by name (such as `fair`, `hsa-obe`); none where it may hang under all.
+    pub models: Vec<String>,
+    /// Where the line stands.
+    pub span: Span,
+}
+
+impl Metadata {
+    /// The progress models under which every run ends, as far as the header says.
+    pub fn terminates_under(&self, strong: bool) -> Option<&[String]> {
+        let line = |strong| self.terminations.iter().find(|line| line.strong == strong);
+        line(strong).or_else(|| line(false)).map(|line| line.models.as_slice())
+    }
 }

@@ -168,6 +168,21 @@ pub struct Observation {
 }
 
 impl Observation {
+    /// Adds what was seen elsewhere of the same test.
+    pub fn add(&mut self, more: &Observation) {
+        for (outcome, count) in &more.histogram.counts {
+            self.histogram.add(outcome.clone(), *count);
+        }
+        for (raw, count) in &more.unexpected {
+            *self.unexpected.entry(raw.clone()).or_default() += count;
+        }
+        self.unresolved += more.unresolved;
+        self.not_executed += more.not_executed;
+        self.dispatches += more.dispatches;
+        self.discarded_dispatches += more.discarded_dispatches;
+        self.seconds += more.seconds;
+    }
+
     /// All instances that are accounted for: complete, unexpected and unresolved ones.
     pub fn instances(&self) -> u64 {
         self.histogram.total() + self.unexpected.values().sum::<u64>() + self.unresolved

@@ -1,5 +1,6 @@
 //! Whether the threads of a test can run at the same time: what `exercised` asks of a run depends on it.
 
+use crate::system::SystemOperation;
 use crate::test::{ControlBarrier, InstructionKind, Place, Scope, SyncPoint, Test, Thread, ThreadId};
 
 /// How the threads of a test stand to one another in time.
@@ -17,7 +18,9 @@ impl Test {
     /// How the threads of the test stand to one another in time. Only what the text says counts, not what a device does.
     pub fn overlap(&self) -> Overlap {
         let order = whole_thread_order(self);
-        let ordered = |left: usize, right: usize| order[left][right] || order[right][left];
+        let ordered = |left: usize, right: usize| {
+            order[left][right] || order[right][left] || apart(self, left, right) || apart(self, right, left)
+        };
         let mut overlap = Overlap::Ordered;
         for (number, left) in self.threads.iter().enumerate() {
             for (other, right) in self.threads.iter().enumerate().skip(number + 1) {
@@ -45,6 +48,16 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
             before[from][to] = true;
         }
     }
+    for number in 0..count {
+        for other in 0..count {
+            let waited = waited_at(test, number, other);
+            // One that is waited for before the other one starts.
+            for third in 0..count {
+                let later = started_at(test, number, third);
+                before[other][third] |= waited.zip(later).is_some_and(|(end, start)| end < start);
+            }
+        }
+    }
     for middle in 0..count {
         for from in 0..count {
             for to in 0..count {
@@ -53,6 +66,51 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
         }
     }
     before
+}
+
+/// Whether a thread that submits, calls or waits for another one accesses no memory while that one may run.
+fn apart(test: &Test, thread: usize, other: usize) -> bool {
+    let (started, waited) = (started_at(test, thread, other), waited_at(test, thread, other));
+    started.or(waited).is_some() && !accesses_between(test, thread, started, waited)
+}
+
+/// The instruction of `thread` that submits or calls `other`.
+fn started_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
+    position(test, thread, other, |kind| match kind {
+        InstructionKind::System(SystemOperation::Submit(threads)) | InstructionKind::ShaderCall(threads) => {
+            Some(threads)
+        }
+        _ => None,
+    })
+}
+
+/// The instruction of `thread` that waits for the end of `other`.
+fn waited_at(test: &Test, thread: usize, other: usize) -> Option<usize> {
+    position(test, thread, other, |kind| match kind {
+        InstructionKind::System(SystemOperation::Wait(threads)) | InstructionKind::ShaderCall(threads) => {
+            Some(threads)
+        }
+        _ => None,
+    })
+}
+
+fn position(
+    test: &Test,
+    thread: usize,
+    other: usize,
+    named: impl Fn(&InstructionKind) -> Option<&Vec<ThreadId>>,
+) -> Option<usize> {
+    test.threads[thread].instructions.iter().position(|instruction| {
+        named(&instruction.kind).is_some_and(|threads| threads.iter().any(|id| index(*id) == other))
+    })
+}
+
+/// Whether the thread accesses memory after one of its instructions and before another; all of it where none is given.
+fn accesses_between(test: &Test, thread: usize, after: Option<usize>, before: Option<usize>) -> bool {
+    let instructions = &test.threads[thread].instructions;
+    let start = after.map_or(0, |at| at + 1);
+    let end = before.unwrap_or(instructions.len());
+    instructions.iter().take(end).skip(start).any(|instruction| accesses(&instruction.kind))
 }
 
 fn index(thread: ThreadId) -> usize {
@@ -99,6 +157,8 @@ fn meet(left: &Thread, right: &Thread) -> bool {
             Scope::Subgroup => subgroup,
             Scope::Workgroup => workgroup,
             Scope::QueueFamily => here.queue_family == there.queue_family,
+            // No control barrier has such an execution scope.
+            Scope::ShaderCall | Scope::FragmentInterlock => false,
             Scope::Device | Scope::CrossDevice => true,
         };
         together
@@ -210,6 +270,22 @@ mod tests {
         assert_eq!(chain.overlap(), Overlap::Ordered);
         chain.system_sync.pop();
         assert_eq!(chain.overlap(), Overlap::Possible);
+    }
+
+    #[test]
+    fn a_submission_that_is_waited_for_is_apart() {
+        let submit = || instruction(InstructionKind::System(SystemOperation::Submit(vec![ThreadId(1)])));
+        let wait = || instruction(InstructionKind::System(SystemOperation::Wait(vec![ThreadId(1)])));
+        let overlap = |host: Vec<Instruction>| test(vec![(0, host), (1, vec![store()])]).overlap();
+        assert_eq!(overlap(vec![store(), submit(), wait(), store()]), Overlap::Ordered);
+        assert_eq!(overlap(vec![store(), submit()]), Overlap::Ordered);
+        assert_eq!(overlap(vec![submit(), store(), wait()]), Overlap::Possible);
+        assert_eq!(overlap(vec![submit(), store()]), Overlap::Possible);
+        let two =
+            |host: Vec<Instruction>| test(vec![(0, host), (1, vec![store()]), (2, vec![store()])]).overlap();
+        let other = || instruction(InstructionKind::System(SystemOperation::Submit(vec![ThreadId(2)])));
+        assert_eq!(two(vec![submit(), wait(), other()]), Overlap::Ordered);
+        assert_eq!(two(vec![submit(), other(), wait()]), Overlap::Possible);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::khronos::Khronos;
 use crate::metadata::Metadata;
 use crate::outcome::Observable;
 use crate::span::Span;
+use crate::system::{Interlock, SystemOperation};
 use crate::value::Value;
 
 /// Index of a thread, in the order of the columns.
@@ -300,6 +301,13 @@ pub enum InstructionKind {
     AvailableToDevice,
     /// `visdevice`: makes the device domain visible to all reads ordered after it.
     VisibleFromDevice,
+    /// An operation of the API besides: `avdevice` and `visdevice` with access masks, and what only the host does.
+    System(SystemOperation),
+    /// `call P1`: creates the invocations of these threads and waits for them (a shader call instruction,
+    /// `#shader-call-related`). They run between the caller's earlier and its later instructions.
+    ShaderCall(Vec<ThreadId>),
+    /// `interlock.begin 0`, `interlock.end 0`: an end of an interlocked section of a fragment shader.
+    Interlock(Interlock),
     /// `add r, a, b` and the like: computes in registers.
     Arithmetic {
         /// The register that is assigned.
@@ -454,6 +462,10 @@ pub enum Scope {
     Subgroup,
     /// `.wg`.
     Workgroup,
+    /// `.call`: invocations that are shader-call-related. Not nested with workgroups and subgroups in one way.
+    ShaderCall,
+    /// `.fi`: fragment shader invocations that overlap.
+    FragmentInterlock,
     /// `.qf`.
     QueueFamily,
     /// `.dv`; HSA's agent.
@@ -550,6 +562,11 @@ pub struct Semantics {
 }
 
 impl Semantics {
+    /// What `.uneq_acq` without classes of its own stands for: an acquire with the classes of the equal case.
+    pub(crate) fn unequal(self) -> Semantics {
+        Semantics { order: Order::Acquire, make_available: false, ..self }
+    }
+
     /// Relaxed: nothing is ordered.
     pub const RELAXED: Semantics = Semantics {
         order: Order::Relaxed,

@@ -84,11 +84,14 @@ fn valid_texts() {
 
 #[test]
 fn every_instruction_has_an_example() {
-    let tests: Vec<litmus::Test> = ["every-instruction.litmus", "hsa-every-instruction.litmus"]
-        .map(|file| litmus::parse(&fs::read_to_string(folder("parse_ok").join(file)).unwrap(), file).unwrap())
-        .into();
+    let tests: Vec<litmus::Test> =
+        ["every-instruction.litmus", "host-and-api.litmus", "hsa-every-instruction.litmus"]
+            .map(|file| {
+                litmus::parse(&fs::read_to_string(folder("parse_ok").join(file)).unwrap(), file).unwrap()
+            })
+            .into();
     let threads = tests.iter().flat_map(|test| &test.threads);
-    let kinds = threads.flat_map(|thread| &thread.instructions).map(|i| match i.kind {
+    let kinds = threads.flat_map(|thread| &thread.instructions).map(|i| match &i.kind {
         InstructionKind::Load { .. } => "load",
         InstructionKind::Store { .. } => "store",
         InstructionKind::Rmw { .. } => "rmw",
@@ -96,6 +99,9 @@ fn every_instruction_has_an_example() {
         InstructionKind::ControlBarrier(_) => "control barrier",
         InstructionKind::AvailableToDevice => "avdevice",
         InstructionKind::VisibleFromDevice => "visdevice",
+        InstructionKind::System(operation) => operation.keyword(),
+        InstructionKind::ShaderCall(_) => "call",
+        InstructionKind::Interlock(_) => "interlock",
         InstructionKind::Arithmetic { .. } => "arithmetic",
         InstructionKind::Label(_) => "label",
         InstructionKind::Goto(_) => "goto",
@@ -107,7 +113,7 @@ fn every_instruction_has_an_example() {
         InstructionKind::Compare { .. } => "compare",
         InstructionKind::BranchIf { .. } => "branch if",
     });
-    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 17);
+    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 23);
 }
 
 #[test]

@@ -43,6 +43,45 @@ pub struct CheckLine {
     pub executions: Executions,
     /// Microseconds from parsed test to answer.
     pub micros: u64,
+    /// Whether every run ends, where that was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressAnswer>,
+}
+
+/// Whether every run of a program ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProgressAnswer {
+    /// The progress model: one for all levels, or one a level as in `qf=obe,wg=fair,sg=hsa`.
+    pub model: String,
+    /// `weak` or `strong`.
+    pub fairness: String,
+    /// The memory that decided: `sc`, `relaxed` or `axioms`.
+    pub memory: String,
+    /// Whether every run ends; null where that is not known.
+    pub terminates: Option<bool>,
+    /// What the file expects; null where it says nothing.
+    pub expected: Option<bool>,
+    /// How it may hang, or why nothing is known.
+    pub why: Option<String>,
+    /// A run that hangs, step by step.
+    pub schedule: Vec<ScheduleStep>,
+}
+
+/// A step of a run that hangs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScheduleStep {
+    /// The thread, as in `P0`.
+    pub thread: String,
+    /// The line of the instruction.
+    pub line: u32,
+    /// The instruction as the text has it.
+    pub instruction: String,
+    /// The value read.
+    pub read: Option<u64>,
+    /// The value written.
+    pub written: Option<u64>,
+    /// True for the steps that repeat for ever.
+    pub repeats: bool,
 }
 
 /// Whether a program races.
@@ -133,7 +172,7 @@ pub struct RunLine {
     pub verdict: VerdictWord,
     /// Why: the published reason of `inconclusive`, the missing feature, limit or rule of `skipped`; null otherwise.
     pub reason: Option<String>,
-    /// Particulars for people.
+    /// Particulars for people; of `skipped` the same as the reason.
     pub detail: Option<String>,
     /// Whether the run could have shown what it looked for.
     pub exercised: bool,
@@ -157,6 +196,9 @@ pub struct RunLine {
     pub stress: String,
     /// A command that runs this again.
     pub replay: String,
+    /// The memory type that the locations lay in, by the names of its properties; absent where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<String>,
     /// Hashes of what was run.
     pub hashes: Hashes,
 }
@@ -355,6 +397,7 @@ impl CheckLine {
                 consistent: prediction.consistent_executions,
             },
             micros: context.micros,
+            progress: None,
         }
     }
 }
@@ -374,6 +417,8 @@ pub struct RunContext {
     pub stress: String,
     /// A command that runs this again.
     pub replay: String,
+    /// The memory type that the locations lay in, where that is known.
+    pub memory: Option<String>,
     /// Hashes of what was run.
     pub hashes: Hashes,
 }
@@ -387,7 +432,7 @@ impl RunLine {
         context: RunContext,
     ) -> RunLine {
         let (reason, detail) = match judgement.verdict {
-            Verdict::Skipped => (judgement.detail.clone(), None),
+            Verdict::Skipped => (judgement.detail.clone(), judgement.detail.clone()),
             Verdict::Inconclusive(reason) => (Some(reason.word().to_owned()), judgement.detail.clone()),
             Verdict::Conforms | Verdict::Violates | Verdict::Undefined => (None, judgement.detail.clone()),
         };
@@ -431,6 +476,7 @@ impl RunLine {
             seed: context.seed,
             stress: context.stress,
             replay: context.replay,
+            memory: context.memory,
             hashes: context.hashes,
         }
     }

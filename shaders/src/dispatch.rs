@@ -49,14 +49,35 @@ struct Code {
     steps: Vec<Step>,
 }
 
-/// Compiles a test; see [`crate::compile`].
-pub(crate) fn compile(test: &Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
-    rules::check(test)?;
-    let layout = Layout::new(test, config)?;
-    let segments = segments::cut(test, &layout)?;
+/// What a kernel knows of the others of its [program](crate::program()).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Company {
+    /// Workgroup classes of the kernels before it that run at the same time.
+    pub first_class: u32,
+    /// Workgroup classes of all kernels that run at the same time; only its own where absent.
+    pub classes: Option<u32>,
+    /// The place of its first result among those of the program.
+    pub first_slot: u32,
+    /// Slots of a workgroup at most.
+    pub most_lanes: u32,
+}
 
+impl Company {
+    /// A kernel that is all there is.
+    pub const ALONE: Company = Company { first_class: 0, classes: None, first_slot: 0, most_lanes: u32::MAX };
+}
+
+/// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
+pub(crate) struct Storages {
+    storages: Vec<LocationId>,
+    /// Number of the storage of each location.
+    numbers: Vec<u32>,
+}
+
+/// Numbers the storages of a test.
+pub(crate) fn storages(test: &Test) -> Storages {
     let mut storages: Vec<LocationId> = Vec::new();
-    let storage_numbers: Vec<u32> = (0..test.locations.len())
+    let numbers = (0..test.locations.len())
         .map(|location| {
             let storage = test.storage_of(LocationId(location as u16));
             storages.iter().position(|known| *known == storage).unwrap_or_else(|| {
@@ -65,17 +86,42 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig) -> Result<Kernel, Comp
             }) as u32
         })
         .collect();
-    let storage_of =
-        |location: LocationId| storage_numbers.get(usize::from(location.0)).copied().unwrap_or(0);
+    Storages { storages, numbers }
+}
 
-    let mut results = Vec::new();
-    let mut finals = Vec::new();
-    for observable in test.observables() {
-        match observable {
-            Observable::Register(..) => results.push(ResultSlot::Register(observable)),
-            Observable::Location(location) => finals.push((observable, storage_of(location))),
-        }
+impl Storages {
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.storages.len() as u32
     }
+
+    /// The value that each holds at first.
+    pub fn initial(&self, test: &Test) -> Vec<litmus::Value> {
+        self.storages.iter().map(|storage| test.initial_value(*storage)).collect()
+    }
+
+    /// Storages whose final value belongs to the outcome.
+    pub fn finals(&self, test: &Test) -> Vec<(Observable, u32)> {
+        let number = |location: LocationId| self.numbers.get(usize::from(location.0)).copied().unwrap_or(0);
+        let observables = test.observables().into_iter();
+        observables
+            .filter_map(|observable| match observable {
+                Observable::Location(location) => Some((observable, number(location))),
+                Observable::Register(..) => None,
+            })
+            .collect()
+    }
+}
+
+/// Compiles a test to one kernel; see [`crate::compile`].
+pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> Result<Kernel, CompileError> {
+    rules::check(test)?;
+    let layout = Layout::new(test, config, company.most_lanes)?;
+    let segments = segments::cut(test, &layout)?;
+    let storages = storages(test);
+
+    let registers = test.observables().into_iter().filter(|o| matches!(o, Observable::Register(..)));
+    let mut results: Vec<ResultSlot> = registers.map(ResultSlot::Register).collect();
     for thread in (0..test.threads.len()).map(|index| ThreadId(index as u16)) {
         let reported = |slot: &ResultSlot| matches!(slot, ResultSlot::Register(Observable::Register(t, _)) if *t == thread);
         if !results.iter().any(reported) {
@@ -98,7 +144,8 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig) -> Result<Kernel, Comp
         test,
         config,
         layout: &layout,
-        storage_numbers: &storage_numbers,
+        storage_numbers: &storages.numbers,
+        company,
         results: &results,
         module: Module::new(&capabilities),
         bindings: Vec::new(),
@@ -118,11 +165,18 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig) -> Result<Kernel, Comp
         lanes: layout.lanes,
         bindings,
         roles: Roles { classes: layout.classes },
-        storages: storages.len() as u32,
-        initial: storages.iter().map(|storage| test.initial_value(*storage)).collect(),
+        first_class: company.first_class,
+        storages: storages.count(),
+        initial: storages.initial(test),
         results,
-        finals,
-        requirements: Requirements { features, subgroup_size: layout.subgroup_size },
+        first_slot: company.first_slot,
+        finals: storages.finals(test),
+        requirements: Requirements {
+            features,
+            subgroup_size: layout.subgroup_size,
+            host_visible: test.locations.iter().any(|location| location.host),
+            noncoherent: test.locations.iter().any(|location| location.noncoherent),
+        },
     })
 }
 
@@ -167,6 +221,7 @@ struct Emitter<'a> {
     config: &'a KernelConfig,
     layout: &'a Layout,
     storage_numbers: &'a [u32],
+    company: &'a Company,
     results: &'a [ResultSlot],
     module: Module,
     bindings: Vec<Binding>,
@@ -190,10 +245,15 @@ impl Emitter<'_> {
             }
         }
         self.results_buffer = self.buffer(Binding::Results, "results", false);
-        if self.layout.classes.len() > 1 {
+        if self.classes_that_meet() > 1 {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous", false));
         }
         self.parameters_block = self.module.push_constants(WORDS_OF_PARAMETERS);
+    }
+
+    /// Workgroup classes that run at the same time.
+    fn classes_that_meet(&self) -> u32 {
+        self.company.classes.unwrap_or(self.layout.classes.len() as u32)
     }
 
     fn buffer(&mut self, binding: Binding, name: &str, aliased: bool) -> Word {
@@ -418,7 +478,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    /// Writes the results of a thread: slot `r` of instance `n` is word `r × total + n`.
+    /// Writes the results of a thread: slot `r` of instance `n` is word `(first slot + r) × total + n`.
     fn report(
         &mut self,
         thread: ThreadId,
@@ -436,7 +496,7 @@ impl Emitter<'_> {
                 ResultSlot::Done(of) if *of == thread => self.parameter(Parameter::Done),
                 _ => continue,
             };
-            let slot = self.module.constant(slot as u32);
+            let slot = self.module.constant(self.company.first_slot + slot as u32);
             let first = self.module.word(Op::IMul, &[slot, place.total]);
             let index = self.module.word(Op::IAdd, &[first, instance]);
             let pointer = self.element(self.results_buffer, index);

@@ -9,13 +9,14 @@
 //! The `L` = [`Kernel::lanes`] slots of a workgroup (each slot hosts every role of the workgroup's class once) are
 //! permuted: slot `l` of group `g` and class `c` plays instance
 //! `((g × group_multiplier + c × group_offset) mod G) × L + (l × lane_multiplier + c × lane_offset) mod L`.
-//! Multipliers are co-prime to `G` and to `L`; no product of the formulas here may exceed 32 bits.
+//! Multipliers are co-prime to `G` and to `L`; no product of the formulas here may exceed 32 bits. Where several kernels
+//! run at the same time, `c` in this formula counts the classes of all of them: it begins at [`Kernel::first_class`].
 //!
 //! Where every role has a workgroup of its own, slot `l` is the invocation with local index `l`. Otherwise the subgroup
 //! with id `s` hosts subgroup class `(s + t) mod S` of the workgroup's class, where `t` = [`Parameters::turn`] again and `S` is
 //! the number of subgroups of a workgroup (drivers that run one subgroup after the other then show every order), and its lane `j` is slot `j mod L` of that
 //! subgroup's `j / L`-th role, both in the order of the threads. `L` is then the subgroup size over the number of roles
-//! in the fullest subgroup, and a workgroup has as many subgroups as the class with the most. Lanes without a role
+//! in the fullest subgroup (of any kernel of the [program](crate::Program)), and a workgroup has as many subgroups as the class with the most. Lanes without a role
 //! idle, but meet in control barriers.
 //!
 //! # Where things lie
@@ -23,20 +24,21 @@
 //! Storage number `s` of instance `n` is word `n × stride + s × spacing` of the location buffer, with
 //! [`Parameters::stride`] at least `storages × spacing` words. Aliases of a storage are bindings of their own over the
 //! same buffer, and all of these bindings are decorated `Aliased`. Result slot `r` of instance `n` is word
-//! `r × K × G × L + n` of the result buffer. The caller fills the result buffer with [`Parameters::poison`] before each
+//! `(s + r) × K × G × L + n` of the result buffer, where `s` = [`Kernel::first_slot`]. The caller fills the result buffer with [`Parameters::poison`] before each
 //! dispatch and the location buffer with the initial values.
 //!
 //! # Meeting
 //! With [`Parameters::spin`] > 0, the workgroups of one group meet before round 0 and before every
 //! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × 16` of the rendezvous buffer
 //! (relaxed, device or queue-family scope) and waits until it reads at least `a × m` at the `m`-th meeting, counted from
-//! 1, where `a` = [`Parameters::party`] is `C` or, where not so many workgroups run at once, less. The caller zeroes that buffer before each dispatch. Loads that find someone missing are counted over the whole
-//! dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been scheduled, and the
+//! 1, where `a` = [`Parameters::party`] is `C` or, where not so many workgroups run at once, less. The caller zeroes that
+//! buffer before each dispatch. Loads that find someone missing are counted over the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been scheduled, and the
 //! short ones between rounds, have one bound. Who finds all there at the first look came last; the others learn of it
 //! only when the news has crossed from one processor to the other, so it makes [`Parameters::hold`] more loads before it
 //! goes on. Every invocation waits for itself: no barrier is needed, lanes in lockstep share one wait, and in a workgroup
-//! of several subgroups each subgroup begins its rounds no earlier than the other workgroups have arrived. A kernel with
-//! one class has nobody to wait for and no rendezvous buffer.
+//! of several subgroups each subgroup begins its rounds no earlier than the other workgroups have arrived. `C` counts
+//! the classes of all kernels that run at the same time. Where there is one class, there is nobody to wait for and no
+//! rendezvous buffer.
 //!
 //! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
 //! some drivers bound the sum silently.
@@ -57,6 +59,8 @@ pub struct Kernel {
     pub bindings: Vec<Binding>,
     /// How threads are spread.
     pub roles: Roles,
+    /// Number of its first workgroup class among those of the kernels that run at the same time; 0 where it runs alone.
+    pub first_class: u32,
     /// Words of location memory for one instance without padding: the number of distinct storages, which are numbered in
     /// the order in which [`litmus::Test::locations`] first names them, accessed or not.
     pub storages: u32,
@@ -64,6 +68,8 @@ pub struct Kernel {
     pub initial: Vec<Value>,
     /// What each result word of an instance holds. Every role writes at least one slot.
     pub results: Vec<ResultSlot>,
+    /// Number of its first result slot among those of its [program](crate::Program); 0 where it is the whole of it.
+    pub first_slot: u32,
     /// Storages whose final value belongs to the outcome, with their number: read by the host from the location buffer.
     pub finals: Vec<(Observable, u32)>,
     /// What the kernel needs of a device.
@@ -127,6 +133,10 @@ pub struct Requirements {
     pub features: Vec<&'static str>,
     /// The subgroup size that the kernel was made for, where it depends on one.
     pub subgroup_size: Option<u32>,
+    /// A location is declared `[host]`: the location buffer lies in host-visible memory.
+    pub host_visible: bool,
+    /// A location is declared `[noncoherent]`: the location buffer lies in host-visible memory without host coherence.
+    pub noncoherent: bool,
 }
 
 /// The push constants of a kernel, in this order, each a 32-bit word.

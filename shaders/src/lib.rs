@@ -24,6 +24,7 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | [`program`](mod@program) | a test as several kernels, one after another or side by side |
 //! | [`kernel`] | what a kernel is, and the contract between it and who runs it |
 //! | [`rules`] | why a test has no kernel: the one list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
@@ -39,6 +40,7 @@ pub mod kernel;
 pub mod lift;
 mod module;
 mod placement;
+pub mod program;
 mod reader;
 pub mod rules;
 mod segments;
@@ -49,6 +51,7 @@ use rspirv::binary::Disassemble;
 use rspirv::spirv::Op;
 
 pub use kernel::{Binding, CompileError, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles};
+pub use program::{Dependency, Part, Phase, Pipelines, Program, program};
 
 /// Every instruction that a kernel can hold.
 ///
@@ -144,5 +147,5 @@ pub(crate) fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
-    dispatch::compile(test, config)
+    dispatch::compile(test, config, &dispatch::Company::ALONE)
 }

@@ -34,8 +34,8 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts.
-    pub fn new(test: &Test, config: &KernelConfig) -> Result<Layout, CompileError> {
+    /// Divides workgroups for a test that [`rules::check`](crate::rules::check) accepts, with `most_lanes` slots at most.
+    pub fn new(test: &Test, config: &KernelConfig, most_lanes: u32) -> Result<Layout, CompileError> {
         let mut placements: Vec<Placement> = Vec::with_capacity(test.threads.len());
         for thread in &test.threads {
             match thread.place {
@@ -71,7 +71,7 @@ impl Layout {
         }
 
         if classes.iter().all(|threads| threads.len() == 1) {
-            let lanes = config.lanes.max(1);
+            let lanes = config.lanes.min(most_lanes).max(1);
             require(lanes, config)?;
             return Ok(Layout {
                 roles,
@@ -84,7 +84,7 @@ impl Layout {
         }
         let largest_share = subgroups.iter().flatten().map(|(_, count)| *count).max().unwrap_or(1);
         let most_subgroups = subgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
-        let lanes = config.subgroup_size / largest_share;
+        let lanes = (config.subgroup_size / largest_share).min(most_lanes);
         if lanes == 0 {
             return Err(Rule::SubgroupTooSmall.into());
         }

@@ -2,7 +2,7 @@
 
 use litmus::{
     Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Place, Reference,
-    RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread,
+    RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, Thread,
 };
 
 use crate::kernel::CompileError;
@@ -22,15 +22,34 @@ pub enum Rule {
     /// A thread of the host (`@host`) runs outside the kernel.
     #[error("host thread")]
     HostThread,
-    /// `ssw`, `avdevice` and `visdevice` stand for what happens between dispatches or submissions.
+    /// `ssw`, `avdevice` and `visdevice` stand for what happens between dispatches: one kernel cannot hold the test, a
+    /// [program](crate::program()) can.
     #[error("separate dispatches")]
     SeparateDispatches,
+    /// An `avdevice` with an access, a fence or a barrier behind it in its thread: the API makes writes available when a
+    /// dispatch has ended.
+    #[error("avdevice before the end of a thread")]
+    EarlyAvailability,
+    /// A `visdevice` with an access, a fence or a barrier before it in its thread: the API makes writes visible before a
+    /// dispatch begins.
+    #[error("visdevice after the beginning of a thread")]
+    LateVisibility,
+    /// System-synchronizes-with from a thread to itself: one invocation would run in two dispatches.
+    #[error("one thread in several dispatches")]
+    SynchronizedWithItself,
+    /// System-synchronizes-with runs in a circle through parts of threads: one invocation would run in two dispatches.
+    #[error("dispatches in a circle")]
+    CyclicDispatches,
+    /// Threads of one workgroup that run in different dispatches are in different workgroups on a device, and the test
+    /// relies on their being in one.
+    #[error("one workgroup in several dispatches")]
+    WorkgroupInSeveralDispatches,
+    /// Roles are split by workgroup, and there is one.
+    #[error("one workgroup: no roles to split")]
+    OneWorkgroup,
     /// One dispatch runs on one queue.
     #[error("several queue families")]
     SeveralQueueFamilies,
-    /// Locations declared `[host]` or `[noncoherent]` need memory of that kind; all locations lie in one buffer.
-    #[error("memory property")]
-    MemoryProperty,
     /// A location that is reached by its device address.
     #[error("device address")]
     DeviceAddress,
@@ -52,6 +71,12 @@ pub enum Rule {
     /// No shader can name the CrossDevice scope (VUID-StandaloneSpirv-None-04638).
     #[error("CrossDevice scope")]
     CrossDeviceScope,
+    /// A shader call, and ShaderCall scope: there are no ray tracing pipelines here.
+    #[error("shader call")]
+    ShaderCall,
+    /// An interlocked section, and FragmentInterlock scope: there are no fragment shaders here.
+    #[error("fragment interlock")]
+    FragmentInterlock,
     /// SPIR-V has no atomic multiplication and no atomic division.
     #[error("atomic {}", arithmetic_name(*.0))]
     AtomicArithmetic(ArithmeticOperation),
@@ -214,9 +239,6 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
         if location.reference == Some(Reference::Address) {
             return Err(Rule::DeviceAddress);
         }
-        if location.host || location.noncoherent {
-            return Err(Rule::MemoryProperty);
-        }
         check_type(location.scalar_type())?;
     }
     Ok(())
@@ -230,7 +252,12 @@ fn check_type(scalar: ScalarType) -> Result<(), Rule> {
 }
 
 fn check_scope(scope: Scope) -> Result<(), Rule> {
-    if scope == Scope::CrossDevice { Err(Rule::CrossDeviceScope) } else { Ok(()) }
+    match scope {
+        Scope::CrossDevice => Err(Rule::CrossDeviceScope),
+        Scope::ShaderCall => Err(Rule::ShaderCall),
+        Scope::FragmentInterlock => Err(Rule::FragmentInterlock),
+        Scope::Invocation | Scope::Subgroup | Scope::Workgroup | Scope::QueueFamily | Scope::Device => Ok(()),
+    }
 }
 
 fn check_ordered(operation: Operation, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
@@ -282,9 +309,19 @@ fn check_instruction(thread: &Thread, position: usize, instruction: &Instruction
                 barrier.semantics.unwrap_or(Semantics::RELAXED),
             )
         }
-        InstructionKind::AvailableToDevice | InstructionKind::VisibleFromDevice => {
+        InstructionKind::AvailableToDevice
+        | InstructionKind::VisibleFromDevice
+        | InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)) => {
             Err(Rule::SeparateDispatches)
         }
+        InstructionKind::System(
+            SystemOperation::Flush(_)
+            | SystemOperation::Invalidate(_)
+            | SystemOperation::Submit(_)
+            | SystemOperation::Wait(_),
+        ) => Err(Rule::HostThread),
+        InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
+        InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
         InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
         InstructionKind::Await { .. }
         | InstructionKind::Update { .. }

@@ -15,7 +15,7 @@ pub(crate) enum Operation {
     ControlBarrier,
 }
 
-/// The scope as an operand; `None` for CrossDevice, which no shader can name.
+/// The scope as an operand; `None` for CrossDevice, which no shader can name, and for scopes that no compute shader has.
 pub(crate) fn scope_word(scope: Scope) -> Option<spirv::Scope> {
     Some(match scope {
         Scope::Invocation => spirv::Scope::Invocation,
@@ -23,7 +23,7 @@ pub(crate) fn scope_word(scope: Scope) -> Option<spirv::Scope> {
         Scope::Workgroup => spirv::Scope::Workgroup,
         Scope::QueueFamily => spirv::Scope::QueueFamily,
         Scope::Device => spirv::Scope::Device,
-        Scope::CrossDevice => return None,
+        Scope::CrossDevice | Scope::ShaderCall | Scope::FragmentInterlock => return None,
     })
 }
 

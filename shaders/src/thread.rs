@@ -264,6 +264,9 @@ impl<'a> ThreadCode<'a> {
             InstructionKind::ControlBarrier(_)
             | InstructionKind::AvailableToDevice
             | InstructionKind::VisibleFromDevice
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
             | InstructionKind::Label(_)
             | InstructionKind::Goto(_)
             | InstructionKind::Branch { .. }

@@ -80,7 +80,14 @@ fn own_corpus() {
                 "storage class sc1",
                 "several queue families",
                 "storage class sc2",
-                "HSA"
+                "HSA",
+                "device address",
+                "host thread",
+                "offset into a location",
+                "spin loop",
+                "type u8",
+                "type u16",
+                "type u64"
             ]
             .contains(&rule.as_str()),
             "the corpus has a test that is refused for {rule}"

@@ -284,8 +284,6 @@ fn what_cannot_be_placed_is_refused_by_name() {
             }),
             Rule::SeveralQueueFamilies,
         ),
-        (change(&|test| test.locations[0].host = true), Rule::MemoryProperty),
-        (change(&|test| test.locations[0].noncoherent = true), Rule::MemoryProperty),
         (change(&|test| test.locations[0].reference = Some(Reference::Address)), Rule::DeviceAddress),
         (change(&|test| test.locations[0].scalar = Some(ScalarType::U64)), Rule::Type(ScalarType::U64)),
         (
@@ -310,6 +308,21 @@ fn what_cannot_be_placed_is_refused_by_name() {
         (class(StorageClass::Output), Rule::OutputInCompute),
         (add(load(0, 0, atomic(Scope::CrossDevice, Order::Relaxed))), Rule::CrossDeviceScope),
         (add(load(0, 0, Access::Coherent { scope: Scope::CrossDevice })), Rule::CrossDeviceScope),
+        (add(load(0, 0, atomic(Scope::ShaderCall, Order::Relaxed))), Rule::ShaderCall),
+        (add(load(0, 0, Access::Coherent { scope: Scope::FragmentInterlock })), Rule::FragmentInterlock),
+        (add(InstructionKind::ShaderCall(vec![ThreadId(1)])), Rule::ShaderCall),
+        (
+            add(InstructionKind::Interlock(litmus::Interlock {
+                end: litmus::InterlockEnd::Begin,
+                section: "0".to_owned(),
+            })),
+            Rule::FragmentInterlock,
+        ),
+        (
+            add(InstructionKind::System(litmus::SystemOperation::Available(litmus::AccessMask::NONE))),
+            Rule::SeparateDispatches,
+        ),
+        (add(InstructionKind::System(litmus::SystemOperation::Submit(vec![ThreadId(0)]))), Rule::HostThread),
         (fetch(ArithmeticOperation::Multiply), Rule::AtomicArithmetic(ArithmeticOperation::Multiply)),
         (fetch(ArithmeticOperation::Divide), Rule::AtomicArithmetic(ArithmeticOperation::Divide)),
         (

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use model::progress::{Fairness, ProgressModel};
 use results::write::Format;
 
 /// Runs litmus tests on Vulkan devices and judges what they show by an axiomatic memory model.
@@ -80,7 +81,8 @@ pub enum Command {
 /// `run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`).
+    /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`); `@` and words behind one tell it
+    /// to devices in another way (`mp/MP+rel-acq@split`).
     #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
     /// An embedded suite; `quick` when neither this nor a test is given.
@@ -134,7 +136,7 @@ pub struct Run {
     /// Keep the results as the device's baseline. Not available yet.
     #[arg(long)]
     pub save_baseline: bool,
-    /// Choose tests by names of the Vulkan CTS. Not available yet.
+    /// Choose tests by names of the Vulkan CTS: a complete name with or without `dEQP-VK.memory_model.`, or a glob.
     #[arg(long, value_name = "PATTERN")]
     pub cts_name: Option<String>,
     /// Turn the validation layers on; no message is accepted.
@@ -179,12 +181,21 @@ pub struct Check {
     /// How often a loop body is run at most.
     #[arg(long, value_name = "N", default_value = "1")]
     pub unroll: NonZeroU32,
-    /// weak or strong. Not available yet.
-    #[arg(long, value_name = "FAIRNESS")]
-    pub fairness: Option<String>,
-    /// A progress model. Not available yet.
+    /// What a promise of progress is worth: weak or strong; with --progress.
+    #[arg(long, value_name = "FAIRNESS", requires = "progress", value_parser = fairness, default_value = "weak")]
+    pub fairness: Fairness,
+    /// Asks whether every run ends under a progress model as well: fair, lobe, hsa-obe, hsa, obe, unfair, or one a level
+    /// as in qf=obe,wg=hsa,sg=fair.
     #[arg(long, value_name = "MODEL")]
-    pub progress: Option<String>,
+    pub progress: Option<ProgressModel>,
+}
+
+/// The fairness of that name.
+fn fairness(name: &str) -> Result<Fairness, String> {
+    [Fairness::Weak, Fairness::Strong]
+        .into_iter()
+        .find(|fairness| fairness.name() == name)
+        .ok_or_else(|| "expected weak or strong".to_owned())
 }
 
 /// `explain`.
@@ -254,7 +265,7 @@ pub struct Compile {
     /// What to write: SPIR-V, its text, an Amber script or machine code.
     #[arg(long, value_enum, default_value = "spv")]
     pub emit: Emit,
-    /// A variant of the kernel. Not available yet.
+    /// How the test is told, by the words that stand behind the `@` of a test id: `split`, `event`, `fence` and so on.
     #[arg(long, value_name = "NAME")]
     pub variant: Option<String>,
     /// Where to; standard output when not given.
@@ -363,9 +374,13 @@ pub struct Tests {
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,
-    /// Names of the Vulkan CTS beside ours. Not available yet.
+    /// The names of the Vulkan CTS, each with the id of our test and its variant.
     #[arg(long)]
     pub cts: bool,
+    /// Devices: how many of the tests (with --cts, of the compute names of the CTS too) each of them runs, and what the
+    /// others are skipped for, as tables in Markdown.
+    #[arg(long, value_name = "SEL", value_delimiter = ',', conflicts_with = "format")]
+    pub device: Vec<String>,
 }
 
 /// How a list is printed.

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod check;
 pub mod compile;
 pub mod convert;
+pub mod coverage;
 pub mod explain;
 pub mod lists;
 pub mod run;

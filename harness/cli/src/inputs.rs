@@ -13,7 +13,11 @@ use model::Model;
 use results::wire::RejectedLine;
 use walkdir::WalkDir;
 
+use crate::cts;
 use crate::exit::Failure;
+
+/// How the ids of the programs of CTS names begin; globs over other ids do not choose them.
+const CTS_FOLDER: &str = "cts/";
 
 /// Extensions of tests, by which folders are searched.
 const EXTENSIONS: [&str; 2] = ["litmus", "test"];
@@ -27,6 +31,8 @@ pub struct Source {
     pub file: String,
     /// How a command line names it.
     pub argument: String,
+    /// How it is told to a device: the words behind the `@` of its id.
+    pub variant: String,
     /// Its text, or why there is none.
     pub text: Result<String, Unreadable>,
 }
@@ -62,13 +68,14 @@ pub enum Rejection {
     Malformed(ParseErrors),
 }
 
-/// The sources that `arguments` and `suite` name, in the order of files; those of `default` when they name nothing.
+/// The sources that `arguments`, `suite` and a name of the CTS name, in the order of files; those of `default` when they name nothing.
 ///
 /// # Errors
 /// When there is no such suite.
 pub fn collect(
     arguments: &[String],
     suite: Option<&str>,
+    cts_name: Option<&str>,
     default: impl FnOnce() -> Result<Vec<Source>, Failure>,
 ) -> Result<Vec<Source>, Failure> {
     let mut sources = Vec::new();
@@ -78,11 +85,14 @@ pub fn collect(
     for argument in arguments {
         sources.extend(of_argument(argument));
     }
-    if suite.is_none() && arguments.is_empty() {
+    if let Some(pattern) = cts_name {
+        sources.extend(cts::named(pattern)?);
+    }
+    if suite.is_none() && arguments.is_empty() && cts_name.is_none() {
         sources = default()?;
     }
-    sources.sort_by(|a, b| a.file.cmp(&b.file));
-    sources.dedup_by(|a, b| a.file == b.file);
+    sources.sort_by(|a, b| (&a.file, &a.variant).cmp(&(&b.file, &b.variant)));
+    sources.dedup_by(|a, b| a.file == b.file && a.variant == b.variant);
     make_ids_unique(&mut sources);
     Ok(sources)
 }
@@ -112,7 +122,7 @@ pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
 
 /// Every embedded test, those for models alone included.
 pub fn all_embedded() -> Vec<Source> {
-    corpus::tests().iter().chain(&corpus::model_only()).map(embedded).collect()
+    corpus::tests().iter().chain(&corpus::model_only()).chain(&corpus::progress()).map(embedded).collect()
 }
 
 fn embedded(entry: &Entry) -> Source {
@@ -120,6 +130,7 @@ fn embedded(entry: &Entry) -> Source {
         id: entry.id.clone(),
         file: format!("litmus/{}", entry.path),
         argument: entry.id.clone(),
+        variant: String::new(),
         text: Ok(entry.text.to_owned()),
     }
 }
@@ -136,6 +147,9 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
             if !found.is_empty() {
                 return found;
             }
+            if let Some((tests, variant)) = argument.rsplit_once('@').filter(|(tests, _)| !tests.is_empty()) {
+                return of_argument(tests).into_iter().map(|source| source.told(variant)).collect();
+            }
             let what = if error.kind() == std::io::ErrorKind::NotFound {
                 "no such file, and no embedded test has this id".to_owned()
             } else {
@@ -148,13 +162,16 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
 
 /// Embedded tests by id or by a glob over ids.
 fn match_embedded(argument: &str) -> Vec<Source> {
-    let all = all_embedded();
+    let all =
+        if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| id == argument) } else { all_embedded() };
     if let Some(exact) = all.iter().find(|source| source.id == argument) {
         return vec![exact.clone()];
     }
     match GlobBuilder::new(argument).literal_separator(true).build() {
         Ok(glob) => {
             let glob = glob.compile_matcher();
+            let all =
+                if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| glob.is_match(id)) } else { all };
             all.into_iter().filter(|source| glob.is_match(&source.id)).collect()
         }
         Err(_) => Vec::new(),
@@ -197,13 +214,14 @@ fn without_text(file: &str, what: String) -> Source {
         id: file.to_owned(),
         file: file.to_owned(),
         argument: file.to_owned(),
+        variant: String::new(),
         text: Err(Unreadable { what, line: 1, column: 1 }),
     }
 }
 
 fn of_file(path: &Path, id: String) -> Source {
     let file = path.to_string_lossy().into_owned();
-    Source { id, argument: file.clone(), file, text: read(path) }
+    Source { id, argument: file.clone(), file, variant: String::new(), text: read(path) }
 }
 
 fn read(path: &Path) -> Result<String, Unreadable> {
@@ -242,10 +260,26 @@ fn make_ids_unique(sources: &mut [Source]) {
         sources.iter().filter(|source| !seen.insert(source.id.clone())).map(|s| s.id.clone()).collect();
     for source in sources.iter_mut().filter(|source| twice.contains(&source.id)) {
         source.id = Path::new(&source.file).with_extension("").to_string_lossy().into_owned();
+        if !source.variant.is_empty() {
+            source.id = format!("{}@{}", source.id, source.variant);
+        }
     }
 }
 
 impl Source {
+    /// The same test, told in another way.
+    fn told(self, variant: &str) -> Source {
+        if self.text.is_err() || variant.is_empty() {
+            return self;
+        }
+        Source {
+            id: format!("{}@{variant}", self.id),
+            argument: format!("{}@{variant}", self.argument),
+            variant: variant.to_owned(),
+            ..self
+        }
+    }
+
     /// Whether a model judges tests of this dialect. What is no test is told later.
     pub fn suits(&self, model: &Model) -> bool {
         let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());

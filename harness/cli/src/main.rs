@@ -3,6 +3,7 @@
 mod arguments;
 mod choice;
 mod commands;
+mod cts;
 mod exit;
 mod explanation;
 mod inputs;

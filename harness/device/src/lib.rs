@@ -35,6 +35,8 @@ mod prepared;
 mod queue;
 mod record;
 mod select;
+mod submission;
+mod sync;
 mod vulkan;
 
 pub use environment::{DriverEnvironment, EXTRA_VARIABLE, EnvironmentError, SWIFTSHADER_VARIABLE};

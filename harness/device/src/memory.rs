@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use ash::vk;
 use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
-use plan::{DeviceError, Memory};
+use plan::{DeviceError, Memory, MemoryKind, MemoryProperties};
 
 use crate::error::{allocation_failed, failed};
 use crate::vulkan::VulkanDevice;
@@ -14,6 +14,9 @@ use crate::vulkan::VulkanDevice;
 pub(crate) struct Words {
     pub(crate) raw: vk::Buffer,
     allocation: Option<Allocation>,
+    /// Memory of its own, where it asked for a memory type.
+    own: vk::DeviceMemory,
+    properties: vk::MemoryPropertyFlags,
     /// Size in words.
     len: usize,
 }
@@ -40,7 +43,13 @@ impl VulkanDevice {
         // SAFETY: the device lives, and the families are distinct ones of it.
         let raw = unsafe { self.raw.create_buffer(&info, None) }.map_err(failed("vkCreateBuffer"))?;
         // From here on the buffer is destroyed on the way out.
-        let mut buffer = Words { raw, allocation: None, len };
+        let mut buffer = Words {
+            raw,
+            allocation: None,
+            own: vk::DeviceMemory::null(),
+            properties: vk::MemoryPropertyFlags::empty(),
+            len,
+        };
         let bound = self.bind_memory(&mut buffer, memory, name).and_then(|()| self.set_name(raw, name));
         match bound {
             Ok(()) => Ok(buffer),
@@ -55,6 +64,7 @@ impl VulkanDevice {
         // SAFETY: the buffer was made by this device.
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
         let location = match memory {
+            Memory::Of(kind) => return self.bind_own_memory(buffer, &requirements, kind),
             Memory::Device if self.stages() => MemoryLocation::GpuOnly,
             Memory::Device | Memory::Readback => MemoryLocation::GpuToCpu,
             Memory::Shared => MemoryLocation::CpuToGpu,
@@ -70,14 +80,41 @@ impl VulkanDevice {
         // SAFETY: the handle is used only to bind the buffer to the range that was allocated for it.
         let bound =
             unsafe { self.raw.bind_buffer_memory(buffer.raw, allocation.memory(), allocation.offset()) };
+        buffer.properties = allocation.memory_properties();
         buffer.allocation = Some(allocation);
         bound.map_err(failed("vkBindBufferMemory"))
+    }
+
+    /// Binds a buffer to memory of the first type of a kind that it can lie in.
+    fn bind_own_memory(
+        &self,
+        buffer: &mut Words,
+        requirements: &vk::MemoryRequirements,
+        kind: MemoryKind,
+    ) -> Result<(), DeviceError> {
+        let found = (0_u32..).zip(&self.memory_types).find(|(index, flags)| {
+            requirements.memory_type_bits & (1 << index) != 0
+                && properties_of(**flags).is_some_and(|properties| kind.holds(properties))
+        });
+        let (index, flags) = found.ok_or_else(|| DeviceError::Unsupported(kind.to_string()))?;
+        let info =
+            vk::MemoryAllocateInfo::default().allocation_size(requirements.size).memory_type_index(index);
+        // SAFETY: the device lives, and the index is one of its memory types.
+        buffer.own =
+            unsafe { self.raw.allocate_memory(&info, None) }.map_err(failed("vkAllocateMemory"))?;
+        buffer.properties = *flags;
+        // SAFETY: the memory was made for this buffer, which is bound once.
+        unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.own, 0) }
+            .map_err(failed("vkBindBufferMemory"))
     }
 
     /// Gives a buffer back. Nothing on the device may use it any more.
     pub(crate) fn destroy_buffer(&self, buffer: &mut Words) {
         // SAFETY: the buffer was made by this device, and callers see to it that no submission uses it.
-        unsafe { self.raw.destroy_buffer(buffer.raw, None) };
+        unsafe {
+            self.raw.destroy_buffer(buffer.raw, None);
+            self.raw.free_memory(buffer.own, None);
+        }
         if let Some(allocation) = buffer.allocation.take()
             && let Err(error) = self.memory.borrow_mut().free(allocation)
         {
@@ -86,7 +123,26 @@ impl VulkanDevice {
     }
 }
 
+/// The properties of a memory type that tests may use; `None` for special ones, which ask for features of their own.
+pub(crate) fn properties_of(flags: vk::MemoryPropertyFlags) -> Option<MemoryProperties> {
+    let usual = vk::MemoryPropertyFlags::DEVICE_LOCAL
+        | vk::MemoryPropertyFlags::HOST_VISIBLE
+        | vk::MemoryPropertyFlags::HOST_COHERENT
+        | vk::MemoryPropertyFlags::HOST_CACHED;
+    usual.contains(flags).then(|| MemoryProperties {
+        device_local: flags.contains(vk::MemoryPropertyFlags::DEVICE_LOCAL),
+        host_visible: flags.contains(vk::MemoryPropertyFlags::HOST_VISIBLE),
+        host_coherent: flags.contains(vk::MemoryPropertyFlags::HOST_COHERENT),
+        host_cached: flags.contains(vk::MemoryPropertyFlags::HOST_CACHED),
+    })
+}
+
 impl Words {
+    /// What its memory is.
+    pub(crate) fn properties(&self) -> Option<MemoryProperties> {
+        properties_of(self.properties)
+    }
+
     /// Size in bytes.
     pub(crate) fn bytes(&self) -> vk::DeviceSize {
         self.len as vk::DeviceSize * 4

@@ -9,6 +9,7 @@ use plan::{Capabilities, DeviceError, Identity};
 use crate::error::failed;
 use crate::features::{Available, Features};
 use crate::instance::Instance;
+use crate::memory::properties_of;
 use crate::select::{Listed, SoftwareDriver};
 
 /// The loop iterations that lavapipe lets an invocation make in all before it leaves every loop without a word
@@ -27,6 +28,8 @@ pub(crate) struct Physical {
     pub(crate) timestamp_period: f32,
     /// Device-local memory that the host reads as fast as any other: there is nothing to gain from a staging copy.
     pub(crate) unified_memory: bool,
+    /// Its memory types, by their index.
+    pub(crate) memory_types: Vec<vk::MemoryPropertyFlags>,
     /// Pipelines of kernels may require a subgroup size; where false, there is just one.
     pub(crate) may_require_subgroup_size: bool,
     kind: vk::PhysicalDeviceType,
@@ -89,7 +92,12 @@ impl Physical {
         };
         let identity = identity(&core, &properties, software);
         let is_cpu = core.device_type == vk::PhysicalDeviceType::CPU;
-        let capabilities = capabilities(&core.limits, &properties, &features, &families, software, is_cpu);
+        let memory_types: Vec<_> =
+            memory.memory_types_as_slice().iter().map(|kind| kind.property_flags).collect();
+        let capabilities = Capabilities {
+            memory_types: memory_types.iter().filter_map(|flags| properties_of(*flags)).collect(),
+            ..capabilities(&core.limits, &properties, &features, &families, software, is_cpu)
+        };
         Ok(Physical {
             handle,
             available,
@@ -100,6 +108,7 @@ impl Physical {
             timestamp_period: core.limits.timestamp_period,
             unified_memory: core.device_type != vk::PhysicalDeviceType::DISCRETE_GPU
                 && has_unified_memory(&memory),
+            memory_types,
             may_require_subgroup_size: properties.may_require_subgroup_size,
             kind: core.device_type,
         })
@@ -247,6 +256,7 @@ fn capabilities(
         compute_queues: families.iter().map(|family| family.queues).collect(),
         loop_budget: (software == Some(SoftwareDriver::Lavapipe)).then_some(LAVAPIPE_LOOP_BUDGET),
         features: features.names(),
+        memory_types: Vec::new(),
     }
 }
 

@@ -1,15 +1,17 @@
 //! A prepared plan: its memory, pipelines and recorded commands, and the submission in flight.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ash::vk;
-use plan::{BufferId, DeviceError, Memory, Plan, Prepared, Progress, Step};
+use plan::{BufferId, DependencyKind, DeviceError, Memory, MemoryProperties, Plan, Prepared, Progress, Step};
 
 use crate::error::failed;
 use crate::memory::Words;
 use crate::pipeline::Pipeline;
 use crate::queue::{QueueUse, assign_queues};
-use crate::record::{Recorder, Submission, submissions};
+use crate::record::Recorder;
+use crate::submission::{Submission, submissions};
+use crate::sync::Semaphores;
 use crate::vulkan::VulkanDevice;
 
 /// A plan on a [`VulkanDevice`]. Poll a submission to its end before dropping this: dropped while one is in flight,
@@ -25,6 +27,9 @@ pub(crate) struct VulkanPrepared<'d> {
     descriptor_pool: vk::DescriptorPool,
     sets: Vec<vk::DescriptorSet>,
     queues: Vec<QueueUse>,
+    semaphores: Semaphores,
+    /// Events by the number of the step; null where there is none.
+    events: Vec<vk::Event>,
     submissions: Vec<Submission>,
     state: State,
 }
@@ -32,7 +37,10 @@ pub(crate) struct VulkanPrepared<'d> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     NeverSubmitted,
-    InFlight,
+    /// Everything up to where the host waits for this time, from 0, was submitted.
+    InFlight {
+        stage: usize,
+    },
     Finished(Option<Duration>),
 }
 
@@ -51,6 +59,8 @@ impl<'d> VulkanPrepared<'d> {
             descriptor_pool: vk::DescriptorPool::null(),
             sets: vec![vk::DescriptorSet::null(); plan.steps.len()],
             queues: Vec::new(),
+            semaphores: Semaphores::default(),
+            events: vec![vk::Event::null(); plan.steps.len()],
             submissions: submissions(plan),
             state: State::NeverSubmitted,
         };
@@ -90,8 +100,15 @@ impl<'d> VulkanPrepared<'d> {
             }
         }
         for submission in &mut prepared.submissions {
-            if let Some(queue) = prepared.queues.get_mut(submission.queue) {
-                submission.commands = queue.allocate_commands(device)?;
+            let Some(queue) = prepared.queues.get_mut(submission.queue) else { continue };
+            for recording in &mut submission.recordings {
+                recording.commands = queue.allocate_commands(device)?;
+            }
+        }
+        prepared.semaphores.create(device, &plan.semaphores)?;
+        for (step, event) in plan.steps.iter().zip(&mut prepared.events) {
+            if let Step::Dependency { kind: DependencyKind::Event, .. } = step {
+                *event = device.create_event()?;
             }
         }
         prepared.record()?;
@@ -157,45 +174,79 @@ impl<'d> VulkanPrepared<'d> {
             staging: &self.staging,
             pipelines: &self.pipelines,
             sets: &self.sets,
+            events: &self.events,
         };
-        for submission in self.submissions.iter_mut().filter(|submission| submission.stale) {
+        for submission in &mut self.submissions {
             let clock = self.queues.get(submission.queue).and_then(|queue| queue.clock);
-            recorder.record(submission, clock)?;
-            submission.stale = false;
-        }
-        Ok(())
-    }
-
-    fn start(&self) -> Result<(), DeviceError> {
-        let raw = &self.device.raw;
-        let fences = self.fences();
-        if !fences.is_empty() {
-            // SAFETY: no submission is in flight, so no fence is in use.
-            unsafe { raw.reset_fences(&fences) }.map_err(failed("vkResetFences"))?;
-        }
-        for (number, submission) in self.submissions.iter().enumerate() {
-            let Some(queue) = self.queues.get(submission.queue) else { continue };
-            let commands = [submission.commands];
-            let info = [vk::SubmitInfo::default().command_buffers(&commands)];
-            let fence = if submission.last { queue.fence } else { vk::Fence::null() };
-            // SAFETY: the commands are recorded for this queue's family and not in flight. The device is not shared between
-            // threads, so nobody else uses the queue.
-            let submitted = unsafe { raw.queue_submit(queue.raw, &info, fence) };
-            if let Err(result) = submitted {
-                if number > 0 || result == vk::Result::ERROR_DEVICE_LOST {
-                    // Part of the plan runs, and no fence will tell when it ends.
-                    self.device.abandon();
-                }
-                return Err(failed("vkQueueSubmit")(result));
+            for recording in submission.recordings.iter_mut().filter(|recording| recording.stale) {
+                recorder.record(recording, clock)?;
+                recording.stale = false;
             }
         }
         Ok(())
     }
 
-    /// Fences of the queues that do something.
-    fn fences(&self) -> Vec<vk::Fence> {
-        let last = self.submissions.iter().filter(|submission| submission.last);
-        last.filter_map(|submission| self.queues.get(submission.queue)).map(|queue| queue.fence).collect()
+    /// Submits what comes before the host waits for the `stage`-th time, from 0. Nothing is in flight.
+    fn start(&mut self, stage: usize) -> Result<(), DeviceError> {
+        let raw = &self.device.raw;
+        if stage == 0 {
+            self.semaphores.begin();
+            for event in self.events.iter().filter(|event| **event != vk::Event::null()) {
+                // SAFETY: the event is this device's, and no submission that uses it is in flight.
+                unsafe { raw.reset_event(*event) }.map_err(failed("vkResetEvent"))?;
+            }
+        }
+        let fences = self.fences(stage);
+        if !fences.is_empty() {
+            // SAFETY: no submission is in flight, so no fence is in use.
+            unsafe { raw.reset_fences(&fences) }.map_err(failed("vkResetFences"))?;
+        }
+        let mut submitted = stage > 0;
+        for submission in self.submissions.iter().filter(|submission| submission.stage == stage) {
+            let Some(queue) = self.queues.get(submission.queue) else { continue };
+            let commands: Vec<_> =
+                submission.recordings.iter().map(|recording| recording.commands).collect();
+            let fence = if submission.fenced { queue.fence } else { vk::Fence::null() };
+            let result = self.semaphores.submit(self.device, queue.raw, submission, &commands, fence);
+            if let Err(result) = result {
+                if submitted || result == vk::Result::ERROR_DEVICE_LOST {
+                    // Part of the plan runs, and no fence will tell when it ends.
+                    self.device.abandon();
+                }
+                return Err(failed("vkQueueSubmit")(result));
+            }
+            submitted = true;
+        }
+        Ok(())
+    }
+
+    /// Fences of the queues that do something before the host waits for the `stage`-th time.
+    fn fences(&self, stage: usize) -> Vec<vk::Fence> {
+        let fenced = self.submissions.iter().filter(|s| s.fenced && s.stage == stage);
+        fenced.filter_map(|submission| self.queues.get(submission.queue)).map(|queue| queue.fence).collect()
+    }
+
+    /// How often the host waits before the last submission.
+    fn last_stage(&self) -> usize {
+        self.submissions.last().map_or(0, |submission| submission.stage)
+    }
+
+    /// Waits for what was submitted before the host waits for the `stage`-th time; false where it takes longer.
+    fn wait(&self, stage: usize, timeout: Duration) -> Result<bool, DeviceError> {
+        let fences = self.fences(stage);
+        if fences.is_empty() {
+            return Ok(true);
+        }
+        let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        // SAFETY: the fences are this device's and were given to submissions.
+        match unsafe { self.device.raw.wait_for_fences(&fences, true, timeout) } {
+            Ok(()) => Ok(true),
+            Err(vk::Result::TIMEOUT) => Ok(false),
+            Err(result) => {
+                self.device.abandon();
+                Err(failed("vkWaitForFences")(result))
+            }
+        }
     }
 
     /// The longest time of a queue: clocks of different queues need not agree.
@@ -214,7 +265,7 @@ impl<'d> VulkanPrepared<'d> {
         if self.device.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
         }
-        if self.state == State::InFlight && self.poll(Duration::ZERO)? == Progress::Running {
+        if matches!(self.state, State::InFlight { .. }) && self.poll(Duration::ZERO)? == Progress::Running {
             return Err(DeviceError::Busy);
         }
         Ok(())
@@ -230,8 +281,9 @@ impl<'d> VulkanPrepared<'d> {
             return Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch")));
         };
         change(workgroups, push_constants)?;
-        for submission in self.submissions.iter_mut().filter(|submission| submission.steps.contains(&step)) {
-            submission.stale = true;
+        let recordings = self.submissions.iter_mut().flat_map(|submission| &mut submission.recordings);
+        for recording in recordings.filter(|recording| recording.steps.contains(&step)) {
+            recording.stale = true;
         }
         Ok(())
     }
@@ -263,35 +315,42 @@ impl Prepared for VulkanPrepared<'_> {
     fn submit(&mut self) -> Result<(), DeviceError> {
         self.idle()?;
         self.record()?;
-        self.start()?;
-        self.state = State::InFlight;
+        self.start(0)?;
+        self.state = State::InFlight { stage: 0 };
         Ok(())
     }
 
     fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError> {
-        match self.state {
-            State::NeverSubmitted => {
-                return Err(DeviceError::InvalidPlan("nothing was submitted".to_owned()));
-            }
-            State::Finished(device_time) => return Ok(Progress::Finished { device_time }),
-            State::InFlight => {}
-        }
-        let fences = self.fences();
-        if !fences.is_empty() {
-            let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-            // SAFETY: the fences are this device's and were given to submissions.
-            match unsafe { self.device.raw.wait_for_fences(&fences, true, timeout) } {
-                Ok(()) => {}
-                Err(vk::Result::TIMEOUT) => return Ok(Progress::Running),
-                Err(result) => {
-                    self.device.abandon();
-                    return Err(failed("vkWaitForFences")(result));
+        let until = Instant::now().checked_add(timeout);
+        loop {
+            let stage = match self.state {
+                State::NeverSubmitted => {
+                    return Err(DeviceError::InvalidPlan("nothing was submitted".to_owned()));
                 }
+                State::Finished(device_time) => return Ok(Progress::Finished { device_time }),
+                State::InFlight { stage } => stage,
+            };
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if !self.wait(stage, left.unwrap_or(Duration::MAX))? {
+                return Ok(Progress::Running);
             }
+            if stage >= self.last_stage() {
+                break;
+            }
+            // The host has waited: only now may it submit what follows.
+            if let Err(error) = self.start(stage + 1) {
+                self.device.abandon();
+                return Err(error);
+            }
+            self.state = State::InFlight { stage: stage + 1 };
         }
         let device_time = self.device_time()?;
         self.state = State::Finished(device_time);
         Ok(Progress::Finished { device_time })
+    }
+
+    fn memory(&self, buffer: BufferId) -> Option<MemoryProperties> {
+        self.buffers.get(buffer.0 as usize).and_then(Words::properties)
     }
 
     fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
@@ -345,7 +404,7 @@ impl Prepared for VulkanPrepared<'_> {
 impl Drop for VulkanPrepared<'_> {
     fn drop(&mut self) {
         // A poll without waiting: a submission that has ended by now holds nothing.
-        if self.state == State::InFlight
+        if matches!(self.state, State::InFlight { .. })
             && !matches!(self.poll(Duration::ZERO), Ok(Progress::Finished { .. }))
         {
             self.device.abandon();
@@ -355,6 +414,11 @@ impl Drop for VulkanPrepared<'_> {
         }
         // SAFETY: nothing is in flight, so nothing uses these objects; all are this device's or null.
         unsafe { self.device.raw.destroy_descriptor_pool(self.descriptor_pool, None) };
+        self.semaphores.destroy(self.device);
+        for event in &self.events {
+            // SAFETY: as above.
+            unsafe { self.device.raw.destroy_event(*event, None) };
+        }
         for queue in &self.queues {
             queue.destroy(self.device);
         }

@@ -1,69 +1,25 @@
-//! Steps of a plan as command buffers: how steps fall on submissions, and what each records.
+//! Steps of a plan as command buffers: what each records.
 
 use ash::vk;
-use plan::{BufferId, DeviceError, Plan, Step};
+use plan::{BufferId, DependencyKind, DeviceError, Step};
 
 use crate::error::failed;
 use crate::memory::Words;
 use crate::pipeline::Pipeline;
+use crate::submission::Recording;
 use crate::vulkan::VulkanDevice;
 
 /// Where kernels and copies happen. Timestamps apart, nothing else is recorded.
 const WORK: vk::PipelineStageFlags = vk::PipelineStageFlags::from_raw(
     vk::PipelineStageFlags::COMPUTE_SHADER.as_raw() | vk::PipelineStageFlags::TRANSFER.as_raw(),
 );
+const COMPUTE: vk::PipelineStageFlags = vk::PipelineStageFlags::COMPUTE_SHADER;
 const WRITES: vk::AccessFlags = vk::AccessFlags::from_raw(
     vk::AccessFlags::SHADER_WRITE.as_raw() | vk::AccessFlags::TRANSFER_WRITE.as_raw(),
 );
 const ACCESSES: vk::AccessFlags = vk::AccessFlags::from_raw(
     WRITES.as_raw() | vk::AccessFlags::SHADER_READ.as_raw() | vk::AccessFlags::TRANSFER_READ.as_raw(),
 );
-
-/// A submission: some steps of one queue.
-pub(crate) struct Submission {
-    /// Number of the queue in the plan.
-    pub(crate) queue: usize,
-    /// Numbers of the steps, in order.
-    pub(crate) steps: Vec<usize>,
-    /// The queue's first submission.
-    pub(crate) first: bool,
-    /// The queue's last submission.
-    pub(crate) last: bool,
-    pub(crate) commands: vk::CommandBuffer,
-    /// To be recorded before it is submitted.
-    pub(crate) stale: bool,
-}
-
-/// The submissions of a plan in the order in which they are submitted. What follows a queue's last [`Step::Submit`] is
-/// submitted at the end, in the order of the queues.
-pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
-    let mut open: Vec<Vec<usize>> = vec![Vec::new(); plan.queues.len()];
-    let mut submissions: Vec<Submission> = Vec::new();
-    let mut close = |queue: usize, steps: Vec<usize>| {
-        if steps.is_empty() {
-            return;
-        }
-        let mut first = true;
-        for earlier in submissions.iter_mut().filter(|earlier| earlier.queue == queue) {
-            first = false;
-            earlier.last = false;
-        }
-        let commands = vk::CommandBuffer::null();
-        submissions.push(Submission { queue, steps, first, last: true, commands, stale: true });
-    };
-    for (number, step) in plan.steps.iter().enumerate() {
-        let queue = step.queue().0 as usize;
-        let Some(steps) = open.get_mut(queue) else { continue };
-        match step {
-            Step::Submit { .. } => close(queue, std::mem::take(steps)),
-            _ => steps.push(number),
-        }
-    }
-    for (queue, steps) in open.into_iter().enumerate() {
-        close(queue, steps);
-    }
-    submissions
-}
 
 /// What recording looks at.
 pub(crate) struct Recorder<'a> {
@@ -75,31 +31,33 @@ pub(crate) struct Recorder<'a> {
     pub(crate) pipelines: &'a [Pipeline],
     /// Descriptor sets by the number of the step; null where there is none.
     pub(crate) sets: &'a [vk::DescriptorSet],
+    /// Events by the number of the step; null where there is none.
+    pub(crate) events: &'a [vk::Event],
 }
 
 impl Recorder<'_> {
-    /// Records a submission; `clock` takes two timestamps.
+    /// Records a command buffer; `clock` takes two timestamps.
     pub(crate) fn record(
         &self,
-        submission: &Submission,
+        recording: &Recording,
         clock: Option<vk::QueryPool>,
     ) -> Result<(), DeviceError> {
-        let (raw, commands) = (&self.device.raw, submission.commands);
+        let (raw, commands) = (&self.device.raw, recording.commands);
         let begin = vk::CommandBufferBeginInfo::default();
         // SAFETY: the command buffer is this device's and not in flight; its pool lets it be recorded anew.
         unsafe { raw.begin_command_buffer(commands, &begin) }.map_err(failed("vkBeginCommandBuffer"))?;
-        if let (Some(pool), true) = (clock, submission.first) {
+        if let (Some(pool), true) = (clock, recording.first) {
             // SAFETY: the command buffer is being recorded; the pool has two queries.
             unsafe {
                 raw.cmd_reset_query_pool(commands, pool, 0, 2);
                 raw.cmd_write_timestamp(commands, vk::PipelineStageFlags::TOP_OF_PIPE, pool, 0);
             }
         }
-        for number in &submission.steps {
+        for number in &recording.steps {
             let step = self.steps.get(*number).ok_or_else(|| nothing("step", *number))?;
             self.step(commands, *number, step)?;
         }
-        if let (Some(pool), true) = (clock, submission.last) {
+        if let (Some(pool), true) = (clock, recording.last) {
             // SAFETY: as above.
             unsafe { raw.cmd_write_timestamp(commands, vk::PipelineStageFlags::BOTTOM_OF_PIPE, pool, 1) };
         }
@@ -140,9 +98,44 @@ impl Recorder<'_> {
             }
             Step::Barrier { .. } => self.barrier(commands, WORK, Some(ACCESSES)),
             Step::ExecutionBarrier { .. } => self.barrier(commands, WORK, None),
+            Step::Dependency { kind, available, reads, writes, .. } => {
+                let memory = compute_dependency(*available, *reads, *writes);
+                match kind {
+                    DependencyKind::Barrier => {
+                        let (stage, flags) = (COMPUTE, vk::DependencyFlags::empty());
+                        let memory = memory.as_slice();
+                        // SAFETY: the command buffer is being recorded, on a queue with compute.
+                        unsafe { raw.cmd_pipeline_barrier(commands, stage, stage, flags, memory, &[], &[]) };
+                    }
+                    DependencyKind::Event => self.event(commands, number, memory.as_slice())?,
+                }
+            }
             Step::ToHost { buffer, .. } => self.to_host(commands, *buffer)?,
-            // Submissions were told apart before.
-            Step::Submit { .. } => {}
+            // Submissions and command buffers were told apart before.
+            Step::CommandBuffer { .. }
+            | Step::Submit { .. }
+            | Step::Signal { .. }
+            | Step::Wait { .. }
+            | Step::HostWait { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Sets the event of a step after the compute work so far, and waits for it with the compute work to come.
+    fn event(
+        &self,
+        commands: vk::CommandBuffer,
+        step: usize,
+        memory: &[vk::MemoryBarrier<'_>],
+    ) -> Result<(), DeviceError> {
+        let event = self.events.get(step).copied().filter(|event| *event != vk::Event::null());
+        let event = event.ok_or_else(|| nothing("event for step", step))?;
+        let raw = &self.device.raw;
+        // SAFETY: the command buffer is being recorded, on a queue with compute; the event is the device's, and the host
+        // resets it before each submission.
+        unsafe {
+            raw.cmd_set_event(commands, event, COMPUTE);
+            raw.cmd_wait_events(commands, &[event], COMPUTE, COMPUTE, memory, &[], &[]);
         }
         Ok(())
     }
@@ -188,43 +181,16 @@ impl Recorder<'_> {
     }
 }
 
+/// What a dependency between dispatches says of memory; nothing where it orders execution alone.
+fn compute_dependency(available: bool, reads: bool, writes: bool) -> Option<vk::MemoryBarrier<'static>> {
+    let flag = |asked, flag| if asked { flag } else { vk::AccessFlags::empty() };
+    let source = flag(available, vk::AccessFlags::SHADER_WRITE);
+    let target = flag(reads, vk::AccessFlags::SHADER_READ) | flag(writes, vk::AccessFlags::SHADER_WRITE);
+    let asked = available || reads || writes;
+    asked.then(|| vk::MemoryBarrier::default().src_access_mask(source).dst_access_mask(target))
+}
+
 /// Validated plans never get here.
 fn nothing(what: &str, number: usize) -> DeviceError {
     DeviceError::InvalidPlan(format!("no {what} {number}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plan::{Queue, QueueId};
-
-    #[test]
-    fn steps_fall_on_submissions_by_queue() {
-        let submit = |queue| Step::Submit { queue: QueueId(queue) };
-        let work = |queue| Step::Barrier { queue: QueueId(queue) };
-        let steps = vec![
-            submit(0),
-            work(1),
-            work(0),
-            work(1),
-            submit(0),
-            work(0),
-            submit(1),
-            submit(1),
-            work(2),
-            work(0),
-        ];
-        let plan = Plan { queues: vec![Queue { family: 0 }; 4], steps, ..Plan::default() };
-        let found: Vec<_> = submissions(&plan)
-            .into_iter()
-            .map(|submission| (submission.queue, submission.steps, submission.first, submission.last))
-            .collect();
-        let expected = [
-            (0, vec![2], true, false),
-            (1, vec![1, 3], true, true),
-            (0, vec![5, 9], false, true),
-            (2, vec![8], true, true),
-        ];
-        assert_eq!(found, expected);
-    }
 }

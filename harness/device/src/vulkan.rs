@@ -41,6 +41,7 @@ pub struct VulkanDevice {
     pub(crate) timestamp_period: f32,
     pub(crate) may_require_subgroup_size: bool,
     stages: bool,
+    pub(crate) memory_types: Vec<vk::MemoryPropertyFlags>,
     /// Where validation is on, its messages name objects.
     names: Option<ext::debug_utils::Device>,
     abandoned: Cell<bool>,
@@ -131,6 +132,7 @@ impl VulkanDevice {
             timestamp_period: physical.timestamp_period,
             may_require_subgroup_size: physical.may_require_subgroup_size,
             stages: options.staging || !physical.unified_memory,
+            memory_types: physical.memory_types,
             abandoned: Cell::new(false),
             memory: ManuallyDrop::new(RefCell::new(memory)),
             raw,

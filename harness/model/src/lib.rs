@@ -33,6 +33,7 @@
 
 mod activity;
 pub mod cat;
+mod cells;
 mod combine;
 mod error;
 mod explain;
@@ -44,11 +45,13 @@ mod model;
 pub mod naive;
 mod path;
 mod predict;
+pub mod progress;
 mod queries;
 mod search;
 mod sequential;
 mod skeleton;
 mod symbolic;
+mod system;
 mod valuation;
 
 pub use error::PredictError;

@@ -4,12 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
-use litmus::{Access, Dialect, InstructionKind, StorageClassSet, Test};
+use litmus::{Access, Dialect, InstructionKind, Place, Scope, StorageClassSet, Test};
 
 use crate::PredictError;
-use crate::cat::options::{AsmoOrder, BarrierReach, FinalValue, InitialWrites, Language, RmwEvents, Values};
+use crate::cat::options::{
+    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, RmwEvents, Values,
+};
 use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
+use crate::cells::Extent;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
+use crate::system::Features;
 
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 
@@ -37,6 +41,7 @@ const NAMES: &[(&str, &str)] = &[
 pub struct Model {
     name: String,
     ast: cat::Model,
+    /// Plans by what a test has: its storage classes in the low bits, its [`Features`] above.
     plans: Mutex<HashMap<u8, Arc<Plan>>>,
 }
 
@@ -78,7 +83,7 @@ impl Model {
         let ast = cat::parse(name, text, &resolve)?;
         let model = Model { name: name.to_owned(), ast, plans: Mutex::new(HashMap::new()) };
         // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
-        cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111)))?;
+        cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL))?;
         Ok(model)
     }
 
@@ -117,29 +122,30 @@ impl Model {
                 of: language_name(self.ast.options.language),
             });
         }
-        self.plan_for_classes(classes_of(test))
+        self.plan_for_kind(classes_of(test), features_of(test))
     }
 
-    fn plan_for_classes(&self, classes: StorageClassSet) -> Result<Arc<Plan>, PredictError> {
+    fn plan_for_kind(&self, classes: StorageClassSet, features: Features) -> Result<Arc<Plan>, PredictError> {
+        let kind = classes.0 | (features.bits() << 4);
         if let Ok(plans) = self.plans.lock()
-            && let Some(plan) = plans.get(&classes.0)
+            && let Some(plan) = plans.get(&kind)
         {
             return Ok(plan.clone());
         }
-        let mut plan =
-            cat::compile(&self.ast, &vocabulary(), &families(classes)).map_err(PredictError::Model)?;
+        let mut plan = cat::compile(&self.ast, &vocabulary(), &families(classes, features))
+            .map_err(PredictError::Model)?;
         if self.ast.options.asmo == AsmoOrder::Transitive && !plan.demand_transitive("asmo") {
             let why = "`asmo=transitive` without a definition of `asmo`";
             return Err(PredictError::NotAvailable { what: why.to_owned() });
         }
         let plan = Arc::new(plan);
-        self.remember(classes.0, plan.clone());
+        self.remember(kind, plan.clone());
         Ok(plan)
     }
 
-    fn remember(&self, classes: u8, plan: Arc<Plan>) {
+    fn remember(&self, kind: u8, plan: Arc<Plan>) {
         if let Ok(mut plans) = self.plans.lock() {
-            plans.insert(classes, plan);
+            plans.insert(kind, plan);
         }
     }
 
@@ -152,6 +158,8 @@ impl Model {
             barriers_anywhere: options.barrier == BarrierReach::Any,
             final_device_read: options.final_value == FinalValue::DeviceRead,
             values_free: options.values == Values::Free,
+            whole_language: options.events == Events::All,
+            cells_of_bytes: false,
         }
     }
 }
@@ -180,9 +188,57 @@ fn vocabulary() -> Vocabulary {
         .with_class_names("SEMSC", "SEM", 4)
 }
 
-/// The storage classes and masks that a program with these classes can tell apart.
-fn families(classes: StorageClassSet) -> Families {
-    Families::of_classes(classes.iter().map(|class| class.index() as u8))
+/// The storage classes and masks that a program with these classes can tell apart, and what it has nothing of.
+fn families(classes: StorageClassSet, features: Features) -> Families {
+    let absent = features.absent().map(str::to_owned).collect();
+    Families { absent, ..Families::of_classes(classes.iter().map(|class| class.index() as u8)) }
+}
+
+/// What a test has besides what every model knows.
+fn features_of(test: &Test) -> Features {
+    let mut features = Features::default();
+    for thread in &test.threads {
+        features.hosts |= thread.place == Place::Host;
+        for instruction in &thread.instructions {
+            let kind = instruction.kind.without_address();
+            features.hosts |= matches!(kind, InstructionKind::System(_));
+            features.calls |= matches!(kind, InstructionKind::ShaderCall(_));
+            features.interlock |= matches!(kind, InstructionKind::Interlock(_));
+            features.parts |= is_partial(test, kind);
+            for scope in scopes(kind).into_iter().flatten() {
+                features.calls |= scope == Scope::ShaderCall;
+                features.interlock |= scope == Scope::FragmentInterlock;
+            }
+        }
+    }
+    features
+}
+
+/// Whether an instruction accesses a part of a location.
+pub(crate) fn is_partial(test: &Test, kind: &InstructionKind) -> bool {
+    match kind {
+        InstructionKind::Load { location, offset, scalar, .. }
+        | InstructionKind::Store { location, offset, scalar, .. }
+        | InstructionKind::Rmw { location, offset, scalar, .. } => {
+            !Extent::new(test, *location, *offset, *scalar).whole
+        }
+        _ => false,
+    }
+}
+
+/// The scopes that an instruction names: that of its memory, and that of its execution.
+pub(crate) fn scopes(kind: &InstructionKind) -> [Option<Scope>; 2] {
+    match kind {
+        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
+            Access::Private | Access::NonPrivate => [None, None],
+            Access::Coherent { scope } | Access::Atomic { scope, .. } => [Some(*scope), None],
+        },
+        InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => [Some(*scope), None],
+        InstructionKind::ControlBarrier(barrier) => {
+            [Some(barrier.memory_scope), Some(barrier.execution_scope)]
+        }
+        _ => [None, None],
+    }
 }
 
 /// The storage classes that accesses or semantics of a test name.
@@ -216,4 +272,26 @@ fn classes_of(test: &Test) -> StorageClassSet {
         }
     }
     StorageClassSet(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    /// Tests that have nothing of hosts, sizes, calls and sections do not pay for them.
+    #[test]
+    fn what_a_test_has_not_is_in_no_plan() {
+        let model = Model::shipped("vulkan").unwrap().unwrap();
+        let classes = StorageClassSet(1);
+        let plain = model.plan_for_kind(classes, Features::default()).unwrap();
+        let all = model.plan_for_kind(classes, Features::ALL).unwrap();
+        let absent: Vec<&str> = Features::default().absent().collect();
+        let used = |plan: &Plan| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
+        assert_eq!(used(&plain), 0);
+        assert_eq!(used(&all), absent.len());
+        assert!(plain.nodes.len() < all.nodes.len(), "{} of {}", plain.nodes.len(), all.nodes.len());
+        let axioms = |plan: &Plan| plan.axioms.len();
+        assert_eq!(axioms(&plain), axioms(&all));
+    }
 }

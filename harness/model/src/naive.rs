@@ -10,7 +10,7 @@ use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
 use crate::cat::{self, BaseProvider, Plan};
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::search::Flags;
-use crate::skeleton::{Skeleton, Tags};
+use crate::skeleton::{Semantic, Skeleton, Tags};
 use crate::valuation::{Values, constraints_met, final_value, valuations};
 use crate::{Model, PredictError, predict};
 
@@ -39,7 +39,9 @@ pub fn enumerate(
     let mut raised = Flags::default();
     let mut left = limit;
     let plan = model.plan_for(test)?;
-    for skeleton in predict::all_skeletons(test, model.semantic(), unroll)? {
+    // The engine splits locations no further than the accesses of a test tell them apart; here every byte is apart.
+    let semantic = Semantic { cells_of_bytes: true, ..model.semantic() };
+    for skeleton in predict::all_skeletons(test, semantic, unroll)? {
         let done = match skeleton.len() {
             0..=16 => {
                 enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?

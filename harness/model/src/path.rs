@@ -6,6 +6,7 @@ use litmus::{
 };
 
 use crate::PredictError;
+use crate::cells::Extent;
 use crate::symbolic::{Constraint, LocalRead, Symbolic};
 
 /// One path of a thread.
@@ -48,6 +49,8 @@ pub(crate) enum StepKind {
     ControlBarrier,
     AvailableToDevice,
     VisibleFromDevice,
+    /// An operation of the API, a shader call or an end of an interlocked section; the instruction holds it.
+    System,
 }
 
 /// How memory is accessed.
@@ -56,6 +59,7 @@ pub(crate) struct Memory {
     pub(crate) location: LocationId,
     pub(crate) class: StorageClass,
     pub(crate) access: Access,
+    pub(crate) extent: Extent,
 }
 
 /// Bound on the paths of one thread.
@@ -213,11 +217,13 @@ impl Walker<'_> {
                         operation: RmwOperation::CompareExchange { compare, unequal, .. },
                         destination,
                         location,
+                        offset,
                         scalar,
                         scope,
                         class,
                         ..
                     } => {
+                        let extent = Extent::new(self.test, *location, *offset, *scalar);
                         // The failing case is a read only, with its own semantics.
                         let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
                         let compared = value(&state, *compare, scalar);
@@ -227,6 +233,7 @@ impl Walker<'_> {
                             location: *location,
                             class: *class,
                             access: Access::Atomic { scope: *scope, semantics: *unequal },
+                            extent,
                         };
                         failed.push(at, StepKind::Rmw(memory, None));
                         failed.path.registers[usize::from(destination.0)] = Symbolic::Read(old);
@@ -304,37 +311,44 @@ impl State {
         };
         let state = self;
         match kind {
-            InstructionKind::Load { destination, location, class, access, .. } => {
-                let memory = Memory { location: *location, class: *class, access: *access };
+            InstructionKind::Load { destination, location, offset, scalar, class, access } => {
+                let extent = Extent::new(test, *location, *offset, *scalar);
+                let memory = Memory { location: *location, class: *class, access: *access, extent };
                 state.path.registers[usize::from(destination.0)] = Symbolic::Read(state.reads);
                 state.push_with(at, StepKind::Read(memory), address);
             }
-            InstructionKind::Store { location, scalar, value: operand, class, access, .. } => {
+            InstructionKind::Store { location, offset, scalar, value: operand, class, access } => {
+                let extent = Extent::new(test, *location, *offset, *scalar);
                 let scalar = scalar_of(*location, *scalar);
-                let memory = Memory { location: *location, class: *class, access: *access };
-                let stored = value(state, *operand, scalar);
+                let memory = Memory { location: *location, class: *class, access: *access, extent };
+                let stored = narrowed(test, value(state, *operand, scalar), *operand, scalar);
                 state.push_with(at, StepKind::Write(memory, stored), address);
             }
             InstructionKind::Rmw {
                 destination,
                 location,
+                offset,
                 scalar,
                 operation,
                 class,
                 scope,
                 semantics,
-                ..
             } => {
+                let extent = Extent::new(test, *location, *offset, *scalar);
                 let scalar = scalar_of(*location, *scalar);
                 let access = Access::Atomic { scope: *scope, semantics: *semantics };
-                let memory = Memory { location: *location, class: *class, access };
+                let memory = Memory { location: *location, class: *class, access, extent };
                 let old = Symbolic::Read(state.reads);
                 let stored = match operation {
-                    RmwOperation::Exchange(operand) => value(state, *operand, scalar),
+                    RmwOperation::Exchange(operand) => {
+                        narrowed(test, value(state, *operand, scalar), *operand, scalar)
+                    }
                     RmwOperation::Fetch(operation, operand) => {
                         Symbolic::operation(*operation, scalar, old.clone(), value(state, *operand, scalar))
                     }
-                    RmwOperation::CompareExchange { value: operand, .. } => value(state, *operand, scalar),
+                    RmwOperation::CompareExchange { value: operand, .. } => {
+                        narrowed(test, value(state, *operand, scalar), *operand, scalar)
+                    }
                 };
                 state.path.registers[usize::from(destination.0)] = old;
                 state.push_with(at, StepKind::Rmw(memory, Some(stored)), address);
@@ -342,7 +356,8 @@ impl State {
             InstructionKind::Update { location, operation, operand, class, scope, semantics } => {
                 let scalar = scalar_of(*location, None);
                 let access = Access::Atomic { scope: *scope, semantics: *semantics };
-                let memory = Memory { location: *location, class: *class, access };
+                let extent = Extent::new(test, *location, 0, None);
+                let memory = Memory { location: *location, class: *class, access, extent };
                 let old = Symbolic::Read(state.reads);
                 let operand = value(state, *operand, scalar);
                 let stored = Symbolic::operation(*operation, scalar, old, operand);
@@ -351,7 +366,8 @@ impl State {
             InstructionKind::Await { destination, location, value: awaited, class, scope, semantics } => {
                 let scalar = scalar_of(*location, None);
                 let access = Access::Atomic { scope: *scope, semantics: *semantics };
-                let memory = Memory { location: *location, class: *class, access };
+                let extent = Extent::new(test, *location, 0, None);
+                let memory = Memory { location: *location, class: *class, access, extent };
                 let seen = Symbolic::Read(state.reads);
                 let awaited = value(state, *awaited, scalar);
                 state.push_with(at, StepKind::Read(memory), address);
@@ -372,6 +388,9 @@ impl State {
             InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
             InstructionKind::AvailableToDevice => state.push(at, StepKind::AvailableToDevice),
             InstructionKind::VisibleFromDevice => state.push(at, StepKind::VisibleFromDevice),
+            InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
+                state.push(at, StepKind::System)
+            }
             // Control is the walker's business, and an address is taken off before.
             InstructionKind::Addressed { .. }
             | InstructionKind::Move { .. }
@@ -426,6 +445,24 @@ fn value(state: &State, operand: Operand, scalar: ScalarType) -> Symbolic<LocalR
     match operand {
         Operand::Constant(constant) => Symbolic::Known(litmus::Value::from_constant(constant, scalar)),
         Operand::Register(register) => state.path.registers[usize::from(register.0)].clone(),
+    }
+}
+
+/// What is stored of a value: the low bytes where a register may be wider than the access.
+fn narrowed(
+    test: &Test,
+    value: Symbolic<LocalRead>,
+    operand: Operand,
+    scalar: ScalarType,
+) -> Symbolic<LocalRead> {
+    let wider = |other: ScalarType| other.bits() > scalar.bits();
+    match operand {
+        Operand::Register(_)
+            if wider(ScalarType::default()) || test.locations.iter().any(|l| wider(l.scalar_type())) =>
+        {
+            value.part(0, scalar.bits() / 8)
+        }
+        _ => value,
     }
 }
 

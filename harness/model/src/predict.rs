@@ -11,10 +11,12 @@ use litmus::{
 use crate::cat::Plan;
 use crate::combine::{Combiner, Findings, ValueRules};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::model::{is_partial, scopes};
 use crate::path::{Path, paths};
 use crate::search::{Deadline, Search};
 use crate::sequential::{self, Turns};
 use crate::skeleton::{FinalValue, MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
+use crate::system;
 use crate::{Model, PredictError};
 
 /// How to predict.
@@ -144,7 +146,7 @@ fn for_each_skeleton(
     unroll: u32,
     visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
-    check_supported(test)?;
+    check_supported(test, semantic)?;
     let all: Vec<Vec<Path>> = (0..test.threads.len())
         .map(|thread| paths(test, ThreadId(thread as u16), unroll))
         .collect::<Result<_, _>>()?;
@@ -169,8 +171,8 @@ fn for_each_skeleton(
     }
 }
 
-/// Refuses what no candidate execution is built for.
-fn check_supported(test: &Test) -> Result<(), PredictError> {
+/// Refuses what no candidate execution is built for, and what the model has no account of.
+fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> {
     if test.threads.len() > MAX_THREADS {
         return Err(PredictError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
     }
@@ -179,41 +181,44 @@ fn check_supported(test: &Test) -> Result<(), PredictError> {
         return Err(PredictError::TooManyEvents { events: instructions, bound: MAX_EVENTS });
     }
     let refuse = |what: &str| Err(PredictError::NotAvailable { what: what.to_owned() });
+    let mut extended = false;
     for thread in &test.threads {
-        if thread.place == Place::Host {
-            return refuse("threads of the host");
+        let host = thread.place == Place::Host;
+        if host && !semantic.whole_language {
+            return refuse("threads of the host under this model");
         }
+        extended |= host;
         for instruction in &thread.instructions {
-            let part = match instruction.kind.without_address() {
-                InstructionKind::Load { location, offset, scalar, .. }
-                | InstructionKind::Store { location, offset, scalar, .. }
-                | InstructionKind::Rmw { location, offset, scalar, .. } => {
-                    let whole = test.location(*location).scalar_type().bits();
-                    *offset != 0 || scalar.is_some_and(|scalar| scalar.bits() != whole)
+            let kind = instruction.kind.without_address();
+            let extension = match kind {
+                InstructionKind::System(_) => {
+                    Some("access masks and operations of the host under this model")
                 }
-                _ => false,
+                InstructionKind::ShaderCall(_) => Some("shader calls under this model"),
+                InstructionKind::Interlock(_) => Some("interlocked sections under this model"),
+                kind if is_partial(test, kind) => Some("accesses to a part of a location under this model"),
+                _ => None,
             };
-            if part {
-                return refuse("accesses to a part of a location");
+            extended |= extension.is_some();
+            if let Some(what) = extension.filter(|_| !semantic.whole_language) {
+                return refuse(what);
             }
-            if test.dialect != Dialect::Hsa && scopes(&instruction.kind).contains(&Scope::CrossDevice) {
-                return refuse("cross-device scope");
+            for scope in scopes(kind).into_iter().flatten() {
+                match scope {
+                    Scope::CrossDevice if test.dialect != Dialect::Hsa && !host => {
+                        return refuse("cross-device scope in a shader");
+                    }
+                    Scope::ShaderCall | Scope::FragmentInterlock if !semantic.whole_language => {
+                        return refuse("scopes of shader calls and interlocked sections under this model");
+                    }
+                    _ => {}
+                }
             }
         }
     }
-    Ok(())
-}
-
-fn scopes(kind: &InstructionKind) -> Vec<Scope> {
-    use litmus::Access;
-    match kind {
-        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
-            Access::Private | Access::NonPrivate => Vec::new(),
-            Access::Coherent { scope } | Access::Atomic { scope, .. } => vec![*scope],
-        },
-        InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => vec![*scope],
-        InstructionKind::ControlBarrier(barrier) => vec![barrier.execution_scope, barrier.memory_scope],
-        _ => Vec::new(),
+    match system::refusal(test).filter(|_| extended) {
+        Some(what) => refuse(what),
+        None => Ok(()),
     }
 }
 

@@ -6,9 +6,11 @@
 use std::collections::HashSet;
 
 use litmus::{
-    ArithmeticOperation, InstructionKind, LabelId, LocationId, Observable, Operand, Outcome, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Test, ThreadId, Value,
+    ArithmeticOperation, InstructionKind, InterlockEnd, LabelId, LocationId, Observable, Operand, Outcome,
+    Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, Test, ThreadId, Value,
 };
+
+use crate::cells::Extent;
 
 use crate::search::Deadline;
 
@@ -75,6 +77,11 @@ struct ThreadState {
     done: bool,
 }
 
+/// The lowest bytes of a word.
+fn low_bytes(bytes: u32) -> u64 {
+    if bytes < 8 { (1 << (8 * bytes)) - 1 } else { u64::MAX }
+}
+
 struct Machine<'a> {
     test: &'a Test,
     turns: Turns,
@@ -125,8 +132,13 @@ impl<'a> Machine<'a> {
                 self.settle(&mut next, thread);
             }
             Turns::Serial => {
+                let mut moved = false;
                 while !next.threads[thread].done && !next.stuck {
-                    self.step(&mut next, thread).then_some(())?;
+                    if !self.step(&mut next, thread) {
+                        // It goes on when what it waits for is done.
+                        return moved.then_some(next);
+                    }
+                    moved = true;
                     self.settle(&mut next, thread);
                 }
             }
@@ -136,14 +148,31 @@ impl<'a> Machine<'a> {
 
     /// Whether everything that must come before the thread's next instruction is done.
     fn may_start(&self, state: &State, thread: usize) -> bool {
-        self.test.system_sync.iter().all(|sync| {
-            let here = usize::from(sync.to.thread.0) == thread
-                && sync.from.thread != sync.to.thread
-                && sync.to.instruction.is_none_or(|i| {
-                    usize::from(i) == state.threads[thread].at || self.turns == Turns::Serial
-                });
-            let other = &state.threads[usize::from(sync.from.thread.0)];
-            !here || other.done || sync.from.instruction.is_some_and(|i| other.at > usize::from(i))
+        self.is_started(state, thread)
+            && self.test.system_sync.iter().all(|sync| {
+                let here = usize::from(sync.to.thread.0) == thread
+                    && sync.from.thread != sync.to.thread
+                    && sync.to.instruction.is_none_or(|i| {
+                        usize::from(i) == state.threads[thread].at || self.turns == Turns::Serial
+                    });
+                let other = &state.threads[usize::from(sync.from.thread.0)];
+                !here || other.done || sync.from.instruction.is_some_and(|i| other.at > usize::from(i))
+            })
+    }
+
+    /// Whether the submission or shader call of the thread has come, where it has one.
+    fn is_started(&self, state: &State, thread: usize) -> bool {
+        let names = |threads: &[ThreadId]| threads.iter().any(|other| usize::from(other.0) == thread);
+        self.test.threads.iter().zip(&state.threads).all(|(other, progress)| {
+            other.instructions.iter().enumerate().all(|(index, instruction)| match &instruction.kind {
+                InstructionKind::System(SystemOperation::Submit(threads)) if names(threads) => {
+                    progress.done || progress.at > index
+                }
+                InstructionKind::ShaderCall(threads) if names(threads) => {
+                    progress.done || progress.at >= index
+                }
+                _ => true,
+            })
         })
     }
 
@@ -195,7 +224,13 @@ impl<'a> Machine<'a> {
                 InstructionKind::Fence { .. }
                 | InstructionKind::AvailableToDevice
                 | InstructionKind::VisibleFromDevice
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
                 | InstructionKind::Label(_) => {
+                    if self.waits(state, thread, at) {
+                        return;
+                    }
                     // What is ordered after another thread's instruction waits for it.
                     if self.gated(thread, at) && self.turns == Turns::Interleaved {
                         return;
@@ -281,19 +316,20 @@ impl<'a> Machine<'a> {
                 let storage = self.storage(*location);
                 state.memory[storage] = operation.apply(state.memory[storage], operand, scalar);
             }
-            InstructionKind::Load { destination, location, .. } => {
-                let storage = self.storage(*location);
-                state.threads[thread].registers[usize::from(destination.0)] = state.memory[storage];
+            InstructionKind::Load { destination, location, offset, scalar, .. } => {
+                let extent = Extent::new(self.test, *location, *offset, *scalar);
+                state.threads[thread].registers[usize::from(destination.0)] = self.read(state, extent);
             }
-            InstructionKind::Store { location, scalar, value, .. } => {
+            InstructionKind::Store { location, offset, scalar, value, .. } => {
+                let extent = Extent::new(self.test, *location, *offset, *scalar);
                 let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
                 let value = self.value(state, thread, *value, scalar);
-                state.memory[self.storage(*location)] = value;
+                self.write(state, extent, value);
             }
-            InstructionKind::Rmw { destination, location, scalar, operation, .. } => {
+            InstructionKind::Rmw { destination, location, offset, scalar, operation, .. } => {
+                let extent = Extent::new(self.test, *location, *offset, *scalar);
                 let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
-                let storage = self.storage(*location);
-                let old = state.memory[storage];
+                let old = self.read(state, extent);
                 let new = match operation {
                     RmwOperation::Exchange(operand) => Some(self.value(state, thread, *operand, scalar)),
                     RmwOperation::Fetch(operation, operand) => {
@@ -306,11 +342,12 @@ impl<'a> Machine<'a> {
                     }
                 };
                 if let Some(new) = new {
-                    state.memory[storage] = new;
+                    self.write(state, extent, new);
                 }
                 state.threads[thread].registers[usize::from(destination.0)] = old;
             }
             InstructionKind::ControlBarrier(_) if !self.passes(state, thread, at) => return false,
+            _ if self.waits(state, thread, at) => return false,
             _ => {}
         }
         state.threads[thread].at += 1;
@@ -362,7 +399,40 @@ impl<'a> Machine<'a> {
             Scope::Subgroup => left == right,
             Scope::Workgroup => left.queue_family == right.queue_family && left.workgroup == right.workgroup,
             Scope::QueueFamily => left.queue_family == right.queue_family,
+            // No control barrier has such an execution scope.
+            Scope::ShaderCall | Scope::FragmentInterlock => false,
             Scope::Device | Scope::CrossDevice => true,
+        }
+    }
+
+    fn read(&self, state: &State, extent: Extent) -> Value {
+        let word = state.memory[usize::from(extent.storage.0)].0 >> (8 * extent.offset);
+        Value(word & low_bytes(extent.bytes))
+    }
+
+    fn write(&self, state: &mut State, extent: Extent, value: Value) {
+        let word = &mut state.memory[usize::from(extent.storage.0)].0;
+        let kept = !(low_bytes(extent.bytes) << (8 * extent.offset));
+        *word = (*word & kept) | (value.0 << (8 * extent.offset));
+    }
+
+    /// Whether a wait, a shader call or an interlocked section has to wait for other threads.
+    fn waits(&self, state: &State, thread: usize, at: usize) -> bool {
+        let done = |other: &ThreadId| state.threads[usize::from(other.0)].done;
+        match &self.test.threads[thread].instructions[at].kind {
+            InstructionKind::System(SystemOperation::Wait(threads))
+            | InstructionKind::ShaderCall(threads) => !threads.iter().all(done),
+            InstructionKind::Interlock(interlock) if interlock.end == InterlockEnd::Begin => {
+                // Sections of earlier columns come first.
+                self.test.threads[..thread].iter().zip(&state.threads).any(|(other, progress)| {
+                    let last = other.instructions.iter().rposition(|instruction| {
+                        matches!(&instruction.kind, InstructionKind::Interlock(end)
+                            if end.end == InterlockEnd::End && end.section == interlock.section)
+                    });
+                    last.is_some_and(|last| !progress.done && progress.at <= last)
+                })
+            }
+            _ => false,
         }
     }
 
@@ -387,7 +457,9 @@ impl<'a> Machine<'a> {
                     Observable::Register(thread, register) => {
                         state.threads[usize::from(thread.0)].registers[usize::from(register.0)]
                     }
-                    Observable::Location(location) => state.memory[self.storage(*location)],
+                    Observable::Location(location) => {
+                        self.read(state, Extent::new(self.test, *location, 0, None))
+                    }
                 })
                 .collect(),
         )

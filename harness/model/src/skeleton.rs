@@ -3,15 +3,17 @@
 //! Long because every tag and base relation that a cat file can name stands in this one place, with what builds it.
 
 use litmus::{
-    Access, ControlBarrier, Dialect, InstructionKind, LocationId, Observable, Order, Place, Placement, Scope,
-    Semantics, StorageClass, Test, ThreadId, Value,
+    Access, ControlBarrier, Dialect, InstructionKind, InterlockEnd, LocationId, Observable, Order, Place,
+    Placement, Reference, Scope, Semantics, StorageClass, Test, ThreadId, Value,
 };
 
 use crate::PredictError;
+use crate::cells::{Cells, Extent, Piece};
 use crate::forced::forced_reads;
 use crate::matrix::{Bits, Matrix};
 use crate::path::{Memory, Path, Step, StepKind};
-use crate::symbolic::{Constraint, Symbolic};
+use crate::symbolic::{Constraint, LocalRead, Symbolic};
+use crate::system::{self, Mark};
 
 /// Bound on the events of one execution, initial writes included.
 pub const MAX_EVENTS: usize = 256;
@@ -31,6 +33,10 @@ pub(crate) struct Semantic {
     pub(crate) final_device_read: bool,
     /// Values may come out of thin air.
     pub(crate) values_free: bool,
+    /// It has an account of hosts, domain operations, access masks, sizes, shader calls and interlocked sections.
+    pub(crate) whole_language: bool,
+    /// Every byte of a storage whose accesses differ in size is a cell of its own.
+    pub(crate) cells_of_bytes: bool,
 }
 
 /// Which thread an event belongs to.
@@ -51,12 +57,18 @@ pub(crate) struct Event {
     /// Index into the thread's instructions.
     pub(crate) instruction: Option<u16>,
     pub(crate) tags: Tags,
-    /// The storage accessed, by its name.
+    /// The storage accessed, by its name, or a cell of it ([`Piece::cell`]).
     pub(crate) storage: Option<LocationId>,
     /// The name through which it is accessed.
     pub(crate) reference: Option<LocationId>,
     /// What a write stores, over the reads of the execution by event number.
     pub(crate) stored: Option<Symbolic<u16>>,
+    /// What the whole operation accesses; the event is that part of it that lies in its cell.
+    pub(crate) extent: Option<Extent>,
+    /// The first event of the same operation: itself where it has one event.
+    operation: u16,
+    /// The write half's event of this cell, where this is the read half of a read-modify-write.
+    write_half: Option<u16>,
     place: Option<Placement>,
 }
 
@@ -105,6 +117,14 @@ tags! {
     DV = 20, "DV", "operations at device scope";
     FINAL = 21, "FINAL", "the reads of final values";
     XD = 22, "XD", "operations at cross-device scope; HSA's system scope";
+    CALL = 24, "CALL", "operations at shader-call scope";
+    FI = 25, "FI", "operations at fragment-interlock scope";
+    HOST = 26, "HOST", "operations of host threads";
+    NONCOHERENT = 27, "NONCOHERENT", "accesses of host threads to memory that is not host-coherent";
+    DOMDEVICE = 28, "DOMDEVICE", "domain operations from the host domain to the device domain";
+    DOMHOST = 29, "DOMHOST", "domain operations from the device domain to the host domain";
+    AVHOST = 30, "AVHOST", "availability operations to the host domain (flush)";
+    VISHOST = 31, "VISHOST", "visibility operations from the host domain (invalidate)";
     DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on, whether or not anything follows";
 }
 
@@ -113,7 +133,17 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("po", "program order; initial writes are in none"),
     ("int", "same thread, reflexive"),
     ("ext", "different threads"),
-    ("loc", "same storage, reflexive on accesses"),
+    ("loc", "same storage, or same cell of it where accesses differ in size; reflexive on accesses"),
+    ("part", "to the other events of the same access, which lie in other cells"),
+    ("partial", "accesses of one storage that touch different sets of bytes"),
+    (
+        "uncovered",
+        "an access and an operation of the API whose access mask or range leaves it out, both ways",
+    ),
+    ("scall", "shader-call-related, reflexive"),
+    ("sco", "shader-call order between different invocations, transitive"),
+    ("sfi", "fragments that overlap, reflexive"),
+    ("interlock", "from the end of an interlocked section to the begin of a later one that overlaps"),
     ("vloc", "same name of memory, reflexive on accesses"),
     ("sref", "the same as vloc"),
     ("addr", "from a read to an access whose HSA address depends on it; other addresses are literal"),
@@ -150,6 +180,8 @@ impl Tags {
             Scope::Workgroup => Tags::WG,
             Scope::QueueFamily => Tags::QF,
             Scope::Device => Tags::DV,
+            Scope::ShaderCall => Tags::CALL,
+            Scope::FragmentInterlock => Tags::FI,
             Scope::CrossDevice => Tags::DV | Tags::XD,
         });
     }
@@ -201,6 +233,13 @@ pub(crate) struct Skeleton {
     system_sync: Vec<(u16, u16)>,
     address: Vec<(u16, u16)>,
     control: Vec<(u16, u16)>,
+    shader_calls: Vec<(u16, u16)>,
+    sections: Vec<(u16, u16)>,
+    uncovered: Vec<(u16, u16)>,
+    /// For each thread a number that shader-call-related threads share; empty where there are no calls.
+    call_groups: Vec<usize>,
+    /// Pairs of threads that are overlapping fragments.
+    overlapping: Vec<(ThreadId, ThreadId)>,
 }
 
 /// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice.
@@ -221,11 +260,18 @@ pub(crate) fn skeletons(
         system_sync: Vec::new(),
         address: Vec::new(),
         control: Vec::new(),
+        shader_calls: Vec::new(),
+        sections: Vec::new(),
+        uncovered: Vec::new(),
+        call_groups: Vec::new(),
+        overlapping: Vec::new(),
     };
     let observables = test.observables();
-    skeleton.add_initial_writes(test, paths, &executed, &observables, semantic);
+    let cells = Cells::new(test, accesses(paths, &executed), semantic.cells_of_bytes);
+    skeleton.add_initial_writes(test, paths, &executed, &observables, &cells, semantic);
     let mut barriers: Vec<(u16, ThreadId, &ControlBarrier, u16)> = Vec::new();
-    let mut reads_of: Vec<Vec<u16>> = Vec::new();
+    let mut marks: Vec<Mark> = Vec::new();
+    let mut reads_of: Vec<Vec<Symbolic<u16>>> = Vec::new();
     for (index, (path, count)) in paths.iter().zip(&executed).enumerate() {
         let thread = ThreadId(index as u16);
         let mut reads = Vec::new();
@@ -235,11 +281,17 @@ pub(crate) fn skeletons(
             {
                 barriers.push((skeleton.events.len() as u16, thread, barrier, step.occurrence));
             }
-            skeleton.add_step(test, thread, step, &mut reads, semantic);
+            skeleton.add_step(test, thread, step, &mut reads, &cells, semantic);
+            if let StepKind::System = step.kind {
+                let next = skeleton.events.len() as u16;
+                marks.push(Mark { thread, instruction: step.instruction, next });
+            }
         }
         for read in &path.decisive {
-            if let Some(event) = reads.get(usize::from(*read)) {
-                skeleton.events[usize::from(*event)].tags.add(Tags::DECISIVE);
+            if let Some(value) = reads.get(usize::from(*read)) {
+                value.for_each_read(&mut |event| {
+                    skeleton.events[usize::from(event)].tags.add(Tags::DECISIVE);
+                });
             }
         }
         for constraint in &path.constraints {
@@ -249,20 +301,35 @@ pub(crate) fn skeletons(
             constraint.right.for_each_read(&mut check);
             // A condition on a read behind a barrier that blocks for ever is never evaluated.
             if known {
-                skeleton.constraints.push(constraint.map(&|read| reads[usize::from(read)]));
+                skeleton.constraints.push(constraint.map(&|read| reads[usize::from(read)].clone()));
             }
         }
         reads_of.push(reads);
     }
-    skeleton.add_finals(test, paths, &reads_of, &observables, semantic);
+    skeleton.add_finals(test, paths, &reads_of, &observables, &cells, semantic);
     if skeleton.events.len() > MAX_EVENTS {
         return Err(PredictError::TooManyEvents { events: skeleton.events.len(), bound: MAX_EVENTS });
     }
     skeleton.add_system_sync(test);
+    if !marks.is_empty() {
+        skeleton.add_system(test, &marks);
+    }
     if let Some(khronos) = &test.khronos {
         skeleton.forced = forced_reads(&skeleton, khronos);
     }
     Ok(skeleton.with_meetings(test, &barriers, semantic))
+}
+
+/// Every access that is executed.
+fn accesses<'p>(paths: &'p [&Path], executed: &'p [usize]) -> impl Iterator<Item = Extent> + Clone + 'p {
+    paths.iter().zip(executed).flat_map(|(path, count)| {
+        path.steps.iter().take(*count).filter_map(|step| match &step.kind {
+            StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => {
+                Some(memory.extent)
+            }
+            _ => None,
+        })
+    })
 }
 
 fn barrier_of(test: &Test, thread: ThreadId, instruction: u16) -> Option<&ControlBarrier> {
@@ -299,6 +366,15 @@ fn place(test: &Test, thread: ThreadId) -> Option<Placement> {
     }
 }
 
+/// The reference that an access through a name uses. Variables in workgroup memory share storage only where their types
+/// are blocks, and then they have one reference in common (VK-LOC-06, VK-REF-05); every other name is its own.
+fn reference_of(test: &Test, name: LocationId) -> LocationId {
+    match test.location(name).reference {
+        Some(Reference::Workgroup) => test.storage_of(name),
+        _ => name,
+    }
+}
+
 fn shares(left: Option<Placement>, right: Option<Placement>, scope: Scope) -> bool {
     let (Some(left), Some(right)) = (left, right) else { return false };
     match scope {
@@ -306,6 +382,8 @@ fn shares(left: Option<Placement>, right: Option<Placement>, scope: Scope) -> bo
         Scope::Subgroup => left == right,
         Scope::Workgroup => left.queue_family == right.queue_family && left.workgroup == right.workgroup,
         Scope::QueueFamily => left.queue_family == right.queue_family,
+        // Placement says nothing about them.
+        Scope::ShaderCall | Scope::FragmentInterlock => false,
         Scope::Device | Scope::CrossDevice => true,
     }
 }
@@ -374,6 +452,7 @@ impl Skeleton {
         paths: &[&Path],
         executed: &[usize],
         observables: &[Observable],
+        cells: &Cells,
         semantic: Semantic,
     ) {
         let mut used: Vec<LocationId> = Vec::new();
@@ -397,15 +476,45 @@ impl Skeleton {
         used.sort_unstable();
         used.dedup();
         for location in used {
-            self.events.push(Event {
-                owner: Owner::Initial,
-                instruction: None,
-                tags: Tags { bits: Tags::IW | Tags::W, ..Tags::default() },
-                storage: Some(test.storage_of(location)),
-                reference: Some(location),
-                stored: Some(Symbolic::Known(test.initial_value(location))),
-                place: None,
-            });
+            let extent = Extent::new(test, location, 0, None);
+            let mut event = Event::new(Owner::Initial, None, self.events.len() as u16, None);
+            event.tags.add(Tags::IW | Tags::W);
+            event.reference = Some(reference_of(test, location));
+            event.extent = Some(extent);
+            for piece in cells.pieces(extent) {
+                let mut event = event.clone();
+                event.storage = Some(piece.cell);
+                event.stored = Some(part_of(&Symbolic::Known(test.initial_value(location)), piece));
+                self.events.push(event);
+            }
+        }
+    }
+
+    /// Adds an event for each piece of a read, and gives the value that is read.
+    fn push_read(&mut self, event: &Event, pieces: &[Piece]) -> Symbolic<u16> {
+        let mut parts = Vec::new();
+        for piece in pieces {
+            let mut part = event.clone();
+            part.storage = Some(piece.cell);
+            parts.push((piece.before, Symbolic::Read(self.events.len() as u16)));
+            self.events.push(part);
+        }
+        match (parts.pop(), parts.is_empty()) {
+            (Some((_, whole)), true) => whole,
+            (last, _) => {
+                parts.extend(last);
+                Symbolic::Join(parts)
+            }
+        }
+    }
+
+    /// Adds an event for each piece of a write.
+    fn push_write(&mut self, event: &Event, stored: &Symbolic<u16>, pieces: &[Piece]) {
+        for piece in pieces {
+            let mut part = event.clone();
+            part.storage = Some(piece.cell);
+            part.stored = Some(part_of(stored, *piece));
+            self.events.push(part);
         }
     }
 
@@ -414,55 +523,69 @@ impl Skeleton {
         test: &Test,
         thread: ThreadId,
         step: &Step,
-        reads: &mut Vec<u16>,
+        reads: &mut Vec<Symbolic<u16>>,
+        cells: &Cells,
         semantic: Semantic,
     ) {
+        let here = self.events.len() as u16;
         for (dependent, pairs) in [(&step.address, &mut self.address), (&step.control, &mut self.control)] {
-            let here = self.events.len() as u16;
-            pairs.extend(dependent.iter().map(|read| (reads[usize::from(*read)], here)));
+            for read in dependent {
+                reads[usize::from(*read)].for_each_read(&mut |event| pairs.push((event, here)));
+            }
         }
-        let mut event = Event {
-            owner: Owner::Thread(thread),
-            instruction: Some(step.instruction),
-            tags: Tags::default(),
-            storage: None,
-            reference: None,
-            stored: None,
-            place: place(test, thread),
+        let mut event = Event::new(Owner::Thread(thread), Some(step.instruction), here, place(test, thread));
+        let host = test.thread(thread).place == Place::Host;
+        if host {
+            event.tags.add(Tags::HOST);
+        }
+        let value = |stored: &Symbolic<LocalRead>, reads: &[Symbolic<u16>]| {
+            stored.map(&|read| reads[usize::from(read)].clone())
         };
         match &step.kind {
             StepKind::Read(memory) => {
-                event.access(test, memory);
+                event.access(test, memory, host);
                 event.tags.add(Tags::R);
                 event.tags.read_access(memory.access);
-                reads.push(self.events.len() as u16);
+                reads.push(self.push_read(&event, &cells.pieces(memory.extent)));
+                return;
             }
             StepKind::Write(memory, stored) => {
-                event.access(test, memory);
+                event.access(test, memory, host);
                 event.tags.add(Tags::W);
                 event.tags.write_access(memory.access);
-                event.stored = Some(stored.map(&|read| reads[usize::from(read)]));
+                self.push_write(&event, &value(stored, reads), &cells.pieces(memory.extent));
+                return;
             }
             StepKind::Rmw(memory, stored) => {
-                event.access(test, memory);
+                let pieces = cells.pieces(memory.extent);
+                event.access(test, memory, host);
                 let mut write = event.clone();
                 event.tags.add(Tags::R);
                 event.tags.read_access(memory.access);
-                reads.push(self.events.len() as u16);
-                if let Some(stored) = stored
-                    && semantic.rmw_fused
-                {
-                    event.tags.add(Tags::W | Tags::RMW);
-                    event.tags.write_access(memory.access);
-                    event.stored = Some(stored.map(&|read| reads[usize::from(read)]));
-                } else if let Some(stored) = stored {
+                if stored.is_some() {
                     event.tags.add(Tags::RMW);
+                }
+                if stored.is_some() && semantic.rmw_fused {
+                    event.tags.add(Tags::W);
+                    event.tags.write_access(memory.access);
+                }
+                reads.push(self.push_read(&event, &pieces));
+                let Some(stored) = stored else { return };
+                let stored = value(stored, reads);
+                if semantic.rmw_fused {
+                    for (index, piece) in pieces.iter().enumerate() {
+                        self.events[usize::from(here) + index].stored = Some(part_of(&stored, *piece));
+                    }
+                } else {
+                    write.operation = self.events.len() as u16;
                     write.tags.add(Tags::W | Tags::RMW);
                     write.tags.write_access(memory.access);
-                    write.stored = Some(stored.map(&|read| reads[usize::from(read)]));
-                    self.events.push(event);
-                    event = write;
+                    for index in 0..pieces.len() as u16 {
+                        self.events[usize::from(here + index)].write_half = Some(write.operation + index);
+                    }
+                    self.push_write(&write, &stored, &pieces);
                 }
+                return;
             }
             StepKind::Fence(scope, semantics) => event.fence(*scope, semantics),
             StepKind::ControlBarrier => {
@@ -476,37 +599,88 @@ impl Skeleton {
             }
             StepKind::AvailableToDevice => event.tags.add(Tags::AVDEVICE),
             StepKind::VisibleFromDevice => event.tags.add(Tags::VISDEVICE),
+            StepKind::System => {
+                self.push_system(test, thread, &event);
+                return;
+            }
         }
         self.events.push(event);
+    }
+
+    /// Adds the events of an operation of the API, of an interlocked section or of a shader call.
+    fn push_system(&mut self, test: &Test, thread: ThreadId, event: &Event) {
+        let instructions = &test.thread(thread).instructions;
+        let kind = event.instruction.and_then(|index| instructions.get(usize::from(index))).map(|i| &i.kind);
+        match kind {
+            Some(InstructionKind::System(operation)) => {
+                for tags in system::operation_tags(operation) {
+                    let mut event = event.clone();
+                    event.operation = self.events.len() as u16;
+                    event.tags.add(*tags);
+                    self.events.push(event);
+                }
+            }
+            Some(InstructionKind::Interlock(interlock)) => {
+                let mut event = event.clone();
+                event.tags.add_scope(Scope::FragmentInterlock);
+                // The end releases and the begin acquires UniformMemory and ImageMemory; neither is a memory barrier.
+                event.tags.semantics =
+                    (1 << StorageClass::Buffer.index()) | (1 << StorageClass::Image.index());
+                event.tags.add(match interlock.end {
+                    InterlockEnd::Begin => Tags::ACQ,
+                    InterlockEnd::End => Tags::REL,
+                });
+                self.events.push(event);
+            }
+            // Shader-call order passes through it where the caller does nothing else.
+            Some(InstructionKind::ShaderCall(_)) => self.events.push(event.clone()),
+            _ => {}
+        }
+    }
+
+    /// Adds what submissions, waits, access masks, shader calls and interlocked sections relate.
+    fn add_system(&mut self, test: &Test, marks: &[Mark]) {
+        self.system_sync.extend(system::submission_order(test, &self.events, marks));
+        self.shader_calls = system::call_order(test, &self.events, marks);
+        self.call_groups = system::call_groups(test);
+        self.sections = system::interlock_order(test, &self.events);
+        self.uncovered = system::uncovered(test, &self.events);
+        for left in 0..test.threads.len() as u16 {
+            for right in 0..test.threads.len() as u16 {
+                if system::overlap(test, ThreadId(left), ThreadId(right)) {
+                    self.overlapping.push((ThreadId(left), ThreadId(right)));
+                }
+            }
+        }
     }
 
     fn add_finals(
         &mut self,
         test: &Test,
         paths: &[&Path],
-        reads_of: &[Vec<u16>],
+        reads_of: &[Vec<Symbolic<u16>>],
         observables: &[Observable],
+        cells: &Cells,
         semantic: Semantic,
     ) {
         let with_reader = self.terminated
             && semantic.final_device_read
             && observables.iter().any(|o| matches!(o, Observable::Location(_)));
-        let reader = |tags| Event {
-            owner: Owner::Final,
-            instruction: None,
-            tags: Tags { bits: tags, ..Tags::default() },
-            storage: None,
-            reference: None,
-            stored: None,
-            place: None,
+        let reader = |tags, here: usize| {
+            let mut event = Event::new(Owner::Final, None, here as u16, None);
+            event.tags.add(tags);
+            event
         };
         // Memory of HSA has no device domain that values must get out of.
         if with_reader && test.dialect != Dialect::Hsa {
-            self.events.push(reader(Tags::AVDEVICE));
-            self.events.push(reader(Tags::VISDEVICE));
+            let hosts = test.threads.iter().any(|thread| thread.place == Place::Host);
+            let from_hosts: &[u32] = if hosts { &[Tags::AVHOST, Tags::DOMDEVICE] } else { &[] };
+            for tags in from_hosts.iter().chain(&[Tags::AVDEVICE, Tags::VISDEVICE]) {
+                self.events.push(reader(*tags, self.events.len()));
+            }
         }
         for observable in observables {
-            self.finals.push(match observable {
+            let value = match observable {
                 Observable::Register(thread, register) => {
                     let index = usize::from(thread.0);
                     let value = &paths[index].registers[usize::from(register.0)];
@@ -514,7 +688,7 @@ impl Skeleton {
                     value.for_each_read(&mut |read| known &= usize::from(read) < reads_of[index].len());
                     // Behind a barrier that blocks for ever a register keeps what it had at first.
                     FinalValue::Expression(if known {
-                        value.map(&|read| reads_of[index][usize::from(read)])
+                        value.map(&|read| reads_of[index][usize::from(read)].clone())
                     } else {
                         Symbolic::Known(test.initial_register(*thread, *register))
                     })
@@ -523,14 +697,15 @@ impl Skeleton {
                     FinalValue::Expression(Symbolic::Known(test.initial_value(*location)))
                 }
                 Observable::Location(location) if semantic.final_device_read => {
-                    let mut event = reader(Tags::R | Tags::FINAL);
-                    event.storage = Some(test.storage_of(*location));
-                    event.reference = Some(*location);
-                    self.events.push(event);
-                    FinalValue::Expression(Symbolic::Read(self.events.len() as u16 - 1))
+                    let mut event = reader(Tags::R | Tags::FINAL, self.events.len());
+                    let extent = Extent::new(test, *location, 0, None);
+                    event.reference = Some(reference_of(test, *location));
+                    event.extent = Some(extent);
+                    FinalValue::Expression(self.push_read(&event, &cells.pieces(extent)))
                 }
                 Observable::Location(location) => FinalValue::LastWrite(test.storage_of(*location)),
-            });
+            };
+            self.finals.push(value);
         }
     }
 
@@ -663,7 +838,7 @@ impl Skeleton {
     /// Whether a read may read from a write to its location: never from its own read-modify-write, and from nothing
     /// but what it is forced to read from.
     pub(crate) fn may_read(&self, read: usize, write: usize) -> bool {
-        let own = write == read || (write == read + 1 && self.is_rmw_pair(read));
+        let own = write == read || self.events[read].write_half.map(usize::from) == Some(write);
         !own && self.forced.iter().all(|(r, w)| usize::from(*r) != read || usize::from(*w) == write)
     }
 
@@ -744,7 +919,27 @@ impl Skeleton {
             M::from_pairs(n, list.iter().map(|(from, to)| (usize::from(*from), usize::from(*to))))
         };
         Some(match name {
-            "po" => pairs(&|i, j| i < j && same_thread(i, j)),
+            "po" => pairs(&|i, j| {
+                i < j && same_thread(i, j) && self.events[i].operation != self.events[j].operation
+            }),
+            "part" => pairs(&|i, j| i != j && self.events[i].operation == self.events[j].operation),
+            "partial" => pairs(&|i, j| match (self.events[i].extent, self.events[j].extent) {
+                (Some(left), Some(right)) => left.storage == right.storage && left != right,
+                _ => false,
+            }),
+            "uncovered" => list(&self.uncovered),
+            "sco" => list(&self.shader_calls),
+            "interlock" => list(&self.sections),
+            "scall" => pairs(&|i, j| {
+                self.both_threads(i, j).is_some_and(|(left, right)| {
+                    let group = |thread: ThreadId| self.call_groups.get(usize::from(thread.0));
+                    left == right || (group(left).is_some() && group(left) == group(right))
+                })
+            }),
+            "sfi" => pairs(&|i, j| {
+                self.both_threads(i, j)
+                    .is_some_and(|pair| pair.0 == pair.1 || self.overlapping.contains(&pair))
+            }),
             "int" => pairs(&same_thread),
             "ext" => pairs(&|i, j| !same_thread(i, j)),
             "loc" => pairs(&|i, j| {
@@ -756,7 +951,7 @@ impl Skeleton {
             "ssg" => pairs(&sharing(Scope::Subgroup)),
             "swg" => pairs(&sharing(Scope::Workgroup)),
             "sqf" => pairs(&sharing(Scope::QueueFamily)),
-            "rmw" => pairs(&|i, j| j == i + 1 && self.is_rmw_pair(i)),
+            "rmw" => pairs(&|i, j| self.events[i].write_half.map(usize::from) == Some(j)),
             "addr" => list(&self.address),
             "ctrl" => list(&self.control),
             "syncbar" => list(&self.meetings),
@@ -779,23 +974,49 @@ impl Skeleton {
         })
     }
 
-    /// Whether event `read` and the next one are the halves of a read-modify-write.
-    pub(crate) fn is_rmw_pair(&self, read: usize) -> bool {
-        let Some(next) = self.events.get(read + 1) else { return false };
-        let first = &self.events[read];
-        first.tags.has(Tags::R | Tags::RMW)
-            && !first.tags.has(Tags::W)
-            && next.tags.has(Tags::W | Tags::RMW)
-            && first.owner == next.owner
-            && first.instruction == next.instruction
+    /// The threads of two events, where both are of threads.
+    fn both_threads(&self, i: usize, j: usize) -> Option<(ThreadId, ThreadId)> {
+        match (self.events[i].owner, self.events[j].owner) {
+            (Owner::Thread(left), Owner::Thread(right)) => Some((left, right)),
+            _ => None,
+        }
     }
 }
 
+/// What of a stored value lies in a piece of its access.
+fn part_of(stored: &Symbolic<u16>, piece: Piece) -> Symbolic<u16> {
+    if piece.alone { stored.clone() } else { stored.clone().part(piece.before, piece.bytes) }
+}
+
 impl Event {
-    fn access(&mut self, test: &Test, memory: &Memory) {
-        self.storage = Some(test.storage_of(memory.location));
-        self.reference = Some(memory.location);
+    /// An event that does nothing yet; `here` is its number.
+    fn new(owner: Owner, instruction: Option<u16>, here: u16, place: Option<Placement>) -> Event {
+        Event {
+            owner,
+            instruction,
+            tags: Tags::default(),
+            storage: None,
+            reference: None,
+            stored: None,
+            extent: None,
+            operation: here,
+            write_half: None,
+            place,
+        }
+    }
+
+    fn access(&mut self, test: &Test, memory: &Memory, host: bool) {
+        self.reference = Some(reference_of(test, memory.location));
+        self.extent = Some(memory.extent);
         self.tags.classes = 1 << memory.class.index();
+        if host {
+            // A host has no private accesses: its language orders them.
+            self.tags.add(Tags::NONPRIV);
+            let property = |name: LocationId| test.location(name).noncoherent;
+            if property(memory.location) || property(memory.extent.storage) {
+                self.tags.add(Tags::NONCOHERENT);
+            }
+        }
     }
 
     fn fence(&mut self, scope: Scope, semantics: &Semantics) {

@@ -14,6 +14,10 @@ pub(crate) enum Symbolic<R> {
     Read(R),
     /// An operation on two values of a type.
     Operation(ArithmeticOperation, ScalarType, Box<(Symbolic<R>, Symbolic<R>)>),
+    /// Some bytes of a value: how many are left out before them, how many there are.
+    Part(u32, u32, Box<Symbolic<R>>),
+    /// A value put together from parts, each with the number of bytes before it.
+    Join(Vec<(u32, Symbolic<R>)>),
 }
 
 impl<R: Copy> Symbolic<R> {
@@ -27,6 +31,14 @@ impl<R: Copy> Symbolic<R> {
         match (&left, &right) {
             (Symbolic::Known(l), Symbolic::Known(r)) => Symbolic::Known(operation.apply(*l, *r, ty)),
             _ => Symbolic::Operation(operation, ty, Box::new((left, right))),
+        }
+    }
+
+    /// `bytes` bytes of a value, from byte `before` on, as a value of their own.
+    pub(crate) fn part(self, before: u32, bytes: u32) -> Symbolic<R> {
+        match self {
+            Symbolic::Known(value) => Symbolic::Known(bytes_of(value, before, bytes)),
+            other => Symbolic::Part(before, bytes, Box::new(other)),
         }
     }
 
@@ -48,6 +60,14 @@ impl<R: Copy> Symbolic<R> {
                 let right = operands.1.evaluate(read)?;
                 Some(operation.apply(left, right, *ty))
             }
+            Symbolic::Part(before, bytes, whole) => Some(bytes_of(whole.evaluate(read)?, *before, *bytes)),
+            Symbolic::Join(parts) => {
+                let mut value = 0;
+                for (before, part) in parts {
+                    value |= part.evaluate(read)?.0 << (8 * before);
+                }
+                Some(Value(value))
+            }
         }
     }
 
@@ -60,21 +80,33 @@ impl<R: Copy> Symbolic<R> {
                 operands.0.for_each_read(visit);
                 operands.1.for_each_read(visit);
             }
+            Symbolic::Part(_, _, whole) => whole.for_each_read(visit),
+            Symbolic::Join(parts) => parts.iter().for_each(|(_, part)| part.for_each_read(visit)),
         }
     }
 
-    /// The same expression with its reads renamed.
-    pub(crate) fn map<S: Copy>(&self, rename: &impl Fn(R) -> S) -> Symbolic<S> {
+    /// The same expression over what its reads stand for.
+    pub(crate) fn map<S: Copy>(&self, meaning: &impl Fn(R) -> Symbolic<S>) -> Symbolic<S> {
         match self {
             Symbolic::Known(value) => Symbolic::Known(*value),
-            Symbolic::Read(r) => Symbolic::Read(rename(*r)),
+            Symbolic::Read(r) => meaning(*r),
             Symbolic::Operation(operation, ty, operands) => Symbolic::Operation(
                 *operation,
                 *ty,
-                Box::new((operands.0.map(rename), operands.1.map(rename))),
+                Box::new((operands.0.map(meaning), operands.1.map(meaning))),
             ),
+            Symbolic::Part(before, bytes, whole) => whole.map(meaning).part(*before, *bytes),
+            Symbolic::Join(parts) => {
+                Symbolic::Join(parts.iter().map(|(before, part)| (*before, part.map(meaning))).collect())
+            }
         }
     }
+}
+
+/// The bytes of a value from byte `before` on.
+fn bytes_of(value: Value, before: u32, bytes: u32) -> Value {
+    let shifted = value.0 >> (8 * before);
+    Value(if bytes < 8 { shifted & ((1 << (8 * bytes)) - 1) } else { shifted })
 }
 
 /// What must hold of the values read for control to have taken a path.
@@ -97,13 +129,13 @@ impl<R: Copy> Constraint<R> {
         Some(self.relation.holds(left, right) == self.holds)
     }
 
-    /// The same constraint with its reads renamed.
-    pub(crate) fn map<S: Copy>(&self, rename: &impl Fn(R) -> S) -> Constraint<S> {
+    /// The same constraint over what its reads stand for.
+    pub(crate) fn map<S: Copy>(&self, meaning: &impl Fn(R) -> Symbolic<S>) -> Constraint<S> {
         Constraint {
             relation: self.relation,
             holds: self.holds,
-            left: self.left.map(rename),
-            right: self.right.map(rename),
+            left: self.left.map(meaning),
+            right: self.right.map(meaning),
             scalar: self.scalar,
         }
     }

@@ -4,7 +4,7 @@
 mod vocabulary;
 
 use model::cat::options::{
-    AsmoOrder, BarrierReach, FinalValue, InitialWrites, Language, Options, RmwEvents, Values,
+    AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, Options, RmwEvents, Values,
 };
 use model::cat::{self, CatErrors, Families, Model, Plan};
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn dartagnan_style() {
 #[test]
 fn options_of_the_first_comment() {
     let all = "(* options: rmw=fused init=per-location barrier=any asmo=transitive final=device-read\n \
-               values=no-thin-air tests=hsa *)\nacyclic po as order";
+               values=no-thin-air tests=hsa events=all *)\nacyclic po as order";
     let chosen = Options {
         rmw: RmwEvents::Fused,
         init: InitialWrites::PerLocation,
@@ -74,6 +74,7 @@ fn options_of_the_first_comment() {
         final_value: FinalValue::DeviceRead,
         values: Values::NoThinAir,
         language: Language::Hsa,
+        events: Events::All,
     };
     assert_eq!(parse(all).unwrap().options, chosen);
     let dartagnan =

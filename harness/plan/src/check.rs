@@ -1,11 +1,12 @@
 //! What a plan must satisfy before any device looks at it, and what a device must offer for it.
 
-use crate::{BufferId, Capabilities, DeviceError, Kernel, Plan, QueueId, Step};
+use crate::{BufferId, Capabilities, DeviceError, Kernel, Memory, Plan, QueueId, Semaphore, Step};
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
 const SPIRV_HEADER_WORDS: usize = 5;
 const OP_EXECUTION_MODE: u32 = 16;
 const LOCAL_SIZE: u32 = 17;
+const TIMELINE_SEMAPHORE: &str = "timelineSemaphore";
 
 impl Plan {
     /// Whether the plan is consistent in itself: every number in it names something, and sizes agree.
@@ -27,7 +28,24 @@ impl Plan {
         for (number, step) in self.steps.iter().enumerate() {
             self.validate_step(step).map_err(|why| invalid(format!("step {number}: {why}")))?;
         }
+        for number in 0..self.semaphores.len() {
+            self.validate_semaphore(number).map_err(|why| invalid(format!("semaphore {number}: {why}")))?;
+        }
         Ok(())
+    }
+
+    /// One signal, then one wait: a submission leaves every semaphore as it found it, and no wait is for ever.
+    fn validate_semaphore(&self, number: usize) -> Result<(), String> {
+        let uses: Vec<bool> = self
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Signal { semaphore, .. } if semaphore.0 as usize == number => Some(true),
+                Step::Wait { semaphore, .. } if semaphore.0 as usize == number => Some(false),
+                _ => None,
+            })
+            .collect();
+        if uses == [true, false] { Ok(()) } else { Err("needs one signal, then one wait".to_owned()) }
     }
 
     fn validate_step(&self, step: &Step) -> Result<(), String> {
@@ -70,7 +88,16 @@ impl Plan {
                 }
                 bindings.iter().try_for_each(|buffer| self.has_buffer(*buffer))
             }
-            Step::Barrier { .. } | Step::ExecutionBarrier { .. } | Step::Submit { .. } => Ok(()),
+            Step::Signal { semaphore, .. } | Step::Wait { semaphore, .. } => {
+                let found = (semaphore.0 as usize) < self.semaphores.len();
+                found.then_some(()).ok_or_else(|| format!("no semaphore {}", semaphore.0))
+            }
+            Step::Barrier { .. }
+            | Step::ExecutionBarrier { .. }
+            | Step::Dependency { .. }
+            | Step::CommandBuffer { .. }
+            | Step::Submit { .. }
+            | Step::HostWait { .. } => Ok(()),
         }
     }
 
@@ -94,7 +121,12 @@ impl Step {
             | Step::Dispatch { queue, .. }
             | Step::Barrier { queue }
             | Step::ExecutionBarrier { queue }
+            | Step::Dependency { queue, .. }
+            | Step::CommandBuffer { queue }
             | Step::Submit { queue }
+            | Step::Signal { queue, .. }
+            | Step::Wait { queue, .. }
+            | Step::HostWait { queue }
             | Step::ToHost { queue, .. } => *queue,
         }
     }
@@ -140,8 +172,20 @@ impl Capabilities {
             let most = self.max_storage_buffer_bytes / 4;
             at_most(buffer.words, most, || format!("words in a storage buffer ({})", buffer.name))?;
         }
+        for buffer in &plan.buffers {
+            if let Memory::Of(kind) = buffer.memory
+                && !self.memory_types.iter().any(|properties| kind.holds(*properties))
+            {
+                return Err(DeviceError::Unsupported(kind.to_string()));
+            }
+        }
         for kernel in &plan.kernels {
             self.check_kernel(kernel)?;
+        }
+        if plan.semaphores.contains(&Semaphore::Timeline)
+            && !self.features.iter().any(|feature| feature == TIMELINE_SEMAPHORE)
+        {
+            return Err(DeviceError::Unsupported(TIMELINE_SEMAPHORE.to_owned()));
         }
         for step in &plan.steps {
             if let Step::Dispatch { workgroups, .. } = step {

@@ -6,10 +6,13 @@
 //! dispatch, a working clock, or that anything was executed. This crate knows no litmus test and no Vulkan loader.
 
 mod check;
+mod memory;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub use memory::{MemoryKind, MemoryProperties};
 
 /// Index into [`Plan::kernels`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +26,10 @@ pub struct BufferId(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct QueueId(pub u32);
 
+/// Index into [`Plan::semaphores`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SemaphoreId(pub u32);
+
 /// Everything that a device needs to know to run something.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
@@ -32,6 +39,8 @@ pub struct Plan {
     pub buffers: Vec<Buffer>,
     /// Queues that the steps name; at least one.
     pub queues: Vec<Queue>,
+    /// Semaphores; each is signalled by one step and waited for by one later step.
+    pub semaphores: Vec<Semaphore>,
     /// What happens, in order. Steps of one queue between two [`Step::Submit`]s form one submission.
     pub steps: Vec<Step>,
 }
@@ -60,7 +69,7 @@ pub struct Buffer {
     pub name: &'static str,
 }
 
-/// A kind of memory.
+/// Where a buffer lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Memory {
     /// Device-local where there is such memory; host-visible besides only where that costs nothing.
@@ -69,6 +78,8 @@ pub enum Memory {
     Readback,
     /// Host-visible and coherent: what the host writes while kernels run.
     Shared,
+    /// A memory type of this kind, which the host does not reach; the device's first one.
+    Of(MemoryKind),
 }
 
 /// A queue that a plan needs.
@@ -76,6 +87,24 @@ pub enum Memory {
 pub struct Queue {
     /// Queues with different numbers here must come from different queue families.
     pub family: u32,
+}
+
+/// A kind of semaphore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Semaphore {
+    /// Signalled, then waited for.
+    Binary,
+    /// A counter that rises with each submission of the plan.
+    Timeline,
+}
+
+/// How a [`Step::Dependency`] is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DependencyKind {
+    /// A pipeline barrier.
+    Barrier,
+    /// An event that is set, and waited for at once.
+    Event,
 }
 
 /// A step of a plan.
@@ -123,8 +152,48 @@ pub enum Step {
         /// The queue.
         queue: QueueId,
     },
-    /// Ends a submission of the queue; what follows is submitted after it, in order.
+    /// Dispatches before it on the queue, those of earlier submissions included, have ended before those after it begin:
+    /// a dependency between compute stages alone, and of memory as little as is asked for.
+    Dependency {
+        /// The queue.
+        queue: QueueId,
+        /// How it is made.
+        kind: DependencyKind,
+        /// What earlier dispatches wrote is made available.
+        available: bool,
+        /// What is available is made visible to reads of later dispatches.
+        reads: bool,
+        /// The same for their writes.
+        writes: bool,
+    },
+    /// What follows is recorded in a command buffer of its own. Nothing is ordered by that.
+    CommandBuffer {
+        /// The queue.
+        queue: QueueId,
+    },
+    /// Ends a submission of the queue; what follows is submitted after it, in order. Nothing else is ordered by that.
     Submit {
+        /// The queue.
+        queue: QueueId,
+    },
+    /// Ends a submission of the queue, which signals a semaphore when it has ended: its writes are made available.
+    Signal {
+        /// The queue.
+        queue: QueueId,
+        /// The semaphore.
+        semaphore: SemaphoreId,
+    },
+    /// Ends a submission of the queue; dispatches of the next one wait for a semaphore, and what is available is made
+    /// visible to them.
+    Wait {
+        /// The queue.
+        queue: QueueId,
+        /// The semaphore.
+        semaphore: SemaphoreId,
+    },
+    /// Ends a submission of the queue; the host waits on a fence until everything so far has ended, on all queues, and
+    /// only then submits the rest.
+    HostWait {
         /// The queue.
         queue: QueueId,
     },
@@ -170,6 +239,12 @@ pub trait Prepared {
     /// # Errors
     /// [`DeviceError::DeviceLost`] and the like.
     fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError>;
+
+    /// What the memory of a buffer is, where the device says so.
+    fn memory(&self, buffer: BufferId) -> Option<MemoryProperties> {
+        let _ = buffer;
+        None
+    }
 
     /// Replaces the push constants of the dispatch that is step number `step`, from the next submission on.
     ///
@@ -312,6 +387,9 @@ pub struct Capabilities {
     /// up the last subgroup of a workgroup run along in loops and read 0: unless the workgroup is made of full subgroups, a
     /// loop that waits for another value uses its budget up every time.
     pub loop_budget: Option<u32>,
+    /// Memory types that buffers can lie in, in the order of the device; empty where it does not say.
+    #[serde(default)]
+    pub memory_types: Vec<MemoryProperties>,
     /// Features by the names that `needs:` lines use (Vulkan's feature names).
     pub features: Vec<String>,
 }

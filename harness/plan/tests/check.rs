@@ -1,7 +1,8 @@
 //! Plans that contradict themselves, and plans that are too much for a device.
 
 use plan::{
-    Buffer, BufferId, Capabilities, DeviceError, Kernel, KernelId, Memory, Plan, Queue, QueueId, Step,
+    Buffer, BufferId, Capabilities, DeviceError, Kernel, KernelId, Memory, Plan, Queue, QueueId,
+    MemoryKind, MemoryProperties, Semaphore, SemaphoreId, Step,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -46,6 +47,7 @@ fn plan() -> Plan {
             Step::Submit { queue: QUEUE },
             Step::ToHost { queue: QUEUE, buffer: to },
         ],
+        ..Plan::default()
     }
 }
 
@@ -193,4 +195,45 @@ fn shared_words_are_those_of_the_buffer_by_default() {
     let missing = DeviceError::InvalidPlan("buffer 0 has no word 2".to_owned());
     assert_eq!(idle.load(BufferId(0), 2), Err(missing.clone()));
     assert_eq!(idle.store(BufferId(0), 2, 0), Err(missing));
+}
+
+#[test]
+fn a_semaphore_is_signalled_once_and_then_waited_for_once() {
+    let semaphore = SemaphoreId(0);
+    let signal = || Step::Signal { queue: QUEUE, semaphore };
+    let wait = || Step::Wait { queue: QUEUE, semaphore };
+    let with = |steps: Vec<Step>| Plan { semaphores: vec![Semaphore::Binary], steps, ..plan() }.validate();
+    assert_eq!(with(vec![signal(), wait()]), Ok(()));
+    let wrong = DeviceError::InvalidPlan("semaphore 0: needs one signal, then one wait".to_owned());
+    for steps in [
+        vec![],
+        vec![signal()],
+        vec![wait(), signal()],
+        vec![signal(), wait(), wait()],
+        vec![signal(), signal(), wait()],
+    ] {
+        assert_eq!(with(steps), Err(wrong.clone()));
+    }
+    let none = Plan { steps: vec![signal()], ..plan() }.validate();
+    assert_eq!(none, Err(DeviceError::InvalidPlan("step 0: no semaphore 0".to_owned())));
+}
+
+#[test]
+fn what_semaphores_and_memory_need_is_named() {
+    let semaphore = SemaphoreId(0);
+    let timeline = Plan {
+        semaphores: vec![Semaphore::Timeline],
+        steps: vec![Step::Signal { queue: QUEUE, semaphore }, Step::Wait { queue: QUEUE, semaphore }],
+        ..plan()
+    };
+    let feature = "timelineSemaphore".to_owned();
+    assert_eq!(capabilities().check(&timeline), Err(DeviceError::Unsupported(feature.clone())));
+    assert_eq!(Capabilities { features: vec![feature], ..capabilities() }.check(&timeline), Ok(()));
+
+    let kind = MemoryKind::named("nonlocal").unwrap();
+    let apart = Plan { buffers: vec![buffer(4), Buffer { memory: Memory::Of(kind), ..buffer(8) }], ..plan() };
+    let lack = DeviceError::Unsupported("memory type without DEVICE_LOCAL".to_owned());
+    assert_eq!(capabilities().check(&apart), Err(lack));
+    let host = MemoryProperties { host_visible: true, ..MemoryProperties::default() };
+    assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check(&apart), Ok(()));
 }

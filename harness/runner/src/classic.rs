@@ -129,6 +129,7 @@ fn plan() -> Plan {
             buffer(5, Memory::Readback, "counters"),
         ],
         queues: vec![Queue { family: 0 }],
+        semaphores: Vec::new(),
         steps: vec![
             fill(LOCATIONS, 0),
             fill(RESULTS, POISON),

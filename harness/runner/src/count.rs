@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use litmus::{Histogram, Observable, Outcome, ScalarType, Test, Value};
-use shaders::{Kernel, Parameters, ResultSlot};
+use shaders::{Parameters, Program, ResultSlot};
 
 use crate::error::Cause;
 
@@ -69,18 +69,18 @@ pub(crate) struct Dispatched<'a> {
 }
 
 impl Counter {
-    /// A counter for the outcomes of `test` as `kernel` reports them. `stops_silently` says that the driver may stop
+    /// A counter for the outcomes of `test` as `program` reports them. `stops_silently` says that the driver may stop
     /// threads without a word: then one thread without a trace is enough for an instance to count as not executed.
     ///
     /// # Errors
-    /// [`Cause::Kernel`] when the kernel does not report everything that belongs to an outcome.
-    pub fn new(test: &Test, kernel: &Kernel, stops_silently: bool) -> Result<Counter, Cause> {
+    /// [`Cause::Kernel`] when the program does not report everything that belongs to an outcome.
+    pub fn new(test: &Test, program: &Program, stops_silently: bool) -> Result<Counter, Cause> {
         let observables = test.observables();
         let bits = (KEY_BITS / u32::try_from(observables.len()).unwrap_or(u32::MAX).max(1)).clamp(1, 8);
         let mut columns = Vec::new();
         let mut shift = 0;
         for (position, observable) in observables.iter().enumerate() {
-            let source = find(kernel, *observable)
+            let source = find(program, *observable)
                 .ok_or_else(|| Cause::Kernel(format!("no `{}`", test.observable_name(*observable))))?;
             let scalar = match observable {
                 Observable::Register(thread, register) => test.register_type(*thread, *register),
@@ -91,7 +91,7 @@ impl Counter {
             shift += bits;
         }
         let mut traces: BTreeMap<_, Vec<usize>> = BTreeMap::new();
-        for (number, slot) in kernel.results.iter().enumerate() {
+        for (number, slot) in program.results.iter().enumerate() {
             let thread = if stops_silently { slot.thread() } else { None };
             traces.entry(thread).or_default().push(number);
         }
@@ -99,11 +99,11 @@ impl Counter {
         Ok(Counter {
             columns,
             done_slots: (0..)
-                .zip(&kernel.results)
+                .zip(&program.results)
                 .filter(|(_, slot)| is_done(slot))
                 .map(|(number, _)| number)
                 .collect(),
-            slots: kernel.results.len(),
+            slots: program.results.len(),
             traces: traces.into_values().collect(),
             observables: observables.len(),
             direct: vec![0; 1 << KEY_BITS],
@@ -286,12 +286,12 @@ impl Column {
     }
 }
 
-/// Where the kernel reports an observable.
-fn find(kernel: &Kernel, observable: Observable) -> Option<Source> {
-    let slot = kernel.results.iter().position(|slot| *slot == ResultSlot::Register(observable));
+/// Where the kernels report an observable.
+fn find(program: &Program, observable: Observable) -> Option<Source> {
+    let slot = program.results.iter().position(|slot| *slot == ResultSlot::Register(observable));
     let storage = || {
-        let (_, storage) = kernel.finals.iter().find(|(known, _)| *known == observable)?;
-        (*storage < kernel.storages).then_some(Source::Storage(*storage as usize))
+        let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable)?;
+        (*storage < program.storages).then_some(Source::Storage(*storage as usize))
     };
     slot.map(Source::Slot).or_else(storage)
 }

@@ -2,7 +2,7 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use shaders::{Kernel, Parameters};
+use shaders::{Parameters, Program};
 
 use crate::error::Cause;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
@@ -44,21 +44,25 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// What bounds `kernel` on a device under `stress`.
+    /// What bounds `program` on a device under `stress`.
     ///
     /// # Errors
     /// [`Cause::TooSmall`] when the device cannot hold one group, [`Cause::Kernel`] for a kernel without threads.
-    pub fn new(kernel: &Kernel, capabilities: &plan::Capabilities, stress: &Stress) -> Result<Bounds, Cause> {
-        let classes = u32::try_from(kernel.roles.classes.len()).unwrap_or(u32::MAX);
-        let slots = u32::try_from(kernel.results.len()).unwrap_or(u32::MAX);
-        if classes == 0 || slots == 0 || kernel.lanes == 0 {
+    pub fn new(
+        program: &Program,
+        capabilities: &plan::Capabilities,
+        stress: &Stress,
+    ) -> Result<Bounds, Cause> {
+        let classes = program.most_classes();
+        let slots = u32::try_from(program.results.len()).unwrap_or(u32::MAX);
+        if classes == 0 || slots == 0 || program.lanes == 0 {
             return Err(Cause::Kernel("it has no thread that reports anything".into()));
         }
         let device_words = capabilities.max_storage_buffer_bytes / 4;
         let locations = device_words.min(LOCATION_BYTES / 4);
         let results = device_words.min(RESULT_BYTES / 4);
-        let lanes = u64::from(kernel.lanes);
-        let storages = kernel.storages.max(1);
+        let lanes = u64::from(program.lanes);
+        let storages = program.storages.max(1);
 
         let by_memory = (results / (lanes * u64::from(slots)))
             .min(locations / (lanes * u64::from(storages)))
@@ -78,10 +82,11 @@ impl Bounds {
         let stride = u64::from(storages) * u64::from(stress.spacing.1) + u64::from(stress.padding.1);
         // Where a workgroup does not fill its last subgroup, a driver may let the idle lanes run the wait as well, and they
         // never see anybody come: their loads count beside those of the others.
-        let idle_lanes = !kernel.workgroup_size.is_multiple_of(capabilities.subgroup_size.max(1));
+        let subgroup_size = capabilities.subgroup_size.max(1);
+        let idle_lanes = program.kernels().any(|kernel| !kernel.workgroup_size.is_multiple_of(subgroup_size));
         Ok(Bounds {
             classes,
-            lanes: kernel.lanes,
+            lanes: program.lanes,
             storages,
             slots,
             groups,
@@ -131,11 +136,8 @@ impl Draw {
         let spacing = self.within(self.stress.spacing);
         let padding = self.within(self.stress.padding);
         let pairing = self.pairing(groups);
-        let mixed = |draw: &mut Draw, count, mix| {
-            if mix { (draw.coprime(count), draw.within((0, count - 1))) } else { (1, 0) }
-        };
-        let (group_multiplier, group_offset) = mixed(self, groups, self.stress.mix_groups);
-        let (lane_multiplier, lane_offset) = mixed(self, bounds.lanes, self.stress.mix_lanes);
+        let (group_multiplier, group_offset) = self.permutation(groups, self.stress.mix_groups);
+        let (lane_multiplier, lane_offset) = self.permutation(bounds.lanes, self.stress.mix_lanes);
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
@@ -192,6 +194,20 @@ impl Draw {
         (spacing, storages.saturating_mul(spacing).saturating_add(padding).min(room).max(storages * spacing))
     }
 
+    /// The parameters of a later phase of the same dispatches: the same instances, spread anew.
+    pub fn spread_anew(&mut self, parameters: &Parameters) -> Parameters {
+        let groups = parameters.groups;
+        let pairing = self.pairing(groups);
+        let (group_multiplier, group_offset) = self.permutation(groups, self.stress.mix_groups);
+        let (lane_multiplier, lane_offset) = self.permutation(self.bounds.lanes, self.stress.mix_lanes);
+        Parameters { pairing, group_multiplier, group_offset, lane_multiplier, lane_offset, ..*parameters }
+    }
+
+    /// Multiplier and offset of a permutation of `count` numbers; the identity without `mix`.
+    fn permutation(&mut self, count: u32, mix: bool) -> (u32, u32) {
+        if mix { (self.coprime(count), self.within((0, count - 1))) } else { (1, 0) }
+    }
+
     fn pairing(&mut self, groups: u32) -> u32 {
         match self.stress.pairing {
             Pairing::Alternating => 1,
@@ -231,7 +247,7 @@ fn gcd(left: u32, right: u32) -> u32 {
 mod tests {
     use litmus::{Observable, RegisterId, ThreadId, Value};
     use proptest::prelude::*;
-    use shaders::{Requirements, ResultSlot, Roles};
+    use shaders::{Kernel, Requirements, ResultSlot, Roles};
 
     use super::*;
 
@@ -243,6 +259,8 @@ mod tests {
             lanes,
             bindings: Vec::new(),
             roles: Roles { classes: (0..classes).map(|number| vec![ThreadId(number)]).collect() },
+            first_class: 0,
+            first_slot: 0,
             storages,
             initial: vec![Value(0); storages as usize],
             results: (0..classes).map(thread).collect(),
@@ -287,7 +305,7 @@ mod tests {
             let capabilities = plan::Capabilities {
                 max_workgroups: 64, max_storage_buffer_bytes: bytes, loop_budget, subgroup_size: 4, ..Default::default()
             };
-            let bounds = Bounds::new(&kernel, &capabilities, &stress).unwrap();
+            let bounds = Bounds::new(&kernel.into(), &capabilities, &stress).unwrap();
             let mut draw = Draw::new(seed, stress.clone(), bounds, 77, 78);
             let classes = u32::from(classes);
             for _ in 0..4 {
@@ -328,7 +346,7 @@ mod tests {
     fn a_lone_workgroup_waits_for_nobody() {
         let stress = Stress { spin: (50, 50), ..Stress::preset("sim").unwrap() };
         let bounds = Bounds::new(
-            &kernel(1, 4, 1),
+            &kernel(1, 4, 1).into(),
             &plan::Capabilities {
                 max_workgroups: 9,
                 max_storage_buffer_bytes: 1 << 20,

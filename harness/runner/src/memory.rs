@@ -1,20 +1,20 @@
-//! The memory of a dispatch: the plan that uses it, and how it gets its initial values before each submission.
+//! The memory of a run: the plan that uses it, and how it gets its initial values before each submission.
 
 use litmus::Value;
 use plan::{
     Buffer, BufferId, Capabilities, DeviceError, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step,
 };
-use shaders::{Binding, Kernel, Parameters};
+use shaders::{Binding, Kernel, Parameters, Program};
 
 use crate::draw::Bounds;
+use crate::join::Join;
 
 const QUEUE: QueueId = QueueId(0);
 const LOCATIONS: BufferId = BufferId(0);
 const RESULTS: BufferId = BufferId(1);
-const RENDEZVOUS: BufferId = BufferId(2);
-const INITIAL: BufferId = BufferId(3);
-const RESULTS_BACK: BufferId = BufferId(4);
-const LOCATIONS_BACK: BufferId = BufferId(5);
+const INITIAL: BufferId = BufferId(2);
+const RESULTS_BACK: BufferId = BufferId(3);
+const LOCATIONS_BACK: BufferId = BufferId(4);
 
 /// Words between the rendezvous counters of two groups.
 const RENDEZVOUS_STRIDE: usize = 16;
@@ -29,30 +29,43 @@ pub(crate) enum Sharing {
 }
 
 impl Sharing {
-    /// What suits a device.
-    pub fn of(capabilities: &Capabilities) -> Sharing {
-        if capabilities.is_cpu { Sharing::Direct } else { Sharing::Copied }
+    /// What suits a device, and the memory that the locations lie in.
+    pub fn of(capabilities: &Capabilities, memory: Memory) -> Sharing {
+        let reachable = !matches!(memory, Memory::Of(_));
+        if capabilities.is_cpu && reachable { Sharing::Direct } else { Sharing::Copied }
     }
 }
 
-/// A plan with one dispatch, and where in it things are.
+/// A plan that dispatches every kernel of a program once, and where in it things are.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     /// The plan.
     pub plan: Plan,
-    /// The step that dispatches.
-    pub dispatch: usize,
+    /// The steps that dispatch.
+    dispatches: Vec<Dispatch>,
+    /// The rendezvous buffer of each phase.
+    rendezvous: Vec<BufferId>,
     sharing: Sharing,
     initial: Vec<u32>,
     /// Stride and spacing for which the memory of initial values was filled last.
     filled: Option<(u32, u32)>,
 }
 
+/// A step that dispatches.
+#[derive(Clone, Copy, Debug)]
+struct Dispatch {
+    step: usize,
+    phase: usize,
+    /// Workgroup classes of its kernel.
+    classes: u32,
+}
+
 impl Layout {
-    /// The plan that runs `kernel` over result memory full of `poison`, and gives back its locations where
+    /// The plan that runs `program` over result memory full of `poison`, and gives back its locations where
     /// `with_locations` says so.
     pub fn new(
-        kernel: &Kernel,
+        program: &Program,
+        (join, memory): (Join, Memory),
         bounds: &Bounds,
         groups: u32,
         sharing: Sharing,
@@ -60,66 +73,102 @@ impl Layout {
         poison: u32,
     ) -> Layout {
         let buffer = |words, memory, name| Buffer { words, memory, name };
-        let mut buffers = vec![
-            buffer(bounds.location_words, Memory::Device, "locations"),
-            buffer(bounds.result_words, Memory::Device, "results"),
-            buffer(bounds.rendezvous_words, Memory::Device, "rendezvous"),
-        ];
-        let dispatch = Step::Dispatch {
-            queue: QUEUE,
-            kernel: KernelId(0),
-            workgroups: groups * bounds.classes,
-            bindings: kernel
-                .bindings
-                .iter()
-                .map(|binding| match binding {
-                    Binding::Locations => LOCATIONS,
-                    Binding::Results => RESULTS,
-                    Binding::Rendezvous => RENDEZVOUS,
-                })
-                .collect(),
-            push_constants: vec![0; Parameters::BYTES as usize],
-        };
+        let device = |words, name| buffer(words, Memory::Device, name);
+        let mut buffers =
+            vec![buffer(bounds.location_words, memory, "locations"), device(bounds.result_words, "results")];
+        if sharing == Sharing::Copied {
+            buffers.push(buffer(bounds.location_words, Memory::Shared, "initial values"));
+            buffers.push(buffer(bounds.result_words, Memory::Readback, "results for the host"));
+            if with_locations {
+                buffers.push(buffer(bounds.location_words, Memory::Readback, "locations for the host"));
+            }
+        }
+        let first_rendezvous = buffers.len() as u32;
+        let rendezvous: Vec<BufferId> =
+            (first_rendezvous..).take(program.phases.len()).map(BufferId).collect();
+        buffers.extend(rendezvous.iter().map(|_| device(bounds.rendezvous_words, "rendezvous")));
+
         let to_host = |buffer| Step::ToHost { queue: QUEUE, buffer };
         let copy = |from, to| Step::Copy { queue: QUEUE, from, to };
-        let steps = match sharing {
-            Sharing::Direct => vec![dispatch, to_host(RESULTS), to_host(LOCATIONS)],
+        let barrier = Step::Barrier { queue: QUEUE };
+        let mut steps = Vec::new();
+        if sharing == Sharing::Copied {
+            steps.push(Step::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
+            let zeroed =
+                rendezvous.iter().map(|buffer| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 });
+            steps.extend(zeroed);
+            steps.extend([copy(INITIAL, LOCATIONS), barrier.clone()]);
+        }
+        let mut kernels = Vec::new();
+        let mut dispatches = Vec::new();
+        let mut semaphores = Vec::new();
+        for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
+            if number > 0 {
+                join.steps(QUEUE, phase.before, &mut semaphores, &mut steps);
+            }
+            for (turn, part) in phase.parts.iter().enumerate() {
+                if turn > 0 {
+                    // Not ordered, and recorded apart: what looks for missing barriers looks within a command buffer.
+                    steps.push(Step::CommandBuffer { queue: QUEUE });
+                }
+                let classes = part.kernel.roles.classes.len() as u32;
+                dispatches.push(Dispatch { step: steps.len(), phase: number, classes });
+                steps.push(Step::Dispatch {
+                    queue: QUEUE,
+                    kernel: KernelId(kernels.len() as u32),
+                    workgroups: groups * classes,
+                    bindings: buffers_of(&part.kernel, *meeting),
+                    push_constants: vec![0; Parameters::BYTES as usize],
+                });
+                kernels.push(plan_kernel(&part.kernel));
+            }
+        }
+        match sharing {
+            Sharing::Direct => steps.extend([to_host(RESULTS), to_host(LOCATIONS)]),
             Sharing::Copied => {
-                buffers.push(buffer(bounds.location_words, Memory::Shared, "initial values"));
-                buffers.push(buffer(bounds.result_words, Memory::Readback, "results for the host"));
-                let mut steps = vec![
-                    Step::Fill { queue: QUEUE, buffer: RESULTS, value: poison },
-                    Step::Fill { queue: QUEUE, buffer: RENDEZVOUS, value: 0 },
-                    copy(INITIAL, LOCATIONS),
-                    Step::Barrier { queue: QUEUE },
-                    dispatch,
-                    Step::Barrier { queue: QUEUE },
-                    copy(RESULTS, RESULTS_BACK),
-                ];
+                steps.extend([barrier, copy(RESULTS, RESULTS_BACK)]);
                 if with_locations {
-                    buffers.push(buffer(bounds.location_words, Memory::Readback, "locations for the host"));
-                    steps.push(copy(LOCATIONS, LOCATIONS_BACK));
-                    steps.push(to_host(LOCATIONS_BACK));
+                    steps.extend([copy(LOCATIONS, LOCATIONS_BACK), to_host(LOCATIONS_BACK)]);
                 }
                 steps.push(to_host(RESULTS_BACK));
-                steps
             }
-        };
-        let dispatch =
-            steps.iter().position(|step| matches!(step, Step::Dispatch { .. })).unwrap_or_default();
-        let kernels = vec![plan::Kernel {
-            words: kernel.words.clone(),
-            bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
-            push_constant_bytes: Parameters::BYTES,
-            subgroup_size: kernel.requirements.subgroup_size,
-        }];
+        }
         Layout {
-            plan: Plan { kernels, buffers, queues: vec![Queue { family: 0 }], steps },
-            dispatch,
+            plan: Plan { kernels, buffers, queues: vec![Queue { family: 0 }], semaphores, steps },
+            dispatches,
+            rendezvous,
             sharing,
-            initial: kernel.initial.iter().map(|Value(value)| *value as u32).collect(),
+            initial: program.initial.iter().map(|Value(value)| *value as u32).collect(),
             filled: None,
         }
+    }
+
+    /// Gives every dispatch its parameters: those of the first phase, then those of each later one.
+    ///
+    /// # Errors
+    /// None for a plan of this layout.
+    pub fn set_parameters(
+        &self,
+        prepared: &mut dyn Prepared,
+        first: &Parameters,
+        later: &[Parameters],
+    ) -> Result<(), DeviceError> {
+        for Dispatch { step, phase, .. } in &self.dispatches {
+            let parameters = phase.checked_sub(1).and_then(|phase| later.get(phase)).unwrap_or(first);
+            prepared.set_push_constants(*step, &parameters.to_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Changes the number of groups of every dispatch.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] where the device cannot: then before the first change.
+    pub fn set_groups(&self, prepared: &mut dyn Prepared, groups: u32) -> Result<(), DeviceError> {
+        for Dispatch { step, classes, .. } in &self.dispatches {
+            prepared.set_workgroups(*step, groups * classes)?;
+        }
+        Ok(())
     }
 
     /// Makes the memory ready for a submission with `parameters`.
@@ -137,7 +186,9 @@ impl Layout {
             Sharing::Direct => {
                 start_of(prepared.write(RESULTS)?, slots * instances).fill(parameters.poison);
                 let counters = parameters.groups as usize * RENDEZVOUS_STRIDE;
-                start_of(prepared.write(RENDEZVOUS)?, counters).fill(0);
+                for buffer in &self.rendezvous {
+                    start_of(prepared.write(*buffer)?, counters).fill(0);
+                }
                 self.fill_locations(prepared.write(LOCATIONS)?, parameters, instances);
             }
             Sharing::Copied => {
@@ -168,12 +219,36 @@ impl Layout {
         }
     }
 
+    /// The buffer that the kernels use.
+    pub fn locations(&self) -> BufferId {
+        LOCATIONS
+    }
+
     /// The buffers that hold the results and the locations for the host.
     pub fn readable(&self) -> (BufferId, BufferId) {
         match self.sharing {
             Sharing::Direct => (RESULTS, LOCATIONS),
             Sharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
         }
+    }
+}
+
+/// The buffers behind the bindings of a kernel.
+fn buffers_of(kernel: &Kernel, rendezvous: BufferId) -> Vec<BufferId> {
+    let buffer = |binding: &Binding| match binding {
+        Binding::Locations => LOCATIONS,
+        Binding::Results => RESULTS,
+        Binding::Rendezvous => rendezvous,
+    };
+    kernel.bindings.iter().map(buffer).collect()
+}
+
+fn plan_kernel(kernel: &Kernel) -> plan::Kernel {
+    plan::Kernel {
+        words: kernel.words.clone(),
+        bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
+        push_constant_bytes: Parameters::BYTES,
+        subgroup_size: kernel.requirements.subgroup_size,
     }
 }
 

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Test};
-use plan::{Device, DeviceError, Prepared};
-use shaders::{Kernel, Parameters};
+use plan::{Device, DeviceError, Memory, MemoryProperties, Prepared};
+use shaders::{Kernel, Parameters, Program};
 
 use crate::count::{Counter, Dispatched};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
+use crate::join::Join;
 use crate::memory::{Layout, Sharing};
 use crate::stress::Stress;
 
@@ -76,6 +77,11 @@ impl Progress<'_> {
         self.tally.elapsed()
     }
 
+    /// What memory the locations lie in, where the device says so.
+    pub fn memory(&self) -> Option<MemoryProperties> {
+        self.tally.memory
+    }
+
     /// Everything seen up to now.
     pub fn observation(&self) -> Observation {
         self.tally.observation()
@@ -97,11 +103,29 @@ pub fn run(
     settings: &Settings,
     on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
+    run_program(device, &kernel.clone().into(), (Join::Barrier, Memory::Device), test, settings, on_progress)
+}
+
+/// Runs `program`, made from `test`, on `device`, with dependencies of one kind between its phases and with its locations in
+/// memory of one kind.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_program(
+    device: &dyn Device,
+    program: &Program,
+    (join, memory): (Join, Memory),
+    test: &Test,
+    settings: &Settings,
+    on_progress: &mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>,
+) -> Result<Observation, RunError> {
     let early = |cause| RunError { cause, seen: Box::default() };
     let stops_silently = device.capabilities().loop_budget.is_some();
-    let counter = Counter::new(test, kernel, stops_silently).map_err(early)?;
+    let counter = Counter::new(test, program, stops_silently).map_err(early)?;
     let mut tally = Tally::new(counter);
-    match Run::new(device, kernel, settings).and_then(|mut run| run.go(&mut tally, on_progress)) {
+    match Run::new(device, program, (join, memory), settings)
+        .and_then(|mut run| run.go(&mut tally, on_progress))
+    {
         Ok(()) => Ok(tally.observation()),
         Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
     }
@@ -114,8 +138,11 @@ struct Tally {
     not_executed: u64,
     dispatches: u64,
     discarded: u64,
+    /// What memory the locations lie in.
+    memory: Option<MemoryProperties>,
     started: Instant,
-    /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of itself at most.
+    /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of
+    /// itself at most.
     warm_up: Duration,
     /// Set when the last submission has ended.
     took: Option<Duration>,
@@ -128,6 +155,7 @@ impl Tally {
             not_executed: 0,
             dispatches: 0,
             discarded: 0,
+            memory: None,
             started: Instant::now(),
             warm_up: Duration::ZERO,
             took: None,
@@ -268,7 +296,8 @@ impl Place<'_> {
 
 struct Run<'d> {
     device: &'d dyn Device,
-    kernel: &'d Kernel,
+    program: &'d Program,
+    way: (Join, Memory),
     settings: &'d Settings,
     bounds: Bounds,
     draw: Draw,
@@ -282,19 +311,25 @@ struct Run<'d> {
 }
 
 impl<'d> Run<'d> {
-    fn new(device: &'d dyn Device, kernel: &'d Kernel, settings: &'d Settings) -> Result<Run<'d>, Cause> {
+    fn new(
+        device: &'d dyn Device,
+        program: &'d Program,
+        way: (Join, Memory),
+        settings: &'d Settings,
+    ) -> Result<Run<'d>, Cause> {
         let capabilities = device.capabilities();
         if !capabilities.executes {
             return Err(Cause::NullDevice);
         }
         settings.stress.validate()?;
         settings.stress.check_loop_budget(capabilities.loop_budget)?;
-        let bounds = Bounds::new(kernel, capabilities, &settings.stress)?;
-        let poison = poison(kernel, &settings.plausible);
+        let bounds = Bounds::new(program, capabilities, &settings.stress)?;
+        let poison = poison(program, &settings.plausible);
         let draw = Draw::new(settings.seed, settings.stress.clone(), bounds, poison, DONE);
         Ok(Run {
             device,
-            kernel,
+            program,
+            way,
             settings,
             bounds,
             draw,
@@ -345,39 +380,43 @@ impl<'d> Run<'d> {
         u64::from(parameters.groups) * u64::from(parameters.rounds) * u64::from(self.bounds.lanes)
     }
 
-    fn prepare(&mut self, tally: &Tally) -> Result<Place<'d>, Cause> {
+    fn prepare(&mut self, tally: &mut Tally) -> Result<Place<'d>, Cause> {
         let groups = self.draw.groups().min(self.most_groups);
-        let sharing = Sharing::of(self.device.capabilities());
+        let sharing = Sharing::of(self.device.capabilities(), self.way.1);
         let with_locations = tally.counter.reads_locations();
-        let layout = Layout::new(self.kernel, &self.bounds, groups, sharing, with_locations, self.poison);
+        let layout =
+            Layout::new(self.program, self.way, &self.bounds, groups, sharing, with_locations, self.poison);
         let prepared = self.device.prepare(&layout.plan)?;
+        tally.memory = prepared.memory(layout.locations());
         Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new() })
     }
 
     /// Draws, resets and submits.
-    fn submit(&mut self, number: usize, wanted: u64, tally: &Tally) -> Result<(), Cause> {
+    fn submit(&mut self, number: usize, wanted: u64, tally: &mut Tally) -> Result<(), Cause> {
         self.regroup(number, tally)?;
         let Some(groups) = self.places.get(number).map(|place| place.groups) else { return Ok(()) };
         let parameters = self.draw.parameters(groups, self.calibration.scale, wanted);
+        let later: Vec<Parameters> =
+            (1..self.program.phases.len()).map(|_| self.draw.spread_anew(&parameters)).collect();
         let instances = self.instances(&parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(()) };
         let slots = self.bounds.slots as usize;
         place.layout.reset(place.prepared.as_mut(), &parameters, instances, slots)?;
-        place.prepared.set_push_constants(place.layout.dispatch, &parameters.to_bytes())?;
+        place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later)?;
         place.prepared.submit()?;
         place.in_flight = Some(InFlight { parameters, since: Instant::now() });
         Ok(())
     }
 
     /// Draws the number of groups of the next dispatch, where the device can change it.
-    fn regroup(&mut self, number: usize, tally: &Tally) -> Result<(), Cause> {
+    fn regroup(&mut self, number: usize, tally: &mut Tally) -> Result<(), Cause> {
         if self.regroups {
             let groups = self.draw.groups().min(self.most_groups);
             let Some(place) = self.places.get_mut(number) else { return Ok(()) };
             if groups == place.groups {
                 return Ok(());
             }
-            match place.prepared.set_workgroups(place.layout.dispatch, groups * self.bounds.classes) {
+            match place.layout.set_groups(place.prepared.as_mut(), groups) {
                 Ok(()) => place.groups = groups,
                 Err(DeviceError::Unsupported(_)) => self.regroups = false,
                 Err(error) => return Err(error.into()),
@@ -428,11 +467,11 @@ fn hopeless(tally: &Tally) -> bool {
 }
 
 /// A word that no instance of the test may show.
-fn poison(kernel: &Kernel, plausible: &[u32]) -> u32 {
+fn poison(program: &Program, plausible: &[u32]) -> u32 {
     let taken = |word: u32| {
         word == DONE
             || plausible.contains(&word)
-            || kernel.initial.iter().any(|initial| initial.0 as u32 == word)
+            || program.initial.iter().any(|initial| initial.0 as u32 == word)
     };
     // Steps of an odd number reach every word, so that one that is free is found.
     std::iter::successors(Some(POISON), |word| Some(word.wrapping_add(0x9e37_79b9)))

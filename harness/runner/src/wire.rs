@@ -62,6 +62,8 @@ pub struct Job {
     pub id: String,
     /// Text of the test.
     pub text: String,
+    /// How it is told, by the words of its [`Variant`](crate::Variant); empty for the default.
+    pub variant: String,
     /// Selector of the device.
     pub device: String,
     /// How the test is spread; the preset of the device where absent.
@@ -107,6 +109,8 @@ pub struct Answer {
     pub stress: Option<Stress>,
     /// Hash (BLAKE3, hexadecimal) of the kernel's words.
     pub kernel: Option<String>,
+    /// The memory type that the locations lay in, by the names of its properties.
+    pub memory: Option<String>,
     /// What was seen of the test.
     pub observation: WireObservation,
     /// Why the run ended before its time.

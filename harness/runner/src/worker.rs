@@ -10,12 +10,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Overlap, Test};
-use plan::{Capabilities, Device, DeviceError};
+use plan::{Device, DeviceError, MemoryProperties};
 
 use crate::error::{Cause, RunError};
 use crate::pool::Health;
-use crate::run::{Budget, Settings, run};
+use crate::run::{Budget, Settings};
 use crate::stress::Stress;
+use crate::variant::{Variant, has_feature};
+use crate::ways::{Way, run_ways};
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
@@ -167,6 +169,7 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
         capabilities: None,
         stress: None,
         kernel: None,
+        memory: None,
         observation: WireObservation::default(),
         failure: None,
         twin: None,
@@ -187,6 +190,8 @@ fn fill(
 ) -> Result<(), Failure> {
     let test = litmus::syntax::parse(&job.text, &job.id)
         .map_err(|errors| Failure::Test { message: errors.to_string() })?;
+    let variant: Variant =
+        job.variant.parse().map_err(|error| Failure::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());
@@ -218,18 +223,19 @@ fn fill(
     if twin.is_some() {
         own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
     }
-    let attempt = run_one(device, &test, &own, &mut |seen| {
+    let attempt = run_one(device, &test, variant, &own, &mut |seen| {
         on_snapshot(&|| Snapshot { observation: (&seen()).into(), twin: None })
     });
     answer.validation = device.validation_messages();
     answer.kernel = attempt.kernel;
+    answer.memory = attempt.memory.map(|properties| properties.to_string());
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
     let needless = overlap == Overlap::Possible && interleaved(&attempt.seen, &job.serial) >= job.enough;
     if let Some(twin) = twin.filter(|_| !needless) {
         let first = answer.observation.clone();
-        let attempt = run_one(device, &twin, &settings(TWIN_PART), &mut |seen| {
+        let attempt = run_one(device, &twin, variant, &settings(TWIN_PART), &mut |seen| {
             on_snapshot(&|| Snapshot { observation: first.clone(), twin: Some((&seen()).into()) })
         });
         answer.twin = Some((&attempt.seen).into());
@@ -252,6 +258,7 @@ fn interleaved(seen: &Observation, serial: &[Vec<u64>]) -> u64 {
 #[derive(Default)]
 struct Ran {
     kernel: Option<String>,
+    memory: Option<MemoryProperties>,
     seen: Observation,
     failure: Option<Failure>,
 }
@@ -259,36 +266,35 @@ struct Ran {
 fn run_one(
     device: &dyn Device,
     test: &Test,
+    variant: Variant,
     settings: &Settings,
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Ran {
     let capabilities = device.capabilities();
-    let kernel = match shaders::compile(test, &settings.stress.kernel_config(capabilities)) {
-        Ok(kernel) => kernel,
+    if let Some(what) = variant.refused(capabilities) {
+        return Ran { failure: Some(Failure::Lacks { what }), ..Ran::default() };
+    }
+    let config = settings.stress.kernel_config(capabilities);
+    let program = match shaders::program(test, &config, variant.pipelines) {
+        Ok(program) => program,
         Err(error) => return Ran { failure: Some(error.into()), ..Ran::default() },
     };
-    let bytes: Vec<u8> = kernel.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let hash = Some(blake3::hash(&bytes).to_hex().to_string());
-    let needs = kernel.requirements.features.iter().copied();
-    let mut needs = needs.chain(test.metadata.needs.iter().map(String::as_str));
-    if let Some(lacking) = needs.find(|feature| !has(capabilities, feature)) {
-        let failure = Some(Failure::Lacks { what: lacking.to_owned() });
-        return Ran { kernel: hash, failure, ..Ran::default() };
+    let mut hasher = blake3::Hasher::new();
+    for word in program.kernels().flat_map(|kernel| &kernel.words) {
+        hasher.update(&word.to_le_bytes());
     }
-    match run(device, &kernel, test, settings, &mut |progress| on_snapshot(&|| progress.observation())) {
-        Ok(seen) => Ran { kernel: hash, seen, failure: None },
-        Err(RunError { cause, seen }) => Ran { kernel: hash, seen: *seen, failure: Some(cause.into()) },
+    let mut ran = Ran { kernel: Some(hasher.finalize().to_hex().to_string()), ..Ran::default() };
+    if let Some(what) = variant.lacking(&program, &test.metadata.needs, capabilities) {
+        return Ran { failure: Some(Failure::Lacks { what }), ..ran };
     }
-}
-
-fn has(capabilities: &Capabilities, feature: &str) -> bool {
-    capabilities.features.iter().any(|known| known == feature)
-        || match feature {
-            "vulkanMemoryModel" => capabilities.memory_model,
-            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
-            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
-            _ => false,
-        }
+    let way = Way {
+        joins: &variant.joins(|feature| has_feature(capabilities, feature)),
+        memory: variant.memory(&program),
+    };
+    match run_ways(device, &program, &way, test, settings, &mut ran.memory, on_snapshot) {
+        Ok(seen) => Ran { seen, ..ran },
+        Err(RunError { cause, seen }) => Ran { seen: *seen, failure: Some(cause.into()), ..ran },
+    }
 }
 
 /// Seconds of a job; what is no time at all counts as none.

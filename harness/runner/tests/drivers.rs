@@ -13,7 +13,7 @@ use litmus::{Observation, Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
 use runner::pool::{self, Calls, End, Event, Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
-use runner::{Pairing, Stress};
+use runner::{Join, Pairing, Stress};
 
 const SOFTWARE: [SoftwareDriver; 2] = [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader];
 
@@ -66,6 +66,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
     Job {
         id: "T".into(),
         text: text.into(),
+        variant: String::new(),
         device: device.into(),
         stress: None,
         instances: Some(instances),
@@ -178,6 +179,71 @@ fn a_control_barrier_holds_and_its_twin_runs(driver: &str) {
     assert!(twin.instances() >= 12_500 && twin.unexpected.is_empty(), "{twin:?}");
 }
 
+/// Threads that system-synchronizes-with puts one after another run one after another, in every way of the API and with
+/// memory that is copied too: who comes later sees what came earlier, and never the other way round.
+fn phases_follow_one_another_in_every_way(driver: &str) {
+    let cases = [
+        ("ssw/MP+ssw.litmus", &[1][..]),
+        ("ssw/WAR+ssw.litmus", &[0]),
+        ("ssw/WAW+ssw.litmus", &[2]),
+        ("ssw/MP+ssw.alias.litmus", &[1]),
+    ];
+    let mut jobs = Vec::new();
+    let mut expected = Vec::new();
+    for (file, values) in cases {
+        for variant in Join::ALL.map(Join::name).into_iter().chain(["", "split", "visible", "cached.fence"]) {
+            for device in [driver.to_owned(), format!("discrete:{driver}")] {
+                jobs.push(Job { variant: variant.into(), ..job(&text(file), &device, 20_000) });
+                expected.push((file, variant, values));
+            }
+        }
+    }
+    for ((file, variant, values), report) in expected.iter().zip(run(&jobs, &mut |_| false)) {
+        let answer = answer(&report);
+        let context = format!("{file}@{variant} on {driver}");
+        assert_sound(&context, answer, 20_000);
+        assert!(answer.memory.as_deref().is_some_and(|memory| memory.contains("DEVICE_LOCAL")), "{context}");
+        let seen = Observation::from(&answer.observation);
+        let outcomes: Vec<Vec<u64>> = seen
+            .histogram
+            .counts
+            .keys()
+            .map(|outcome| outcome.0.iter().map(|value| value.0).collect())
+            .collect();
+        assert_eq!(outcomes, [values.to_vec()], "{context}");
+    }
+}
+
+/// What the variant asks for and the device lacks is named.
+fn what_a_variant_needs_is_named(driver: &str) {
+    let cases = [
+        ("nonlocal", "memory type without DEVICE_LOCAL"),
+        ("noncoherent", "memory type HOST_VISIBLE without HOST_COHERENT"),
+        ("frag", "graphics stages not available"),
+    ];
+    let text = text("ssw/MP+ssw.litmus");
+    let jobs: Vec<Job> = cases
+        .iter()
+        .map(|(variant, _)| Job { variant: (*variant).into(), ..job(&text, driver, 100) })
+        .collect();
+    for ((variant, lack), report) in cases.iter().zip(run(&jobs, &mut |_| false)) {
+        let expected = Some(Failure::Lacks { what: (*lack).into() });
+        assert_eq!(answer(&report).failure, expected, "{variant} on {driver}");
+    }
+}
+
+/// Producers and consumers in pipelines of their own play all instances.
+fn split_roles_are_accounted_for(driver: &str) {
+    let files = ["mp/MP+rel-acq.litmus", "iriw/IRIW+rlx.litmus", "barrier/ISA2+cbar-rel-acq.litmus"];
+    let jobs: Vec<Job> = files
+        .iter()
+        .map(|file| Job { variant: "split".into(), ..job(&text(file), driver, 50_000) })
+        .collect();
+    for (file, report) in files.iter().zip(run(&jobs, &mut |_| false)) {
+        assert_sound(&format!("{file} on {driver}"), answer(&report), 50_000);
+    }
+}
+
 /// Every test of the corpus that can be placed runs, and each of its instances is accounted for.
 fn the_corpus_is_accounted_for(driver: &str) {
     let mut files = Vec::new();
@@ -225,6 +291,9 @@ fn main() {
         store_buffering_is_accounted_for,
         store_buffering_shows_its_weak_outcome,
         a_control_barrier_holds_and_its_twin_runs,
+        phases_follow_one_another_in_every_way,
+        what_a_variant_needs_is_named,
+        split_roles_are_accounted_for,
         the_corpus_is_accounted_for,
     ] {
         for driver in SOFTWARE {

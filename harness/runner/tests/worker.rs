@@ -56,6 +56,7 @@ fn job(text: &str, device: &str) -> Job {
     Job {
         id: "family/T".into(),
         text: text.into(),
+        variant: String::new(),
         device: device.into(),
         stress: None,
         instances: Some(20_000),

@@ -138,6 +138,14 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
+    /// A `terminates:` line that does not name progress models.
+    #[error("malformed `terminates:` line")]
+    #[diagnostic(code(litmus::parse::bad_termination))]
+    BadTermination {
+        expected: &'static str,
+        #[label("expected {expected}")]
+        span: Span,
+    },
     /// A clause id with characters that no id has.
     #[error("`{word}` is no clause id")]
     #[diagnostic(code(litmus::parse::bad_clause))]
@@ -423,6 +431,31 @@ pub enum ParseError {
     #[diagnostic(code(litmus::parse::missing_barrier_id))]
     MissingBarrierId {
         #[label("expected a number after this")]
+        span: Span,
+    },
+    /// `interlock` without the end of the section.
+    #[error("`interlock` without an end of the section")]
+    #[diagnostic(code(litmus::parse::missing_interlock_end))]
+    MissingInterlockEnd {
+        #[label("expected `.begin` or `.end` after this")]
+        span: Span,
+    },
+    /// A thread that names itself, or another one twice.
+    #[error("thread `P{number}` cannot stand here")]
+    #[diagnostic(code(litmus::parse::other_thread_expected))]
+    OtherThreadExpected {
+        number: u32,
+        #[label("expected another thread, each once")]
+        span: Span,
+    },
+    /// Something that only the host does in a thread of a device, or the other way round.
+    #[error("{what} in a thread of the {}", if *place == "host" { "device" } else { "host" })]
+    #[diagnostic(code(litmus::parse::wrong_place))]
+    WrongPlace {
+        what: &'static str,
+        place: &'static str,
+        number: u32,
+        #[label("expected in a thread of the {place}, which `P{number}` is not")]
         span: Span,
     },
     /// Something else where a register must stand.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::lexer::Start;
 use crate::error::{ErrorList, ParseError};
-use crate::metadata::{Expectation, Metadata, Reachability};
+use crate::metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 use crate::outcome::Race;
 use crate::span::Span;
 use crate::test::Dialect;
@@ -236,6 +236,7 @@ impl MetadataReader<'_> {
         let key_piece = line.part(0, key.len());
         match key {
             "expect" => self.expectation(key_piece, value),
+            "terminates" => self.termination(key_piece, value),
             "clause" => {
                 self.required("clause", key_piece, value);
                 for word in value.words() {
@@ -317,6 +318,44 @@ impl MetadataReader<'_> {
         }
         let model = model.text.to_owned();
         self.metadata.expectations.push(Expectation { model, reachability, race, span: value.span() });
+    }
+}
+
+impl MetadataReader<'_> {
+    /// `weak|strong MODEL… | none`.
+    fn termination(&mut self, key: Piece<'_>, value: Piece<'_>) {
+        let mut words = value.words();
+        let Some(fairness) = words.next() else {
+            self.required("terminates", key, value);
+            return;
+        };
+        let mut wrong = |expected, piece: Piece<'_>| {
+            self.errors.push(ParseError::BadTermination { expected, span: piece.span() });
+        };
+        let strong = match fairness.text {
+            "weak" => false,
+            "strong" => true,
+            _ => return wrong("`weak` or `strong`", fairness),
+        };
+        let mut models = Vec::new();
+        for word in words {
+            if models.iter().any(|known| known == word.text || word.text == "none") {
+                return wrong("progress models, each once, or `none`", word);
+            }
+            models.push(word.text.to_owned());
+        }
+        match models.first().map(String::as_str) {
+            None => return wrong("progress models or `none` after the fairness", fairness),
+            Some("none") if models.len() > 1 => return wrong("the end of the line after `none`", value),
+            Some("none") => models.clear(),
+            Some(_) => {}
+        }
+        if self.metadata.terminations.iter().any(|known| known.strong == strong) {
+            let key = format!("terminates: {}", fairness.text);
+            self.errors.push(ParseError::DuplicateMetadata { key, span: fairness.span() });
+            return;
+        }
+        self.metadata.terminations.push(TerminationExpectation { strong, models, span: value.span() });
     }
 }
 

@@ -6,9 +6,10 @@ use super::parser::{Parsed, Parser};
 use super::words::{self, is_label, is_modifier, is_register, lookup};
 use crate::error::ParseError;
 use crate::span::Span;
+use crate::system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
     Access, ArithmeticOperation, ControlBarrier, Instruction, InstructionKind, LabelId, LocationId, Operand,
-    Order, RmwOperation, ScalarType, Scope, Semantics, StorageClass, StorageClassSet, ThreadId,
+    Order, Place, RmwOperation, ScalarType, Scope, Semantics, StorageClass, StorageClassSet, ThreadId,
 };
 
 /// The words after the dots of an instruction, taken from left to right.
@@ -179,7 +180,9 @@ impl<'a> Parser<'a> {
                 return Ok(());
             }
             let mut modifiers = self.modifiers(start)?;
-            self.instruction_kind(thread, start, &mut modifiers)?
+            let kind = self.instruction_kind(thread, start, &mut modifiers)?;
+            self.check_place(thread, &kind, start.span)?;
+            kind
         };
         let end = self.previous().span;
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
@@ -224,10 +227,22 @@ impl<'a> Parser<'a> {
             "rmw" => self.rmw(thread, modifiers),
             "membar" => self.fence(modifiers),
             "cbar" => self.control_barrier(modifiers),
+            "avdevice" => Ok(match self.access_mask(modifiers)? {
+                None => InstructionKind::AvailableToDevice,
+                Some(mask) => InstructionKind::System(SystemOperation::Available(mask)),
+            }),
+            "visdevice" => Ok(match self.access_mask(modifiers)? {
+                None => InstructionKind::VisibleFromDevice,
+                Some(mask) => InstructionKind::System(SystemOperation::Visible(mask)),
+            }),
+            "interlock" => self.interlock(modifiers),
             _ => {
                 let kind = match word {
-                    "avdevice" => InstructionKind::AvailableToDevice,
-                    "visdevice" => InstructionKind::VisibleFromDevice,
+                    "flush" => InstructionKind::System(SystemOperation::Flush(self.ranges()?)),
+                    "invalidate" => InstructionKind::System(SystemOperation::Invalidate(self.ranges()?)),
+                    "submit" => InstructionKind::System(SystemOperation::Submit(self.threads(thread)?)),
+                    "wait" => InstructionKind::System(SystemOperation::Wait(self.threads(thread)?)),
+                    "call" => InstructionKind::ShaderCall(self.threads(thread)?),
                     "goto" => {
                         modifiers.finish("a label")?;
                         InstructionKind::Goto(self.label_operand(thread)?)
@@ -339,7 +354,10 @@ impl<'a> Parser<'a> {
                 return Err(ParseError::MisplacedModifier { word, expected, span });
             }
             Some(span) if !order.acquires() => return Err(ParseError::UnequalTooStrong { span }),
-            Some(_) => Semantics { order: Order::Acquire, make_available: false, ..semantics },
+            Some(_) if modifiers.peek().is_some_and(|(word, _)| word.starts_with("semsc")) => {
+                modifiers.semantics(Order::Acquire, "`.uneq_acq`")?
+            }
+            Some(_) => semantics.unequal(),
             None => Semantics::RELAXED,
         };
         let scalar = modifiers.take(words::TYPES);
@@ -412,6 +430,113 @@ impl<'a> Parser<'a> {
                 Ok(self.word(token).to_owned())
             }
             _ => Err(ParseError::MissingBarrierId { span: self.after_previous() }),
+        }
+    }
+
+    /// The accesses after `avdevice` and `visdevice`; `None` where there are none, which means all of the device.
+    fn access_mask(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<Option<AccessMask>> {
+        const EXPECTED: &str = "an access such as `.shader_write`, or `.none`";
+        if modifiers.peek().is_none() {
+            return Ok(None);
+        }
+        let mut mask = AccessMask::NONE;
+        if modifiers.take_word("none").is_none() {
+            while let Some((word, span)) = modifiers.peek() {
+                let Some(access) = AccessMask::of_word(word) else {
+                    let word = word.to_owned();
+                    return Err(ParseError::UnknownModifier { word, expected: EXPECTED, span });
+                };
+                mask = mask.with(access);
+                modifiers.taken += 1;
+            }
+        }
+        modifiers.finish(EXPECTED)?;
+        Ok(Some(mask))
+    }
+
+    fn interlock(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        const EXPECTED: &str = "`.begin` or `.end`";
+        let end = match modifiers.peek() {
+            Some(("begin", _)) => InterlockEnd::Begin,
+            Some(("end", _)) => InterlockEnd::End,
+            Some((word, span)) => {
+                return Err(ParseError::UnknownModifier { word: word.to_owned(), expected: EXPECTED, span });
+            }
+            None => return Err(ParseError::MissingInterlockEnd { span: modifiers.last() }),
+        };
+        modifiers.taken += 1;
+        modifiers.finish("the section")?;
+        Ok(InstructionKind::Interlock(Interlock { end, section: self.barrier_name()? }))
+    }
+
+    /// The names that `flush` and `invalidate` cover; none where they cover everything.
+    fn ranges(&mut self) -> Parsed<Vec<LocationId>> {
+        let mut ranges = Vec::new();
+        if self.peek().kind != TokenKind::Word {
+            return Ok(ranges);
+        }
+        loop {
+            ranges.push(self.use_location()?);
+            if !self.accept(TokenKind::Comma) {
+                return Ok(ranges);
+            }
+        }
+    }
+
+    /// One or more other threads.
+    fn threads(&mut self, own: ThreadId) -> Parsed<Vec<ThreadId>> {
+        let mut threads = Vec::new();
+        loop {
+            let (number, span) = self.thread_number()?;
+            let Some(found) = self.find_thread(number) else {
+                return Err(ParseError::UnknownThread { number, span });
+            };
+            if found == own || threads.contains(&found) {
+                return Err(ParseError::OtherThreadExpected { number, span });
+            }
+            threads.push(found);
+            if !self.accept(TokenKind::Comma) {
+                return Ok(threads);
+            }
+        }
+    }
+
+    /// Whether an instruction may stand in a thread of the host, or of a device.
+    fn check_place(&self, thread: ThreadId, kind: &InstructionKind, span: Span) -> Parsed<()> {
+        let host = self.test.thread(thread).place == Place::Host;
+        let refuse = |what: &'static str, place: &'static str| {
+            Err(ParseError::WrongPlace { what, place, number: self.test.thread(thread).number, span })
+        };
+        let foreign_scope = |scope: &Scope| *scope != Scope::CrossDevice;
+        match kind {
+            InstructionKind::System(operation) if !host && operation.is_of_host() => {
+                refuse(operation.quoted_keyword(), "host")
+            }
+            _ if !host => Ok(()),
+            InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
+                Access::Private => Ok(()),
+                Access::NonPrivate | Access::Coherent { .. } => {
+                    refuse("a non-private access or its own availability or visibility", "device")
+                }
+                Access::Atomic { scope, .. } if foreign_scope(scope) => {
+                    refuse("a scope other than `.xd`", "device")
+                }
+                Access::Atomic { .. } => Ok(()),
+            },
+            InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. }
+                if foreign_scope(scope) =>
+            {
+                refuse("a scope other than `.xd`", "device")
+            }
+            InstructionKind::ControlBarrier(_) => refuse("a control barrier", "device"),
+            InstructionKind::ShaderCall(_) => refuse("a shader call", "device"),
+            InstructionKind::Interlock(_) => refuse("an interlocked section", "device"),
+            InstructionKind::AvailableToDevice
+            | InstructionKind::VisibleFromDevice
+            | InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)) => {
+                refuse("a recorded memory dependency", "device")
+            }
+            _ => Ok(()),
         }
     }
 

@@ -7,6 +7,7 @@ use super::words::{self, word_of};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
 use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
+use crate::system::{InterlockEnd, SystemOperation};
 use crate::test::{
     Access, Dialect, InstructionKind, Location, LocationId, LocationInit, Operand, Order, Place, RegisterId,
     RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SyncPoint, Test, Thread,
@@ -179,6 +180,12 @@ fn print_metadata(out: &mut String, metadata: &Metadata) {
         };
         line(out, &format!("expect: {} {reachability}{race}", one_line(&expectation.model)));
     }
+    for termination in &metadata.terminations {
+        let fairness = if termination.strong { "strong" } else { "weak" };
+        let models =
+            if termination.models.is_empty() { "none".to_owned() } else { termination.models.join(" ") };
+        line(out, &format!("terminates: {fairness} {}", one_line(&models)));
+    }
     for (key, words) in [("clause", &metadata.clauses), ("needs", &metadata.needs)] {
         if !words.is_empty() {
             line(out, &format!("{key}: {}", one_line(&words.join(" "))));
@@ -342,7 +349,13 @@ impl InstructionKind {
                         value(operand)
                     }
                     RmwOperation::CompareExchange { compare, value: new, unequal } => {
-                        text.push_str(if unequal.order == Order::Relaxed { ".cas" } else { ".cas.uneq_acq" });
+                        text.push_str(".cas");
+                        if unequal.order != Order::Relaxed {
+                            text.push_str(".uneq_acq");
+                            if *unequal != semantics.unequal() {
+                                text.push_str(&classes(*unequal));
+                            }
+                        }
                         format!("{}, {}", value(compare), value(new))
                     }
                 };
@@ -376,6 +389,32 @@ impl InstructionKind {
             }
             InstructionKind::AvailableToDevice => "avdevice".to_owned(),
             InstructionKind::VisibleFromDevice => "visdevice".to_owned(),
+            InstructionKind::System(operation) => {
+                let word = operation.keyword();
+                let names = |list: &[LocationId]| {
+                    list.iter().map(|id| location_name(test, *id).to_owned()).collect::<Vec<_>>().join(", ")
+                };
+                match operation {
+                    SystemOperation::Available(mask) | SystemOperation::Visible(mask) => {
+                        let accesses: String = mask.words().map(|access| format!(".{access}")).collect();
+                        format!("{word}{}", if accesses.is_empty() { ".none" } else { accesses.as_str() })
+                    }
+                    SystemOperation::Flush(ranges) | SystemOperation::Invalidate(ranges) => {
+                        format!("{word} {}", names(ranges)).trim_end().to_owned()
+                    }
+                    SystemOperation::Submit(threads) | SystemOperation::Wait(threads) => {
+                        format!("{word} {}", thread_list(test, threads))
+                    }
+                }
+            }
+            InstructionKind::ShaderCall(threads) => format!("call {}", thread_list(test, threads)),
+            InstructionKind::Interlock(interlock) => {
+                let end = match interlock.end {
+                    InterlockEnd::Begin => "begin",
+                    InterlockEnd::End => "end",
+                };
+                format!("interlock.{end} {}", interlock.section)
+            }
             InstructionKind::Arithmetic { destination, operation, left, right } => format!(
                 "{} {}, {}, {}",
                 operation.keyword(),
@@ -397,6 +436,10 @@ impl InstructionKind {
             | InstructionKind::BranchIf { .. } => hsa::instruction_text(self, test, thread),
         }
     }
+}
+
+fn thread_list(test: &Test, threads: &[ThreadId]) -> String {
+    threads.iter().map(|id| format!("P{}", test.thread(*id).number)).collect::<Vec<_>>().join(", ")
 }
 
 fn scalar_modifier(scalar: Option<ScalarType>) -> String {

@@ -12,6 +12,8 @@ pub(super) const SCOPES: Words<Scope> = &[
     ("dv", Scope::Device),
     ("inv", Scope::Invocation),
     ("xd", Scope::CrossDevice),
+    ("call", Scope::ShaderCall),
+    ("fi", Scope::FragmentInterlock),
 ];
 
 pub(super) const EXECUTION_SCOPES: Words<Scope> = &[
@@ -21,6 +23,8 @@ pub(super) const EXECUTION_SCOPES: Words<Scope> = &[
     ("execdv", Scope::Device),
     ("execinv", Scope::Invocation),
     ("execxd", Scope::CrossDevice),
+    ("execcall", Scope::ShaderCall),
+    ("execfi", Scope::FragmentInterlock),
 ];
 
 pub(super) const CLASSES: Words<StorageClass> = &[

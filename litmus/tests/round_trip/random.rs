@@ -23,13 +23,15 @@ impl Choices<'_> {
     }
 }
 
-const SCOPES: [Scope; 6] = [
+const SCOPES: [Scope; 8] = [
     Scope::Workgroup,
     Scope::Subgroup,
     Scope::QueueFamily,
     Scope::Device,
     Scope::Invocation,
     Scope::CrossDevice,
+    Scope::ShaderCall,
+    Scope::FragmentInterlock,
 ];
 const TYPES: [ScalarType; 10] = [
     ScalarType::U32,
@@ -212,6 +214,36 @@ impl Builder<'_> {
         (LocationId(index as u16), class, scalar, offset)
     }
 
+    /// Some of the names that there are.
+    fn ranges(&mut self) -> Vec<LocationId> {
+        (0..self.test.locations.len() as u16).map(LocationId).filter(|_| self.choices.yes()).collect()
+    }
+
+    /// An operation on some other threads; one without any where the thread is alone.
+    fn others(&mut self, thread: usize, operation: fn(Vec<ThreadId>) -> SystemOperation) -> InstructionKind {
+        let mut others: Vec<ThreadId> = (0..self.test.threads.len())
+            .filter(|other| *other != thread)
+            .map(|other| ThreadId(other as u16))
+            .collect();
+        if others.is_empty() {
+            return InstructionKind::Arithmetic {
+                destination: self.register(thread),
+                operation: ArithmeticOperation::Add,
+                left: Operand::Constant(1),
+                right: Operand::Constant(1),
+            };
+        }
+        let first = self.choices.below(others.len());
+        others.rotate_left(first);
+        let kept = 1 + self.choices.below(others.len());
+        others.truncate(kept);
+        InstructionKind::System(operation(others))
+    }
+
+    fn mask(&mut self) -> AccessMask {
+        AccessMask::singles().filter(|_| self.choices.yes()).fold(AccessMask::NONE, AccessMask::with)
+    }
+
     fn semantics(&mut self, orders: &[Order]) -> Semantics {
         let order = self.choices.of(orders);
         if order == Order::Relaxed {
@@ -225,13 +257,23 @@ impl Builder<'_> {
         }
     }
 
-    fn access(&mut self, order: Order) -> Access {
+    fn is_host(&self, thread: usize) -> bool {
+        self.test.threads[thread].place == Place::Host
+    }
+
+    /// A host knows one scope.
+    fn scope(&mut self, thread: usize) -> Scope {
+        if self.is_host(thread) { Scope::CrossDevice } else { self.choices.of(&SCOPES) }
+    }
+
+    fn access(&mut self, thread: usize, order: Order) -> Access {
         match self.choices.below(4) {
+            1 | 2 if self.is_host(thread) => Access::Private,
             0 => Access::Private,
             1 => Access::NonPrivate,
             2 => Access::Coherent { scope: self.choices.of(&SCOPES) },
             _ => Access::Atomic {
-                scope: self.choices.of(&SCOPES),
+                scope: self.scope(thread),
                 semantics: self.semantics(&[Order::Relaxed, order]),
             },
         }
@@ -240,7 +282,7 @@ impl Builder<'_> {
     // Ids are given in the order in which the text mentions the names.
     fn instruction(&mut self, thread: usize, placed: &mut Vec<usize>) -> InstructionKind {
         use Order::{Acquire, AcquireRelease, Relaxed, Release};
-        match self.choices.below(11) {
+        match self.choices.below(13) {
             0 => {
                 let destination = self.register(thread);
                 let (location, class, scalar, offset) = self.memory();
@@ -250,7 +292,7 @@ impl Builder<'_> {
                     offset,
                     scalar,
                     class,
-                    access: self.access(Acquire),
+                    access: self.access(thread, Acquire),
                 }
             }
             1 => {
@@ -262,7 +304,7 @@ impl Builder<'_> {
                     scalar,
                     value,
                     class,
-                    access: self.access(Release),
+                    access: self.access(thread, Release),
                 }
             }
             2 => {
@@ -277,13 +319,16 @@ impl Builder<'_> {
                         compare: first,
                         value: self.operand(thread),
                         unequal: if semantics.order.acquires() && self.choices.yes() {
-                            Semantics { order: Acquire, make_available: false, ..semantics }
+                            match self.choices.below(3) {
+                                0 => self.semantics(&[Acquire]),
+                                _ => Semantics { order: Acquire, make_available: false, ..semantics },
+                            }
                         } else {
                             Semantics::RELAXED
                         },
                     },
                 };
-                let scope = self.choices.of(&SCOPES);
+                let scope = self.scope(thread);
                 InstructionKind::Rmw {
                     destination,
                     location,
@@ -296,8 +341,14 @@ impl Builder<'_> {
                 }
             }
             3 => InstructionKind::Fence {
-                scope: self.choices.of(&SCOPES),
+                scope: self.scope(thread),
                 semantics: self.semantics(&[Acquire, Release, AcquireRelease]),
+            },
+            4..=6 | 12 if self.is_host(thread) => match self.choices.below(4) {
+                0 => InstructionKind::System(SystemOperation::Flush(self.ranges())),
+                1 => InstructionKind::System(SystemOperation::Invalidate(self.ranges())),
+                2 => self.others(thread, SystemOperation::Submit),
+                _ => self.others(thread, SystemOperation::Wait),
             },
             4 => {
                 let semantics = self.semantics(&[Relaxed, Acquire, Release, AcquireRelease]);
@@ -319,6 +370,23 @@ impl Builder<'_> {
                 operation: self.choices.of(&OPERATIONS),
                 left: self.operand(thread),
                 right: self.operand(thread),
+            },
+            11 => InstructionKind::System(match self.choices.yes() {
+                _ if self.is_host(thread) => SystemOperation::Flush(Vec::new()),
+                true => SystemOperation::Available(self.mask()),
+                false => SystemOperation::Visible(self.mask()),
+            }),
+            12 => match self.choices.below(3) {
+                0 => match self.others(thread, SystemOperation::Wait) {
+                    InstructionKind::System(SystemOperation::Wait(threads)) => {
+                        InstructionKind::ShaderCall(threads)
+                    }
+                    other => other,
+                },
+                end => InstructionKind::Interlock(Interlock {
+                    end: if end == 1 { InterlockEnd::Begin } else { InterlockEnd::End },
+                    section: self.choices.of(&["0", "00", "part"]).to_owned(),
+                }),
             },
             8 => InstructionKind::Goto(self.label(thread)),
             9 => InstructionKind::Branch {
@@ -425,6 +493,13 @@ impl Builder<'_> {
                 race: c.of(&[None, Some(Race::Free), Some(Race::Racy)]),
                 span: Span::default(),
             });
+        }
+        for strong in [false, true] {
+            if c.below(3) == 0 {
+                let models =
+                    ["fair", "hsa-obe"][..c.below(3)].iter().map(|model| (*model).to_owned()).collect();
+                metadata.terminations.push(TerminationExpectation { strong, models, span: Span::default() });
+            }
         }
         let mut words = |list: &[&str]| -> Vec<String> {
             list[..c.below(list.len() + 1)].iter().map(|word| (*word).to_owned()).collect()

@@ -7,7 +7,7 @@ use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use crate::state;
 use crate::statistics::{Proportion, never_seen_bound, reproducibility};
-use crate::wire::{CheckLine, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
+use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{count, probability, seconds};
 use crate::write::{CheckWriter, Layout, RunWriter};
 
@@ -20,6 +20,36 @@ impl<W: Write> Check<W> {
     /// A writer to `out`.
     pub fn new(out: W) -> Check<W> {
         Check { out }
+    }
+}
+
+impl<W: Write> Check<W> {
+    fn progress(&mut self, progress: &ProgressAnswer) -> io::Result<()> {
+        let under = format!("under {}, {} fairness ({})", progress.model, progress.fairness, progress.memory);
+        let expected = match (progress.terminates, progress.expected) {
+            (Some(ends), Some(expected)) if ends != expected => ", UNLIKE WHAT THE TEST EXPECTS",
+            (Some(_), Some(_)) => ", as expected",
+            _ => "",
+        };
+        let why = progress.why.as_deref().unwrap_or_default();
+        match progress.terminates {
+            Some(true) => writeln!(self.out, "  terminates {under}{expected}")?,
+            Some(false) => writeln!(self.out, "  {why} {under}{expected}")?,
+            None => writeln!(self.out, "  unknown ({why}) {under}")?,
+        }
+        let mut repeating = false;
+        for step in &progress.schedule {
+            if step.repeats && !repeating {
+                writeln!(self.out, "    for ever:")?;
+                repeating = true;
+            }
+            let read = step.read.map(|value| format!("  reads {value}")).unwrap_or_default();
+            let written = step.written.map(|value| format!("  writes {value}")).unwrap_or_default();
+            let indent = if step.repeats { "  " } else { "" };
+            let (thread, line, text) = (&step.thread, step.line, &step.instruction);
+            writeln!(self.out, "    {indent}{thread}  line {line}: {text}{read}{written}")?;
+        }
+        Ok(())
     }
 }
 
@@ -49,6 +79,9 @@ impl<W: Write> CheckWriter for Check<W> {
                 _ => "",
             };
             writeln!(self.out, "  {} {holds}{expected}", query.text)?;
+        }
+        if let Some(progress) = &line.progress {
+            self.progress(progress)?;
         }
         writeln!(self.out)
     }

@@ -61,6 +61,13 @@ impl Emitter<'_> {
     pub(super) fn place(&mut self, role: Word, class: Word, group: Word, slot: Word) -> Place {
         let groups = self.parameter(Parameter::Groups);
         let lanes = self.module.constant(self.layout.lanes);
+        let class = match self.company.first_class {
+            0 => class,
+            first => {
+                let first = self.module.constant(first);
+                self.module.word(Op::IAdd, &[class, first])
+            }
+        };
         let [group, lane] = [
             (group, Parameter::GroupMultiplier, Parameter::GroupOffset, groups),
             (slot, Parameter::LaneMultiplier, Parameter::LaneOffset, lanes),

@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Race};
+use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
 use model::{Model, Options, answer_queries, predict};
 use results::answer::{answer, expected_race, race_surprises};
-use results::wire::{CheckContext, CheckLine, Query, RejectedLine};
+use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RejectedLine, ScheduleStep};
 use results::write::check_writer;
 
 use crate::arguments::Check;
@@ -28,21 +29,19 @@ enum Checked {
 /// # Errors
 /// What ended it early; what is wrong with a single test does not.
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
-    if arguments.progress.is_some() {
-        return Err(Failure::not_available("`--progress`"));
-    }
-    if arguments.fairness.is_some() {
-        return Err(Failure::not_available("`--fairness`"));
-    }
     let mut writer = check_writer(arguments.format, Data::new()).map_err(Failure::input_error)?;
     let mut sources =
-        inputs::collect(&arguments.tests, arguments.suite.as_deref(), || Ok(inputs::all_embedded()))?;
+        inputs::collect(&arguments.tests, arguments.suite.as_deref(), None, || Ok(inputs::all_embedded()))?;
     let models = Models::load(arguments.model.as_deref())?;
     // Tests that nobody named are left out where the model is not theirs.
     if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
         sources.retain(|source| source.suits(&asked.model));
     }
-    let options = Asked { timeout: arguments.timeout, unroll: arguments.unroll.get() };
+    let options = Asked {
+        timeout: arguments.timeout,
+        unroll: arguments.unroll.get(),
+        progress: arguments.progress.map(|model| (model, arguments.fairness)),
+    };
 
     let mut outcome = Outcome::Success;
     let (mut answered, mut rejected) = (0_usize, 0_usize);
@@ -128,6 +127,7 @@ impl Models {
 struct Asked {
     timeout: Duration,
     unroll: u32,
+    progress: Option<(ProgressModel, Fairness)>,
 }
 
 fn one(source: Source, models: &Models, asked: Asked) -> Checked {
@@ -158,9 +158,18 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         let twin = models.for_nochains(chosen);
         let options = Options { timeout, unroll: asked.unroll };
         let answers = answer_queries(test, &chosen.model, twin, &options)?;
-        Ok((prediction, answers, since.elapsed()))
+        let progress = match &asked.progress {
+            // A program that races has no defined runs.
+            Some(_) if prediction.race == Race::Racy => None,
+            Some((model, fairness)) => {
+                let limits = Limits::within(asked.timeout.saturating_sub(started.elapsed()));
+                Some(terminates(test, &chosen.model, model, *fairness, &limits))
+            }
+            None => None,
+        };
+        Ok((prediction, answers, progress, since.elapsed()))
     });
-    let (prediction, answers, took) = match asks {
+    let (prediction, answers, progress, took) = match asks {
         Ok(answered) => answered,
         Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
     };
@@ -201,7 +210,69 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         }
         line.queries.push(Query { text: query.text.clone(), holds, expected: None });
     }
+    let termination = match progress.transpose() {
+        Ok(termination) => termination,
+        Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
+    };
+    if let Some((model, fairness)) = &asked.progress {
+        let answer = progress_answer(&loaded, model, *fairness, termination);
+        if answer.terminates.is_none() {
+            let why = answer.why.as_deref().unwrap_or_default();
+            warnings.push(format!("{file}: warning: termination under {model} is not known: {why}"));
+        } else if answer.expected.is_some_and(|expected| answer.terminates != Some(expected)) {
+            outcome = Outcome::RuleBroken;
+            warnings.push(format!("{file}: termination under {model} is not what the test expects"));
+        }
+        line.progress = Some(answer);
+    }
     Checked::Answered(Box::new(line), warnings, outcome)
+}
+
+/// What is published of a termination; `None` stands for a program that races.
+fn progress_answer(
+    loaded: &Loaded,
+    model: &ProgressModel,
+    fairness: Fairness,
+    termination: Option<Termination>,
+) -> ProgressAnswer {
+    let test = &loaded.test;
+    let termination = termination.unwrap_or_else(|| Termination {
+        memory: Memory::Axioms,
+        terminates: None,
+        why: Some("the program races: its behaviour is undefined".to_owned()),
+        schedule: Vec::new(),
+    });
+    let text = &loaded.text;
+    let schedule = termination
+        .schedule
+        .iter()
+        .filter_map(|turn| {
+            let thread = test.thread(turn.thread);
+            let span = thread.instructions.get(usize::from(turn.instruction))?.span;
+            let (from, to) = (span.offset as usize, span.offset as usize + span.length as usize);
+            Some(ScheduleStep {
+                thread: format!("P{}", thread.number),
+                line: span.line,
+                instruction: text.get(from..to).unwrap_or_default().to_owned(),
+                read: turn.read.map(|value| value.0),
+                written: turn.written.map(|value| value.0),
+                repeats: turn.repeats,
+            })
+        })
+        .collect();
+    let name = model.to_string();
+    let listed = test.metadata.terminates_under(fairness == Fairness::Strong);
+    // The lines of a file name models that promise the same on every level.
+    let uniform = PROMISES.iter().any(|(known, _)| *known == name);
+    ProgressAnswer {
+        expected: listed.filter(|_| uniform).map(|models| models.contains(&name)),
+        model: name,
+        fairness: fairness.name().to_owned(),
+        memory: termination.memory.name().to_owned(),
+        terminates: termination.terminates,
+        why: termination.why,
+        schedule,
+    }
 }
 
 fn race_word(race: Race) -> &'static str {

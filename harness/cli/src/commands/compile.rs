@@ -1,9 +1,10 @@
 //! `compile`: a test as SPIR-V.
 
 use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use litmus::convert::guarded;
-use runner::Stress;
+use runner::{Stress, Variant};
 use shaders::KernelConfig;
 
 use crate::arguments::{Compile, Emit};
@@ -26,10 +27,9 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         Emit::Amber => return Err(Failure::not_available("`--emit amber`")),
         Emit::Isa => return Err(Failure::not_available("`--emit isa`")),
     }
-    if arguments.variant.is_some() {
-        return Err(Failure::not_available("`--variant`"));
-    }
     let mut loaded = one(&arguments.test)?;
+    let variant = arguments.variant.as_deref().unwrap_or(&loaded.source.variant);
+    let variant: Variant = variant.parse().map_err(Failure::input_error)?;
     loaded.test = guarded(&loaded.test);
     let config = match &arguments.device {
         None => PLAIN,
@@ -43,28 +43,57 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
             stress.kernel_config(&chosen.capabilities)
         }
     };
-    let kernel = shaders::compile(&loaded.test, &config)
+    let program = shaders::program(&loaded.test, &config, variant.pipelines)
         .map_err(|error| Failure::input_message(format!("{}: no kernel: {error}", loaded.source.file)))?;
-    let bytes = match arguments.emit {
-        Emit::Spvasm => {
-            let mut text = shaders::disassemble(&kernel.words).map_err(Failure::environment_error)?;
-            text.push('\n');
-            text.into_bytes()
-        }
-        _ => kernel.words.iter().flat_map(|word| word.to_le_bytes()).collect(),
-    };
+    let kernels = program.kernels().map(|kernel| bytes(&kernel.words, arguments.emit));
+    let kernels = kernels.collect::<Result<Vec<_>, Failure>>()?;
     match &arguments.out {
-        Some(path) => std::fs::write(path, bytes)
-            .map_err(|error| Failure::environment_message(format!("{}: {error}", path.display())))?,
+        Some(path) => {
+            for (number, bytes) in kernels.iter().enumerate() {
+                let path = numbered(path, number);
+                std::fs::write(&path, bytes)
+                    .map_err(|error| Failure::environment_message(format!("{}: {error}", path.display())))?;
+            }
+        }
         None if arguments.emit == Emit::Spv && std::io::stdout().is_terminal() => {
             return Err(Failure::input_message(
                 "SPIR-V words are nothing for a terminal: name a file with --out, or --emit spvasm",
             ));
         }
+        None if arguments.emit == Emit::Spv && kernels.len() > 1 => {
+            return Err(Failure::input_message(format!(
+                "the test has {} kernels: name a file with --out, or --emit spvasm",
+                kernels.len()
+            )));
+        }
         None => {
             let mut data = Data::new();
-            data.write_all(&bytes).and_then(|()| data.flush()).map_err(cannot_print)?;
+            kernels
+                .iter()
+                .try_for_each(|bytes| data.write_all(bytes))
+                .and_then(|()| data.flush())
+                .map_err(cannot_print)?;
         }
     }
     Ok(Outcome::Success)
+}
+
+fn bytes(words: &[u32], emit: Emit) -> Result<Vec<u8>, Failure> {
+    if emit != Emit::Spvasm {
+        return Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect());
+    }
+    let mut text = shaders::disassemble(words).map_err(Failure::environment_error)?;
+    text.push('\n');
+    Ok(text.into_bytes())
+}
+
+/// Where a kernel is written: `k.spv`, then `k.1.spv` and so on.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 0 {
+        return path.to_owned();
+    }
+    match path.extension() {
+        Some(extension) => path.with_extension(format!("{number}.{}", extension.to_string_lossy())),
+        None => path.with_extension(number.to_string()),
+    }
 }

@@ -7,7 +7,8 @@ use model::Model;
 use serde::Serialize;
 
 use crate::arguments::{CommandLine, ListFormat, Tests};
-use crate::commands::print_json;
+use crate::commands::{coverage, print_json};
+use crate::cts;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
 use crate::probe::{self, Found};
@@ -90,10 +91,13 @@ struct TestEntry {
 /// # Errors
 /// When they cannot be printed.
 pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
-    if arguments.cts {
-        return Err(Failure::not_available("`--cts`"));
+    if !arguments.device.is_empty() {
+        return coverage::coverage(&arguments.device, arguments.cts);
     }
-    let tests = corpus::tests().into_iter().chain(corpus::model_only());
+    if arguments.cts {
+        return list_cts(arguments.format);
+    }
+    let tests = corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress());
     if arguments.format == ListFormat::Json {
         let tests: Vec<TestEntry> =
             tests.map(|test| TestEntry { id: test.id, file: format!("litmus/{}", test.path) }).collect();
@@ -101,6 +105,25 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
     }
     let lines: Vec<String> = tests.map(|test| format!("{}\n", test.id)).collect();
     Data::new().print(&lines.concat())?;
+    Ok(Outcome::Success)
+}
+
+#[derive(Serialize)]
+struct CtsEntry {
+    cts: String,
+    id: String,
+}
+
+/// `tests --cts`.
+fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
+    if format == ListFormat::Json {
+        let entry = |case: litmus::cts::Case| CtsEntry {
+            cts: format!("{}{case}", litmus::cts::PREFIX),
+            id: cts::id(&case),
+        };
+        return print_json(&litmus::cts::cases().map(entry).collect::<Vec<_>>());
+    }
+    Data::new().print(&cts::list())?;
     Ok(Outcome::Success)
 }
 

@@ -17,6 +17,7 @@ use rand::Rng;
 use results::folder::{self, Folder};
 use results::wire::{RunLine, VerdictWord};
 use results::write::{Format, RunWriter, run_writer};
+use runner::Variant;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::arguments::Run;
@@ -153,7 +154,6 @@ fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
         ("--fault", arguments.fault.is_some()),
         ("--expect", arguments.expect.is_some()),
         ("--save-baseline", arguments.save_baseline),
-        ("--cts-name", arguments.cts_name.is_some()),
         ("--progress", arguments.progress.is_some()),
         ("--gtest_list_tests", arguments.gtest_list_tests),
         ("--gtest_filter", arguments.gtest_filter.is_some()),
@@ -167,15 +167,19 @@ fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
 
 /// The tests of this part of the run. What is no test is told, and the others still run.
 fn load(arguments: &Run, outcome: &mut Outcome) -> Result<Vec<Loaded>, Failure> {
-    let mut sources =
-        inputs::collect(&arguments.tests, arguments.suite.as_deref(), || inputs::of_suite(DEFAULT_SUITE))?;
+    let (suite, cts_name) = (arguments.suite.as_deref(), arguments.cts_name.as_deref());
+    let mut sources = inputs::collect(&arguments.tests, suite, cts_name, || inputs::of_suite(DEFAULT_SUITE))?;
     // Tests that nobody named are left out where the model is not theirs.
-    if let Some(asked) = arguments.model.as_ref().filter(|_| arguments.tests.is_empty()) {
+    let named = !arguments.tests.is_empty() || cts_name.is_some();
+    if let Some(asked) = arguments.model.as_ref().filter(|_| !named) {
         let chosen = choice::load(asked)?;
         sources.retain(|source| source.suits(&chosen.model));
     }
     let mut tests = Vec::new();
     for source in sources {
+        if let Err(error) = source.variant.parse::<Variant>() {
+            return Err(Failure::input_message(format!("{}: {error}", source.argument)));
+        }
         match source.load() {
             Ok(loaded) => tests.push(loaded),
             Err(rejected) => {

@@ -4,6 +4,7 @@
 mod cases;
 mod common;
 mod corpus;
+mod cts;
 mod inputs;
 mod rates;
 mod readme;

@@ -72,6 +72,17 @@ pub enum Language {
     Hsa,
 }
 
+/// Which events a model has an account of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Events {
+    /// Those of Dartagnan's dialect. Tests with others are refused.
+    #[default]
+    Basic,
+    /// Those, and hosts, domain operations, access masks, accesses to parts of locations, shader calls and interlocked
+    /// sections.
+    All,
+}
+
 /// The choices of a model. The default is what Dartagnan does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -89,6 +100,8 @@ pub struct Options {
     pub values: Values,
     /// `tests=vulkan|hsa`
     pub language: Language,
+    /// `events=basic|all`
+    pub events: Events,
 }
 
 /// The choices as far as they are written down: what an included file leaves open or adds.
@@ -101,10 +114,11 @@ pub(crate) struct WrittenOptions {
     final_value: Option<FinalValue>,
     values: Option<Values>,
     language: Option<Language>,
+    events: Option<Events>,
 }
 
 /// The keys, for messages.
-const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values", "tests"];
+const KEYS: &[&str] = &["rmw", "init", "barrier", "asmo", "final", "values", "tests", "events"];
 
 impl WrittenOptions {
     /// Reads one `key=value` word.
@@ -158,6 +172,9 @@ impl WrittenOptions {
                 [Language::Vulkan, Language::Hsa],
                 &["vulkan", "hsa"],
             ),
+            "events" => {
+                choose(&mut self.events, "events", value, [Events::Basic, Events::All], &["basic", "all"])
+            }
             _ => Err(Problem::UnknownOption { key: key.to_owned(), known: KEYS }),
         }
     }
@@ -172,6 +189,7 @@ impl WrittenOptions {
             final_value: self.final_value.or(other.final_value),
             values: self.values.or(other.values),
             language: self.language.or(other.language),
+            events: self.events.or(other.events),
         }
     }
 
@@ -185,6 +203,7 @@ impl WrittenOptions {
             final_value: self.final_value.unwrap_or_default(),
             values: self.values.unwrap_or_default(),
             language: self.language.unwrap_or_default(),
+            events: self.events.unwrap_or_default(),
         }
     }
 }

@@ -31,8 +31,9 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
             tags if tags.has(Tags::W) => "write",
             tags if tags.has(Tags::CBAR) => "control barrier",
             tags if tags.has(Tags::F) => "memory barrier",
-            tags if tags.has(Tags::AVDEVICE) => "availability operation",
-            tags if tags.has(Tags::VISDEVICE) => "visibility operation",
+            tags if tags.any(Tags::AVDEVICE | Tags::AVHOST) => "availability operation",
+            tags if tags.any(Tags::VISDEVICE | Tags::VISHOST) => "visibility operation",
+            tags if tags.any(Tags::DOMDEVICE | Tags::DOMHOST) => "domain operation",
             _ => "event",
         };
         let instruction = match (event.owner, event.instruction) {

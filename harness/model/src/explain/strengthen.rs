@@ -130,6 +130,9 @@ impl Reach {
             InstructionKind::ControlBarrier(barrier) => self.barrier(barrier, &mut steps),
             InstructionKind::AvailableToDevice
             | InstructionKind::VisibleFromDevice
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
             | InstructionKind::Arithmetic { .. }
             | InstructionKind::Label(_)
             | InstructionKind::Goto(_)

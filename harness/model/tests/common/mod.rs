@@ -1,11 +1,11 @@
 //! Random litmus tests, small enough for the naive enumerator.
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, Condition, ControlBarrier, Dialect, Instruction,
-    InstructionKind, Khronos, Label, LabelId, Location, LocationId, LocationInit, Metadata, Operand, Order,
-    Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind, Register, RegisterId,
-    RegisterInit, RmwOperation, Scope, Semantics, SizeComparison, Span, StorageClass, StorageClassSet,
-    SyncPoint, SystemSync, Term, Test, Thread, ThreadId,
+    Access, AccessMask, ArithmeticOperation, BranchRelation, Condition, ControlBarrier, Dialect, Instruction,
+    InstructionKind, Interlock, InterlockEnd, Khronos, Label, LabelId, Location, LocationId, LocationInit,
+    Metadata, Operand, Order, Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind,
+    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span,
+    StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
 };
 use proptest::prelude::*;
 
@@ -226,6 +226,154 @@ fn build(
             span: Span::default(),
         }),
     }
+}
+
+/// A random test whose accesses to a location of two bytes are of one byte or of both.
+pub fn sizes() -> impl Strategy<Value = Test> {
+    (test(), proptest::collection::vec(0..4u8, 12)).prop_map(|(mut test, choices)| {
+        let mut choices = choices.into_iter().cycle();
+        for location in &mut test.locations {
+            location.scalar = Some(ScalarType::U16);
+        }
+        for instruction in test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+            match &mut instruction.kind {
+                InstructionKind::Load { location, offset, scalar, .. }
+                | InstructionKind::Store { location, offset, scalar, .. }
+                | InstructionKind::Rmw { location, offset, scalar, .. }
+                    if location.0 < 2 =>
+                {
+                    let choice = choices.next().unwrap_or_default();
+                    if choice < 2 {
+                        (*offset, *scalar) = (u32::from(choice), Some(ScalarType::U8));
+                    }
+                }
+                _ => {}
+            }
+            // Both bytes of what is stored matter.
+            if let InstructionKind::Store { value: Operand::Constant(value), .. } = &mut instruction.kind {
+                *value *= 0x101;
+            }
+        }
+        test
+    })
+}
+
+/// A random test whose last thread is one of the host, and whose memory dependencies name accesses.
+pub fn hosts() -> impl Strategy<Value = Test> {
+    (test(), proptest::collection::vec(0..12u8, 24), any::<bool>()).prop_map(
+        |(mut test, choices, noncoherent)| {
+            let mut choices = choices.into_iter().cycle();
+            let mut next = move || choices.next().unwrap_or_default();
+            test.locations[0].noncoherent = noncoherent;
+            let host = test.threads.len() - 1;
+            test.threads[host].place = Place::Host;
+            let mask = |choice: u8| match choice {
+                0 => AccessMask::NONE,
+                1 => AccessMask::HOST_WRITE,
+                2 => AccessMask::SHADER_WRITE,
+                3 => AccessMask::SHADER_READ.with(AccessMask::HOST_READ),
+                4 => AccessMask::MEMORY_READ,
+                _ => AccessMask::SHADER_READ.with(AccessMask::SHADER_WRITE).with(AccessMask::HOST_WRITE),
+            };
+            for thread in &mut test.threads[..host] {
+                for instruction in &mut thread.instructions {
+                    let kind = &mut instruction.kind;
+                    match kind {
+                        InstructionKind::AvailableToDevice => {
+                            *kind = InstructionKind::System(SystemOperation::Available(mask(next())));
+                        }
+                        InstructionKind::VisibleFromDevice => {
+                            *kind = InstructionKind::System(SystemOperation::Visible(mask(next())));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            let mut submitted = false;
+            let place = |access: &mut Access| {
+                *access = match *access {
+                    Access::Atomic { semantics, .. } => {
+                        Access::Atomic { scope: Scope::CrossDevice, semantics }
+                    }
+                    _ => Access::Private,
+                };
+            };
+            // Nothing of the host's own operations stands behind a branch.
+            test.threads[host].labels.clear();
+            test.threads[host]
+                .instructions
+                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+            for instruction in &mut test.threads[host].instructions {
+                let kind = &mut instruction.kind;
+                match kind {
+                    InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
+                        place(access)
+                    }
+                    InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. }
+                        if next() < 8 =>
+                    {
+                        *scope = Scope::CrossDevice;
+                    }
+                    _ => {
+                        *kind = InstructionKind::System(match next() {
+                            0..=4 if !submitted => {
+                                submitted = true;
+                                SystemOperation::Submit(vec![ThreadId(0)])
+                            }
+                            0..=7 => SystemOperation::Wait(vec![ThreadId(0)]),
+                            8 | 9 => SystemOperation::Flush(vec![LocationId(u16::from(next()) % 3)]),
+                            _ => SystemOperation::Invalidate(Vec::new()),
+                        });
+                    }
+                }
+            }
+            test
+        },
+    )
+}
+
+/// A random test with shader calls and interlocked sections, and their scopes.
+pub fn calls() -> impl Strategy<Value = Test> {
+    (test(), proptest::collection::vec(0..12u8, 24)).prop_map(|(mut test, choices)| {
+        let mut choices = choices.into_iter().cycle();
+        let mut next = move || choices.next().unwrap_or_default();
+        for (index, thread) in test.threads.iter_mut().enumerate() {
+            thread.labels.clear();
+            thread
+                .instructions
+                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+            let mut called = index > 0;
+            for instruction in &mut thread.instructions {
+                let kind = &mut instruction.kind;
+                let section = |end| InstructionKind::Interlock(Interlock { end, section: "0".to_owned() });
+                match kind {
+                    InstructionKind::ControlBarrier(_) if !called => {
+                        called = true;
+                        *kind = InstructionKind::ShaderCall(vec![ThreadId(1)]);
+                    }
+                    InstructionKind::ControlBarrier(_) | InstructionKind::AvailableToDevice => {
+                        *kind = section(InterlockEnd::Begin);
+                    }
+                    InstructionKind::VisibleFromDevice => *kind = section(InterlockEnd::End),
+                    InstructionKind::Load {
+                        access: Access::Coherent { scope } | Access::Atomic { scope, .. },
+                        ..
+                    }
+                    | InstructionKind::Store {
+                        access: Access::Coherent { scope } | Access::Atomic { scope, .. },
+                        ..
+                    }
+                    | InstructionKind::Fence { scope, .. } => match next() {
+                        0..=5 => *scope = Scope::ShaderCall,
+                        6..=8 => *scope = Scope::FragmentInterlock,
+                        _ => {}
+                    },
+                    _ => {}
+                }
+            }
+        }
+        test
+    })
 }
 
 /// A random test as a `.test` file has it: no control flow, numbers for values, and queries.

@@ -56,7 +56,7 @@ fn level(scope: Scope, class: StorageClass) -> u8 {
         Scope::Invocation => 0,
         Scope::Subgroup => 1,
         Scope::Workgroup => 2,
-        Scope::QueueFamily | Scope::Device => 3,
+        Scope::QueueFamily | Scope::Device | Scope::ShaderCall | Scope::FragmentInterlock => 3,
         Scope::CrossDevice => 4,
     };
     if class == StorageClass::Workgroup { level.min(2) } else { level }

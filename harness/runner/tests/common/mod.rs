@@ -76,6 +76,8 @@ pub fn kernel() -> Kernel {
         lanes: 4,
         bindings: vec![Binding::Locations, Binding::Locations, Binding::Results, Binding::Rendezvous],
         roles: Roles { classes: vec![vec![ThreadId(0)], vec![ThreadId(1)]] },
+        first_class: 0,
+        first_slot: 0,
         storages: 2,
         initial: vec![Value(0), Value(0)],
         results: vec![

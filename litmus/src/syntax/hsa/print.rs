@@ -138,6 +138,9 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
         | InstructionKind::ControlBarrier(_)
         | InstructionKind::AvailableToDevice
         | InstructionKind::VisibleFromDevice
+        | InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
         | InstructionKind::Goto(_)
         | InstructionKind::Branch { .. } => "?".to_owned(),
     }

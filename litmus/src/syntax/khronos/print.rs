@@ -118,7 +118,7 @@ fn scope(scope: Scope) -> Option<&'static str> {
         Scope::Workgroup => Some(".scopewg"),
         Scope::QueueFamily => Some(".scopeqf"),
         Scope::Device => Some(".scopedev"),
-        Scope::Invocation | Scope::CrossDevice => None,
+        Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock | Scope::CrossDevice => None,
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use device::DriverEnvironment;
-use litmus::{Observation, Overlap};
+use litmus::{Observation, Overlap, Race};
 use results::Reason;
 use results::folder::Folder;
 use results::wire::RunLine;
@@ -27,6 +27,9 @@ use crate::output::cannot_print;
 
 /// The least time for the tests of a device, however long the predictions took.
 const LEAST_TIME: Duration = Duration::from_millis(500);
+
+/// How the ids of messages of synchronization validation begin.
+const SYNCHRONIZATION_HAZARD: &str = "SYNC-HAZARD-";
 
 /// How a plan is executed.
 pub struct Execution<'a> {
@@ -210,7 +213,10 @@ impl Execution<'_> {
             book.last_failure = Some(reason);
         }
         let item = &self.plan.items[cell.item];
-        for message in &ran.validation {
+        // Where the model finds a race, synchronization validation finds a hazard: that is no mistake of the run.
+        let racy = matches!(&cell.ready, Ok(prediction) if prediction.race == Race::Racy);
+        let is_race = |message: &&String| racy && message.contains(SYNCHRONIZATION_HAZARD);
+        for message in ran.validation.iter().filter(|message| !is_race(message)) {
             book.validation_messages += 1;
             book.progress.say(&format!("validation, {}: {message}", item.loaded.source.id));
         }
@@ -247,6 +253,7 @@ impl Execution<'_> {
         Job {
             id: item.loaded.source.id.clone(),
             text: item.loaded.text.clone(),
+            variant: item.variant.to_string(),
             device: self.misbehaviour.selector(&item.loaded.source.id, &target.selector),
             stress: Some(target.stress.clone()),
             instances,

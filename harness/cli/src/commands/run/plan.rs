@@ -10,7 +10,8 @@ use litmus::{Prediction, Term, Test};
 use model::{Model, Options, PredictError, predict};
 use plan::Capabilities;
 use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
-use runner::Stress;
+use runner::{Stress, Variant};
+use shaders::Program;
 
 use crate::arguments::{Run, Shard};
 use crate::choice::{self, Chosen};
@@ -45,6 +46,8 @@ pub struct Item {
     pub hash: String,
     /// The program that is judged: a filter cannot be imposed on a device.
     pub judged: Test,
+    /// How it is told to devices.
+    pub variant: Variant,
 }
 
 /// A test on a device.
@@ -171,24 +174,27 @@ impl Plan {
         model: Option<&str>,
         time: Option<Duration>,
     ) -> Result<Plan, Failure> {
-        let items: Vec<Item> = tests
+        let items = tests
             .into_iter()
             .map(|mut loaded| {
+                let variant = loaded.source.variant.parse().map_err(|error| {
+                    Failure::input_message(format!("{}: {error}", loaded.source.argument))
+                })?;
                 let hash = choice::hash(&loaded.text);
                 if loaded.test.khronos.is_some() {
                     // A device cannot be forced to read a value: the program guards what follows instead.
                     loaded.test = guarded(&loaded.test);
                     loaded.text = litmus::print(&loaded.test);
                 }
-                Item { hash, judged: without_filter(&loaded.test), loaded }
+                Ok(Item { hash, judged: without_filter(&loaded.test), variant, loaded })
             })
-            .collect();
+            .collect::<Result<Vec<Item>, Failure>>()?;
         let mut models = Models::default();
         let mut cells = Vec::new();
         for (target, device) in targets.iter().enumerate() {
             for (index, item) in items.iter().enumerate() {
                 let model = models.of(&item.loaded, model, &device.listed.capabilities)?;
-                let kernel = kernel(&item.loaded.test, device);
+                let kernel = kernel(&item.loaded.test, item.variant, device);
                 cells.push((index, target, model, kernel));
             }
         }
@@ -317,28 +323,24 @@ impl Models {
     }
 }
 
-/// The hash of a test's kernel, or what it is skipped for.
-fn kernel(test: &Test, target: &Target) -> Result<String, String> {
+/// The hash of a test's kernels, or what it is skipped for.
+pub fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, String> {
     let capabilities = &target.listed.capabilities;
-    let kernel = shaders::compile(test, &target.stress.kernel_config(capabilities))
-        .map_err(|error| error.to_string())?;
-    let needs = kernel.requirements.features.iter().copied();
-    let mut needs = needs.chain(test.metadata.needs.iter().map(String::as_str));
-    if let Some(missing) = needs.find(|feature| !has(capabilities, feature)) {
-        return Err(missing.to_owned());
+    if let Some(reason) = variant.refused(capabilities) {
+        return Err(reason);
     }
-    let bytes: Vec<u8> = kernel.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    Ok(blake3::hash(&bytes).to_hex().to_string())
+    let program = shaders::program(test, &target.stress.kernel_config(capabilities), variant.pipelines)
+        .map_err(|error| error.to_string())?;
+    match variant.lacking(&program, &test.metadata.needs, capabilities) {
+        Some(missing) => Err(missing),
+        None => Ok(hash_of(&program)),
+    }
 }
 
-fn has(capabilities: &Capabilities, feature: &str) -> bool {
-    capabilities.features.iter().any(|known| known == feature)
-        || match feature {
-            "vulkanMemoryModel" => capabilities.memory_model,
-            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
-            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
-            _ => false,
-        }
+fn hash_of(program: &Program) -> String {
+    let words = program.kernels().flat_map(|kernel| &kernel.words);
+    let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
+    blake3::hash(&bytes).to_hex().to_string()
 }
 
 /// The test without its filter, but with the same outcomes to list.

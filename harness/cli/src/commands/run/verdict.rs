@@ -19,6 +19,8 @@ pub struct Ran {
     pub seen: Observation,
     /// Everything that was seen of the twin.
     pub twin: Option<Observation>,
+    /// The memory type that the locations lay in.
+    pub memory: Option<String>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
@@ -30,6 +32,7 @@ impl Ran {
             ending: Ok(Ending::Finished),
             seen: Observation::default(),
             twin: None,
+            memory: None,
             validation: Vec::new(),
         };
         for attempt in &report.earlier {
@@ -44,6 +47,7 @@ impl Ran {
         match (&attempt.end, &attempt.snapshot) {
             (End::Answered(answer), _) => {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
+                self.memory.clone_from(&answer.memory);
                 self.validation.extend(answer.validation.iter().cloned());
             }
             (_, Some(snapshot)) => self.add_seen(&snapshot.observation, snapshot.twin.as_ref()),
@@ -52,26 +56,11 @@ impl Ran {
     }
 
     fn add_seen(&mut self, seen: &WireObservation, twin: Option<&WireObservation>) {
-        merge(&mut self.seen, &seen.into());
+        self.seen.add(&seen.into());
         if let Some(twin) = twin {
-            merge(self.twin.get_or_insert_default(), &twin.into());
+            self.twin.get_or_insert_default().add(&twin.into());
         }
     }
-}
-
-/// Adds one observation to another.
-fn merge(all: &mut Observation, more: &Observation) {
-    for (outcome, count) in &more.histogram.counts {
-        all.histogram.add(outcome.clone(), *count);
-    }
-    for (raw, count) in &more.unexpected {
-        *all.unexpected.entry(raw.clone()).or_default() += count;
-    }
-    all.unresolved += more.unresolved;
-    all.not_executed += more.not_executed;
-    all.dispatches += more.dispatches;
-    all.discarded_dispatches += more.discarded_dispatches;
-    all.seconds += more.seconds;
 }
 
 fn ending(attempt: &Attempt<Snapshot, Answer>, last_failure: Option<Reason>) -> Result<Ending, String> {
@@ -149,7 +138,7 @@ pub struct LineContext {
 impl LineContext {
     /// The line of a test that was not run.
     pub fn skipped(&self, plan: &Plan, cell: &Cell, missing: &str) -> RunLine {
-        self.line(plan, cell, &[], &Judgement::skipped(missing))
+        self.line(plan, cell, &[], &Judgement::skipped(missing), None)
     }
 
     /// Judges what was seen.
@@ -164,7 +153,7 @@ impl LineContext {
             .as_ref()
             .map(|observation| Twin { observation, early_reads: early_reads(test, cell, observation) });
         let judgement = judge(&Evidence { test, prediction, observation: &ran.seen, ending, twin });
-        self.line(plan, cell, &prediction.observables, &judgement)
+        self.line(plan, cell, &prediction.observables, &judgement, ran.memory.clone())
     }
 
     fn test<'a>(&self, plan: &'a Plan, cell: &Cell) -> &'a Test {
@@ -177,6 +166,7 @@ impl LineContext {
         cell: &Cell,
         observables: &[litmus::Observable],
         judgement: &Judgement,
+        memory: Option<String>,
     ) -> RunLine {
         let item = &plan.items[cell.item];
         let target = &plan.targets[cell.target];
@@ -192,6 +182,7 @@ impl LineContext {
                 seed: self.seed,
                 stress: target.stress.name.clone(),
                 replay: self.replay(&item.loaded.source.argument, &target.selector, instances),
+                memory,
                 hashes: Hashes {
                     test: item.hash.clone(),
                     model: cell.model.hash.clone(),

@@ -1,0 +1,180 @@
+//! How much of what can be asked devices answer: the compute names of the CTS by their parameters, and our tests by family.
+
+use std::collections::BTreeMap;
+
+use litmus::convert::guarded;
+use litmus::corpus;
+use litmus::cts::{self, Case, Stage};
+
+use crate::commands::run::plan::{self, Target};
+use crate::exit::{Failure, Outcome};
+use crate::output::Data;
+
+/// What becomes of a test on each device: nothing where it runs, else what it is skipped for.
+type Answers = Vec<Option<String>>;
+
+/// Counts of one row: tests, and how many run on each device.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    tests: usize,
+    run: Vec<usize>,
+}
+
+impl Row {
+    fn add(&mut self, answers: &Answers) {
+        self.tests += 1;
+        self.run.resize(answers.len(), 0);
+        for (count, answer) in self.run.iter_mut().zip(answers) {
+            *count += usize::from(answer.is_none());
+        }
+    }
+}
+
+/// What tests are skipped for, with counts by device.
+#[derive(Default)]
+struct Reasons(BTreeMap<String, Vec<usize>>);
+
+impl Reasons {
+    fn add(&mut self, answers: &Answers) {
+        for (device, answer) in answers.iter().enumerate() {
+            let Some(reason) = answer else { continue };
+            let counts = self.0.entry(reason.clone()).or_insert_with(|| vec![0; answers.len()]);
+            if let Some(count) = counts.get_mut(device) {
+                *count += 1;
+            }
+        }
+    }
+}
+
+/// Prints the tables.
+///
+/// # Errors
+/// When a device is not there, or the output cannot be written.
+pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> {
+    let (targets, _) = plan::targets(devices, None)?;
+    let mut text = String::new();
+    if with_cts {
+        text += &names_of_the_cts(&targets)?;
+    }
+    text += &own_tests(&targets)?;
+    Data::new().print(&text)?;
+    Ok(Outcome::Success)
+}
+
+fn answers(test: &litmus::Test, variant: &str, targets: &[Target]) -> Result<Answers, Failure> {
+    let variant = variant.parse().map_err(Failure::input_error)?;
+    Ok(targets.iter().map(|target| plan::kernel(test, variant, target).err()).collect())
+}
+
+fn names_of_the_cts(targets: &[Target]) -> Result<String, Failure> {
+    let mut dimensions: Vec<(&str, Vec<(&str, Row)>)> = Vec::new();
+    let mut reasons = Reasons::default();
+    let mut all = Row::default();
+    for case in cts::cases() {
+        if matches!(&case, Case::Generated(case) if case.stage != Stage::Compute) {
+            continue;
+        }
+        let test = litmus::parse(&case.text(), &case.id()).map_err(Failure::input)?;
+        let answers = answers(&test, &case.variant(), targets)?;
+        for (dimension, value) in words(&case) {
+            let values = entry(&mut dimensions, dimension);
+            entry_row(values, value).add(&answers);
+        }
+        reasons.add(&answers);
+        all.add(&answers);
+    }
+    let mut rows: Vec<(String, Row)> = vec![("all compute names".to_owned(), all)];
+    for (dimension, values) in dimensions {
+        rows.extend(values.into_iter().map(|(value, row)| (format!("{dimension}: {value}"), row)));
+    }
+    Ok(format!(
+        "## Compute names of the CTS\n\n{}\n## What they are skipped for\n\n{}\n",
+        table("parameter", "names", targets, &rows),
+        reason_table(targets, &reasons)
+    ))
+}
+
+fn own_tests(targets: &[Target]) -> Result<String, Failure> {
+    let mut families: Vec<(String, Row)> = Vec::new();
+    let mut reasons = Reasons::default();
+    let mut all = Row::default();
+    for entry in corpus::tests() {
+        let test = litmus::parse(entry.text, &entry.path).map_err(Failure::input)?;
+        let answers = answers(&guarded(&test), "", targets)?;
+        let family = entry.id.split('/').next().unwrap_or_default();
+        match families.iter_mut().find(|(known, _)| known == family) {
+            Some((_, row)) => row.add(&answers),
+            None => {
+                let mut row = Row::default();
+                row.add(&answers);
+                families.push((family.to_owned(), row));
+            }
+        }
+        reasons.add(&answers);
+        all.add(&answers);
+    }
+    families.insert(0, ("all tests".to_owned(), all));
+    Ok(format!(
+        "## Tests of our own\n\n{}\n## What they are skipped for\n\n{}",
+        table("family", "tests", targets, &families),
+        reason_table(targets, &reasons)
+    ))
+}
+
+/// The parameters of a name, each with its value.
+fn words(case: &Case) -> Vec<(&'static str, &'static str)> {
+    match case {
+        Case::Generated(case) => vec![
+            ("shape", case.shape.word()),
+            ("model", case.model.word()),
+            ("type", case.scalar.word()),
+            ("coherence", case.coherence.word()),
+            ("synchronization", case.sync.word()),
+            ("guard access", case.guard_access.word()),
+            ("scope", case.range.word()),
+            ("payload memory", case.payload.locality.word()),
+            ("payload storage", case.payload.storage.word()),
+            ("guard memory", case.guard.locality.word()),
+            ("guard storage", case.guard.storage.word()),
+        ],
+        Case::Transitive(case) => vec![("shape", "transitive"), ("transitive", case.acquirer.word())],
+        Case::Permuted(case) => vec![("shape", "permuted_index"), ("permuted_index", case.word())],
+    }
+}
+
+fn entry<'a, T>(list: &'a mut Vec<(&'static str, Vec<T>)>, name: &'static str) -> &'a mut Vec<T> {
+    let place = list.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+        list.push((name, Vec::new()));
+        list.len() - 1
+    });
+    &mut list[place].1
+}
+
+fn entry_row<'a>(list: &'a mut Vec<(&'static str, Row)>, name: &'static str) -> &'a mut Row {
+    let place = list.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+        list.push((name, Row::default()));
+        list.len() - 1
+    });
+    &mut list[place].1
+}
+
+fn table(first: &str, second: &str, targets: &[Target], rows: &[(String, Row)]) -> String {
+    let names: Vec<String> = targets.iter().map(|target| format!(" run on {} |", target.name)).collect();
+    let mut text = format!("| {first} | {second} |{}\n", names.concat());
+    text += &format!("|---|---:|{}\n", "---:|".repeat(targets.len()));
+    for (name, row) in rows {
+        let counts: Vec<String> = row.run.iter().map(|count| format!(" {count} |")).collect();
+        text += &format!("| {name} | {} |{}\n", row.tests, counts.concat());
+    }
+    text
+}
+
+fn reason_table(targets: &[Target], reasons: &Reasons) -> String {
+    let names: Vec<String> = targets.iter().map(|target| format!(" {} |", target.name)).collect();
+    let mut text = format!("| reason |{}\n|---|{}\n", names.concat(), "---:|".repeat(targets.len()));
+    for (reason, counts) in &reasons.0 {
+        let counts: Vec<String> = counts.iter().map(|count| format!(" {count} |")).collect();
+        text += &format!("| {reason} |{}\n", counts.concat());
+    }
+    text
+}

@@ -1,0 +1,150 @@
+//! Names of the Vulkan CTS on the command line, and the variants of tests.
+
+use std::collections::BTreeSet;
+
+use crate::common::{Ran, assert_valid, schemas, software_drivers, vk_litmus};
+use serde_json::Value;
+
+const PREFIX: &str = "dEQP-VK.memory_model.";
+
+fn listed() -> Vec<(String, String)> {
+    let ran = Ran::of(&mut vk_litmus(["tests", "--cts"]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let line = |line: &str| {
+        let (name, id) = line.split_once(' ').unwrap();
+        (name.to_owned(), id.to_owned())
+    };
+    ran.stdout.lines().map(line).collect()
+}
+
+/// The lines of a run on one driver, with the exit code 0.
+#[track_caller]
+fn run(driver: &str, more: &[&str]) -> Vec<Value> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["run", "--device", driver, "--format", "json", "--seed", "1"]);
+    let ran = Ran::of(command.args(["--instances", "2000"]).args(more).current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{driver} {more:?}: {ran:?}");
+    ran.json_lines()
+}
+
+#[test]
+fn every_name_has_a_test_of_ours() {
+    let lines = listed();
+    assert_eq!(lines.len(), 16_510 + 576 + 3);
+    let names: BTreeSet<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    let ids: BTreeSet<&str> = lines.iter().map(|(_, id)| id.as_str()).collect();
+    assert_eq!((names.len(), ids.len()), (lines.len(), lines.len()));
+    assert!(names.iter().all(|name| name.starts_with(PREFIX)));
+    let ran = Ran::of(&mut vk_litmus(["tests", "--cts", "--format", "json"]));
+    let json: Vec<Value> = serde_json::from_str(&ran.stdout).unwrap();
+    let entries: Vec<(String, String)> = json
+        .iter()
+        .map(|entry| (entry["cts"].as_str().unwrap().into(), entry["id"].as_str().unwrap().into()))
+        .collect();
+    assert_eq!(entries, lines);
+}
+
+#[test]
+fn a_name_runs_with_and_without_its_prefix() {
+    let name = "message_passing.ext.u32.coherent.fence_fence.atomicwrite.device.payload_local.buffer.guard_local.buffer";
+    let id = "cts/message_passing/u32.coherent.fence_fence.atomicwrite.device.buffer.buffer";
+    for driver in software_drivers() {
+        for given in [format!("{name}.comp"), format!("{PREFIX}{name}.comp")] {
+            let lines = run(driver, &["--cts-name", &given]);
+            assert_eq!(lines.len(), 1, "{given}");
+            assert_eq!(lines[0]["id"], id);
+            assert!(lines[0]["instances"].as_u64().unwrap() >= 2000, "{}", lines[0]);
+            assert_eq!(lines[0]["outcomes"].as_array().unwrap().len(), 12, "{}", lines[0]);
+            for schema in schemas("run-line.json", "run.schema.json") {
+                assert_valid(&schema, &lines[0]);
+            }
+        }
+        // The id is an argument like any other, and so is a glob over ids.
+        assert_eq!(run(driver, &[id])[0]["id"], id);
+        assert_eq!(
+            run(driver, &["cts/message_passing/u32.coherent.fence_fence.*.device.buffer.buffer"]).len(),
+            1
+        );
+    }
+}
+
+#[test]
+fn graphics_stages_are_rows_that_say_what_is_not_available() {
+    let Some(driver) = software_drivers().first().copied() else { return };
+    let pattern =
+        "write_after_read.ext.u32.coherent.fence_fence.*.device.payload_local.buffer.guard_local.buffer.*";
+    let lines = run(driver, &["--cts-name", pattern]);
+    let rows: Vec<(&str, &str, &str)> = lines
+        .iter()
+        .map(|line| {
+            let id = line["id"].as_str().unwrap().rsplit(['.', '@']).next().unwrap();
+            (id, line["verdict"].as_str().unwrap(), line["detail"].as_str().unwrap_or_default())
+        })
+        .filter(|(_, verdict, _)| *verdict == "skipped")
+        .collect();
+    let stage = "graphics stages not available";
+    assert_eq!(rows, [("frag", "skipped", stage), ("vert", "skipped", stage)]);
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn memory_that_a_device_lacks_is_named() {
+    let name = "message_passing.ext.u32.coherent.fence_fence.atomicwrite.device.payload_nonlocal.buffer.guard_*.buffer.comp";
+    for driver in software_drivers() {
+        let lines = run(driver, &["--cts-name", name]);
+        let details: Vec<&str> = lines.iter().filter_map(|line| line["detail"].as_str()).collect();
+        assert_eq!(details, ["memory type without DEVICE_LOCAL"; 2], "{driver}");
+    }
+}
+
+#[test]
+fn dispatches_are_put_one_after_another_as_a_variant_says() {
+    for driver in software_drivers() {
+        let lines = run(
+            driver,
+            &[
+                "ssw/MP+ssw",
+                "ssw/MP+ssw@event",
+                "ssw/MP+ssw@fence",
+                "ssw/WAR+ssw@timeline",
+                "ssw/WAW+ssw@split",
+            ],
+        );
+        let ids: BTreeSet<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
+        assert_eq!(ids.len(), 5);
+        for line in &lines {
+            assert_eq!(line["verdict"], "conforms", "{line}");
+            assert!(line["memory"].as_str().unwrap().contains("DEVICE_LOCAL"), "{line}");
+        }
+    }
+}
+
+/// Where the model finds a race, synchronization validation finds a hazard; elsewhere it is silent.
+#[test]
+fn validation_agrees_with_the_model_on_races() {
+    for driver in software_drivers() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command =
+            vk_litmus(["run", "--device", driver, "--format", "json", "--seed", "1", "--validate"]);
+        command.args(["--instances", "2000", "ssw/*", "mp/MP+rel-acq@split"]).current_dir(folder.path());
+        let ran = Ran::of(&mut command);
+        assert_eq!(ran.code, 0, "{driver}: {ran:?}");
+        let lines = ran.json_lines();
+        let undefined = lines.iter().filter(|line| line["verdict"] == "undefined").count();
+        assert_eq!(undefined, 2, "{driver}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_test_of_several_dispatches_is_written_as_several_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["compile", "ssw/ISA2+ssw-rel-acq", "--out", "k.spv"]);
+    let ran = Ran::of(command.current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let mut files: Vec<String> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort();
+    assert_eq!(files, ["k.1.spv", "k.spv"]);
+}

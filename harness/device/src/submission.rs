@@ -1,0 +1,223 @@
+//! How the steps of a plan fall on submissions, and those on command buffers.
+
+use ash::vk;
+use plan::{Plan, Step};
+
+/// A submission: some steps of one queue.
+pub(crate) struct Submission {
+    /// Number of the queue in the plan.
+    pub(crate) queue: usize,
+    /// Its command buffers, in order.
+    pub(crate) recordings: Vec<Recording>,
+    /// Numbers of the semaphores that its dispatches wait for.
+    pub(crate) waits: Vec<usize>,
+    /// Numbers of the semaphores that it signals.
+    pub(crate) signals: Vec<usize>,
+    /// How often the host waits before it is submitted.
+    pub(crate) stage: usize,
+    /// The queue's last submission before the host waits, or at all.
+    pub(crate) fenced: bool,
+    /// The queue's last submission.
+    pub(crate) last: bool,
+}
+
+/// A command buffer of a submission.
+pub(crate) struct Recording {
+    /// Numbers of the steps, in order.
+    pub(crate) steps: Vec<usize>,
+    /// Whether it is the first of its queue: the clock starts in it.
+    pub(crate) first: bool,
+    /// Whether it is the last of its queue: the clock stops in it.
+    pub(crate) last: bool,
+    pub(crate) commands: vk::CommandBuffer,
+    /// To be recorded before it is submitted.
+    pub(crate) stale: bool,
+}
+
+/// What of a queue is not yet in a submission.
+#[derive(Default)]
+struct Open {
+    recordings: Vec<Vec<usize>>,
+    waits: Vec<usize>,
+    signals: Vec<usize>,
+}
+
+/// The submissions of a plan in the order in which they are submitted. What follows a queue's last submission of the plan
+/// is submitted at the end, in the order of the queues.
+pub(crate) fn submissions(plan: &Plan) -> Vec<Submission> {
+    let mut open: Vec<Open> = plan.queues.iter().map(|_| Open::default()).collect();
+    let mut submissions: Vec<Submission> = Vec::new();
+    let mut stage = 0;
+    for (number, step) in plan.steps.iter().enumerate() {
+        let queue = step.queue().0 as usize;
+        let Some(own) = open.get_mut(queue) else { continue };
+        match step {
+            Step::Submit { .. } => submissions.extend(own.close(queue, stage)),
+            Step::Signal { semaphore, .. } => {
+                own.signals.push(semaphore.0 as usize);
+                submissions.extend(own.close(queue, stage));
+            }
+            Step::Wait { semaphore, .. } => {
+                submissions.extend(own.close(queue, stage));
+                own.waits.push(semaphore.0 as usize);
+            }
+            Step::HostWait { .. } => {
+                for (queue, own) in open.iter_mut().enumerate() {
+                    submissions.extend(own.close(queue, stage));
+                }
+                stage += 1;
+            }
+            Step::CommandBuffer { .. } => own.recordings.push(Vec::new()),
+            _ => match own.recordings.last_mut() {
+                Some(steps) => steps.push(number),
+                None => own.recordings.push(vec![number]),
+            },
+        }
+    }
+    for (queue, own) in open.iter_mut().enumerate() {
+        submissions.extend(own.close(queue, stage));
+    }
+    for queue in 0..plan.queues.len() {
+        mark_ends(&mut submissions, queue);
+    }
+    submissions
+}
+
+impl Open {
+    /// What is open as a submission; `None` where it would do nothing.
+    fn close(&mut self, queue: usize, stage: usize) -> Option<Submission> {
+        let Open { recordings, waits, signals } = std::mem::take(self);
+        let recordings: Vec<Recording> = recordings
+            .into_iter()
+            .filter(|steps| !steps.is_empty())
+            .map(|steps| Recording {
+                steps,
+                first: false,
+                last: false,
+                commands: vk::CommandBuffer::null(),
+                stale: true,
+            })
+            .collect();
+        if recordings.is_empty() && waits.is_empty() && signals.is_empty() {
+            return None;
+        }
+        Some(Submission { queue, recordings, waits, signals, stage, fenced: false, last: false })
+    }
+}
+
+/// Marks where a queue begins and ends, in all and before each time that the host waits.
+fn mark_ends(submissions: &mut [Submission], queue: usize) {
+    let mut later_stage = None;
+    for submission in submissions.iter_mut().rev().filter(|submission| submission.queue == queue) {
+        submission.last = later_stage.is_none();
+        submission.fenced = later_stage != Some(submission.stage);
+        later_stage = Some(submission.stage);
+    }
+    let mut recordings: Vec<&mut Recording> = submissions
+        .iter_mut()
+        .filter(|submission| submission.queue == queue)
+        .flat_map(|submission| &mut submission.recordings)
+        .collect();
+    if let Some(first) = recordings.first_mut() {
+        first.first = true;
+    }
+    if let Some(last) = recordings.last_mut() {
+        last.last = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plan::{Queue, QueueId, SemaphoreId};
+
+    fn work(queue: u32) -> Step {
+        Step::Barrier { queue: QueueId(queue) }
+    }
+
+    fn plan(queues: usize, steps: Vec<Step>) -> Plan {
+        Plan { queues: vec![Queue { family: 0 }; queues], steps, ..Plan::default() }
+    }
+
+    fn all_steps(submission: &Submission) -> Vec<usize> {
+        submission.recordings.iter().flat_map(|recording| recording.steps.clone()).collect()
+    }
+
+    #[test]
+    fn steps_fall_on_submissions_by_queue() {
+        let submit = |queue| Step::Submit { queue: QueueId(queue) };
+        let steps = vec![
+            submit(0),
+            work(1),
+            work(0),
+            work(1),
+            submit(0),
+            work(0),
+            submit(1),
+            submit(1),
+            work(2),
+            work(0),
+        ];
+        let found: Vec<_> = submissions(&plan(4, steps))
+            .iter()
+            .map(|submission| {
+                let first = submission.recordings.iter().any(|recording| recording.first);
+                (submission.queue, all_steps(submission), first, submission.last)
+            })
+            .collect();
+        let expected = [
+            (0, vec![2], true, false),
+            (1, vec![1, 3], true, true),
+            (0, vec![5, 9], false, true),
+            (2, vec![8], true, true),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn semaphores_and_the_host_end_submissions() {
+        let queue = QueueId(0);
+        let semaphore = SemaphoreId(0);
+        let steps = vec![
+            work(0),
+            Step::CommandBuffer { queue },
+            work(0),
+            Step::Signal { queue, semaphore },
+            work(1),
+            Step::Wait { queue, semaphore },
+            work(0),
+            Step::HostWait { queue },
+            work(0),
+        ];
+        let found: Vec<_> = submissions(&plan(2, steps))
+            .iter()
+            .map(|s| {
+                let buffers: Vec<usize> = s.recordings.iter().map(|r| r.steps.len()).collect();
+                (s.queue, buffers, s.waits.clone(), s.signals.clone(), s.stage, s.fenced, s.last)
+            })
+            .collect();
+        let expected = [
+            (0, vec![1, 1], vec![], vec![0], 0, false, false),
+            (0, vec![1], vec![0], vec![], 0, true, false),
+            (1, vec![1], vec![], vec![], 0, true, true),
+            (0, vec![1], vec![], vec![], 1, true, true),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_clock_spans_all_submissions_of_its_queue() {
+        let steps = vec![
+            work(0),
+            Step::Submit { queue: QueueId(0) },
+            work(0),
+            Step::CommandBuffer { queue: QueueId(0) },
+            work(0),
+        ];
+        let marks: Vec<_> = submissions(&plan(1, steps))
+            .iter()
+            .flat_map(|s| s.recordings.iter().map(|r| (r.first, r.last)).collect::<Vec<_>>())
+            .collect();
+        assert_eq!(marks, [(true, false), (false, false), (false, true)]);
+    }
+}

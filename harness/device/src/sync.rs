@@ -1,0 +1,90 @@
+//! Semaphores and events of a prepared plan.
+
+use ash::vk;
+use plan::{DeviceError, Semaphore};
+
+use crate::error::failed;
+use crate::submission::Submission;
+use crate::vulkan::VulkanDevice;
+
+/// The semaphores of a plan.
+#[derive(Default)]
+pub(crate) struct Semaphores {
+    raw: Vec<(vk::Semaphore, Semaphore)>,
+    /// Number of the submission of the plan, from 1: what timeline semaphores count.
+    turn: u64,
+}
+
+impl Semaphores {
+    /// Makes them; what was made before an error is kept for [`Semaphores::destroy`].
+    pub(crate) fn create(&mut self, device: &VulkanDevice, wanted: &[Semaphore]) -> Result<(), DeviceError> {
+        for kind in wanted {
+            let mut timeline = vk::SemaphoreTypeCreateInfo::default()
+                .semaphore_type(vk::SemaphoreType::TIMELINE)
+                .initial_value(0);
+            let mut info = vk::SemaphoreCreateInfo::default();
+            if *kind == Semaphore::Timeline {
+                info = info.push_next(&mut timeline);
+            }
+            // SAFETY: the device lives; plans with timeline semaphores are checked against its features.
+            let made = unsafe { device.raw.create_semaphore(&info, None) };
+            self.raw.push((made.map_err(failed("vkCreateSemaphore"))?, *kind));
+        }
+        Ok(())
+    }
+
+    /// Begins a submission of the plan.
+    pub(crate) fn begin(&mut self) {
+        self.turn += 1;
+    }
+
+    /// Submits commands between the semaphores that they wait for and those that they signal.
+    pub(crate) fn submit(
+        &self,
+        device: &VulkanDevice,
+        queue: vk::Queue,
+        submission: &Submission,
+        commands: &[vk::CommandBuffer],
+        fence: vk::Fence,
+    ) -> Result<(), vk::Result> {
+        let chosen = |numbers: &[usize]| -> Vec<vk::Semaphore> {
+            numbers.iter().filter_map(|number| self.raw.get(*number)).map(|(raw, _)| *raw).collect()
+        };
+        let (waits, signals) = (chosen(&submission.waits), chosen(&submission.signals));
+        // Binary semaphores ignore the value.
+        let (wait_values, signal_values) = (vec![self.turn; waits.len()], vec![self.turn; signals.len()]);
+        let stages = vec![vk::PipelineStageFlags::COMPUTE_SHADER; waits.len()];
+        let mut values = vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(&wait_values)
+            .signal_semaphore_values(&signal_values);
+        let mut info = vk::SubmitInfo::default()
+            .command_buffers(commands)
+            .wait_semaphores(&waits)
+            .wait_dst_stage_mask(&stages)
+            .signal_semaphores(&signals);
+        if self.raw.iter().any(|(_, kind)| *kind == Semaphore::Timeline) {
+            info = info.push_next(&mut values);
+        }
+        // SAFETY: the commands are recorded for this queue's family and not in flight; every semaphore is signalled once
+        // and waited for once, in this order, as the plan was validated. The device is not shared between threads, so
+        // nobody else uses the queue.
+        unsafe { device.raw.queue_submit(queue, &[info], fence) }
+    }
+
+    /// Gives everything back. Nothing may be in flight.
+    pub(crate) fn destroy(&self, device: &VulkanDevice) {
+        for (raw, _) in &self.raw {
+            // SAFETY: the semaphore is this device's, and no submission uses it.
+            unsafe { device.raw.destroy_semaphore(*raw, None) };
+        }
+    }
+}
+
+impl VulkanDevice {
+    /// An event that the host resets.
+    pub(crate) fn create_event(&self) -> Result<vk::Event, DeviceError> {
+        // SAFETY: the device lives.
+        unsafe { self.raw.create_event(&vk::EventCreateInfo::default(), None) }
+            .map_err(failed("vkCreateEvent"))
+    }
+}

@@ -1,0 +1,179 @@
+//! Dispatches one after another in every way of the API, and memory by its type, on lavapipe and on SwiftShader. The
+//! validation layers, synchronization validation included, have nothing to say.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use device::{Options, VulkanDevice};
+use plan::{
+    DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore, SemaphoreId,
+    Step,
+};
+
+use support::{Builder, QUEUE, kernels, on_each_device, on_each_driver, refused, run, skipped};
+
+/// What stands between two dispatches.
+type Between = fn(&mut Builder, u32);
+
+const ALL: [(&str, Between); 6] = [
+    ("barrier", |b, _| dependency(b, DependencyKind::Barrier)),
+    ("event", |b, _| dependency(b, DependencyKind::Event)),
+    ("submit", |b, _| {
+        b.step(Step::Submit { queue: QUEUE });
+        dependency(b, DependencyKind::Barrier);
+    }),
+    ("binary semaphore", |b, number| semaphore(b, number, Semaphore::Binary)),
+    ("timeline semaphore", |b, number| semaphore(b, number, Semaphore::Timeline)),
+    ("fence", |b, _| {
+        b.step(Step::HostWait { queue: QUEUE });
+        dependency(b, DependencyKind::Barrier);
+    }),
+];
+
+fn dependency(b: &mut Builder, kind: DependencyKind) {
+    b.step(Step::Dependency { queue: QUEUE, kind, available: true, reads: true, writes: true });
+}
+
+fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
+    let semaphore = SemaphoreId(number);
+    b.0.semaphores.push(kind);
+    b.step(Step::Signal { queue: QUEUE, semaphore });
+    b.step(Step::Wait { queue: QUEUE, semaphore });
+}
+
+/// Three increments, each of what the one before made.
+fn chain(between: Between) -> (Builder, plan::BufferId) {
+    let mut b = Builder::new();
+    let buffer = b.buffer(4096, Memory::Device);
+    let kernel = b.kernel(kernels::increment(64));
+    b.fill(buffer, 7);
+    b.barrier();
+    for number in 0..3 {
+        if number > 0 {
+            between(&mut b, number - 1);
+        }
+        b.dispatch(kernel, 64, &[buffer, buffer], &[]);
+    }
+    b.expose(buffer);
+    (b, buffer)
+}
+
+#[test]
+fn dispatches_follow_one_another_in_every_way() {
+    on_each_device("dispatches_follow_one_another_in_every_way", |device| {
+        for (name, between) in ALL {
+            let (b, buffer) = chain(between);
+            let mut prepared = b.prepare(device);
+            // Again and again: events are reset, semaphores are free, timelines go on.
+            for _ in 0..3 {
+                run(&mut *prepared);
+                assert_eq!(prepared.read(buffer).unwrap(), [10; 4096], "{name}");
+            }
+        }
+    });
+}
+
+#[test]
+fn validation_finds_no_fault_in_any_way() {
+    on_each_driver("validation_finds_no_fault_in_any_way", |selector| {
+        let options = Options { validation: true, ..Options::default() };
+        let device = match VulkanDevice::open(selector, options) {
+            Ok(device) => device,
+            Err(DeviceError::Unsupported(what)) => return skipped(&format!("validation: {what}")),
+            Err(error) => panic!("{error}"),
+        };
+        for (name, between) in ALL {
+            let (b, _) = chain(between);
+            let mut prepared = b.prepare(&device);
+            for _ in 0..2 {
+                run(&mut *prepared);
+            }
+            assert_eq!(device.validation_messages(), Vec::<String>::new(), "{name}");
+        }
+        // A dependency of execution alone publishes nothing: that it is found shows that faults are looked for.
+        let (b, _) = chain(|b, _| {
+            let kind = DependencyKind::Barrier;
+            b.step(Step::Dependency { queue: QUEUE, kind, available: false, reads: false, writes: false });
+        });
+        run(&mut *b.prepare(&device));
+        let messages = device.validation_messages();
+        assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
+    });
+}
+
+/// What the host waits for is polled like the rest, and a poll that does not wait does not block.
+#[test]
+fn a_plan_in_which_the_host_waits_is_polled_to_its_end() {
+    on_each_device("a_plan_in_which_the_host_waits_is_polled_to_its_end", |device| {
+        let (b, buffer) = chain(|b, _| {
+            b.step(Step::HostWait { queue: QUEUE });
+            dependency(b, DependencyKind::Barrier);
+        });
+        let mut prepared = b.prepare(device);
+        prepared.submit().unwrap();
+        let mut polls = 0;
+        while prepared.poll(Duration::ZERO).unwrap() == Progress::Running {
+            polls += 1;
+            assert!(polls < 10_000_000, "it never ends");
+            std::thread::yield_now();
+        }
+        assert_eq!(prepared.read(buffer).unwrap(), [10; 4096]);
+    });
+}
+
+#[test]
+fn command_buffers_of_one_submission_run_in_order_with_a_dependency() {
+    on_each_device("command_buffers_of_one_submission_run_in_order_with_a_dependency", |device| {
+        let (b, buffer) = chain(|b, _| {
+            b.step(Step::CommandBuffer { queue: QUEUE });
+            dependency(b, DependencyKind::Barrier);
+        });
+        let mut prepared = b.prepare(device);
+        run(&mut *prepared);
+        assert_eq!(prepared.read(buffer).unwrap(), [10; 4096]);
+    });
+}
+
+#[test]
+fn memory_is_of_the_type_that_is_asked_for() {
+    on_each_device("memory_is_of_the_type_that_is_asked_for", |device| {
+        let types = &device.capabilities().memory_types;
+        assert!(!types.is_empty());
+        for (name, kind) in MemoryKind::NAMED {
+            let mut b = Builder::new();
+            let own = b.buffer(256, Memory::Of(kind));
+            let seen = b.buffer(256, Memory::Readback);
+            let kernel = b.kernel(kernels::linear(64));
+            b.dispatch(kernel, 4, &[own], &[3, 5]);
+            b.barrier();
+            b.step(Step::Copy { queue: QUEUE, from: own, to: seen });
+            b.expose(seen);
+            if !types.iter().any(|properties| kind.holds(*properties)) {
+                assert_eq!(refused(device, &b.0), DeviceError::Unsupported(kind.to_string()), "{name}");
+                continue;
+            }
+            let mut prepared = b.prepare(device);
+            assert!(prepared.memory(own).is_some_and(|properties| kind.holds(properties)), "{name}");
+            run(&mut *prepared);
+            assert!(prepared.read(seen).unwrap().iter().zip(0..).all(|(word, i)| *word == i * 3 + 5), "{name}");
+            assert!(prepared.read(own).is_err(), "{name}: the host does not reach it");
+        }
+    });
+}
+
+#[test]
+fn a_family_of_its_own_is_refused_where_there_is_one() {
+    on_each_device("a_family_of_its_own_is_refused_where_there_is_one", |device| {
+        if device.capabilities().compute_queues.len() > 1 {
+            return;
+        }
+        let mut b = Builder::new();
+        b.0.queues.push(Queue { family: 1 });
+        b.step(Step::Barrier { queue: QueueId(1) });
+        let lack = "2 queue families with compute (it has 1)".to_owned();
+        assert_eq!(refused(device, &b.0), DeviceError::Unsupported(lack));
+    });
+}

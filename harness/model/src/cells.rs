@@ -1,0 +1,160 @@
+//! Cells: the parts of a storage that the accesses of an execution tell apart. A storage whose accesses are all of its own
+//! size is one cell.
+//!
+//! Reads-from, modification order and location order are kept cell by cell, so that a read may be composed of bytes from
+//! several writes. An access of several cells is as many events, which the base relation `part` holds together.
+
+use litmus::{LocationId, ScalarType, Test};
+
+/// The bytes that an access touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    /// The storage, by its name.
+    pub(crate) storage: LocationId,
+    /// First byte, from the start of the storage.
+    pub(crate) offset: u32,
+    /// How many there are.
+    pub(crate) bytes: u32,
+    /// Whether that is the whole storage.
+    pub(crate) whole: bool,
+}
+
+impl Extent {
+    /// What an access through a name touches; `scalar` is the type of the access where it is not that of the name.
+    pub(crate) fn new(test: &Test, name: LocationId, offset: u32, scalar: Option<ScalarType>) -> Extent {
+        let storage = test.storage_of(name);
+        let own = scalar.unwrap_or(test.location(name).scalar_type());
+        let bytes = own.bits() / 8;
+        let whole = offset == 0 && bytes == test.location(storage).scalar_type().bits() / 8;
+        Extent { storage, offset, bytes, whole }
+    }
+
+    fn end(self) -> u32 {
+        self.offset + self.bytes
+    }
+}
+
+/// A part of an access that lies in one cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// The cell: the storage itself for its first or only cell, and ids past the locations of the test for the others.
+    pub(crate) cell: LocationId,
+    /// How many bytes of the access lie before the cell.
+    pub(crate) before: u32,
+    /// Bytes of the cell.
+    pub(crate) bytes: u32,
+    /// Whether the access lies in this cell alone.
+    pub(crate) alone: bool,
+}
+
+/// The storages that have more than one cell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cells {
+    split: Vec<Split>,
+}
+
+#[derive(Clone, Debug)]
+struct Split {
+    storage: LocationId,
+    /// Where the cells begin, and the end of the last one.
+    bounds: Vec<u32>,
+    /// The id of the second cell.
+    second: u16,
+}
+
+impl Cells {
+    /// The cells that these accesses tell apart. With `bytes`, each byte of a storage with accesses of different sizes is
+    /// one, which must make no difference.
+    pub(crate) fn new(test: &Test, accesses: impl Iterator<Item = Extent> + Clone, bytes: bool) -> Cells {
+        let mut cells = Cells::default();
+        if accesses.clone().all(|extent| extent.whole) {
+            return cells;
+        }
+        let mut next = test.locations.len() as u16;
+        for extent in accesses.clone().filter(|extent| !extent.whole) {
+            if cells.split.iter().any(|split| split.storage == extent.storage) {
+                continue;
+            }
+            let size = test.location(extent.storage).scalar_type().bits() / 8;
+            let mut bounds: Vec<u32> = if bytes { (0..=size).collect() } else { vec![0, size] };
+            for other in accesses.clone().filter(|other| other.storage == extent.storage) {
+                bounds.extend([other.offset, other.end()]);
+            }
+            bounds.sort_unstable();
+            bounds.dedup();
+            let second = next;
+            next += bounds.len() as u16 - 2;
+            cells.split.push(Split { storage: extent.storage, bounds, second });
+        }
+        cells
+    }
+
+    /// The pieces of an access, from its first byte on.
+    pub(crate) fn pieces(&self, extent: Extent) -> Vec<Piece> {
+        let Some(split) = self.split.iter().find(|split| split.storage == extent.storage) else {
+            return vec![Piece { cell: extent.storage, before: 0, bytes: extent.bytes, alone: true }];
+        };
+        let inside = split.bounds.windows(2).enumerate().filter_map(|(index, bounds)| {
+            let [start, end] = *bounds else { return None };
+            (extent.offset <= start && end <= extent.end()).then_some((index, start, end))
+        });
+        let cell = |index: usize| match index {
+            0 => split.storage,
+            index => LocationId(split.second + index as u16 - 1),
+        };
+        inside
+            .map(|(index, start, end)| Piece {
+                cell: cell(index),
+                before: start - extent.offset,
+                bytes: end - start,
+                alone: end - start == extent.bytes,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+    use super::*;
+
+    fn test() -> Test {
+        let text =
+            "VULKAN cells\n{ u64 x = 0; u32 y = 0; }\nP0@sg 0, wg 0, qf 0 ;\nld.sc0 r0, x ;\nld.sc0 r0, y ;";
+        litmus::parse(text, "cells").unwrap()
+    }
+
+    fn extents(test: &Test, list: &[(u16, u32, Option<ScalarType>)]) -> Vec<Extent> {
+        list.iter()
+            .map(|(name, offset, scalar)| Extent::new(test, LocationId(*name), *offset, *scalar))
+            .collect()
+    }
+
+    #[test]
+    fn accesses_of_one_size_are_one_cell() {
+        let test = test();
+        let accesses = extents(&test, &[(0, 0, None), (1, 0, None), (0, 0, Some(ScalarType::I64))]);
+        let cells = Cells::new(&test, accesses.iter().copied(), true);
+        let piece = Piece { cell: LocationId(0), before: 0, bytes: 8, alone: true };
+        assert_eq!(cells.pieces(accesses[0]), [piece]);
+    }
+
+    #[test]
+    fn bounds_of_accesses_are_bounds_of_cells() {
+        let test = test();
+        let accesses = extents(
+            &test,
+            &[(0, 0, None), (0, 4, Some(ScalarType::U16)), (1, 0, None), (1, 3, Some(ScalarType::U8))],
+        );
+        let cells = Cells::new(&test, accesses.iter().copied(), false);
+        let of = |index: usize| -> Vec<(u16, u32, u32)> {
+            cells.pieces(accesses[index]).iter().map(|p| (p.cell.0, p.before, p.bytes)).collect()
+        };
+        assert_eq!(of(0), [(0, 0, 4), (2, 4, 2), (3, 6, 2)]);
+        assert_eq!(of(1), [(2, 0, 2)]);
+        assert_eq!(of(2), [(1, 0, 3), (4, 3, 1)]);
+        let fine = Cells::new(&test, accesses.iter().copied(), true);
+        assert_eq!(fine.pieces(accesses[0]).len(), 8);
+        assert_eq!(fine.pieces(accesses[1]).len(), 2);
+    }
+}

@@ -1,0 +1,197 @@
+//! Hangs that a memory model's own axioms allow: each loop that only reads is cut to its last iteration, and the model is
+//! asked for an execution in which every thread has either ended or reads, in such an iteration, the newest values.
+//!
+//! There everyone who has not ended spins for ever, so that every progress model's promises are kept. Unlike the machine
+//! over histories this sees load buffering, and it asks any model; it says nothing of loops that write.
+
+use litmus::{
+    ArithmeticOperation, Instruction, InstructionKind, Label, LabelId, LocationId, Observable, Operand,
+    Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
+};
+
+use super::code::{Code, Operation};
+use crate::{Model, Options, PredictError, predict};
+
+/// What the axioms say.
+pub(super) enum Answer {
+    /// Threads that may spin for ever together, with the line of the loop's jump.
+    Hang(Vec<(usize, u32)>),
+    /// Nobody can.
+    Ends,
+    /// A loop is not of the kind that can be asked about, or the model did not answer in time.
+    Unknown,
+}
+
+/// Asks `model` for a hang of `test`.
+pub(super) fn ask(
+    test: &Test,
+    code: &Code,
+    model: &Model,
+    options: &Options,
+) -> Result<Answer, PredictError> {
+    let Some(cut) = Cut::of(test, code) else { return Ok(Answer::Unknown) };
+    if cut.spins.is_empty() {
+        return Ok(Answer::Ends);
+    }
+    let prediction = predict(&cut.test, model, options)?;
+    let place = |observable| prediction.observables.iter().position(|known| *known == observable);
+    for (outcome, says) in &prediction.outcomes {
+        if !says.allowed {
+            continue;
+        }
+        let value =
+            |observable| place(observable).and_then(|index| outcome.0.get(index)).map(|value| value.0);
+        let spinning: Vec<&Spin> = cut
+            .spins
+            .iter()
+            .filter(|spin| value(Observable::Register(spin.thread, spin.mark)) == Some(1))
+            .collect();
+        let newest = spinning.iter().all(|spin| {
+            spin.reads.iter().all(|(register, location)| {
+                let read = value(Observable::Register(spin.thread, *register));
+                read.is_some() && read == value(Observable::Location(*location))
+            })
+        });
+        if !spinning.is_empty() && newest {
+            let hang = spinning.iter().map(|spin| (usize::from(spin.thread.0), spin.line)).collect();
+            return Ok(Answer::Hang(hang));
+        }
+    }
+    Ok(if prediction.complete { Answer::Ends } else { Answer::Unknown })
+}
+
+/// A test whose loops are cut.
+struct Cut {
+    test: Test,
+    spins: Vec<Spin>,
+}
+
+/// A loop that was cut.
+struct Spin {
+    thread: ThreadId,
+    /// 1 where the thread is in the loop for ever.
+    mark: RegisterId,
+    /// What its loads read, and where.
+    reads: Vec<(RegisterId, LocationId)>,
+    /// The line of the jump back.
+    line: u32,
+}
+
+impl Cut {
+    /// `None` where a loop writes, waits, computes from iteration to iteration, or branches within itself.
+    fn of(test: &Test, code: &Code) -> Option<Cut> {
+        let mut cut = Cut { test: test.clone(), spins: Vec::new() };
+        cut.test.question = None;
+        cut.test.filter = None;
+        cut.test.listed.clear();
+        for thread in 0..test.threads.len() {
+            cut.thread(thread, code)?;
+        }
+        for spin in &cut.spins {
+            for (_, location) in &spin.reads {
+                let term = Term::Location(*location);
+                if !cut.test.listed.contains(&term) {
+                    cut.test.listed.push(term);
+                }
+            }
+        }
+        Some(cut)
+    }
+
+    fn thread(&mut self, index: usize, code: &Code) -> Option<()> {
+        let thread = ThreadId(index as u16);
+        let operations = &code.threads[index].operations;
+        let instructions = self.test.threads[index].instructions.clone();
+        let synced = self.test.system_sync.iter().any(|sync| {
+            [sync.from, sync.to].iter().any(|side| side.thread == thread && side.instruction.is_some())
+        });
+        let jumps: Vec<(usize, usize)> = operations
+            .iter()
+            .enumerate()
+            .filter_map(|(at, operation)| {
+                let target = match operation {
+                    Operation::Jump(target)
+                    | Operation::Branch { target, .. }
+                    | Operation::BranchIf { target, .. } => *target,
+                    _ => return None,
+                };
+                (target <= at).then_some((at, target))
+            })
+            .collect();
+        let awaits = instructions
+            .iter()
+            .any(|instruction| matches!(instruction.kind.without_address(), InstructionKind::Await { .. }));
+        if awaits || synced && !jumps.is_empty() || self.test.threads[index].place == Place::Host {
+            return jumps.is_empty().then_some(()).filter(|()| !awaits);
+        }
+        for (at, target) in &jumps {
+            code.threads[index].repeats_itself(*target, *at).then_some(())?;
+        }
+        if jumps.is_empty() {
+            return Some(());
+        }
+        let end = self.label(thread, "END");
+        let mut cut = Vec::with_capacity(instructions.len() + 4 * jumps.len());
+        let mut spins: Vec<(LabelId, Spin)> = Vec::new();
+        for (at, target) in &jumps {
+            let label = self.label(thread, "SPIN");
+            let mark = self.register(thread, "spin");
+            let line = instructions.get(*at)?.span.line;
+            spins.push((label, Spin { thread, mark, reads: Vec::new(), line }));
+            let _ = target;
+        }
+        for (at, instruction) in instructions.iter().enumerate() {
+            let mut changed = instruction.clone();
+            if let Some(loop_of) = jumps.iter().position(|(jump, _)| *jump == at) {
+                match &mut changed.kind {
+                    InstructionKind::Goto(target)
+                    | InstructionKind::Branch { target, .. }
+                    | InstructionKind::BranchIf { target, .. } => *target = spins.get(loop_of)?.0,
+                    _ => return None,
+                }
+            }
+            cut.push(changed);
+            if let InstructionKind::Load { destination, location, .. } = instruction.kind.without_address() {
+                for (loop_of, (jump, target)) in jumps.iter().enumerate() {
+                    if (target..=jump).contains(&&at) {
+                        let copy = self.register(thread, "seen");
+                        cut.push(assign(copy, Operand::Register(*destination), instruction));
+                        spins.get_mut(loop_of)?.1.reads.push((copy, *location));
+                    }
+                }
+            }
+        }
+        let last = instructions.last()?.clone();
+        let plain = |kind| Instruction { kind, span: last.span };
+        for (label, spin) in spins {
+            cut.push(plain(InstructionKind::Goto(end)));
+            cut.push(plain(InstructionKind::Label(label)));
+            cut.push(assign(spin.mark, Operand::Constant(1), &last));
+            self.spins.push(spin);
+        }
+        cut.push(plain(InstructionKind::Label(end)));
+        self.test.threads[index].instructions = cut;
+        Some(())
+    }
+
+    /// A label that no text can have.
+    fn label(&mut self, thread: ThreadId, name: &str) -> LabelId {
+        let labels = &mut self.test.threads[usize::from(thread.0)].labels;
+        labels.push(Label { name: format!("{name} {}", labels.len()) });
+        LabelId(labels.len() as u16 - 1)
+    }
+
+    /// A register that no text can have.
+    fn register(&mut self, thread: ThreadId, name: &str) -> RegisterId {
+        let registers = &mut self.test.threads[usize::from(thread.0)].registers;
+        let name = format!("{name} {}", registers.len());
+        registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
+        RegisterId(registers.len() as u16 - 1)
+    }
+}
+
+fn assign(destination: RegisterId, value: Operand, beside: &Instruction) -> Instruction {
+    let (operation, right) = (ArithmeticOperation::Add, Operand::Constant(0));
+    let kind = InstructionKind::Arithmetic { destination, operation, left: value, right };
+    Instruction { kind, span: beside.span }
+}

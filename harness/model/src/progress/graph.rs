@@ -1,0 +1,387 @@
+//! The graph of a machine's states, and the infinite runs in it that keep a progress model's promises.
+
+use std::collections::HashMap;
+
+use super::machine::{Machine, Memory, State};
+use super::promise::{Definition, Group, ProgressModel, Standing};
+use super::{Fairness, Limits, ProgressError};
+
+/// A step of the graph.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) thread: u16,
+    pub(super) at: u16,
+    pub(super) read: Option<u64>,
+    pub(super) written: Option<u64>,
+    /// The storage, and whether the access is behind the newest write there.
+    accessed: Option<(u16, bool)>,
+}
+
+/// All reachable states and steps.
+pub(super) struct Graph {
+    pub(super) edges: Vec<Edge>,
+    /// First edge of each state; one more entry than states.
+    first: Vec<u32>,
+    /// The edge by which each state was found first.
+    found_by: Vec<Option<u32>>,
+    threads: usize,
+    standings: Vec<Standing>,
+    places: Vec<u16>,
+    /// A state that nobody can leave though not everyone has ended.
+    pub(super) stuck: Option<u32>,
+}
+
+/// A part of the graph that a run may stay in for ever.
+pub(super) struct Trap {
+    /// Its states.
+    pub(super) states: Vec<u32>,
+    /// The steps that it may take.
+    pub(super) edges: Vec<u32>,
+}
+
+impl Graph {
+    /// Explores everything that is reachable.
+    pub(super) fn explore<M: Memory>(
+        machine: &Machine<'_>,
+        memory: M,
+        limits: &Limits,
+    ) -> Result<Graph, ProgressError> {
+        let threads = machine.code.threads.len();
+        let mut graph = Graph {
+            edges: Vec::new(),
+            first: Vec::new(),
+            found_by: Vec::new(),
+            threads,
+            standings: Vec::new(),
+            places: Vec::new(),
+            stuck: None,
+        };
+        let initial = machine.initial(memory)?;
+        let mut numbers: HashMap<State<M>, u32> = HashMap::from([(initial.clone(), 0)]);
+        let mut open = std::collections::VecDeque::from([initial]);
+        graph.found_by.push(None);
+        let mut current = 0_u32;
+        while let Some(state) = open.pop_front() {
+            graph.first.push(graph.edges.len() as u32);
+            for thread in 0..threads {
+                graph.standings.push(machine.standing(&state, thread));
+                graph.places.push(machine.at(&state, thread) as u16);
+            }
+            let moves = machine.moves(&state)?;
+            if moves.is_empty() && !(0..threads).all(|thread| machine.ended(&state, thread)) {
+                graph.stuck = graph.stuck.or(Some(current));
+            }
+            for step in moves {
+                let next = numbers.len() as u32;
+                let to = *numbers.entry(step.state).or_insert_with_key(|state| {
+                    open.push_back(state.clone());
+                    next
+                });
+                if to == next {
+                    graph.found_by.push(Some(graph.edges.len() as u32));
+                }
+                graph.edges.push(Edge {
+                    from: current,
+                    to,
+                    thread: step.thread as u16,
+                    at: step.at as u16,
+                    read: step.read,
+                    written: step.written,
+                    accessed: step.accessed.map(|(storage, behind)| (storage as u16, behind)),
+                });
+            }
+            if numbers.len() > limits.states {
+                return Err(ProgressError::TooManyStates { bound: limits.states });
+            }
+            if current.is_multiple_of(256) && limits.passed() {
+                return Err(ProgressError::OutOfTime);
+            }
+            current += 1;
+        }
+        graph.first.push(graph.edges.len() as u32);
+        Ok(graph)
+    }
+
+    /// How many states there are.
+    pub(super) fn states(&self) -> usize {
+        self.found_by.len()
+    }
+
+    /// Where each thread stands in a state.
+    pub(super) fn standings(&self, state: u32) -> &[Standing] {
+        let from = state as usize * self.threads;
+        &self.standings[from..from + self.threads]
+    }
+
+    /// The instruction at which each thread stands in a state.
+    pub(super) fn places(&self, state: u32) -> &[u16] {
+        let from = state as usize * self.threads;
+        &self.places[from..from + self.threads]
+    }
+
+    /// The steps by which a state was found first: a shortest path.
+    pub(super) fn path_to(&self, mut state: u32) -> Vec<u32> {
+        let mut path = Vec::new();
+        while let Some(edge) = self.found_by[state as usize] {
+            path.push(edge);
+            state = self.edges[edge as usize].from;
+        }
+        path.reverse();
+        path
+    }
+
+    fn edges_of(&self, state: u32) -> std::ops::Range<u32> {
+        self.first[state as usize]..self.first[state as usize + 1]
+    }
+
+    /// A part of the graph in which some run goes on for ever and keeps every promise.
+    pub(super) fn trap(
+        &self,
+        threads: &Group,
+        model: &ProgressModel,
+        definition: Definition,
+        fairness: Fairness,
+    ) -> Option<Trap> {
+        let everything = Allowed { states: vec![true; self.states()], edges: vec![true; self.edges.len()] };
+        let mut open = vec![everything];
+        while let Some(allowed) = open.pop() {
+            let components = self.components(&allowed);
+            let mut component_of = vec![u32::MAX; self.states()];
+            for (number, states) in components.iter().enumerate() {
+                for state in states {
+                    component_of[*state as usize] = number as u32;
+                }
+            }
+            for (number, states) in components.into_iter().enumerate() {
+                let inside = |edge: &Edge| component_of[edge.to as usize] == number as u32;
+                let edges: Vec<u32> = states
+                    .iter()
+                    .flat_map(|state| self.edges_of(*state))
+                    .filter(|edge| allowed.edges[*edge as usize] && inside(&self.edges[*edge as usize]))
+                    .collect();
+                if edges.is_empty() {
+                    continue;
+                }
+                let late = self.never_newest(&edges);
+                if !late.is_empty() {
+                    open.push(self.part(&states, edges.into_iter().filter(|edge| !late.contains(edge))));
+                    continue;
+                }
+                if !self.keeps(&states, &edges, threads, model, definition) {
+                    continue;
+                }
+                if fairness == Fairness::Strong {
+                    let leaving = self.leaving(&states, inside, threads, model);
+                    if !leaving.is_empty() {
+                        let staying: Vec<u32> =
+                            states.into_iter().filter(|state| !leaving.contains(state)).collect();
+                        open.push(self.part(&staying, edges.into_iter()));
+                        continue;
+                    }
+                }
+                return Some(Trap { states, edges });
+            }
+        }
+        None
+    }
+
+    /// What a further look is restricted to.
+    fn part(&self, states: &[u32], edges: impl Iterator<Item = u32>) -> Allowed {
+        let mut part = Allowed { states: vec![false; self.states()], edges: vec![false; self.edges.len()] };
+        for state in states {
+            part.states[*state as usize] = true;
+        }
+        for edge in edges {
+            part.edges[edge as usize] = true;
+        }
+        part
+    }
+
+    /// Whether staying in a component for ever keeps every promise. More steps never hurt, so the whole component is
+    /// judged.
+    fn keeps(
+        &self,
+        states: &[u32],
+        edges: &[u32],
+        threads: &Group,
+        model: &ProgressModel,
+        definition: Definition,
+    ) -> bool {
+        let mut steps = vec![false; self.threads];
+        for edge in edges {
+            steps[usize::from(self.edges[*edge as usize].thread)] = true;
+        }
+        // Whoever takes no step here stands alike in all states.
+        let standings = self.standings(states[0]);
+        let standing = |thread: usize| Standing {
+            ended: standings[thread].ended,
+            started: standings[thread].started || steps[thread],
+            schedulable: standings[thread].schedulable || steps[thread],
+        };
+        threads.kept(model, definition, &standing, &|thread| steps[thread])
+    }
+
+    /// The accesses behind the newest write by threads that never access the newest one here: no run goes on like that
+    /// for ever, since writes become visible in the end.
+    fn never_newest(&self, edges: &[u32]) -> Vec<u32> {
+        let key = |edge: &Edge| {
+            let (storage, behind) = edge.accessed?;
+            Some(((edge.thread, storage, edge.read.is_some()), behind))
+        };
+        let newest: Vec<_> = edges
+            .iter()
+            .filter_map(|edge| key(&self.edges[*edge as usize]))
+            .filter(|(_, behind)| !behind)
+            .map(|(key, _)| key)
+            .collect();
+        edges
+            .iter()
+            .copied()
+            .filter(|edge| {
+                key(&self.edges[*edge as usize]).is_some_and(|(key, behind)| behind && !newest.contains(&key))
+            })
+            .collect()
+    }
+
+    /// The states of a component out of which someone leads who is owed the step.
+    fn leaving(
+        &self,
+        states: &[u32],
+        inside: impl Fn(&Edge) -> bool,
+        threads: &Group,
+        model: &ProgressModel,
+    ) -> Vec<u32> {
+        let mut owed = Vec::new();
+        states
+            .iter()
+            .copied()
+            .filter(|state| {
+                owed.clear();
+                let standings = self.standings(*state);
+                threads.owed(model, &|thread| standings[thread], &mut owed);
+                self.edges_of(*state).any(|edge| {
+                    let edge = &self.edges[edge as usize];
+                    !inside(edge) && owed.contains(&usize::from(edge.thread))
+                })
+            })
+            .collect()
+    }
+
+    /// Strongly connected components of what is allowed, by Tarjan's algorithm without recursion.
+    fn components(&self, allowed: &Allowed) -> Vec<Vec<u32>> {
+        const NEW: u32 = u32::MAX;
+        let count = self.states();
+        let (mut index, mut low) = (vec![NEW; count], vec![0_u32; count]);
+        let mut on_stack = vec![false; count];
+        let (mut stack, mut found) = (Vec::new(), Vec::new());
+        let mut next = 0;
+        let mut calls: Vec<(u32, u32)> = Vec::new();
+        for root in 0..count as u32 {
+            if index[root as usize] != NEW || !allowed.states[root as usize] {
+                continue;
+            }
+            calls.push((root, self.first[root as usize]));
+            while let Some((state, edge)) = calls.last_mut() {
+                let here = *state as usize;
+                if index[here] == NEW {
+                    (index[here], low[here]) = (next, next);
+                    next += 1;
+                    stack.push(*state);
+                    on_stack[here] = true;
+                }
+                if *edge < self.first[here + 1] {
+                    let current = *edge as usize;
+                    *edge += 1;
+                    let to = self.edges[current].to;
+                    if !allowed.edges[current] || !allowed.states[to as usize] {
+                        continue;
+                    }
+                    if index[to as usize] == NEW {
+                        calls.push((to, self.first[to as usize]));
+                    } else if on_stack[to as usize] {
+                        low[here] = low[here].min(index[to as usize]);
+                    }
+                    continue;
+                }
+                let state = *state;
+                calls.pop();
+                if let Some((parent, _)) = calls.last() {
+                    let parent = *parent as usize;
+                    low[parent] = low[parent].min(low[here]);
+                }
+                if low[here] == index[here] {
+                    let mut component = Vec::new();
+                    while let Some(member) = stack.pop() {
+                        on_stack[member as usize] = false;
+                        component.push(member);
+                        if member == state {
+                            break;
+                        }
+                    }
+                    component.sort_unstable();
+                    found.push(component);
+                }
+            }
+        }
+        found
+    }
+
+    /// Steps that lead from `from` through every thread that moves in the trap, and back.
+    pub(super) fn round(&self, trap: &Trap, from: u32) -> Vec<u32> {
+        let mut movers: Vec<u16> = trap.edges.iter().map(|edge| self.edges[*edge as usize].thread).collect();
+        movers.sort_unstable();
+        movers.dedup();
+        let mut round: Vec<u32> = Vec::new();
+        let mut here = from;
+        for mover in movers {
+            if round.iter().any(|edge| self.edges[*edge as usize].thread == mover) {
+                continue;
+            }
+            let way = self.way(trap, here, |edge| edge.thread == mover);
+            here = way.last().map_or(here, |edge| self.edges[*edge as usize].to);
+            round.extend(way);
+        }
+        if here != from {
+            round.extend(self.way(trap, here, |edge| edge.to == from));
+        }
+        round
+    }
+
+    /// A shortest way within the trap whose last step is `wanted`.
+    fn way(&self, trap: &Trap, from: u32, wanted: impl Fn(&Edge) -> bool) -> Vec<u32> {
+        let mut outgoing: HashMap<u32, Vec<u32>> = HashMap::new();
+        for edge in &trap.edges {
+            outgoing.entry(self.edges[*edge as usize].from).or_default().push(*edge);
+        }
+        let mut found_by: HashMap<u32, Option<u32>> = HashMap::from([(from, None)]);
+        let mut open = std::collections::VecDeque::from([from]);
+        while let Some(state) = open.pop_front() {
+            for number in outgoing.get(&state).into_iter().flatten() {
+                let edge = &self.edges[*number as usize];
+                if wanted(edge) {
+                    let mut way = vec![*number];
+                    let mut at = state;
+                    while let Some(Some(back)) = found_by.get(&at) {
+                        way.push(*back);
+                        at = self.edges[*back as usize].from;
+                    }
+                    way.reverse();
+                    return way;
+                }
+                if !found_by.contains_key(&edge.to) {
+                    found_by.insert(edge.to, Some(*number));
+                    open.push_back(edge.to);
+                }
+            }
+        }
+        Vec::new()
+    }
+}
+
+/// Part of a graph.
+struct Allowed {
+    states: Vec<bool>,
+    edges: Vec<bool>,
+}

@@ -1,0 +1,193 @@
+//! What the definitions of progress models turn on: each change of one flips a verdict of the corpus.
+
+use litmus::Test;
+
+use super::promise::{Definition, Standing};
+use super::*;
+use crate::Model;
+
+fn corpus() -> Vec<(String, Test)> {
+    let parsed = |entry: litmus::corpus::Entry| (litmus::parse(entry.text, &entry.id).unwrap(), entry.id);
+    litmus::corpus::progress().into_iter().map(parsed).map(|(test, id)| (id, test)).collect()
+}
+
+/// The verdicts of the corpus under some progress models.
+fn verdicts(models: &[&str], definition: Definition, fairness: Fairness) -> Vec<(String, Option<bool>)> {
+    let memory = Model::shipped("vulkan").unwrap().unwrap();
+    let models: Vec<ProgressModel> = models.iter().map(|name| name.parse().unwrap()).collect();
+    let mut verdicts = Vec::new();
+    for (id, test) in corpus() {
+        let answers =
+            by_definition(&test, &memory, &models, definition, fairness, &Limits::default()).unwrap();
+        for (model, answer) in models.iter().zip(answers) {
+            verdicts.push((format!("{id} under {model}"), answer.terminates));
+        }
+    }
+    verdicts
+}
+
+/// How many verdicts differ from those of the standard definition.
+fn flips(models: &[&str], changed: Definition) -> usize {
+    let standard = verdicts(models, Definition::STANDARD, Fairness::Weak);
+    let changed = verdicts(models, changed, Fairness::Weak);
+    standard.iter().zip(&changed).filter(|(standard, changed)| standard != changed).count()
+}
+
+fn owing(owes: fn(Promise, &[Standing]) -> Vec<bool>) -> Definition {
+    Definition { owes, someone_goes_on: true }
+}
+
+#[test]
+fn strong_fairness_is_not_weak() {
+    let models = ["fair", "lobe", "hsa-obe", "hsa", "obe"];
+    let weak = verdicts(&models, Definition::STANDARD, Fairness::Weak);
+    let strong = verdicts(&models, Definition::STANDARD, Fairness::Strong);
+    assert!(weak.iter().zip(&strong).any(|(weak, strong)| weak != strong));
+    for ((id, weak), (_, strong)) in weak.iter().zip(&strong) {
+        assert!(*weak != Some(true) || *strong == Some(true), "{id}: what ends weakly ends strongly");
+    }
+}
+
+#[test]
+fn a_hang_must_be_fair() {
+    let nobody = Definition { owes: |_, members| vec![false; members.len()], someone_goes_on: false };
+    assert!(flips(&["fair"], nobody) > 0);
+}
+
+#[test]
+fn lobe_counts_ended_threads_as_evidence() {
+    let changed = owing(|_, members| {
+        let highest = members.iter().rposition(|member| member.started && !member.ended);
+        (0..members.len()).map(|index| highest.is_some_and(|highest| index <= highest)).collect()
+    });
+    assert!(flips(&["lobe"], changed) > 0);
+}
+
+#[test]
+fn lobe_owes_the_highest_started_thread_itself() {
+    let changed = owing(|_, members| {
+        let highest = members.iter().rposition(|member| member.started);
+        (0..members.len()).map(|index| highest.is_some_and(|highest| index < highest)).collect()
+    });
+    assert!(flips(&["lobe"], changed) > 0);
+}
+
+#[test]
+fn lobe_looks_down() {
+    let changed = owing(|_, members| {
+        let lowest = members.iter().position(|member| member.started);
+        (0..members.len()).map(|index| lowest.is_some_and(|lowest| index >= lowest)).collect()
+    });
+    assert!(flips(&["lobe"], changed) > 0);
+}
+
+#[test]
+fn hsa_moves_on_when_the_lowest_thread_has_ended() {
+    let changed = owing(|_, members| (0..members.len()).map(|index| index == 0).collect());
+    assert!(flips(&["hsa"], changed) > 0);
+}
+
+#[test]
+fn hsa_starts_threads() {
+    let changed = owing(|_, members| {
+        let lowest = members.iter().position(|member| member.started && member.schedulable);
+        (0..members.len()).map(|index| lowest == Some(index)).collect()
+    });
+    assert!(flips(&["hsa"], changed) > 0);
+}
+
+#[test]
+fn hsa_owes_the_lowest() {
+    let changed = owing(|_, members| {
+        let highest = members.iter().rposition(|member| member.schedulable);
+        (0..members.len()).map(|index| highest == Some(index)).collect()
+    });
+    assert!(flips(&["hsa"], changed) > 0);
+}
+
+#[test]
+fn hsa_obe_is_more_than_either() {
+    assert!(flips(&["hsa-obe"], owing(|_, members| Promise::Obe.owes(members))) > 0);
+    assert!(flips(&["hsa-obe"], owing(|_, members| Promise::Hsa.owes(members))) > 0);
+}
+
+#[test]
+fn obe_owes_whoever_has_started() {
+    assert!(flips(&["obe"], owing(|_, members| vec![false; members.len()])) > 0);
+}
+
+#[test]
+fn in_a_group_that_goes_on_someone_does() {
+    let changed = Definition { someone_goes_on: false, ..Definition::STANDARD };
+    assert!(flips(&["sg=unfair", "wg=unfair", "qf=obe,sg=unfair"], changed) > 0);
+}
+
+#[test]
+fn levels_differ() {
+    let models = ["fair", "qf=obe,sg=hsa", "qf=hsa,sg=unfair", "sg=hsa", "sg=obe", "wg=hsa", "wg=obe"];
+    let verdicts = verdicts(&models, Definition::STANDARD, Fairness::Weak);
+    insta::assert_snapshot!(
+        verdicts
+            .chunks(models.len())
+            .map(|row| {
+                let (id, _) = row[0].0.split_once(" under ").unwrap();
+                let ends: Vec<&str> = models
+                    .iter()
+                    .zip(row)
+                    .filter(|(_, row)| row.1 == Some(true))
+                    .map(|(model, _)| *model)
+                    .collect();
+                format!("{id}: {}", ends.join(" "))
+            })
+            .collect::<Vec<_>>()
+            .join("\n")
+    );
+}
+
+#[test]
+fn one_assumption_of_weak_memory_each() {
+    let memory = Model::shipped("vulkan").unwrap().unwrap();
+    let sc = Model::shipped("sc").unwrap().unwrap();
+    let fair = ProgressModel::uniform(Promise::Fair);
+    for (id, decides) in [
+        ("progress/mp-wait-relaxed", super::Memory::Relaxed),
+        ("progress/sb-wait", super::Memory::Relaxed),
+        ("progress/lb-wait", super::Memory::Axioms),
+    ] {
+        let (_, test) = corpus().into_iter().find(|(known, _)| known == id).unwrap();
+        let weak = terminates(&test, &memory, &fair, Fairness::Weak, &Limits::default()).unwrap();
+        assert_eq!((weak.memory, weak.terminates), (decides, Some(false)), "{id}");
+        let strong = terminates(&test, &sc, &fair, Fairness::Weak, &Limits::default()).unwrap();
+        assert_eq!(strong.terminates, Some(true), "{id} under sequential consistency");
+    }
+}
+
+#[test]
+fn bounds_are_no_answers() {
+    let (_, test) = corpus().into_iter().find(|(id, _)| id == "progress/mutex").unwrap();
+    let memory = Model::shipped("vulkan").unwrap().unwrap();
+    let fair = ProgressModel::uniform(Promise::Fair);
+    let limits = Limits { states: 5, deadline: None };
+    let answer = terminates(&test, &memory, &fair, Fairness::Weak, &limits).unwrap();
+    assert_eq!((answer.terminates, answer.why.as_deref()), (None, Some("more than 5 states")));
+}
+
+#[test]
+fn schedules_are_runs() {
+    let memory = Model::shipped("vulkan").unwrap().unwrap();
+    for (id, test) in corpus() {
+        for (_, promise) in PROMISES {
+            let model = ProgressModel::uniform(promise);
+            let answer = terminates(&test, &memory, &model, Fairness::Weak, &Limits::default()).unwrap();
+            if answer.terminates != Some(false) || answer.memory == super::Memory::Axioms {
+                assert!(answer.schedule.is_empty(), "{id}");
+                continue;
+            }
+            let stuck = answer.why.as_ref().unwrap().contains("barrier");
+            assert!(stuck || answer.schedule.iter().any(|turn| turn.repeats), "{id} under {model}");
+            let first_repeat = answer.schedule.iter().position(|turn| turn.repeats);
+            let rest = &answer.schedule[first_repeat.unwrap_or(answer.schedule.len())..];
+            assert!(rest.iter().all(|turn| turn.repeats), "{id}: the cycle comes last");
+        }
+    }
+}

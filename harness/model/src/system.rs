@@ -1,0 +1,262 @@
+//! What the host, the API, shader calls and interlocked sections add to an execution besides events of the shaders.
+
+use litmus::{AccessMask, InstructionKind, InterlockEnd, LocationId, Place, SystemOperation, Test, ThreadId};
+
+use crate::skeleton::{Event, Owner, Tags};
+
+/// Where such an instruction stands among the events of an execution.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    pub(crate) thread: ThreadId,
+    /// Index into the thread's instructions.
+    pub(crate) instruction: u16,
+    /// The first event of what comes after it.
+    pub(crate) next: u16,
+}
+
+/// The events of an operation of the API, in the order in which they take place.
+pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u32] {
+    match operation {
+        SystemOperation::Available(mask) if mask.intersects(AccessMask::HOST_WRITE) => {
+            &[Tags::DOMDEVICE, Tags::AVDEVICE]
+        }
+        SystemOperation::Available(_) => &[Tags::AVDEVICE],
+        SystemOperation::Visible(mask)
+            if mask.intersects(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE)) =>
+        {
+            &[Tags::VISDEVICE, Tags::DOMHOST]
+        }
+        SystemOperation::Visible(_) => &[Tags::VISDEVICE],
+        SystemOperation::Flush(_) => &[Tags::AVHOST],
+        SystemOperation::Invalidate(_) => &[Tags::VISHOST],
+        SystemOperation::Submit(_) => &[Tags::DOMDEVICE, Tags::VISDEVICE],
+        // It stands for an order alone.
+        SystemOperation::Wait(_) => &[],
+    }
+}
+
+/// The instruction of an event, where it is of a thread.
+fn instruction_of<'t>(test: &'t Test, event: &Event) -> Option<&'t InstructionKind> {
+    let (Owner::Thread(thread), Some(instruction)) = (event.owner, event.instruction) else { return None };
+    test.thread(thread).instructions.get(usize::from(instruction)).map(|found| &found.kind)
+}
+
+fn threads_named(kind: &InstructionKind) -> &[ThreadId] {
+    match kind {
+        InstructionKind::System(SystemOperation::Submit(threads) | SystemOperation::Wait(threads))
+        | InstructionKind::ShaderCall(threads) => threads,
+        _ => &[],
+    }
+}
+
+/// Pairs of events: the earlier one, the later one.
+type Pairs = Vec<(u16, u16)>;
+
+fn events_of(events: &[Event], thread: ThreadId) -> impl Iterator<Item = u16> + '_ {
+    events
+        .iter()
+        .enumerate()
+        .filter(move |(_, event)| event.owner == Owner::Thread(thread))
+        .map(|(index, _)| index as u16)
+}
+
+/// From every event of `caller` before `mark` to every event of `others`, or from those to everything after it.
+fn around<'e>(
+    events: &'e [Event],
+    mark: &'e Mark,
+    others: &'e [ThreadId],
+    entering: bool,
+) -> impl Iterator<Item = (u16, u16)> + 'e {
+    events_of(events, mark.thread).filter(move |own| (*own < mark.next) == entering).flat_map(move |own| {
+        others.iter().flat_map(move |other| {
+            events_of(events, *other).map(move |event| if entering { (own, event) } else { (event, own) })
+        })
+    })
+}
+
+/// System-synchronizes-with pairs of submissions and waits.
+pub(crate) fn submission_order(test: &Test, events: &[Event], marks: &[Mark]) -> Pairs {
+    let mut pairs = Pairs::new();
+    for mark in marks {
+        let kind = &test.thread(mark.thread).instructions[usize::from(mark.instruction)].kind;
+        match kind {
+            InstructionKind::System(SystemOperation::Submit(threads)) => {
+                pairs.extend(around(events, mark, threads, true));
+            }
+            InstructionKind::System(SystemOperation::Wait(threads)) => {
+                pairs.extend(around(events, mark, threads, false));
+            }
+            _ => {}
+        }
+    }
+    pairs
+}
+
+/// Shader-call order between different invocations (`#shader-call-order`): entries and exits, closed.
+pub(crate) fn call_order(test: &Test, events: &[Event], marks: &[Mark]) -> Pairs {
+    let mut pairs = Pairs::new();
+    for mark in marks {
+        let kind = &test.thread(mark.thread).instructions[usize::from(mark.instruction)].kind;
+        if let InstructionKind::ShaderCall(threads) = kind {
+            pairs.extend(around(events, mark, threads, true));
+            pairs.extend(around(events, mark, threads, false));
+        }
+    }
+    loop {
+        let longer: Pairs = pairs
+            .iter()
+            .flat_map(|(from, middle)| {
+                pairs.iter().filter(move |(start, _)| start == middle).map(move |(_, to)| (*from, *to))
+            })
+            .filter(|pair| !pairs.contains(pair))
+            .collect();
+        if longer.is_empty() {
+            return pairs;
+        }
+        pairs.extend(longer);
+        pairs.sort_unstable();
+        pairs.dedup();
+    }
+}
+
+/// For each thread a number that the shader-call-related threads share (`#shader-call-related`).
+pub(crate) fn call_groups(test: &Test) -> Vec<usize> {
+    let mut group: Vec<usize> = (0..test.threads.len()).collect();
+    for (caller, thread) in test.threads.iter().enumerate() {
+        for instruction in &thread.instructions {
+            if let InstructionKind::ShaderCall(threads) = &instruction.kind {
+                for callee in threads {
+                    let (kept, joined) = (group[caller], group[usize::from(callee.0)]);
+                    group.iter_mut().filter(|g| **g == joined).for_each(|g| *g = kept);
+                }
+            }
+        }
+    }
+    group
+}
+
+/// From the ends of interlocked sections to the begins of the same sections in later columns.
+pub(crate) fn interlock_order(test: &Test, events: &[Event]) -> Pairs {
+    let section = |index: usize| match instruction_of(test, &events[index]) {
+        Some(InstructionKind::Interlock(interlock)) => Some((interlock, events[index].owner)),
+        _ => None,
+    };
+    let ends: Vec<_> = (0..events.len()).filter_map(|i| section(i).map(|found| (i as u16, found))).collect();
+    let mut pairs = Pairs::new();
+    for (from, (left, before)) in &ends {
+        for (to, (right, after)) in &ends {
+            if left.end == InterlockEnd::End
+                && right.end == InterlockEnd::Begin
+                && left.section == right.section
+                && before < after
+            {
+                pairs.push((*from, *to));
+            }
+        }
+    }
+    pairs
+}
+
+/// Whether two threads are fragments that overlap: they name a common interlocked section.
+pub(crate) fn overlap(test: &Test, left: ThreadId, right: ThreadId) -> bool {
+    let sections = |thread: ThreadId| {
+        test.thread(thread).instructions.iter().filter_map(|instruction| match &instruction.kind {
+            InstructionKind::Interlock(interlock) => Some(&interlock.section),
+            _ => None,
+        })
+    };
+    left == right || sections(left).any(|section| sections(right).any(|other| other == section))
+}
+
+/// Pairs of an access and an operation of the API that leaves it out, by its access mask or its ranges; both ways.
+pub(crate) fn uncovered(test: &Test, events: &[Event]) -> Pairs {
+    let mut pairs = Pairs::new();
+    for (index, event) in events.iter().enumerate() {
+        let Some(InstructionKind::System(operation)) = instruction_of(test, event) else { continue };
+        for (other, access) in events.iter().enumerate() {
+            let Some(extent) = access.extent else { continue };
+            let host =
+                matches!(access.owner, Owner::Thread(thread) if test.thread(thread).place == Place::Host);
+            let in_ranges = |ranges: &[LocationId]| {
+                ranges.is_empty() || ranges.iter().any(|name| test.storage_of(*name) == extent.storage)
+            };
+            let covered = match operation {
+                SystemOperation::Available(mask) => mask.covers(host, true),
+                SystemOperation::Visible(mask) if access.owner == Owner::Final => {
+                    mask.intersects(AccessMask::MEMORY_READ)
+                }
+                SystemOperation::Visible(mask) => mask.covers(host, access.tags.has(Tags::W)),
+                SystemOperation::Flush(ranges) | SystemOperation::Invalidate(ranges) => in_ranges(ranges),
+                SystemOperation::Submit(_) | SystemOperation::Wait(_) => true,
+            };
+            if !covered {
+                pairs.extend([(index as u16, other as u16), (other as u16, index as u16)]);
+            }
+        }
+    }
+    pairs
+}
+
+/// Why the instructions of hosts, calls and sections of a test say nothing definite; `None` where they do.
+pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
+    let mut started: Vec<ThreadId> = Vec::new();
+    for thread in &test.threads {
+        let mut control = false;
+        for instruction in &thread.instructions {
+            let kind = &instruction.kind;
+            control |= matches!(
+                kind,
+                InstructionKind::Label(_) | InstructionKind::Goto(_) | InstructionKind::Branch { .. }
+            );
+            let named = threads_named(kind);
+            if control && !named.is_empty() {
+                return Some("submissions, waits and shader calls after a branch or label");
+            }
+            if matches!(kind, InstructionKind::System(SystemOperation::Wait(_))) {
+                continue;
+            }
+            if named.iter().any(|other| started.contains(other)) {
+                return Some("threads that are submitted or called twice");
+            }
+            started.extend(named);
+        }
+    }
+    None
+}
+
+/// What of all this a test has: the base sets and relations that are empty without it are left out of a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Features {
+    /// Threads of the host, access masks.
+    pub(crate) hosts: bool,
+    /// Accesses to a part of a location.
+    pub(crate) parts: bool,
+    /// Shader calls and their scope.
+    pub(crate) calls: bool,
+    /// Interlocked sections and their scope.
+    pub(crate) interlock: bool,
+}
+
+impl Features {
+    /// Everything.
+    pub(crate) const ALL: Features = Features { hosts: true, parts: true, calls: true, interlock: true };
+
+    /// Base sets and relations that are empty in every execution.
+    pub(crate) fn absent(self) -> impl Iterator<Item = &'static str> {
+        let names: [(bool, &[&str]); 4] = [
+            (self.hosts, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
+            (self.parts, &["part", "partial"]),
+            (self.calls, &["CALL", "scall", "sco"]),
+            (self.interlock, &["FI", "sfi", "interlock"]),
+        ];
+        names.into_iter().filter(|(present, _)| !present).flat_map(|(_, names)| names.iter().copied())
+    }
+
+    /// As a number below 16.
+    pub(crate) fn bits(self) -> u8 {
+        [self.hosts, self.parts, self.calls, self.interlock]
+            .iter()
+            .enumerate()
+            .fold(0, |bits, (index, present)| bits | (u8::from(*present) << index))
+    }
+}

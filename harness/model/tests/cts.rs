@@ -1,0 +1,30 @@
+//! The programs of the CTS's names race in no execution, and what they ask about is forbidden; without availability and
+//! visibility chains the transitive ones race.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+
+use litmus::Race;
+use litmus::cts::{self, Case, Type};
+use model::{Model, Options, predict};
+
+#[test]
+fn every_program_is_free_of_races_and_forbids_its_question() {
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let chainless = Model::shipped("vulkan-nochains").unwrap().unwrap();
+    // Types change nothing for the model.
+    let plain = |case: &Case| !matches!(case, Case::Generated(case) if case.scalar != Type::U32);
+    let texts: BTreeMap<String, (Case, String)> =
+        cts::cases().filter(plain).map(|case| (case.id(), (case, case.text()))).collect();
+    for (id, (case, text)) in &texts {
+        let test = litmus::parse(text, id).unwrap();
+        let prediction = predict(&test, &model, &Options::default()).unwrap();
+        assert_eq!(prediction.race, Race::Free, "{id}\n{text}");
+        assert_eq!(prediction.meets, Some(false), "{id}\n{text}");
+        assert_eq!(prediction.misses, Some(true), "{id}: its question is never missed\n{text}");
+        if let Case::Transitive(_) = case {
+            let prediction = predict(&test, &chainless, &Options::default()).unwrap();
+            assert_eq!(prediction.race, Race::Racy, "{id}\n{text}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Memory types: what a device offers, and what a buffer asks for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Properties of a memory type (`VkMemoryPropertyFlagBits`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct MemoryProperties {
+    /// `DEVICE_LOCAL`.
+    pub device_local: bool,
+    /// `HOST_VISIBLE`.
+    pub host_visible: bool,
+    /// `HOST_COHERENT`.
+    pub host_coherent: bool,
+    /// `HOST_CACHED`.
+    pub host_cached: bool,
+}
+
+/// What a memory type must have, and what it must not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct MemoryKind {
+    /// What it has, at least.
+    pub with: MemoryProperties,
+    /// What it lacks, at least.
+    pub without: MemoryProperties,
+}
+
+const NONE: MemoryProperties =
+    MemoryProperties { device_local: false, host_visible: false, host_coherent: false, host_cached: false };
+const VISIBLE: MemoryProperties = MemoryProperties { host_visible: true, ..NONE };
+const LOCAL: MemoryProperties = MemoryProperties { device_local: true, ..NONE };
+const COHERENT: MemoryProperties = MemoryProperties { host_coherent: true, ..NONE };
+
+impl MemoryKind {
+    /// The kinds that tests ask for, by their words.
+    pub const NAMED: [(&str, MemoryKind); 6] = [
+        ("local", MemoryKind { with: LOCAL, without: NONE }),
+        ("nonlocal", MemoryKind { with: NONE, without: LOCAL }),
+        ("visible", MemoryKind { with: VISIBLE, without: NONE }),
+        ("coherent", MemoryKind { with: MemoryProperties { host_coherent: true, ..VISIBLE }, without: NONE }),
+        ("noncoherent", MemoryKind { with: VISIBLE, without: COHERENT }),
+        ("cached", MemoryKind { with: MemoryProperties { host_cached: true, ..VISIBLE }, without: NONE }),
+    ];
+
+    /// The kind that a word stands for.
+    pub fn named(word: &str) -> Option<MemoryKind> {
+        MemoryKind::NAMED.iter().find(|(name, _)| *name == word).map(|(_, kind)| *kind)
+    }
+
+    /// Whether a memory type is of this kind.
+    pub fn holds(&self, properties: MemoryProperties) -> bool {
+        let flags = properties.flags().map(|(has, _)| has);
+        let (with, without) = (self.with.flags(), self.without.flags());
+        flags.iter().zip(with).all(|(has, (wanted, _))| *has || !wanted)
+            && flags.iter().zip(without).all(|(has, (unwanted, _))| !*has || !unwanted)
+    }
+}
+
+impl MemoryProperties {
+    fn flags(self) -> [(bool, &'static str); 4] {
+        [
+            (self.device_local, "DEVICE_LOCAL"),
+            (self.host_visible, "HOST_VISIBLE"),
+            (self.host_coherent, "HOST_COHERENT"),
+            (self.host_cached, "HOST_CACHED"),
+        ]
+    }
+}
+
+/// Vulkan's names of the properties, joined by ` | `.
+impl fmt::Display for MemoryProperties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.flags().into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+        f.write_str(&names.join(" | "))
+    }
+}
+
+/// As a device lacks it: `memory type HOST_VISIBLE without HOST_COHERENT`.
+impl fmt::Display for MemoryKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("memory type")?;
+        if self.with != NONE {
+            write!(f, " {}", self.with)?;
+        }
+        if self.without != NONE {
+            write!(f, " without {}", self.without)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_tell_memory_types_apart() {
+        let types = [
+            LOCAL,
+            MemoryProperties { host_visible: true, host_coherent: true, ..NONE },
+            MemoryProperties { host_visible: true, host_cached: true, ..NONE },
+            MemoryProperties { device_local: true, host_visible: true, host_coherent: true, host_cached: true },
+        ];
+        let found: Vec<(&str, Vec<usize>)> = MemoryKind::NAMED
+            .iter()
+            .map(|(word, kind)| (*word, (0..types.len()).filter(|i| kind.holds(types[*i])).collect()))
+            .collect();
+        let expected = [
+            ("local", vec![0, 3]),
+            ("nonlocal", vec![1, 2]),
+            ("visible", vec![1, 2, 3]),
+            ("coherent", vec![1, 3]),
+            ("noncoherent", vec![2]),
+            ("cached", vec![2, 3]),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn what_is_lacking_is_named() {
+        let lack = |word| MemoryKind::named(word).unwrap_or_default().to_string();
+        assert_eq!(lack("nonlocal"), "memory type without DEVICE_LOCAL");
+        assert_eq!(lack("noncoherent"), "memory type HOST_VISIBLE without HOST_COHERENT");
+        assert_eq!(lack("cached"), "memory type HOST_VISIBLE | HOST_CACHED");
+    }
+}

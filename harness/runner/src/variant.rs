@@ -1,0 +1,253 @@
+//! Variants: how a test is told to a device, by the words behind the `@` of its id.
+
+use std::fmt;
+use std::str::FromStr;
+
+use plan::{Capabilities, Memory, MemoryKind};
+use shaders::{Kernel, Pipelines, Program, Requirements};
+
+use crate::join::Join;
+
+/// How a test is told. The default is one kernel for all threads that run at the same time, where threads run one after
+/// another every [`Join`] in turn, and memory as the test declares it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Variant {
+    /// `split`: the threads of each workgroup in a pipeline of their own, dispatched with nothing in between.
+    pub pipelines: Pipelines,
+    /// A word of [`Join`]: the one way to put phases one after another.
+    pub join: Option<Join>,
+    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations.
+    pub memory: Option<MemoryKind>,
+    /// `nonlocal-payload` and `nonlocal-guard`: only some locations lie in that memory. All locations of a test lie in one
+    /// buffer so far.
+    pub mixed_memory: bool,
+    /// What no device is asked for yet.
+    pub unavailable: Option<Unavailable>,
+}
+
+/// What a variant may name, but no device is asked for yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Unavailable {
+    /// `vert` and `frag`: vertex and fragment shaders.
+    #[error("graphics stages not available")]
+    GraphicsStages,
+    /// `glsl450`: modules with the GLSL450 memory model.
+    #[error("GLSL450 memory model not available")]
+    Glsl450,
+}
+
+/// A word that no variant has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown variant `{0}`: there are {names}", names = Variant::words().collect::<Vec<_>>().join(", "))]
+pub struct UnknownVariant(pub String);
+
+const SPLIT: &str = "split";
+/// From the most telling reason to the least.
+const UNAVAILABLE: [(&str, Unavailable); 3] = [
+    ("vert", Unavailable::GraphicsStages),
+    ("frag", Unavailable::GraphicsStages),
+    ("glsl450", Unavailable::Glsl450),
+];
+/// Words for tests of which one location lies in memory that is not local to the device.
+const MIXED: [&str; 2] = ["nonlocal-payload", "nonlocal-guard"];
+const NOT_LOCAL: &str = "nonlocal";
+const SEVERAL_MEMORIES: &str = "memory of two kinds not available";
+
+impl Variant {
+    /// Every word.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        std::iter::once(SPLIT)
+            .chain(Join::ALL.map(Join::name))
+            .chain(MemoryKind::NAMED.map(|(word, _)| word))
+            .chain(MIXED)
+            .chain(UNAVAILABLE.map(|(word, _)| word))
+    }
+
+    /// The ways to put phases one after another that are tried, out of what a device with these features has.
+    pub fn joins(&self, has: impl Fn(&str) -> bool) -> Vec<Join> {
+        match self.join {
+            Some(join) => vec![join],
+            None => Join::ALL.into_iter().filter(|join| join.feature().is_none_or(&has)).collect(),
+        }
+    }
+
+    /// The memory that the locations of a program lie in: what the variant names, then what the test declares.
+    pub fn memory(&self, program: &Program) -> Memory {
+        let declared = || {
+            let any =
+                |asks: fn(&Requirements) -> bool| program.kernels().any(|kernel| asks(&kernel.requirements));
+            let noncoherent = any(|requirements| requirements.noncoherent).then_some("noncoherent");
+            let visible = any(|requirements| requirements.host_visible).then_some("visible");
+            noncoherent.or(visible).and_then(MemoryKind::named)
+        };
+        self.memory.or_else(declared).map_or(Memory::Device, Memory::Of)
+    }
+
+    /// Why no program is run on a device in this way, whatever the test; `None` where it may be.
+    pub fn refused(&self, capabilities: &Capabilities) -> Option<String> {
+        if let Some(reason) = self.unavailable {
+            return Some(reason.to_string());
+        }
+        let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
+        match self.memory {
+            Some(kind) if !offered(&kind) => Some(kind.to_string()),
+            Some(_) if self.mixed_memory => Some(SEVERAL_MEMORIES.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// What a device lacks for a program, by name; `None` where it has everything. `needs` are features that the test
+    /// names itself.
+    pub fn lacking(
+        &self,
+        program: &Program,
+        needs: &[String],
+        capabilities: &Capabilities,
+    ) -> Option<String> {
+        let own = program.features().into_iter().chain(self.join.and_then(Join::feature));
+        let mut features = own.chain(needs.iter().map(String::as_str));
+        if let Some(feature) = features.find(|feature| !has_feature(capabilities, feature)) {
+            return Some(feature.to_owned());
+        }
+        if let Some(lack) = program.kernels().find_map(|kernel| lacking_subgroups(kernel, capabilities)) {
+            return Some(lack);
+        }
+        match self.memory(program) {
+            Memory::Of(memory) => Variant { memory: Some(memory), ..*self }.refused(capabilities),
+            _ => None,
+        }
+    }
+}
+
+/// What a device lacks of the subgroups that a kernel places threads by.
+fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<String> {
+    let size = kernel.requirements.subgroup_size?;
+    let (smallest, largest) = capabilities.subgroup_size_range;
+    if !capabilities.subgroups_in_compute {
+        Some("subgroups in compute".to_owned())
+    } else if !capabilities.full_subgroups {
+        Some("computeFullSubgroups".to_owned())
+    } else if !(smallest..=largest).contains(&size) {
+        Some(format!("subgroups of {size}"))
+    } else if kernel.workgroup_size > size.saturating_mul(capabilities.max_workgroup_subgroups) {
+        Some("maxComputeWorkgroupSubgroups".to_owned())
+    } else {
+        None
+    }
+}
+
+/// Whether a device has a feature by Vulkan's name.
+pub(crate) fn has_feature(capabilities: &Capabilities, feature: &str) -> bool {
+    capabilities.features.iter().any(|known| known == feature)
+        || match feature {
+            "vulkanMemoryModel" => capabilities.memory_model,
+            "vulkanMemoryModelDeviceScope" => capabilities.device_scope,
+            "vulkanMemoryModelAvailabilityVisibilityChains" => capabilities.availability_visibility_chains,
+            _ => false,
+        }
+}
+
+impl FromStr for Variant {
+    type Err = UnknownVariant;
+
+    fn from_str(text: &str) -> Result<Variant, UnknownVariant> {
+        let mut variant = Variant::default();
+        let mut reasons = Vec::new();
+        for word in text.split('.').filter(|word| !word.is_empty()) {
+            if word == SPLIT {
+                variant.pipelines = Pipelines::Split;
+            } else if let Some(kind) = MemoryKind::named(word) {
+                variant.memory = Some(kind);
+            } else if MIXED.contains(&word) {
+                variant.memory = MemoryKind::named(NOT_LOCAL);
+                variant.mixed_memory = true;
+            } else if let Some(place) = UNAVAILABLE.iter().position(|(known, _)| *known == word) {
+                reasons.push(place);
+            } else {
+                variant.join = Some(word.parse().map_err(|_| UnknownVariant(word.to_owned()))?);
+            }
+        }
+        let first = reasons.into_iter().min().and_then(|place| UNAVAILABLE.get(place));
+        variant.unavailable = first.map(|(_, reason)| *reason);
+        Ok(variant)
+    }
+}
+
+/// The words that parse as this variant, without what is not available.
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
+        let memory = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
+        let memory = if self.mixed_memory { MIXED.first() } else { memory.map(|(word, _)| word) };
+        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied());
+        f.write_str(&words.collect::<Vec<_>>().join("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_variants_correspond() {
+        for text in
+            ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"]
+        {
+            assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
+        }
+        let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();
+        assert!(unknown.starts_with("unknown variant `fast`: there are split, barrier, event"), "{unknown}");
+    }
+
+    #[test]
+    fn of_what_is_not_available_the_stage_is_told_first() {
+        let reason = |text: &str| text.parse::<Variant>().unwrap().unavailable.map(|u| u.to_string());
+        assert_eq!(reason("glsl450.nonlocal.vert").as_deref(), Some("graphics stages not available"));
+        assert_eq!(reason("glsl450.nonlocal").as_deref(), Some("GLSL450 memory model not available"));
+        assert_eq!(reason("nonlocal"), None);
+    }
+
+    #[test]
+    fn what_a_device_lacks_for_subgroups_is_named() {
+        let test =
+            "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
+        let config = shaders::KernelConfig {
+            subgroup_size: 8,
+            lanes: 8,
+            max_workgroup_invocations: 1024,
+            device_scope: true,
+        };
+        let program =
+            shaders::program(&litmus::parse(test, "T").unwrap(), &config, Pipelines::Merged).unwrap();
+        let device = Capabilities {
+            memory_model: true,
+            device_scope: true,
+            subgroups_in_compute: true,
+            full_subgroups: true,
+            subgroup_size_range: (4, 8),
+            max_workgroup_subgroups: 2,
+            ..Capabilities::default()
+        };
+        let lack = |capabilities: &Capabilities| Variant::default().lacking(&program, &[], capabilities);
+        assert_eq!(lack(&device), None);
+        let lacks = [
+            (Capabilities { memory_model: false, ..device.clone() }, "vulkanMemoryModel"),
+            (Capabilities { subgroups_in_compute: false, ..device.clone() }, "subgroups in compute"),
+            (Capabilities { full_subgroups: false, ..device.clone() }, "computeFullSubgroups"),
+            (Capabilities { subgroup_size_range: (16, 32), ..device.clone() }, "subgroups of 8"),
+            (Capabilities { max_workgroup_subgroups: 1, ..device.clone() }, "maxComputeWorkgroupSubgroups"),
+        ];
+        for (capabilities, name) in lacks {
+            assert_eq!(lack(&capabilities).as_deref(), Some(name));
+        }
+        let needs = ["shaderInt64".to_owned()];
+        assert_eq!(Variant::default().lacking(&program, &needs, &device).as_deref(), Some("shaderInt64"));
+    }
+
+    #[test]
+    fn a_way_without_its_feature_is_left_out_unless_it_is_named() {
+        let ways = |text: &str| text.parse::<Variant>().unwrap().joins(|_| false);
+        assert_eq!(ways("").len(), Join::ALL.len() - 1);
+        assert_eq!(ways("timeline"), [Join::Timeline]);
+    }
+}

@@ -1,0 +1,433 @@
+//! The tests of the Vulkan CTS's group `memory_model` that ask about ordering: their names, and for each a test of ours.
+//!
+//! The CTS generates 8,255 names of message passing and as many of write after read from eleven parameters, 576 of
+//! transitive availability and visibility, and has three scripts. Here each name is a program without a race: what the
+//! CTS reads whether its guard was seen or not stands under a branch on the guard, and in place of the early read of the
+//! payload that the CTS makes there is one of the guard: what the CTS reads there races with the other thread's write.
+//! Pairing, repetition and stress are the runner's.
+//!
+//! What a name says of the program is in the text; what it says of how a device is asked (memory model of the module,
+//! memory type, stage) is in the variant.
+
+mod program;
+
+use std::fmt;
+
+/// What stands before the names here in a complete name.
+pub const PREFIX: &str = "dEQP-VK.memory_model.";
+
+/// Declares an enumeration whose members are words of names, in the order of the CTS.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$member_doc:meta])* $member:ident = $word:literal),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$member_doc])* $member),* }
+
+        impl $name {
+            /// All of them, in the order of the CTS.
+            pub const ALL: &[$name] = &[$($name::$member),*];
+
+            /// The word in names.
+            pub fn word(self) -> &'static str {
+                match self { $($name::$member => $word),* }
+            }
+        }
+    };
+}
+
+words! {
+    /// What is asked.
+    Shape {
+        /// The flag is seen: is the payload?
+        MessagePassing = "message_passing",
+        /// The flag is seen by who then writes: did the earlier read see that write?
+        WriteAfterRead = "write_after_read",
+    }
+}
+words! {
+    /// The memory model of the shader.
+    Model {
+        /// GLSL450 with coherent variables.
+        Core11 = "core11",
+        /// Vulkan's.
+        Extended = "ext",
+    }
+}
+words! {
+    /// Type of payload and guard.
+    Type {
+        /// 32-bit integer.
+        U32 = "u32",
+        /// 64-bit integer.
+        U64 = "u64",
+        /// 32-bit floating point.
+        F32 = "f32",
+        /// 64-bit floating point.
+        F64 = "f64",
+    }
+}
+words! {
+    /// Where availability and visibility operations are.
+    Coherence {
+        /// With the accesses to the payload.
+        Coherent = "coherent",
+        /// With the synchronizing operations.
+        NonCoherent = "noncoherent",
+    }
+}
+words! {
+    /// How the threads synchronize.
+    Sync {
+        /// Memory barriers around relaxed atomics.
+        FenceFence = "fence_fence",
+        /// A memory barrier releases, the atomic load acquires.
+        FenceAtomic = "fence_atomic",
+        /// The atomic store releases, a memory barrier acquires.
+        AtomicFence = "atomic_fence",
+        /// Both atomics do.
+        AtomicAtomic = "atomic_atomic",
+        /// A control barrier; there is no guard.
+        ControlBarrier = "control_barrier",
+        /// A control barrier without semantics between memory barriers; there is no guard.
+        ControlAndMemoryBarrier = "control_and_memory_barrier",
+    }
+}
+words! {
+    /// How the guard is accessed.
+    GuardAccess {
+        /// Stored and loaded.
+        Write = "atomicwrite",
+        /// Exchanged.
+        Exchange = "atomicrmw",
+    }
+}
+words! {
+    /// Scope of synchronization, which also says where the threads are.
+    Range {
+        /// Device.
+        Device = "device",
+        /// Queue family.
+        QueueFamily = "queuefamily",
+        /// Workgroup.
+        Workgroup = "workgroup",
+        /// Subgroup.
+        Subgroup = "subgroup",
+    }
+}
+words! {
+    /// Which memory a variable is in.
+    Locality {
+        /// A memory type with DEVICE_LOCAL.
+        Local = "local",
+        /// One without.
+        NonLocal = "nonlocal",
+    }
+}
+words! {
+    /// What a variable is.
+    Storage {
+        /// In a storage buffer.
+        Buffer = "buffer",
+        /// A texel of a storage image.
+        Image = "image",
+        /// In workgroup memory.
+        Workgroup = "workgroup",
+        /// In a buffer that is reached by its address.
+        Address = "physbuffer",
+    }
+}
+words! {
+    /// The shader stage.
+    Stage {
+        /// Compute.
+        Compute = "comp",
+        /// Vertex.
+        Vertex = "vert",
+        /// Fragment.
+        Fragment = "frag",
+    }
+}
+words! {
+    /// Who acquires at the end of a transitive test.
+    Acquirer {
+        /// The invocation that then reads.
+        Reader = "nontransvis",
+        /// Another one of its workgroup, which hands on by a control barrier.
+        Relay = "transvis",
+    }
+}
+words! {
+    /// The scripts with permuted indices.
+    Permuted {
+        /// Memory barriers, and an atomic payload.
+        Barrier = "barrier",
+        /// Release and acquire, and an atomic payload.
+        ReleaseAcquire = "release_acquire",
+        /// Release and acquire, and a plain coherent payload, whatever the name says.
+        PlainPayload = "release_acquire_atomic_payload",
+    }
+}
+
+/// A variable of a test: what it is and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Variable {
+    /// Which memory.
+    pub locality: Locality,
+    /// What.
+    pub storage: Storage,
+}
+
+/// A generated test of message passing or write after read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub struct Generated {
+    pub shape: Shape,
+    pub model: Model,
+    pub scalar: Type,
+    pub coherence: Coherence,
+    pub sync: Sync,
+    pub guard_access: GuardAccess,
+    pub range: Range,
+    pub payload: Variable,
+    pub guard: Variable,
+    pub stage: Stage,
+}
+
+/// A generated test of availability and visibility through a workgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub struct Transitive {
+    pub coherence: Coherence,
+    pub sync: Sync,
+    pub payload: Variable,
+    pub guard: Variable,
+    pub acquirer: Acquirer,
+}
+
+/// A test of the CTS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Case {
+    /// By eleven parameters.
+    Generated(Generated),
+    /// Transitive.
+    Transitive(Transitive),
+    /// A script.
+    Permuted(Permuted),
+}
+
+/// All tests, in the order of the CTS: by group, then as the parameters are nested.
+pub fn cases() -> impl Iterator<Item = Case> {
+    let generated = |shape| generated(shape).into_iter().map(Case::Generated);
+    generated(Shape::MessagePassing)
+        .chain(Permuted::ALL.iter().copied().map(Case::Permuted))
+        .chain(generated(Shape::WriteAfterRead))
+        .chain(transitive().into_iter().map(Case::Transitive))
+}
+
+fn variables() -> impl Iterator<Item = Variable> + Clone {
+    let of = |locality: &Locality| {
+        let locality = *locality;
+        Storage::ALL.iter().map(move |storage| Variable { locality, storage: *storage })
+    };
+    Locality::ALL.iter().flat_map(of).filter(|variable| {
+        // Workgroup memory is filed under one of the two.
+        variable.storage != Storage::Workgroup || variable.locality == Locality::NonLocal
+    })
+}
+
+fn generated(shape: Shape) -> Vec<Generated> {
+    let mut all = Vec::new();
+    for model in Model::ALL {
+        for scalar in Type::ALL {
+            for coherence in Coherence::ALL {
+                for sync in Sync::ALL {
+                    for guard_access in GuardAccess::ALL {
+                        for range in Range::ALL {
+                            for payload in variables() {
+                                for guard in variables() {
+                                    all.extend(Stage::ALL.iter().map(|stage| Generated {
+                                        shape,
+                                        model: *model,
+                                        scalar: *scalar,
+                                        coherence: *coherence,
+                                        sync: *sync,
+                                        guard_access: *guard_access,
+                                        range: *range,
+                                        payload,
+                                        guard,
+                                        stage: *stage,
+                                    }));
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    all.retain(Generated::exists);
+    all
+}
+
+fn transitive() -> Vec<Transitive> {
+    let syncs = Sync::ALL.iter().filter(|sync| !sync.is_control_barrier());
+    let buffers = || variables().filter(|variable| variable.storage != Storage::Workgroup);
+    let mut all = Vec::new();
+    for coherence in Coherence::ALL {
+        for sync in syncs.clone() {
+            for payload in buffers() {
+                for guard in buffers() {
+                    all.extend(Acquirer::ALL.iter().map(|acquirer| Transitive {
+                        coherence: *coherence,
+                        sync: *sync,
+                        payload,
+                        guard,
+                        acquirer: *acquirer,
+                    }));
+                }
+            }
+        }
+    }
+    all
+}
+
+impl Sync {
+    /// Whether there is no guard.
+    pub fn is_control_barrier(self) -> bool {
+        matches!(self, Sync::ControlBarrier | Sync::ControlAndMemoryBarrier)
+    }
+}
+
+impl Generated {
+    /// Which combinations the CTS has (`createTests` in `vktMemoryModelMessagePassing.cpp`).
+    fn exists(&self) -> bool {
+        let uses = |storage| self.payload.storage == storage || self.guard.storage == storage;
+        let both = |storage| self.payload.storage == storage && self.guard.storage == storage;
+        let atomic_sides =
+            matches!(self.sync, Sync::FenceAtomic | Sync::AtomicFence | Sync::AtomicAtomic);
+        let core = self.coherence == Coherence::Coherent
+            && !atomic_sides
+            && self.scalar == Type::U32
+            && self.range != Range::QueueFamily
+            && !uses(Storage::Address);
+        let graphics = self.range != Range::Workgroup
+            && !uses(Storage::Workgroup)
+            && !self.sync.is_control_barrier();
+        let guardless = matches!(self.range, Range::Workgroup | Range::Subgroup)
+            && self.guard == Variable { locality: Locality::NonLocal, storage: Storage::Buffer };
+        let between_atomics = self.sync == Sync::AtomicAtomic;
+        (self.model == Model::Extended || core)
+            && (self.stage == Stage::Compute || graphics)
+            && (!self.sync.is_control_barrier() || guardless)
+            && (between_atomics || (self.guard_access == GuardAccess::Write && self.scalar == Type::U32))
+            && !(self.scalar == Type::U64 && both(Storage::Image))
+            && !(self.scalar == Type::F64 && uses(Storage::Image))
+    }
+}
+
+impl Case {
+    /// The name behind [`PREFIX`].
+    pub fn name(&self) -> String {
+        self.to_string()
+    }
+
+    /// The id of our test, under which any other name of the same program has it too.
+    pub fn id(&self) -> String {
+        match self {
+            Case::Generated(case) => format!(
+                "cts/{}/{}.{}.{}.{}.{}.{}.{}",
+                case.shape.word(),
+                case.scalar.word(),
+                case.coherence.word(),
+                case.sync.word(),
+                case.guard_access.word(),
+                case.range.word(),
+                case.payload.storage.word(),
+                case.guard.storage.word()
+            ),
+            Case::Transitive(case) => format!(
+                "cts/transitive/{}.{}.{}.{}.{}",
+                case.coherence.word(),
+                case.sync.word(),
+                case.payload.storage.word(),
+                case.guard.storage.word(),
+                case.acquirer.word()
+            ),
+            Case::Permuted(case) => format!("cts/message_passing/permuted_index.{}", case.word()),
+        }
+    }
+
+    /// How a device is asked: the words of a variant, joined by `.`; empty for the default.
+    pub fn variant(&self) -> String {
+        let mut words: Vec<&str> = Vec::new();
+        let (model, payload, guard, stage) = match self {
+            // A control barrier has no guard, whatever memory the name gives to it.
+            Case::Generated(case) => {
+                let guard = (!case.sync.is_control_barrier()).then_some(case.guard);
+                (case.model, Some(case.payload), guard, case.stage)
+            }
+            Case::Transitive(case) => {
+                (Model::Extended, Some(case.payload), Some(case.guard), Stage::Compute)
+            }
+            Case::Permuted(_) => (Model::Core11, None, None, Stage::Compute),
+        };
+        if model == Model::Core11 {
+            words.push("glsl450");
+        }
+        // Workgroup memory is in no memory type.
+        let locality = |variable: Option<Variable>| {
+            variable.filter(|variable| variable.storage != Storage::Workgroup).map(|v| v.locality)
+        };
+        match (locality(payload), locality(guard)) {
+            (Some(Locality::NonLocal), Some(Locality::NonLocal) | None)
+            | (None, Some(Locality::NonLocal)) => words.push("nonlocal"),
+            (Some(Locality::NonLocal), Some(Locality::Local)) => words.push("nonlocal-payload"),
+            (Some(Locality::Local), Some(Locality::NonLocal)) => words.push("nonlocal-guard"),
+            (Some(Locality::Local) | None, Some(Locality::Local) | None) => {}
+        }
+        if stage != Stage::Compute {
+            words.push(stage.word());
+        }
+        words.join(".")
+    }
+
+    /// Our test in the native syntax.
+    pub fn text(&self) -> String {
+        program::text(self)
+    }
+}
+
+/// The name behind [`PREFIX`].
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let variable = |name: &str, variable: &Variable| {
+            format!("{name}_{}.{}", variable.locality.word(), variable.storage.word())
+        };
+        match self {
+            Case::Generated(case) => write!(
+                f,
+                "{}.{}.{}.{}.{}.{}.{}.{}.{}.{}",
+                case.shape.word(),
+                case.model.word(),
+                case.scalar.word(),
+                case.coherence.word(),
+                case.sync.word(),
+                case.guard_access.word(),
+                case.range.word(),
+                variable("payload", &case.payload),
+                variable("guard", &case.guard),
+                case.stage.word()
+            ),
+            Case::Transitive(case) => write!(
+                f,
+                "transitive.{}.{}.{}.{}.{}",
+                case.coherence.word(),
+                case.sync.word(),
+                variable("payload", &case.payload),
+                variable("guard", &case.guard),
+                case.acquirer.word()
+            ),
+            Case::Permuted(case) => write!(f, "message_passing.permuted_index.{}", case.word()),
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! The program of a CTS name: two threads, or four for the transitive ones, as text in the native syntax.
+
+use super::{
+    Acquirer, Case, Coherence, Generated, GuardAccess, Permuted, Range, Shape, Storage, Sync, Transitive, Type,
+};
+
+/// Everything that decides the instructions of two sides that synchronize.
+#[derive(Clone, Copy)]
+struct Sides {
+    scalar: Type,
+    coherence: Coherence,
+    sync: Sync,
+    guard_access: GuardAccess,
+    range: Range,
+    payload: Storage,
+    guard: Storage,
+    /// Whether both sides are in one workgroup.
+    together: bool,
+}
+
+/// A column of the table of threads.
+struct Column {
+    workgroup: u32,
+    subgroup: u32,
+    lines: Vec<String>,
+}
+
+pub(super) fn text(case: &Case) -> String {
+    match case {
+        Case::Generated(case) => generated(case),
+        Case::Transitive(case) => transitive(case),
+        Case::Permuted(case) => permuted(*case),
+    }
+}
+
+impl Storage {
+    fn class(self) -> &'static str {
+        match self {
+            Storage::Buffer | Storage::Address => "sc0",
+            Storage::Workgroup => "sc1",
+            Storage::Image => "sc2",
+        }
+    }
+
+    fn declaration(self, scalar: Type) -> String {
+        let kind = match self {
+            Storage::Buffer => "buffer",
+            Storage::Image => "image",
+            Storage::Workgroup => "workgroup",
+            Storage::Address => "address",
+        };
+        // The CTS has no images of 64 bits: it uses the 32-bit format.
+        let scalar = if self == Storage::Image && scalar == Type::U64 { Type::U32 } else { scalar };
+        format!("{kind} {}", scalar.word())
+    }
+}
+
+impl Range {
+    fn scope(self) -> &'static str {
+        match self {
+            Range::Device => "dv",
+            Range::QueueFamily => "qf",
+            Range::Workgroup => "wg",
+            Range::Subgroup => "sg",
+        }
+    }
+}
+
+impl Sides {
+    /// `.semsc0 …`: the classes of payload and guard.
+    fn classes(&self) -> String {
+        let mut classes = [self.payload.class(), self.guard.class()].map(|class| format!(".sem{class}"));
+        classes.sort_unstable();
+        if classes[0] == classes[1] || self.sync.is_control_barrier() {
+            return format!(".sem{}", self.payload.class());
+        }
+        classes.concat()
+    }
+
+    /// What an operation that releases says behind its name.
+    fn releasing(&self) -> String {
+        let available = if self.coherence == Coherence::NonCoherent { ".semav" } else { "" };
+        format!(".{}{}{available}", self.range.scope(), self.classes())
+    }
+
+    /// What an operation that acquires says behind its name.
+    fn acquiring(&self) -> String {
+        let visible = if self.coherence == Coherence::NonCoherent { ".semvis" } else { "" };
+        format!(".{}{}{visible}", self.range.scope(), self.classes())
+    }
+
+    fn store(&self, variable: &str) -> String {
+        let class = self.payload.class();
+        match self.coherence {
+            Coherence::Coherent => format!("st.av.{}.{class} {variable}, 1", self.range.scope()),
+            Coherence::NonCoherent => format!("st.nonpriv.{class} {variable}, 1"),
+        }
+    }
+
+    fn load(&self, register: &str, variable: &str) -> String {
+        let class = self.payload.class();
+        match self.coherence {
+            Coherence::Coherent => format!("ld.vis.{}.{class} {register}, {variable}", self.range.scope()),
+            Coherence::NonCoherent => format!("ld.nonpriv.{class} {register}, {variable}"),
+        }
+    }
+
+    /// The lines of the releasing side behind its access to the payload.
+    fn release(&self) -> Vec<String> {
+        let (guard, scope) = (self.guard.class(), self.range.scope());
+        let fence = format!("membar.rel{}", self.releasing());
+        let relaxed = match self.guard_access {
+            GuardAccess::Write => format!("st.atom.{scope}.{guard} f, 1"),
+            GuardAccess::Exchange => format!("rmw.atom.{scope}.{guard} r9, f, 1"),
+        };
+        let ordered = match self.guard_access {
+            GuardAccess::Write => format!("st.atom.rel.{}.{guard}{} f, 1", scope, self.words_of(true)),
+            GuardAccess::Exchange => {
+                format!("rmw.atom.rel.{}.{guard}{} r9, f, 1", scope, self.words_of(true))
+            }
+        };
+        match self.sync {
+            Sync::FenceFence | Sync::FenceAtomic => vec![fence, relaxed],
+            Sync::AtomicFence | Sync::AtomicAtomic => vec![ordered],
+            Sync::ControlBarrier | Sync::ControlAndMemoryBarrier => self.control_barrier(),
+        }
+    }
+
+    /// The lines of the acquiring side before its access to the payload; the guard comes to `register`. An earlier look at
+    /// the guard shows when the sides overlapped. It synchronizes with nothing: the barrier behind it, which keeps compilers
+    /// from making one of both looks, reaches less far than to the other side.
+    fn acquire(&self, register: &str) -> Vec<String> {
+        if self.sync.is_control_barrier() {
+            return self.control_barrier();
+        }
+        let early = format!("ld.atom.{}.{} r2, f", self.range.scope(), self.guard.class());
+        let near = match (self.together, self.range) {
+            (false, _) => Some("wg"),
+            (true, Range::Subgroup) => None,
+            (true, Range::Device | Range::QueueFamily | Range::Workgroup) => Some("sg"),
+        };
+        let barrier = near.map(|near| format!("membar.acq.{near}.sem{}", self.guard.class()));
+        std::iter::once(early).chain(barrier).chain(self.acquire_guard(register)).collect()
+    }
+
+    fn acquire_guard(&self, register: &str) -> Vec<String> {
+        let (guard, scope) = (self.guard.class(), self.range.scope());
+        let fence = format!("membar.acq{}", self.acquiring());
+        let relaxed = match self.guard_access {
+            GuardAccess::Write => format!("ld.atom.{scope}.{guard} {register}, f"),
+            GuardAccess::Exchange => format!("rmw.atom.{scope}.{guard} {register}, f, 2"),
+        };
+        let ordered = match self.guard_access {
+            GuardAccess::Write => format!("ld.atom.acq.{scope}.{guard}{} {register}, f", self.words_of(false)),
+            GuardAccess::Exchange => {
+                format!("rmw.atom.acq.{scope}.{guard}{} {register}, f, 2", self.words_of(false))
+            }
+        };
+        match self.sync {
+            Sync::FenceFence | Sync::AtomicFence => vec![relaxed, fence],
+            Sync::FenceAtomic | Sync::AtomicAtomic => vec![ordered],
+            Sync::ControlBarrier | Sync::ControlAndMemoryBarrier => self.control_barrier(),
+        }
+    }
+
+    /// Storage classes and availability or visibility of an ordered atomic.
+    fn words_of(&self, releases: bool) -> String {
+        let operation = match (self.coherence, releases) {
+            (Coherence::Coherent, _) => "",
+            (Coherence::NonCoherent, true) => ".semav",
+            (Coherence::NonCoherent, false) => ".semvis",
+        };
+        format!("{}{operation}", self.classes())
+    }
+
+    /// The meeting of both sides: execution and memory at one scope.
+    fn control_barrier(&self) -> Vec<String> {
+        let scope = self.range.scope();
+        let execution = if self.range == Range::Subgroup { ".execsg" } else { "" };
+        if self.sync == Sync::ControlAndMemoryBarrier {
+            return vec![
+                format!("membar.rel{}", self.releasing()),
+                format!("cbar{execution}.{scope} 0"),
+                format!("membar.acq{}", self.acquiring()),
+            ];
+        }
+        let operations =
+            if self.coherence == Coherence::NonCoherent { ".semav.semvis" } else { "" };
+        vec![format!("cbar{execution}.acq_rel.{scope}{}{operations} 0", self.classes())]
+    }
+}
+
+fn generated(case: &Generated) -> String {
+    let together = matches!(case.range, Range::Workgroup | Range::Subgroup)
+        || [case.payload.storage, case.guard.storage].contains(&Storage::Workgroup);
+    let sides = Sides {
+        scalar: case.scalar,
+        coherence: case.coherence,
+        sync: case.sync,
+        guard_access: case.guard_access,
+        range: case.range,
+        payload: case.payload.storage,
+        guard: case.guard.storage,
+        together,
+    };
+    let meet = case.sync.is_control_barrier();
+    // The first thread releases, the second one acquires.
+    let (first, second) = match case.shape {
+        Shape::MessagePassing => (sides.store("x"), sides.load("r1", "x")),
+        Shape::WriteAfterRead => (sides.load("r1", "x"), sides.store("x")),
+    };
+    let releasing: Vec<String> = std::iter::once(first).chain(sides.release()).collect();
+    let mut acquiring = sides.acquire("r0");
+    if meet {
+        acquiring.push(second);
+    } else {
+        acquiring.extend(guarded("r0", second));
+    }
+    let columns = [
+        Column { workgroup: 0, subgroup: 0, lines: releasing },
+        Column {
+            workgroup: u32::from(!together),
+            subgroup: u32::from(together && case.range != Range::Subgroup),
+            lines: acquiring,
+        },
+    ];
+    let forbidden = match (case.shape, meet) {
+        (Shape::MessagePassing, false) => "P1:r0 == 1 /\\ P1:r1 == 0",
+        (Shape::MessagePassing, true) => "P1:r1 == 0",
+        // The value is written only where the guard was seen.
+        (Shape::WriteAfterRead, _) => "P0:r1 == 1",
+    };
+    let mut declarations = format!("{} x = 0;", sides.payload.declaration(sides.scalar));
+    if !meet {
+        declarations += &format!(" {} f = 0;", sides.guard.declaration(sides.scalar));
+    }
+    assemble(&Case::Generated(*case).id(), "", &declarations, &columns, forbidden)
+}
+
+fn transitive(case: &Transitive) -> String {
+    // What crosses workgroups was written and is read by others than who synchronize: it is they who make it available and
+    // visible. Accesses to the payload reach no farther than their workgroup.
+    let sides = Sides {
+        scalar: Type::U32,
+        coherence: Coherence::NonCoherent,
+        sync: case.sync,
+        guard_access: GuardAccess::Write,
+        range: Range::Device,
+        payload: case.payload.storage,
+        guard: case.guard.storage,
+        together: false,
+    };
+    let local = Sides {
+        coherence: case.coherence,
+        range: Range::Workgroup,
+        sync: Sync::ControlBarrier,
+        ..sides
+    };
+    let relay: Vec<String> = local.control_barrier().into_iter().chain(sides.release()).collect();
+    let writer: Vec<String> = std::iter::once(local.store("x")).chain(local.control_barrier()).collect();
+    let mut columns = vec![
+        Column { workgroup: 0, subgroup: 0, lines: writer },
+        Column { workgroup: 0, subgroup: 1, lines: relay },
+    ];
+    let mut declarations = format!(
+        "{} x = 0; {} f = 0;",
+        sides.payload.declaration(Type::U32),
+        sides.guard.declaration(Type::U32)
+    );
+    match case.acquirer {
+        Acquirer::Reader => {
+            let mut reader = sides.acquire("r0");
+            reader.extend(guarded("r0", local.load("r1", "x")));
+            columns.push(Column { workgroup: 1, subgroup: 0, lines: reader });
+        }
+        Acquirer::Relay => {
+            // Whether the guard was seen is told to the workgroup in a variable of its own, in a buffer.
+            declarations += " buffer u32 s = 0;";
+            let told = if sides.payload.class() == "sc0" {
+                local.control_barrier()
+            } else {
+                let words = local.control_barrier();
+                words.iter().map(|line| line.replacen(".semsc2", ".semsc0.semsc2", 1)).collect()
+            };
+            let (tell, hear) = match case.coherence {
+                Coherence::Coherent => ("st.av.wg.sc0 s, r0", "ld.vis.wg.sc0 r0, s"),
+                Coherence::NonCoherent => ("st.nonpriv.sc0 s, r0", "ld.nonpriv.sc0 r0, s"),
+            };
+            let mut second = sides.acquire("r0");
+            second.push(tell.to_owned());
+            second.extend(told.iter().cloned());
+            let mut reader = told;
+            reader.push(hear.to_owned());
+            reader.extend(guarded("r0", local.load("r1", "x")));
+            columns.push(Column { workgroup: 1, subgroup: 0, lines: second });
+            columns.push(Column { workgroup: 1, subgroup: 1, lines: reader });
+        }
+    }
+    let reader = columns.len() - 1;
+    let forbidden = format!("P{reader}:r0 == 1 /\\ P{reader}:r1 == 0");
+    let expect = "expect: vulkan-nochains allowed racy\n";
+    assemble(&Case::Transitive(*case).id(), expect, &declarations, &columns, &forbidden)
+}
+
+fn permuted(case: Permuted) -> String {
+    let sides = Sides {
+        scalar: Type::U32,
+        coherence: Coherence::Coherent,
+        sync: if case == Permuted::Barrier { Sync::FenceFence } else { Sync::AtomicAtomic },
+        guard_access: GuardAccess::Write,
+        range: Range::Device,
+        payload: Storage::Buffer,
+        guard: Storage::Buffer,
+        together: false,
+    };
+    let mut reader = sides.acquire("r0");
+    let (write, read) = match case {
+        Permuted::PlainPayload => {
+            reader.extend(guarded("r0", sides.load("r1", "x")));
+            (sides.store("x"), None)
+        }
+        Permuted::Barrier | Permuted::ReleaseAcquire => {
+            ("st.atom.dv.sc0 x, 1".to_owned(), Some("ld.atom.dv.sc0 r1, x".to_owned()))
+        }
+    };
+    reader.extend(read);
+    let columns = [
+        Column { workgroup: 0, subgroup: 0, lines: std::iter::once(write).chain(sides.release()).collect() },
+        Column { workgroup: 1, subgroup: 0, lines: reader },
+    ];
+    let declarations = "buffer u32 x = 0; buffer u32 f = 0;";
+    assemble(&Case::Permuted(case).id(), "", declarations, &columns, "P1:r0 == 1 /\\ P1:r1 == 0")
+}
+
+/// The line under a branch on the guard.
+fn guarded(register: &str, line: String) -> [String; 3] {
+    [format!("bne {register}, 1, LC00"), line, "LC00:".to_owned()]
+}
+
+fn assemble(id: &str, expect: &str, declarations: &str, columns: &[Column], forbidden: &str) -> String {
+    let (family, rest) = id.strip_prefix("cts/").and_then(|id| id.split_once('/')).unwrap_or(("", id));
+    let shape = match family {
+        "message_passing" => "MP",
+        "write_after_read" => "WAR",
+        _ => "ISA2",
+    };
+    let heads: Vec<String> = columns
+        .iter()
+        .enumerate()
+        .map(|(number, column)| format!("P{number}@sg {}, wg {}, qf 0", column.subgroup, column.workgroup))
+        .collect();
+    let rows = columns.iter().map(|column| column.lines.len()).max().unwrap_or(0);
+    let width = |column: usize| {
+        let lines = columns.get(column).into_iter().flat_map(|column| &column.lines);
+        lines.chain(heads.get(column)).map(String::len).max().unwrap_or(0)
+    };
+    let row = |cells: Vec<&str>| {
+        let cells: Vec<String> =
+            cells.iter().enumerate().map(|(column, cell)| format!("{cell:0$}", width(column))).collect();
+        format!("{} ;\n", cells.join(" | "))
+    };
+    let mut table = row(heads.iter().map(String::as_str).collect());
+    for number in 0..rows {
+        let line = |column: &Column| column.lines.get(number).cloned().unwrap_or_default();
+        let lines: Vec<String> = columns.iter().map(line).collect();
+        table += &row(lines.iter().map(String::as_str).collect());
+    }
+    format!(
+        "VULKAN {shape}+{rest}\n\
+         expect: vulkan forbidden free\n\
+         {expect}\
+         origin: Vulkan CTS, memory_model.{family}\n\
+         {{ {declarations} }}\n\
+         {table}\
+         exists ({forbidden})\n"
+    )
+}

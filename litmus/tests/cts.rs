@@ -1,0 +1,170 @@
+//! The names of the CTS: as many as it has of each kind, and for each a test that says what the name says.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use litmus::cts::{self, Case};
+use litmus::{Access, InstructionKind, RmwOperation, Scope, StorageClass};
+
+/// How many names of message passing, or of write after read, have a word in a place.
+const COUNTS: [&[(&str, usize)]; 11] = [
+    &[("core11", 159), ("ext", 8096)],
+    &[("u32", 4335), ("u64", 1488), ("f32", 1648), ("f64", 784)],
+    &[("coherent", 4207), ("noncoherent", 4048)],
+    &[
+        ("fence_fence", 963),
+        ("fence_atomic", 824),
+        ("atomic_fence", 824),
+        ("atomic_atomic", 5568),
+        ("control_barrier", 38),
+        ("control_and_memory_barrier", 38),
+    ],
+    &[("atomicwrite", 5471), ("atomicrmw", 2784)],
+    &[("device", 2415), ("queuefamily", 2358), ("workgroup", 1029), ("subgroup", 2453)],
+    &[("payload_local", 3822), ("payload_nonlocal", 4433)],
+    &[("buffer", 2742), ("image", 2230), ("workgroup", 611), ("physbuffer", 2672)],
+    &[("guard_local", 3790), ("guard_nonlocal", 4465)],
+    &[("buffer", 2794), ("image", 2206), ("workgroup", 599), ("physbuffer", 2656)],
+    &[("comp", 4015), ("vert", 2120), ("frag", 2120)],
+];
+
+#[test]
+fn names_are_as_many_as_the_cts_has_and_distinct() {
+    let names: Vec<String> = cts::cases().map(|case| case.name()).collect();
+    assert_eq!(names.len(), 2 * 8255 + 576 + 3);
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    for shape in ["message_passing.", "write_after_read."] {
+        let generated: Vec<Vec<&str>> = names
+            .iter()
+            .filter_map(|name| name.strip_prefix(shape))
+            .map(|rest| rest.split('.').collect::<Vec<_>>())
+            .filter(|words| words.len() == COUNTS.len())
+            .collect();
+        assert_eq!(generated.len(), 8255);
+        for (place, expected) in COUNTS.iter().enumerate() {
+            let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+            for words in &generated {
+                *counts.entry(words[place]).or_default() += 1;
+            }
+            assert_eq!(counts, expected.iter().copied().collect(), "{shape} place {place}");
+        }
+    }
+    let first = "message_passing.core11.u32.coherent.fence_fence.atomicwrite.device.payload_local.buffer.guard_local.buffer.comp";
+    assert_eq!(names[0], first);
+    assert_eq!(names.iter().filter(|name| name.starts_with("transitive.")).count(), 576);
+}
+
+#[test]
+fn a_name_is_a_program_and_a_way_to_tell_it() {
+    let mut told = BTreeSet::new();
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    for case in cts::cases() {
+        assert!(told.insert((case.id(), case.variant())), "{case}: another name has its id and variant");
+        let text = case.text();
+        assert_eq!(*texts.entry(case.id()).or_insert_with(|| text.clone()), text, "{case}");
+    }
+    assert_eq!(texts.len(), 2771);
+    for (id, text) in &texts {
+        let test = litmus::parse(text, id).unwrap();
+        assert!(test.metadata.unknown_keys.is_empty(), "{id}");
+        assert_eq!(litmus::parse(&litmus::print(&test), id).unwrap().threads.len(), test.threads.len());
+    }
+}
+
+fn range(word: &str) -> Scope {
+    match word {
+        "device" => Scope::Device,
+        "queuefamily" => Scope::QueueFamily,
+        "workgroup" => Scope::Workgroup,
+        "subgroup" => Scope::Subgroup,
+        other => panic!("no scope `{other}`"),
+    }
+}
+
+/// What the program of a name uses, in the words of the name.
+#[test]
+fn programs_use_what_their_names_say() {
+    for case in cts::cases() {
+        let Case::Generated(generated) = case else { continue };
+        if !case.variant().is_empty() {
+            continue;
+        }
+        let test = litmus::parse(&case.text(), &case.id()).unwrap();
+        let mut classes = BTreeSet::new();
+        let mut scopes = BTreeSet::new();
+        let (mut exchanges, mut fences, mut barriers, mut coherent) = (0, 0, 0, 0);
+        let mut early_fences = 0;
+        for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+            match &instruction.kind {
+                InstructionKind::Load { class, access, .. } | InstructionKind::Store { class, access, .. } => {
+                    classes.insert(*class);
+                    match access {
+                        Access::Coherent { scope } => {
+                            coherent += 1;
+                            scopes.insert(*scope);
+                        }
+                        Access::Atomic { scope, .. } => {
+                            scopes.insert(*scope);
+                        }
+                        Access::NonPrivate => {}
+                        Access::Private => panic!("{case}: a private access"),
+                    }
+                }
+                InstructionKind::Rmw { class, scope, operation, .. } => {
+                    assert!(matches!(operation, RmwOperation::Exchange(_)), "{case}");
+                    exchanges += 1;
+                    classes.insert(*class);
+                    scopes.insert(*scope);
+                }
+                InstructionKind::Fence { scope, semantics } => {
+                    // The one behind the early look at the guard reaches less far than to the other side.
+                    if *scope < range(generated.range.word()) {
+                        assert_eq!(semantics.order, litmus::Order::Acquire, "{case}");
+                        early_fences += 1;
+                    } else {
+                        fences += 1;
+                        scopes.insert(*scope);
+                    }
+                }
+                InstructionKind::ControlBarrier(barrier) => {
+                    barriers += 1;
+                    scopes.insert(barrier.memory_scope);
+                    assert_eq!(barrier.execution_scope, barrier.memory_scope, "{case}");
+                }
+                _ => {}
+            }
+        }
+        let name = case.name();
+        let has = |word: &str| name.split('.').any(|part| part == word);
+        let scope = range(generated.range.word());
+        assert_eq!(scopes, [scope].into(), "{case}");
+        assert_eq!(coherent, if has("coherent") { 2 } else { 0 }, "{case}");
+        assert_eq!(exchanges, if has("atomicrmw") { 2 } else { 0 }, "{case}");
+        let control = has("control_barrier") || has("control_and_memory_barrier");
+        assert_eq!(barriers, if control { 2 } else { 0 }, "{case}");
+        assert_eq!(early_fences, usize::from(!control && scope != Scope::Subgroup), "{case}");
+        let expected_fences = match generated.sync.word() {
+            "fence_fence" => 2,
+            "fence_atomic" | "atomic_fence" => 1,
+            "control_and_memory_barrier" => 4,
+            _ => 0,
+        };
+        assert_eq!(fences, expected_fences, "{case}");
+        let class = |storage: &str| match storage {
+            "image" => StorageClass::Image,
+            "workgroup" => StorageClass::Workgroup,
+            _ => StorageClass::Buffer,
+        };
+        let mut expected = BTreeSet::from([class(generated.payload.storage.word())]);
+        if !control {
+            expected.insert(class(generated.guard.storage.word()));
+        }
+        assert_eq!(classes, expected, "{case}");
+        // Threads are as far apart as the scope needs, and together where workgroup memory needs it.
+        let places: Vec<_> = test.threads.iter().map(|thread| thread.place).collect();
+        let [litmus::Place::Device(left), litmus::Place::Device(right)] = places[..] else { panic!("{case}") };
+        let together = expected.contains(&StorageClass::Workgroup);
+        assert_eq!(left.workgroup == right.workgroup, scope <= Scope::Workgroup || together, "{case}");
+        assert_eq!((left.workgroup, left.subgroup) == (right.workgroup, right.subgroup), scope == Scope::Subgroup);
+    }
+}

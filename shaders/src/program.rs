@@ -1,0 +1,378 @@
+//! A test as one or several kernels: phases with dependencies between them, and in a phase the kernels that run together.
+//!
+//! Threads that system-synchronizes-with puts one after another run in different dispatches, with a dependency of the API
+//! between them. The threads of one phase run in one kernel, or in a kernel for each workgroup where [`Pipelines::Split`]
+//! asks for it: those are dispatched with nothing between them.
+//!
+//! # Where things lie
+//! All kernels of a program share location memory and result memory, and play the same instances: they have the same
+//! lanes, and are dispatched with the same groups, rounds, stride and spacing. Multipliers, offsets and pairing are each
+//! phase's own. Kernels of one phase count their workgroup classes together ([`Kernel::first_class`]) and meet in one
+//! rendezvous buffer, which each phase has for itself.
+//!
+//! # What is not asked of a device
+//! A dependency stands between whole dispatches. That orders no less than the test says: a thread runs wholly before
+//! another one where only some of its accesses must, and everything written so far is published where some thread has an
+//! `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by name.
+
+use litmus::{
+    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Test, Thread, ThreadId, Value,
+};
+
+use crate::dispatch::{self, Company};
+use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
+use crate::placement::Layout;
+use crate::rules::Rule;
+
+/// A test as kernels, in the order in which they are dispatched.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// What runs one after another; never empty, and no phase is.
+    pub phases: Vec<Phase>,
+    /// Slots of a workgroup, in every kernel.
+    pub lanes: u32,
+    /// Words of location memory for one instance without padding; as [`Kernel::storages`].
+    pub storages: u32,
+    /// The initial value of each storage.
+    pub initial: Vec<Value>,
+    /// What each result word of an instance holds, over all kernels, with threads as the test numbers them.
+    pub results: Vec<ResultSlot>,
+    /// Storages whose final value belongs to the outcome, with their number.
+    pub finals: Vec<(Observable, u32)>,
+}
+
+/// Kernels that are dispatched with nothing between them.
+#[derive(Clone, Debug)]
+pub struct Phase {
+    /// What stands between the phase before and this one; nothing is asked before the first one.
+    pub before: Dependency,
+    /// The kernels.
+    pub parts: Vec<Part>,
+}
+
+/// A kernel and the threads that it plays.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The threads, in the order of the test: number `i` here is thread `i` of the kernel.
+    pub threads: Vec<ThreadId>,
+    /// The kernel. Its threads are numbered by their place in `threads`.
+    pub kernel: Kernel,
+}
+
+/// What a phase may rely on: always that everything earlier has ended, and of memory what the test says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Dependency {
+    /// What was written earlier is made available to the device.
+    pub available: bool,
+    /// What is available is made visible to what this phase reads.
+    pub reads: bool,
+    /// What is available is made visible to what this phase writes.
+    pub writes: bool,
+}
+
+/// Which threads of a phase share a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Pipelines {
+    /// All of them.
+    #[default]
+    Merged,
+    /// Those of one workgroup: no kernel holds both sides of what workgroups say to each other, so that a compiler sees
+    /// memory that its shader only reads, or only writes.
+    Split,
+}
+
+impl Program {
+    /// The kernels in the order in which they are dispatched.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.phases.iter().flat_map(|phase| &phase.parts).map(|part| &part.kernel)
+    }
+
+    /// Vulkan names of the features that the kernels need, each once.
+    pub fn features(&self) -> Vec<&'static str> {
+        let mut features: Vec<&'static str> = Vec::new();
+        for feature in self.kernels().flat_map(|kernel| &kernel.requirements.features) {
+            if !features.contains(feature) {
+                features.push(feature);
+            }
+        }
+        features
+    }
+
+    /// Workgroup classes of the phase with the most: what a dispatch of one group needs of a device.
+    pub fn most_classes(&self) -> u32 {
+        self.phases.iter().map(Phase::classes).max().unwrap_or(1)
+    }
+}
+
+impl Phase {
+    /// Workgroup classes of its kernels together.
+    pub fn classes(&self) -> u32 {
+        self.parts.iter().map(|part| part.kernel.roles.classes.len() as u32).sum()
+    }
+}
+
+impl From<Kernel> for Program {
+    fn from(kernel: Kernel) -> Program {
+        let mut threads: Vec<ThreadId> = kernel.roles.classes.iter().flatten().copied().collect();
+        threads.sort_unstable();
+        Program {
+            lanes: kernel.lanes,
+            storages: kernel.storages,
+            initial: kernel.initial.clone(),
+            results: kernel.results.clone(),
+            finals: kernel.finals.clone(),
+            phases: vec![Phase { before: Dependency::default(), parts: vec![Part { threads, kernel }] }],
+        }
+    }
+}
+
+/// Compiles a test to kernels.
+///
+/// # Errors
+/// As [`crate::compile`], for the parts; [`Rule::OneWorkgroup`] where roles cannot be split.
+pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Result<Program, CompileError> {
+    let all: Vec<ThreadId> = (0..test.threads.len()).map(|thread| ThreadId(thread as u16)).collect();
+    crate::rules::check(&part_of(test, &all))?;
+    let phases = phases(test)?;
+    check_workgroups(test, &phases)?;
+    if phases.len() == 1 && pipelines == Pipelines::Merged && !has_device_domain_operation(test) {
+        return Ok(dispatch::compile(test, config, &Company::ALONE)?.into());
+    }
+    let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
+    for threads in &phases {
+        kernels.push(match pipelines {
+            Pipelines::Merged => vec![threads.clone()],
+            Pipelines::Split => by_workgroup(test, threads),
+        });
+    }
+    if pipelines == Pipelines::Split && kernels.iter().all(|parts| parts.len() == 1) {
+        return Err(Rule::OneWorkgroup.into());
+    }
+
+    // All kernels play the same instances, so the fullest subgroup of any decides how many a workgroup has.
+    let mut lanes = u32::MAX;
+    for threads in kernels.iter().flatten() {
+        lanes = lanes.min(Layout::new(&part_of(test, threads), config, u32::MAX)?.lanes);
+    }
+    let mut results: Vec<ResultSlot> = Vec::new();
+    let mut made: Vec<Phase> = Vec::with_capacity(kernels.len());
+    for (number, parts) in kernels.iter().enumerate() {
+        let classes: usize = parts.iter().map(|threads| by_workgroup(test, threads).len()).sum();
+        let mut first_class = 0;
+        let mut phase = Phase { before: dependency(test, &phases, number), parts: Vec::new() };
+        for threads in parts {
+            let company = Company {
+                first_class,
+                classes: Some(classes as u32),
+                first_slot: results.len() as u32,
+                most_lanes: lanes,
+            };
+            let kernel = dispatch::compile(&part_of(test, threads), config, &company)?;
+            first_class += kernel.roles.classes.len() as u32;
+            results.extend(kernel.results.iter().map(|slot| with_threads_of_test(*slot, threads)));
+            phase.parts.push(Part { threads: threads.clone(), kernel });
+        }
+        made.push(phase);
+    }
+    let storages = dispatch::storages(test);
+    Ok(Program {
+        phases: made,
+        lanes,
+        storages: storages.count(),
+        initial: storages.initial(test),
+        results,
+        finals: storages.finals(test),
+    })
+}
+
+/// The test of some of its threads, as a test of its own: what a kernel of a program is made from. It asks nothing, and
+/// what stands for the API is left out.
+pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
+    let thread = |id: &ThreadId| {
+        let mut thread = test.threads.get(usize::from(id.0))?.clone();
+        thread.instructions.retain(|instruction| !is_device_domain_operation(&instruction.kind));
+        Some(thread)
+    };
+    Test {
+        threads: threads.iter().filter_map(thread).collect(),
+        system_sync: Vec::new(),
+        listed: Vec::new(),
+        filter: None,
+        question: None,
+        ..test.clone()
+    }
+}
+
+fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
+    let of_test = |local: ThreadId| threads.get(usize::from(local.0)).copied().unwrap_or(local);
+    match slot {
+        ResultSlot::Register(Observable::Register(thread, register)) => {
+            ResultSlot::Register(Observable::Register(of_test(thread), register))
+        }
+        ResultSlot::Done(thread) => ResultSlot::Done(of_test(thread)),
+        location @ ResultSlot::Register(Observable::Location(_)) => location,
+    }
+}
+
+fn is_device_domain_operation(kind: &InstructionKind) -> bool {
+    matches!(kind, InstructionKind::AvailableToDevice | InstructionKind::VisibleFromDevice)
+}
+
+fn has_device_domain_operation(test: &Test) -> bool {
+    instructions(test).any(is_device_domain_operation)
+}
+
+fn instructions(test: &Test) -> impl Iterator<Item = &InstructionKind> {
+    test.threads.iter().flat_map(|thread| &thread.instructions).map(|instruction| &instruction.kind)
+}
+
+/// Whether the instruction has to do with memory other than by the API.
+fn is_memory_operation(kind: &InstructionKind) -> bool {
+    matches!(
+        kind,
+        InstructionKind::Load { .. }
+            | InstructionKind::Store { .. }
+            | InstructionKind::Rmw { .. }
+            | InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+    )
+}
+
+/// The threads by phase. A thread comes after every one that system-synchronizes-with puts before it, and as early as
+/// that allows.
+fn phases(test: &Test) -> Result<Vec<Vec<ThreadId>>, Rule> {
+    for thread in &test.threads {
+        let memory = |instructions: &[litmus::Instruction]| {
+            instructions.iter().any(|instruction| is_memory_operation(&instruction.kind))
+        };
+        for (position, instruction) in thread.instructions.iter().enumerate() {
+            let (before, after) = thread.instructions.split_at(position);
+            match instruction.kind {
+                InstructionKind::AvailableToDevice if memory(after) => return Err(Rule::EarlyAvailability),
+                InstructionKind::VisibleFromDevice if memory(before) => return Err(Rule::LateVisibility),
+                _ => {}
+            }
+        }
+    }
+    let count = test.threads.len();
+    let mut phase_of = vec![0_usize; count];
+    // Each round lengthens the longest chain that is settled; without a cycle no chain has as many links as threads.
+    for _ in 0..count {
+        for pair in &test.system_sync {
+            let (from, to) = (usize::from(pair.from.thread.0), usize::from(pair.to.thread.0));
+            if from == to {
+                return Err(Rule::SynchronizedWithItself);
+            }
+            if let (Some(earlier), Some(later)) = (phase_of.get(from).copied(), phase_of.get_mut(to)) {
+                *later = (*later).max(earlier + 1);
+            }
+        }
+    }
+    let last = phase_of.iter().copied().max().unwrap_or(0);
+    if last >= count.max(1) {
+        return Err(Rule::CyclicDispatches);
+    }
+    let of_phase = |phase: usize| -> Vec<ThreadId> {
+        let threads = phase_of.iter().enumerate().filter(|(_, own)| **own == phase);
+        threads.map(|(thread, _)| ThreadId(thread as u16)).collect()
+    };
+    Ok((0..=last).map(of_phase).collect())
+}
+
+/// What the test has in one workgroup and a device in several: threads that do not tell so by any narrower scope than
+/// the queue family's, by control barriers or by workgroup memory may lie there all the same.
+fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
+    let phase_of = |thread: usize| {
+        phases.iter().position(|threads| threads.iter().any(|id| usize::from(id.0) == thread))
+    };
+    for (number, thread) in test.threads.iter().enumerate() {
+        for (other, with) in test.threads.iter().enumerate().skip(number + 1) {
+            if phase_of(number) != phase_of(other)
+                && shares_workgroup(thread, with)
+                && (is_local(thread) || is_local(with))
+            {
+                return Err(Rule::WorkgroupInSeveralDispatches);
+            }
+        }
+    }
+    // A storage of workgroup memory ends with its workgroup, whoever shares it.
+    let mut homes: Vec<Option<usize>> = vec![None; test.locations.len()];
+    for (number, thread) in test.threads.iter().enumerate() {
+        for location in workgroup_locations(thread) {
+            let storage = usize::from(test.storage_of(location).0);
+            let Some(home) = homes.get_mut(storage) else { continue };
+            if *home.get_or_insert(phase_of(number).unwrap_or(0)) != phase_of(number).unwrap_or(0) {
+                return Err(Rule::WorkgroupInSeveralDispatches);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn shares_workgroup(left: &Thread, right: &Thread) -> bool {
+    match (left.place, right.place) {
+        (Place::Device(left), Place::Device(right)) => {
+            (left.queue_family, left.workgroup) == (right.queue_family, right.workgroup)
+        }
+        _ => false,
+    }
+}
+
+fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
+    thread.instructions.iter().filter_map(|instruction| match &instruction.kind {
+        InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
+        | InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
+        | InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. } => Some(*location),
+        _ => None,
+    })
+}
+
+/// Whether the thread does something that only its workgroup takes part in.
+fn is_local(thread: &Thread) -> bool {
+    let narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
+    workgroup_locations(thread).next().is_some()
+        || thread.instructions.iter().any(|instruction| match &instruction.kind {
+            InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
+                litmus::Access::Coherent { scope } | litmus::Access::Atomic { scope, .. } => narrow(scope),
+                litmus::Access::Private | litmus::Access::NonPrivate => false,
+            },
+            InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => narrow(scope),
+            InstructionKind::ControlBarrier(_) => true,
+            _ => false,
+        })
+}
+
+/// The threads by workgroup, in the order of the first of each.
+fn by_workgroup(test: &Test, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
+    let mut groups: Vec<Vec<ThreadId>> = Vec::new();
+    for id in threads {
+        let thread = test.thread(*id);
+        let home = groups
+            .iter_mut()
+            .find(|group| group.first().is_some_and(|first| shares_workgroup(test.thread(*first), thread)));
+        match home {
+            Some(group) => group.push(*id),
+            None => groups.push(vec![*id]),
+        }
+    }
+    groups
+}
+
+/// What stands before a phase: availability where an earlier thread has an `avdevice`, visibility where a thread of the
+/// phase has a `visdevice`. A write needs no visibility, but the API has no other way to put it after another write.
+fn dependency(test: &Test, phases: &[Vec<ThreadId>], number: usize) -> Dependency {
+    let any = |threads: &[ThreadId], meant: &dyn Fn(&InstructionKind) -> bool| {
+        threads
+            .iter()
+            .any(|id| test.thread(*id).instructions.iter().any(|instruction| meant(&instruction.kind)))
+    };
+    let own = phases.get(number).map(Vec::as_slice).unwrap_or_default();
+    let available = phases
+        .iter()
+        .take(number)
+        .any(|threads| any(threads, &|kind| matches!(kind, InstructionKind::AvailableToDevice)));
+    let visible = any(own, &|kind| matches!(kind, InstructionKind::VisibleFromDevice));
+    let writes =
+        any(own, &|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));
+    Dependency { available, reads: visible, writes: available && writes }
+}

@@ -1,0 +1,206 @@
+//! Programs of several kernels: which threads run when and in which kernel, what stands between phases, and that together
+//! the kernels say what the test says.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{LAVAPIPE, NARROW, Validator};
+use litmus::{Observable, Test, ThreadId};
+use shaders::program::part_of;
+use shaders::{CompileError, Dependency, Pipelines, Program, ResultSlot, program};
+
+fn parse(text: &str) -> Test {
+    litmus::parse(text, "T").unwrap()
+}
+
+/// Threads of the phases, kernel by kernel.
+fn shape(program: &Program) -> Vec<Vec<Vec<u16>>> {
+    let part = |part: &shaders::Part| part.threads.iter().map(|thread| thread.0).collect();
+    program.phases.iter().map(|phase| phase.parts.iter().map(part).collect()).collect()
+}
+
+fn refused(text: &str, pipelines: Pipelines) -> String {
+    match program(&parse(text), &LAVAPIPE, pipelines) {
+        Err(CompileError::NotPlaceable { rule }) => rule,
+        other => format!("{other:?}"),
+    }
+}
+
+/// Every kernel holds exactly the events of its threads, and results and classes are numbered without gaps.
+fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, validate: bool) {
+    let mut threads: Vec<ThreadId> = Vec::new();
+    let mut slots = 0;
+    for phase in &program.phases {
+        let mut classes = 0;
+        for part in &phase.parts {
+            let kernel = &part.kernel;
+            shaders::lift::verify(&part_of(test, &part.threads), kernel)
+                .map_err(|error| format!("{name}: {error}"))
+                .unwrap();
+            common::assert_clean(kernel);
+            if validate {
+                validator.check(name, kernel);
+            }
+            assert_eq!(kernel.lanes, program.lanes, "{name}");
+            assert_eq!(kernel.storages, program.storages, "{name}");
+            assert_eq!(kernel.first_slot, slots, "{name}");
+            assert_eq!(kernel.first_class, classes, "{name}");
+            let own = &program.results[slots as usize..slots as usize + kernel.results.len()];
+            for (slot, local) in own.iter().zip(&kernel.results) {
+                let thread = local.thread().unwrap();
+                assert_eq!(slot.thread(), Some(part.threads[usize::from(thread.0)]), "{name}");
+            }
+            slots += kernel.results.len() as u32;
+            classes += kernel.roles.classes.len() as u32;
+            threads.extend(&part.threads);
+            let meets = kernel.bindings.contains(&shaders::Binding::Rendezvous);
+            assert_eq!(meets, phase.classes() > 1, "{name}");
+        }
+    }
+    assert_eq!(slots as usize, program.results.len(), "{name}");
+    threads.sort_unstable();
+    assert_eq!(threads, (0..test.threads.len()).map(|t| ThreadId(t as u16)).collect::<Vec<_>>(), "{name}");
+    for observable in test.observables() {
+        let register = program.results.contains(&ResultSlot::Register(observable));
+        let location = program.finals.iter().any(|(known, _)| *known == observable);
+        assert_eq!(register, matches!(observable, Observable::Register(..)), "{name}");
+        assert_eq!(location, !register, "{name}");
+    }
+}
+
+fn litmus_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            litmus_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "litmus") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_corpus_as_programs_merged_and_split() {
+    let mut files = Vec::new();
+    litmus_files(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../litmus/corpus")), &mut files);
+    let mut validator = Validator::new();
+    let (mut merged, mut split, mut phased) = (0, 0, 0);
+    for (index, path) in files.iter().enumerate() {
+        let name = path.display().to_string();
+        let test = parse(&std::fs::read_to_string(path).unwrap());
+        for config in [LAVAPIPE, NARROW] {
+            if let Ok(program) = program(&test, &config, Pipelines::Merged) {
+                check(&name, &test, &program, &mut validator, program.phases.len() > 1);
+                merged += 1;
+                phased += usize::from(program.phases.len() > 1);
+            }
+            if let Ok(program) = program(&test, &config, Pipelines::Split) {
+                check(&name, &test, &program, &mut validator, index % 8 == 0);
+                assert!(program.kernels().all(|kernel| kernel.roles.classes.len() == 1), "{name}");
+                split += 1;
+            }
+        }
+    }
+    eprintln!("{merged} programs, {phased} of several phases, {split} split");
+    assert!(merged > 300 && split > 250 && phased >= 16, "{merged} {split} {phased}");
+}
+
+#[test]
+fn one_phase_is_the_kernel_of_the_test() {
+    let test =
+        parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
+    let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
+    let program = program(&test, &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!(shape(&program), [[[0, 1]]]);
+    assert_eq!(program.kernels().next().unwrap().words, kernel.words);
+    assert_eq!(program.phases[0].before, Dependency::default());
+}
+
+#[test]
+fn threads_run_after_what_is_ordered_before_them() {
+    let text = "VULKAN T { x = 0; y = 0; } { ssw 0 1; ssw 1 3; ssw 0 3; }
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 | P3@sg 0, wg 3, qf 0 ;
+        st.sc0 x, 1         | visdevice           | st.sc0 y, 1         | visdevice           ;
+        avdevice            | ld.sc0 r0, x        |                     | ld.sc0 r0, y        ;
+                            | st.sc0 y, 2         |                     |                     ;";
+    let program_of = |pipelines| program(&parse(text), &LAVAPIPE, pipelines).unwrap();
+    let merged = program_of(Pipelines::Merged);
+    assert_eq!(shape(&merged), [vec![vec![0, 2]], vec![vec![1]], vec![vec![3]]]);
+    let between: Vec<Dependency> = merged.phases.iter().map(|phase| phase.before).collect();
+    let both = Dependency { available: true, reads: true, writes: true };
+    assert_eq!(between, [Dependency::default(), both, Dependency { writes: false, ..both }]);
+    assert_eq!(shape(&program_of(Pipelines::Split)), [vec![vec![0], vec![2]], vec![vec![1]], vec![vec![3]]]);
+}
+
+#[test]
+fn a_dependency_says_of_memory_what_the_test_says() {
+    let dependency = |first: &str, second: &str| {
+        let text = format!(
+            "VULKAN T {{ x = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {first};"
+        );
+        let program = program(&parse(&(text + second)), &LAVAPIPE, Pipelines::Merged).unwrap();
+        let Dependency { available, reads, writes } = program.phases[1].before;
+        (available, reads, writes)
+    };
+    assert_eq!(dependency("ld.sc0 r0, x | st.sc0 x, 1", ""), (false, false, false));
+    assert_eq!(dependency("st.sc0 x, 1 | ld.sc0 r0, x", ""), (false, false, false));
+    assert_eq!(dependency("st.sc0 x, 1 | ld.sc0 r0, x", "avdevice | ;"), (true, false, false));
+    assert_eq!(dependency("st.sc0 x, 1 | visdevice", "avdevice | ld.sc0 r0, x ;"), (true, true, false));
+    assert_eq!(dependency("st.sc0 x, 1 | visdevice", " | ld.sc0 r0, x ;"), (false, true, false));
+    assert_eq!(dependency("st.sc0 x, 1 | st.sc0 x, 2", "avdevice | ;"), (true, false, true));
+}
+
+/// All kernels of a program play as many instances as the fullest subgroup of any of them has room for.
+#[test]
+fn kernels_of_a_program_agree_in_their_lanes() {
+    let text = "VULKAN T { x = 0; } { ssw 0 2; ssw 1 2; }
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 1, qf 0 ;
+        st.sc0 x, 1         | ld.sc0 r0, x        | ld.sc0 r0, x        ;";
+    let test = parse(text);
+    let program = program(&test, &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!(shape(&program), [[vec![0, 1]], [vec![2]]]);
+    assert_eq!(program.lanes, LAVAPIPE.subgroup_size / 2);
+    check("T", &test, &program, &mut Validator::new(), true);
+}
+
+#[test]
+fn what_a_device_would_order_less_is_refused_by_name() {
+    let two = |blocks: &str, rows: &str| {
+        format!("VULKAN T {{ x = 0; }} {blocks} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}")
+    };
+    let ssw = "{ ssw 0 1; }";
+    let cases = [
+        (
+            two(ssw, "avdevice | visdevice ; st.sc0 x, 1 | ld.sc0 r0, x ;"),
+            "avdevice before the end of a thread",
+        ),
+        (
+            two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | visdevice ;"),
+            "visdevice after the beginning of a thread",
+        ),
+        (two("{ ssw 0 1; ssw 1 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "dispatches in a circle"),
+        (two("{ ssw 0 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "one thread in several dispatches"),
+        (
+            two(ssw, "st.av.wg.sc0 x, 1 | ld.vis.wg.sc0 r0, x ;").replace("wg 1,", "wg 0,"),
+            "one workgroup in several dispatches",
+        ),
+        (two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("qf 0 ;", "qf 1 ;"), "several queue families"),
+    ];
+    for (text, rule) in cases {
+        assert_eq!(refused(&text, Pipelines::Merged), rule, "{text}");
+    }
+    let together = two("", "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("wg 1,", "wg 0,");
+    assert_eq!(refused(&together, Pipelines::Split), "one workgroup: no roles to split");
+}
+
+/// Whoever says nothing to its workgroup alone may lie in another one.
+#[test]
+fn a_workgroup_that_nobody_relies_on_is_taken_apart() {
+    let text = "VULKAN T { x = 0; } { ssw 0 1; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;
+        st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ;";
+    assert_eq!(shape(&program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap()), [[[0]], [[1]]]);
+}
