@@ -83,7 +83,8 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
         let Some(twin_thread) = twin.threads.get_mut(thread) else { continue };
         let [early, late] = references.map(|reference| {
             let register = RegisterId(u16::try_from(twin_thread.registers.len()).unwrap_or(u16::MAX));
-            let name = format!("seen{}", twin_thread.registers.len());
+            let taken = |name: &String| twin_thread.registers.iter().any(|register| register.name == *name);
+            let name = (0..).map(|number| format!("r{number}")).find(|name| !taken(name)).unwrap_or_default();
             twin_thread.registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
             relaxed_load(register, reference, class)
         });
