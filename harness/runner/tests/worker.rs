@@ -51,6 +51,8 @@ fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
     device.capabilities.availability_visibility_chains = true;
     device.capabilities.subgroups_in_compute = true;
     device.capabilities.full_subgroups = true;
+    device.capabilities.subgroup_size_range = (4, 4);
+    device.capabilities.max_workgroup_subgroups = 64;
     Ok(Box::new(device))
 }
 
