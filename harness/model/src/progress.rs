@@ -119,6 +119,12 @@ pub enum ProgressError {
         /// The id.
         id: String,
     },
+    /// Something that waits by rules of its own.
+    #[error("{what} are not available with `--progress`")]
+    Unsupported {
+        /// What it is.
+        what: &'static str,
+    },
     /// More threads than the bound.
     #[error("{threads} threads, with a bound of {bound} for `--progress`")]
     TooManyThreads {
