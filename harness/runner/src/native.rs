@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn every_instance_is_counted_once() {
         let seen = run(Duration::from_millis(1));
-        assert!(seen.instances() > 0 && seen.instances() % (ROUNDS * LANES) as u64 == 0);
+        assert!(seen.instances() > 0 && seen.instances().is_multiple_of((ROUNDS * LANES) as u64));
         assert_eq!(seen.other, 0);
         assert!(seen.seconds > 0.0);
     }
