@@ -111,6 +111,8 @@ fn plan() -> Plan {
         bindings: 2,
         push_constant_bytes: 0,
         subgroup_size: None,
+        addresses: Vec::new(),
+        images: Vec::new(),
     };
     let dispatch = |number, bindings: [BufferId; 2]| Step::Dispatch {
         queue,
@@ -130,6 +132,7 @@ fn plan() -> Plan {
         ],
         queues: vec![Queue { family: 0 }],
         semaphores: Vec::new(),
+        images: Vec::new(),
         steps: vec![
             fill(LOCATIONS, 0),
             fill(RESULTS, POISON),

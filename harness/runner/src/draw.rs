@@ -2,7 +2,8 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use shaders::{Parameters, Program};
+use shaders::variant::Images;
+use shaders::{ImageBinding, Parameters, Program};
 
 use crate::error::Cause;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
@@ -29,8 +30,12 @@ pub(crate) struct Bounds {
     pub slots: u32,
     /// Smallest and largest number of groups.
     pub groups: (u32, u32),
-    /// Words of the location buffer.
-    pub location_words: u64,
+    /// Units of the location buffer.
+    pub location_units: u64,
+    /// Words of a unit of location memory.
+    pub storage_words: u32,
+    /// Turns of all loops of the test at most in a round.
+    pub loop_turns: u32,
     /// Words of the result buffer.
     pub result_words: u64,
     /// Words of the rendezvous buffer.
@@ -59,7 +64,10 @@ impl Bounds {
             return Err(Cause::Kernel("it has no thread that reports anything".into()));
         }
         let device_words = capabilities.max_storage_buffer_bytes / 4;
-        let locations = device_words.min(LOCATION_BYTES / 4);
+        let storage_words = program.storage_words.max(1);
+        let by_images = program.kernels().flat_map(|kernel| &kernel.images).map(most_texels).min();
+        let locations = (device_words.min(LOCATION_BYTES / 4) / u64::from(storage_words))
+            .min(by_images.unwrap_or(u64::MAX));
         let results = device_words.min(RESULT_BYTES / 4);
         let lanes = u64::from(program.lanes);
         let storages = program.storages.max(1);
@@ -88,14 +96,16 @@ impl Bounds {
             classes,
             lanes: program.lanes,
             storages,
+            storage_words,
+            loop_turns: program.loop_turns(),
             slots,
             groups,
-            location_words: instances.saturating_mul(stride).clamp(1, locations),
+            location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
             result_words: instances.saturating_mul(u64::from(slots)).min(results),
             rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
-            party: if capabilities.is_cpu { classes.min(processors()) } else { classes },
+            party: if capabilities.is_cpu && stress.calibrate { classes.min(processors()) } else { classes },
         })
     }
 }
@@ -104,6 +114,21 @@ impl Bounds {
 fn processors() -> u32 {
     let processors = std::thread::available_parallelism().ok();
     processors.and_then(|count| u32::try_from(count.get()).ok()).unwrap_or(u32::MAX)
+}
+
+/// As many units as fill whole rows of an image, where there is one: at least a row, whose length every image limit has.
+fn whole_rows(units: u64, by_images: Option<u64>) -> u64 {
+    if by_images.is_some() { units.next_multiple_of(4096).min(by_images.unwrap_or(units)) } else { units }
+}
+
+/// Units that an image of any device can hold.
+fn most_texels(image: &ImageBinding) -> u64 {
+    match image.shape {
+        // Every device has more; each submission copies all of them.
+        Images::TwoDimensional => 4096 * 256,
+        Images::OneDimensional => 4096,
+        Images::TexelBuffer => 65536,
+    }
 }
 
 /// Draws parameters.
@@ -142,13 +167,18 @@ impl Draw {
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
         let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, hold) };
-        let rounds_within = |budget| rounds_within(budget, self.loads(spin), interval, hold);
+        // A kernel with loops of its own has fewer rounds; what is rounded up there is at most one meeting.
+        let rounding = if bounds.loop_turns > 0 { 3 + hold } else { 0 };
+        let rounds_within =
+            |budget| rounds_within(budget, self.loads(spin).saturating_add(rounding), interval, hold);
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
 
         let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
-            .min(bounds.location_words / (each_round * u64::from(stride)))
-            .min(bounds.loop_budget.map_or(u64::MAX, |budget| rounds_within(budget).into()))
+            .min(bounds.location_units / (each_round * u64::from(stride)))
+            .min(bounds.loop_budget.map_or(u64::MAX, |budget| {
+                u64::from(rounds_within(budget)) / u64::from(1 + bounds.loop_turns)
+            }))
             .min(instances.div_ceil(each_round));
         let rounds = ((f64::from(rounds) * scale) as u64).min(most).max(1);
         Parameters {
@@ -189,7 +219,7 @@ impl Draw {
     /// Spacing and stride, cut down to what leaves room for one round.
     fn fitting_layout(&self, each_round: u64, spacing: u32, padding: u32) -> (u32, u32) {
         let storages = self.bounds.storages;
-        let room = u32::try_from(self.bounds.location_words / each_round).unwrap_or(u32::MAX);
+        let room = u32::try_from(self.bounds.location_units / each_round).unwrap_or(u32::MAX);
         let spacing = spacing.min(room / storages).max(1);
         (spacing, storages.saturating_mul(spacing).saturating_add(padding).min(room).max(storages * spacing))
     }
@@ -261,6 +291,12 @@ mod tests {
             roles: Roles { classes: (0..classes).map(|number| vec![ThreadId(number)]).collect() },
             first_class: 0,
             first_slot: 0,
+            images: Vec::new(),
+            addresses: false,
+            variant: shaders::Variant::default(),
+            storage_words: 1,
+            in_image: Vec::new(),
+            loop_turns: 0,
             storages,
             initial: vec![Value(0); storages as usize],
             results: (0..classes).map(thread).collect(),
@@ -315,7 +351,7 @@ mod tests {
                 let instances = p.groups * p.rounds * lanes;
                 prop_assert!(p.rounds >= 1 && p.groups == groups);
                 prop_assert!(p.stride >= storages * p.spacing && p.spacing >= 1);
-                prop_assert!(u64::from(instances * p.stride) <= bounds.location_words);
+                prop_assert!(u64::from(instances * p.stride) <= bounds.location_units);
                 prop_assert!(u64::from(instances * bounds.slots) <= bounds.result_words);
                 if let Some(budget) = loop_budget {
                     let idle = workgroup % 4 != 0;

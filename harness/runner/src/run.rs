@@ -170,7 +170,7 @@ impl Tally {
         Observation {
             histogram: self.counter.histogram(),
             unexpected: self.counter.unexpected().clone(),
-            unresolved: 0,
+            unresolved: self.counter.unresolved(),
             not_executed: self.not_executed,
             dispatches: self.dispatches,
             discarded_dispatches: self.discarded,
@@ -244,6 +244,8 @@ struct Place<'d> {
     in_flight: Option<InFlight>,
     /// A copy of the results, for as long as the locations are read.
     results: Vec<u32>,
+    /// A copy of the locations, with those in images.
+    locations: Vec<u32>,
 }
 
 impl Place<'_> {
@@ -283,7 +285,25 @@ impl Place<'_> {
             self.results.clear();
             self.results.extend_from_slice(results);
             results = &self.results;
-            words = self.prepared.read(locations)?;
+            if let Some(texels) = self.layout.texels {
+                self.locations.clear();
+                self.locations.extend_from_slice(self.prepared.read(locations)?);
+                // Units of storages in images take the place of what the buffer has for them.
+                let texels = self.prepared.read(texels)?;
+                let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
+                for storage in &self.layout.in_image {
+                    let first = *storage as usize * spacing;
+                    let units = (0..instances).map(|instance| instance * stride + first);
+                    for unit in units {
+                        if let (Some(word), Some(texel)) = (self.locations.get_mut(unit), texels.get(unit)) {
+                            *word = *texel;
+                        }
+                    }
+                }
+                words = &self.locations;
+            } else {
+                words = self.prepared.read(locations)?;
+            }
         }
         let dispatched = Dispatched { parameters, instances, results, locations: words };
         let not_executed = tally.counter.count(&dispatched)?;
@@ -317,6 +337,7 @@ impl<'d> Run<'d> {
         way: (Join, Memory),
         settings: &'d Settings,
     ) -> Result<Run<'d>, Cause> {
+        device.reseed(settings.seed);
         let capabilities = device.capabilities();
         if !capabilities.executes {
             return Err(Cause::NullDevice);
@@ -388,7 +409,7 @@ impl<'d> Run<'d> {
             Layout::new(self.program, self.way, &self.bounds, groups, sharing, with_locations, self.poison);
         let prepared = self.device.prepare(&layout.plan)?;
         tally.memory = prepared.memory(layout.locations());
-        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new() })
+        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new(), locations: Vec::new() })
     }
 
     /// Draws, resets and submits.

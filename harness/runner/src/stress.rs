@@ -234,6 +234,8 @@ impl Stress {
             lanes: lanes.min(capabilities.max_workgroup_invocations).max(1),
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             device_scope: capabilities.device_scope,
+            loop_bound: shaders::KernelConfig::LOOP_BOUND,
+            variant: shaders::Variant::default(),
         }
     }
 

@@ -274,7 +274,7 @@ fn run_one(
     if let Some(what) = variant.refused(capabilities) {
         return Ran { failure: Some(Failure::Lacks { what }), ..Ran::default() };
     }
-    let config = settings.stress.kernel_config(capabilities);
+    let config = variant.kernel_config(settings.stress.kernel_config(capabilities));
     let program = match shaders::program(test, &config, variant.pipelines) {
         Ok(program) => program,
         Err(error) => return Ran { failure: Some(error.into()), ..Ran::default() },

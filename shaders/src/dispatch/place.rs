@@ -4,6 +4,7 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
 use super::{Emitter, Parameter};
+use crate::variant::MemoryModel;
 
 /// What an invocation knows before the first round.
 pub(super) struct Place {
@@ -15,6 +16,8 @@ pub(super) struct Place {
     pub round_size: Word,
     /// Instances of the dispatch.
     pub total: Word,
+    /// The instance's place in its workgroup.
+    pub lane: Word,
 }
 
 impl Emitter<'_> {
@@ -85,39 +88,7 @@ impl Emitter<'_> {
         let round_size = self.module.word(Op::IMul, &[groups, lanes]);
         let rounds = self.parameter(Parameter::Rounds);
         let total = self.module.word(Op::IMul, &[rounds, round_size]);
-        Place { role, instance, round_size, total }
-    }
-
-    /// Pointers to the locations of an instance, by location: word `n × stride + s × spacing` through each reference.
-    pub(super) fn location_pointers(
-        &mut self,
-        instance: Word,
-        stride: Word,
-        spacing: Word,
-    ) -> Vec<Option<Word>> {
-        let base = self.module.word(Op::IMul, &[instance, stride]);
-        let mut indices: Vec<Option<Word>> = vec![None; self.storage_numbers.len()];
-        let mut pointers = Vec::with_capacity(self.references.len());
-        for (location, number) in self.storage_numbers.iter().enumerate() {
-            let Some(buffer) = self.references.get(location).copied().flatten() else {
-                pointers.push(None);
-                continue;
-            };
-            let index = match indices.get(*number as usize).copied().flatten() {
-                Some(index) => index,
-                None => {
-                    let storage = self.module.constant(*number);
-                    let offset = self.module.word(Op::IMul, &[storage, spacing]);
-                    let index = self.module.word(Op::IAdd, &[base, offset]);
-                    if let Some(slot) = indices.get_mut(*number as usize) {
-                        *slot = Some(index);
-                    }
-                    index
-                }
-            };
-            pointers.push(Some(self.element(buffer, index)));
-        }
-        pointers
+        Place { role, instance, round_size, total, lane }
     }
 
     /// What the kernel's loop carries from one meeting to the next, in the block that begins a round.
@@ -145,7 +116,9 @@ impl Emitter<'_> {
             until: (until, until_next),
             expected: (expected, expected_next),
         } = *carried;
-        let scope = if self.config.device_scope { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
+        let glsl = self.config.variant.model == MemoryModel::Glsl450;
+        let scope =
+            if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
         let scope = Operand::IdScope(self.module.constant(scope as u32));
         let relaxed = Operand::IdMemorySemantics(zero);
         let [arrive_if, arrive, wait, header, test, look, again, waited] =

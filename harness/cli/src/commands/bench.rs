@@ -66,9 +66,6 @@ fn baseline_run(seen: &StoreBuffering) -> BaselineRun {
 /// # Errors
 /// When there is no such device, or the headline test does not run on it.
 pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
-    if arguments.faults {
-        return Err(Failure::not_available("`--faults`"));
-    }
     if !(0.0..=1.0).contains(&arguments.scale) {
         return Err(Failure::input_message("`--scale` is from 0 to 1"));
     }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod cases;
+mod clauses;
 mod common;
 mod corpus;
 mod cts;
@@ -9,3 +10,4 @@ mod inputs;
 mod rates;
 mod readme;
 mod run;
+mod sim;

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use litmus::{Observation, Overlap, Test};
-use model::Options;
+use litmus::{Observation, Overlap, Prediction, Test};
+use model::{Options, settle};
 use results::wire::{Hashes, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::pool::{Attempt, End, Failure, NotRun, Report};
 use runner::wire::{Answer, Failure as Told, Snapshot, WireObservation};
 
-use super::plan::{Cell, Plan};
+use super::plan::{Cell, Plan, mark_filtered};
 
 /// What became of a run, before it is judged.
 pub struct Ran {
@@ -122,6 +122,23 @@ pub fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
     }
 }
 
+/// How long the model is asked about outcomes that its prediction does not list.
+const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The prediction with the outcomes that were seen, where it lists none; nothing where it stands as it is.
+fn settled(plan: &Plan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Option<Prediction> {
+    if prediction.complete {
+        return None;
+    }
+    let test = &plan.items[cell.item].judged;
+    let seen = ran.seen.histogram.counts.keys();
+    let seen = seen.chain(ran.twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
+    let options = Options { timeout: Some(SETTLING_PATIENCE), ..Options::default() };
+    let mut settled = settle(prediction, test, &cell.model.model, seen, &options).ok()??;
+    mark_filtered(&plan.items[cell.item].loaded.test, &mut settled);
+    Some(settled)
+}
+
 /// Everything of a line that the command line decides.
 #[derive(Clone, Debug)]
 pub struct LineContext {
@@ -133,6 +150,8 @@ pub struct LineContext {
     pub model: Option<String>,
     /// `--stress`, where given.
     pub stress: Option<String>,
+    /// `--fault`, where given.
+    pub fault: Option<String>,
 }
 
 impl LineContext {
@@ -152,6 +171,9 @@ impl LineContext {
             .twin
             .as_ref()
             .map(|observation| Twin { observation, early_reads: early_reads(test, cell, observation) });
+        // Outcomes that are too many to list are asked about one by one, those alone that were seen.
+        let settled = settled(plan, cell, prediction, ran);
+        let prediction = settled.as_ref().unwrap_or(prediction);
         let judgement = judge(&Evidence { test, prediction, observation: &ran.seen, ending, twin });
         self.line(plan, cell, &prediction.observables, &judgement, ran.memory.clone())
     }
@@ -181,7 +203,7 @@ impl LineContext {
                 model: cell.model.model.name().to_owned(),
                 seed: self.seed,
                 stress: target.stress.name.clone(),
-                replay: self.replay(&item.loaded.source.argument, &target.selector, instances),
+                replay: self.replay(&item.loaded.source.argument, target.device(), instances),
                 memory,
                 hashes: Hashes {
                     test: item.hash.clone(),
@@ -198,6 +220,9 @@ impl LineContext {
             format!("vk-litmus run {} --device {} --seed {}", quoted(test), quoted(device), self.seed);
         if let Some(instances) = instances {
             command += &format!(" --instances {instances}");
+        }
+        if let Some(fault) = &self.fault {
+            command += &format!(" --fault {}", quoted(fault));
         }
         if let Some(model) = &self.model {
             command += &format!(" --model {}", quoted(model));
