@@ -90,7 +90,7 @@ impl Model {
 
     /// The same model with another text, such as one with a change.
     pub(crate) fn with_ast(&self, ast: cat::Model) -> Model {
-        Model { name: self.name.clone(), ast, plans: Mutex::new(HashMap::new()) }
+        Model { name: self.name.clone(), ast, compiled: Mutex::default() }
     }
 
     /// Whether its text still makes sense, for a model that was changed.
