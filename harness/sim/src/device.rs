@@ -171,6 +171,10 @@ impl<'d> SimPrepared<'d> {
             })?;
             programs.push(program);
         }
+        // Kernels that use images are refused by their instructions; this is for plans that only copy to them.
+        if !plan.images.is_empty() {
+            return Err(DeviceError::Unsupported("images on the simulated GPU".to_owned()));
+        }
         let mut buffers = Vec::with_capacity(plan.buffers.len());
         let mut next: u32 = 1;
         for buffer in &plan.buffers {
@@ -301,6 +305,8 @@ fn phases(steps: &[Step], fault: Fault) -> Vec<Phase> {
                     _ => phases.push(Phase::Run(vec![number])),
                 }
             }
+            // No plan with images is prepared.
+            Step::ToImage { .. } | Step::FromImage { .. } => together = joined,
             // Nothing is ordered by how commands are recorded and submitted.
             Step::CommandBuffer { .. } | Step::Submit { .. } => together = joined,
             Step::Barrier { .. }

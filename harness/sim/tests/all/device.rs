@@ -20,7 +20,14 @@ fn words(text: &str) -> Vec<u32> {
 fn plan(words: Vec<u32>, bindings: u32) -> Plan {
     let buffer = Buffer { words: 4096, memory: Memory::Shared, name: "memory" };
     Plan {
-        kernels: vec![plan::Kernel { words, bindings, push_constant_bytes: 48, subgroup_size: None }],
+        kernels: vec![plan::Kernel {
+            words,
+            bindings,
+            images: Vec::new(),
+            push_constant_bytes: 48,
+            addresses: Vec::new(),
+            subgroup_size: None,
+        }],
         buffers: (0..bindings).map(|_| buffer.clone()).collect(),
         queues: vec![Queue { family: 0 }],
         steps: vec![Step::Dispatch {
@@ -30,6 +37,7 @@ fn plan(words: Vec<u32>, bindings: u32) -> Plan {
             bindings: (0..bindings).map(BufferId).collect(),
             push_constants: vec![0; 48],
         }],
+        ..Plan::default()
     }
 }
 
