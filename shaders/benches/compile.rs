@@ -9,6 +9,8 @@ fn compile(criterion: &mut Criterion) {
         lanes: 8,
         max_workgroup_invocations: 1024,
         device_scope: true,
+        loop_bound: shaders::KernelConfig::LOOP_BOUND,
+        variant: shaders::Variant::default(),
     };
     let tests = [
         ("SB", include_str!("../tests/kernels/SB.litmus")),

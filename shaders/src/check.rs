@@ -1,13 +1,19 @@
-//! Rules of a valid module that a validator may miss: scopes, memory semantics and atomics under the Vulkan memory model.
+//! Rules of a valid module that a validator may miss, and those that it would catch later than the emitter should.
 //!
-//! spirv-val 2023.1 accepts relaxed atomics with storage classes, ordered atomics without any, and compare-exchanges whose
-//! failure is ordered more strongly than their success. Drivers have misread such modules, so no kernel may hold one.
+//! spirv-val 2023.1 accepts relaxed atomics with storage classes, ordered atomics without any, compare-exchanges whose
+//! failure is ordered more strongly than their success, and atomics of 8 bits. Drivers have misread such modules, so no
+//! kernel may hold one.
 
-use std::collections::BTreeMap;
+mod declarations;
+mod fault;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{Scope, Semantics};
 use rspirv::dr::{Instruction, Operand};
-use rspirv::spirv::{Capability, Op, Word};
+use rspirv::spirv::{
+    Capability, Decoration, ImageFormat, ImageOperands, MemoryAccess, MemorySemantics, Op, StorageClass, Word,
+};
 
 use crate::ModuleError;
 use crate::lift::is_rmw;
@@ -15,44 +21,7 @@ use crate::reader::{Reader, ids, scope, semantics};
 use crate::rules::SemanticsRule;
 use crate::semantics::{self as rules, Operation};
 
-/// A rule that a module breaks, and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{instruction:?} number {number}: {fault}")]
-pub struct Violation {
-    /// The instruction.
-    pub instruction: Op,
-    /// Its number among all instructions of the module, from 0.
-    pub number: usize,
-    /// What is wrong with it.
-    pub fault: Fault,
-}
-
-/// What is wrong with an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Fault {
-    /// Its memory semantics break a rule.
-    #[error(transparent)]
-    Semantics(#[from] SemanticsRule),
-    /// A scope or semantics that is not a constant: with the Shader capability it must be one.
-    #[error("scope or semantics that is not a constant")]
-    NotConstant,
-    /// A scope that no shader can name (VUID-StandaloneSpirv-None-04638), or no scope at all.
-    #[error("scope {0}")]
-    Scope(u32),
-    /// Device scope without the capability VulkanMemoryModelDeviceScope.
-    #[error("Device scope without its capability")]
-    DeviceScope,
-    /// Subgroup scope without GroupNonUniform (VUID-RuntimeSpirv-SubgroupVoteKHR-07951).
-    #[error("Subgroup scope without the capability GroupNonUniform")]
-    SubgroupScope,
-    /// An execution scope other than Workgroup and Subgroup (VUID-StandaloneSpirv-None-04636).
-    #[error("execution scope {0:?}")]
-    ExecutionScope(Scope),
-    /// An atomic whose type is not a 32-bit integer, or a 64-bit one with the capability Int64Atomics.
-    #[error("atomic on this type")]
-    AtomicType,
-}
+pub use fault::{Fault, Violation};
 
 /// The rules that a module breaks, in the order of its instructions.
 ///
@@ -63,40 +32,55 @@ pub fn check(words: &[u32]) -> Result<Vec<Violation>, ModuleError> {
     let checker = Checker::new(&reader);
     let mut violations = Vec::new();
     for (number, instruction) in reader.module.all_inst_iter().enumerate() {
-        checker.instruction(instruction, |fault| {
+        let mut report = |fault| {
             violations.push(Violation { instruction: instruction.class.opcode, number, fault });
-        });
+        };
+        checker.declaration(instruction, &mut report);
+        checker.instruction(instruction, &mut report);
     }
     Ok(violations)
 }
 
+/// A number of a type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Number {
+    Integer(u32),
+    Float(u32),
+}
+
 struct Checker<'a> {
     reader: &'a Reader,
-    device_scope: bool,
-    group_non_uniform: bool,
-    /// Widths of integer types that atomics may have.
-    atomic_widths: &'static [u32],
-    integers: BTreeMap<Word, u32>,
+    capabilities: BTreeSet<Capability>,
+    vulkan: bool,
+    numbers: BTreeMap<Word, Number>,
     /// The type of each value.
     types: BTreeMap<Word, Word>,
+    /// Control barriers that belong to one thread alone, by the number of the barrier among all of them.
+    divergent: BTreeSet<usize>,
+    barriers_seen: std::cell::Cell<usize>,
 }
 
 impl<'a> Checker<'a> {
     fn new(reader: &'a Reader) -> Checker<'a> {
-        let has = |capability| {
-            reader
-                .module
-                .capabilities
-                .iter()
-                .any(|i| i.operands.first() == Some(&Operand::Capability(capability)))
+        let capability = |instruction: &Instruction| match instruction.operands.first() {
+            Some(Operand::Capability(capability)) => Some(*capability),
+            _ => None,
         };
-        let mut integers = BTreeMap::new();
+        let mut numbers = BTreeMap::new();
         let mut types = BTreeMap::new();
         for instruction in reader.module.all_inst_iter() {
-            if let (Op::TypeInt, Some(id), [Operand::LiteralBit32(width), ..]) =
-                (instruction.class.opcode, instruction.result_id, &instruction.operands[..])
-            {
-                integers.insert(id, *width);
+            let width = match instruction.operands.first() {
+                Some(Operand::LiteralBit32(width)) => *width,
+                _ => 0,
+            };
+            match (instruction.class.opcode, instruction.result_id) {
+                (Op::TypeInt, Some(id)) => {
+                    numbers.insert(id, Number::Integer(width));
+                }
+                (Op::TypeFloat, Some(id)) => {
+                    numbers.insert(id, Number::Float(width));
+                }
+                _ => {}
             }
             if let (Some(id), Some(ty)) = (instruction.result_id, instruction.result_type) {
                 types.insert(id, ty);
@@ -104,12 +88,17 @@ impl<'a> Checker<'a> {
         }
         Checker {
             reader,
-            device_scope: has(Capability::VulkanMemoryModelDeviceScope),
-            group_non_uniform: has(Capability::GroupNonUniform),
-            atomic_widths: if has(Capability::Int64Atomics) { &[32, 64] } else { &[32] },
-            integers,
+            capabilities: reader.module.capabilities.iter().filter_map(capability).collect(),
+            vulkan: reader.has_vulkan_model(),
+            numbers,
             types,
+            divergent: declarations::divergent_barriers(reader),
+            barriers_seen: std::cell::Cell::new(0),
         }
+    }
+
+    fn has(&self, capability: Capability) -> bool {
+        self.capabilities.contains(&capability)
     }
 
     fn instruction(&self, instruction: &Instruction, mut report: impl FnMut(Fault)) {
@@ -117,13 +106,9 @@ impl<'a> Checker<'a> {
         let ids = ids(instruction);
         let id = |index: usize| ids.get(index).copied().unwrap_or_default();
         match op {
-            Op::Load | Op::Store => {
-                for operand in &instruction.operands {
-                    if let Operand::IdScope(scope) = operand {
-                        self.scope(*scope, &mut report);
-                    }
-                }
-            }
+            Op::Load | Op::Store => self.plain(instruction, id(0), &mut report),
+            Op::ImageRead | Op::ImageWrite => self.texel(instruction, &mut report),
+            Op::ImageTexelPointer => self.texel_pointer(id(0), &mut report),
             Op::AtomicLoad => self.ordered(Operation::Load, id(1), id(2), &mut report),
             Op::AtomicStore => self.ordered(Operation::Store, id(1), id(2), &mut report),
             Op::MemoryBarrier => self.ordered(Operation::MemoryBarrier, id(0), id(1), &mut report),
@@ -133,6 +118,11 @@ impl<'a> Checker<'a> {
                     Some(other) => report(Fault::ExecutionScope(other)),
                 }
                 self.ordered(Operation::ControlBarrier, id(1), id(2), &mut report);
+                let number = self.barriers_seen.get();
+                self.barriers_seen.set(number + 1);
+                if self.divergent.contains(&number) {
+                    report(Fault::DivergentBarrier);
+                }
             }
             Op::AtomicCompareExchange => {
                 let before = (self.scope(id(1), &mut |_| {}), self.semantics(id(2), &mut |_| {}));
@@ -143,22 +133,180 @@ impl<'a> Checker<'a> {
                 {
                     report(rule.into());
                 }
+                let volatile =
+                    |id| self.reader.constant(id).map(|word| word & MemorySemantics::VOLATILE.bits());
+                if volatile(id(2)) != volatile(id(3)) {
+                    report(Fault::UnequalVolatile);
+                }
             }
             _ if is_rmw(op) => self.ordered(Operation::Rmw, id(1), id(2), &mut report),
             _ => {}
         }
-        let value = match op {
-            Op::AtomicStore => self.types.get(&id(3)).copied(),
-            _ if op == Op::AtomicLoad || is_rmw(op) => instruction.result_type,
-            _ => return,
+        if matches!(op, Op::AtomicLoad | Op::AtomicStore) || is_rmw(op) {
+            self.atomic(instruction, id(0), id(3), &mut report);
+        }
+    }
+
+    /// Type and memory of an atomic.
+    fn atomic(&self, instruction: &Instruction, pointer: Word, stored: Word, report: &mut impl FnMut(Fault)) {
+        let op = instruction.class.opcode;
+        let ty =
+            if op == Op::AtomicStore { self.types.get(&stored).copied() } else { instruction.result_type };
+        let float_op = |add, min_max| match op {
+            Op::AtomicFAddEXT => Some(add),
+            Op::AtomicFMinEXT | Op::AtomicFMaxEXT => Some(min_max),
+            _ => None,
         };
-        let width = value.and_then(|ty| self.integers.get(&ty)).copied().unwrap_or(0);
-        if !self.atomic_widths.contains(&width) {
-            report(Fault::AtomicType);
+        match ty.and_then(|ty| self.numbers.get(&ty)) {
+            Some(Number::Integer(32)) => {}
+            Some(Number::Integer(64)) if self.has(Capability::Int64Atomics) => {}
+            Some(Number::Float(width @ (32 | 64))) => {
+                let needed = if *width == 32 {
+                    float_op(Capability::AtomicFloat32AddEXT, Capability::AtomicFloat32MinMaxEXT)
+                } else {
+                    float_op(Capability::AtomicFloat64AddEXT, Capability::AtomicFloat64MinMaxEXT)
+                };
+                if needed.is_some_and(|capability| !self.has(capability)) {
+                    report(Fault::FloatAtomic);
+                }
+                if needed.is_none() && !matches!(op, Op::AtomicLoad | Op::AtomicStore | Op::AtomicExchange) {
+                    report(Fault::AtomicType);
+                }
+            }
+            _ => report(Fault::AtomicType),
+        }
+        let reachable = [
+            StorageClass::Uniform,
+            StorageClass::Workgroup,
+            StorageClass::Image,
+            StorageClass::StorageBuffer,
+            StorageClass::PhysicalStorageBuffer,
+        ];
+        if !self.class_of(pointer).is_some_and(|class| reachable.contains(&class)) {
+            report(Fault::AtomicStorageClass);
+        }
+    }
+
+    fn class_of(&self, pointer: Word) -> Option<StorageClass> {
+        let ty = self.reader.maker(*self.types.get(&pointer)?)?;
+        match ty.operands.first() {
+            Some(Operand::StorageClass(class)) => Some(*class),
+            _ => None,
+        }
+    }
+
+    /// Memory operands of a plain access.
+    fn plain(&self, instruction: &Instruction, pointer: Word, report: &mut impl FnMut(Fault)) {
+        let store = instruction.class.opcode == Op::Store;
+        let class = self.class_of(pointer);
+        let (mut bits, mut alignment) = (MemoryAccess::NONE, None);
+        for operand in &instruction.operands {
+            match operand {
+                Operand::MemoryAccess(found) => bits = *found,
+                Operand::LiteralBit32(stated) => alignment = Some(*stated),
+                Operand::IdScope(scope) => drop(self.scope(*scope, report)),
+                _ => {}
+            }
+        }
+        let coherent =
+            bits.intersects(MemoryAccess::MAKE_POINTER_AVAILABLE | MemoryAccess::MAKE_POINTER_VISIBLE);
+        let non_private = bits.contains(MemoryAccess::NON_PRIVATE_POINTER);
+        if (coherent || non_private) && !self.vulkan {
+            report(Fault::OperandsWithoutModel);
+        }
+        if coherent && !non_private {
+            report(Fault::PrivateAvailability);
+        }
+        if !store && bits.contains(MemoryAccess::MAKE_POINTER_AVAILABLE) {
+            report(Fault::AvailabilityOnLoad);
+        }
+        if store && bits.contains(MemoryAccess::MAKE_POINTER_VISIBLE) {
+            report(Fault::VisibilityOnStore);
+        }
+        let shared = [
+            StorageClass::Uniform,
+            StorageClass::Workgroup,
+            StorageClass::StorageBuffer,
+            StorageClass::PhysicalStorageBuffer,
+        ];
+        if non_private && !class.is_some_and(|class| shared.contains(&class)) {
+            report(Fault::NonPrivateStorageClass);
+        }
+        if class == Some(StorageClass::PhysicalStorageBuffer) {
+            let value = if store {
+                ids(instruction).get(1).and_then(|id| self.types.get(id)).copied()
+            } else {
+                instruction.result_type
+            };
+            let bytes = match value.and_then(|ty| self.numbers.get(&ty)) {
+                Some(Number::Integer(width) | Number::Float(width)) => width / 8,
+                None => 0,
+            };
+            let fits =
+                alignment.is_some_and(|stated| bytes > 0 && stated > 0 && stated.is_multiple_of(bytes));
+            if !(bits.contains(MemoryAccess::ALIGNED) && fits) {
+                report(Fault::Alignment);
+            }
+        }
+    }
+
+    /// Image operands of a plain access to a texel.
+    fn texel(&self, instruction: &Instruction, report: &mut impl FnMut(Fault)) {
+        let write = instruction.class.opcode == Op::ImageWrite;
+        let mut bits = ImageOperands::NONE;
+        for operand in &instruction.operands {
+            match operand {
+                Operand::ImageOperands(found) => bits = *found,
+                Operand::IdScope(scope) => drop(self.scope(*scope, report)),
+                _ => {}
+            }
+        }
+        let coherent =
+            bits.intersects(ImageOperands::MAKE_TEXEL_AVAILABLE | ImageOperands::MAKE_TEXEL_VISIBLE);
+        let non_private = bits.contains(ImageOperands::NON_PRIVATE_TEXEL);
+        if (coherent || non_private) && !self.vulkan {
+            report(Fault::OperandsWithoutModel);
+        }
+        if coherent && !non_private {
+            report(Fault::PrivateAvailability);
+        }
+        if !write && bits.contains(ImageOperands::MAKE_TEXEL_AVAILABLE) {
+            report(Fault::AvailabilityOnLoad);
+        }
+        if write && bits.contains(ImageOperands::MAKE_TEXEL_VISIBLE) {
+            report(Fault::VisibilityOnStore);
+        }
+    }
+
+    /// The format of the image that an atomic reaches.
+    fn texel_pointer(&self, image: Word, report: &mut impl FnMut(Fault)) {
+        let pointer = self.types.get(&image).and_then(|ty| self.reader.maker(*ty));
+        let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
+        let format = pointee.and_then(|ty| self.reader.maker(ty)).and_then(|ty| {
+            ty.operands.iter().find_map(|operand| match operand {
+                Operand::ImageFormat(format) => Some(*format),
+                _ => None,
+            })
+        });
+        if !matches!(format, Some(ImageFormat::R32ui | ImageFormat::R32i | ImageFormat::R32f)) {
+            report(Fault::ImageFormat);
         }
     }
 
     fn ordered(&self, operation: Operation, scope: Word, semantics: Word, report: &mut impl FnMut(Fault)) {
+        let barrier = matches!(operation, Operation::MemoryBarrier | Operation::ControlBarrier);
+        if let Some(word) = self.reader.constant(semantics) {
+            let model_only = MemorySemantics::MAKE_AVAILABLE
+                | MemorySemantics::MAKE_VISIBLE
+                | MemorySemantics::OUTPUT_MEMORY
+                | MemorySemantics::VOLATILE;
+            if !self.vulkan && word & model_only.bits() != 0 {
+                report(Fault::SemanticsWithoutModel);
+            }
+            if barrier && word & MemorySemantics::VOLATILE.bits() != 0 {
+                report(Fault::VolatileBarrier);
+            }
+        }
         let scope = self.scope(scope, report);
         if let (Some(scope), Some(semantics)) = (scope, self.semantics(semantics, report))
             && let Err(rule) = rules::check(operation, scope, semantics)
@@ -177,8 +325,11 @@ impl<'a> Checker<'a> {
                 report(Fault::Scope(word));
                 return None;
             }
-            Some(Scope::Device) if !self.device_scope => report(Fault::DeviceScope),
-            Some(Scope::Subgroup) if !self.group_non_uniform => report(Fault::SubgroupScope),
+            Some(Scope::Device) if self.vulkan && !self.has(Capability::VulkanMemoryModelDeviceScope) => {
+                report(Fault::DeviceScope);
+            }
+            Some(Scope::QueueFamily) if !self.vulkan => report(Fault::QueueFamilyScope),
+            Some(Scope::Subgroup) if !self.has(Capability::GroupNonUniform) => report(Fault::SubgroupScope),
             Some(_) => {}
         }
         scope(word)
@@ -189,10 +340,14 @@ impl<'a> Checker<'a> {
             report(Fault::NotConstant);
             return None;
         };
-        let semantics = semantics(word);
+        let semantics = semantics(word & !MemorySemantics::VOLATILE.bits());
         if semantics.is_none() {
             report(SemanticsRule::Unknown.into());
         }
         semantics
+    }
+
+    fn is_decorated(&self, id: Word, decoration: Decoration) -> bool {
+        self.reader.is_decorated(id, decoration)
     }
 }

@@ -1,22 +1,27 @@
 //! The kernel around the threads: bindings, rounds, segments and results.
 
 mod place;
+mod reference;
 
-use litmus::{InstructionKind, LocationId, Observable, RegisterId, Scope, Test, ThreadId};
+use litmus::{LocationId, LocationInit, Observable, Scope, Test, ThreadId, Value};
 use rspirv::dr::Operand;
-use rspirv::spirv::{self, BuiltIn, Capability, Op, Word};
+use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
 use crate::flow::{self, Step};
+use crate::glsl;
 use crate::kernel::{
-    Binding, CompileError, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
+    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
 };
-use crate::module::Module;
+use crate::memory::{Element, Kind, Path, Target, Uses};
+use crate::module::{Module, Preamble};
 use crate::placement::Layout;
-use crate::rules;
+use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
-use crate::semantics::{scope_word, semantics_word};
-use crate::thread::{Registers, ThreadCode};
-use place::Place;
+use crate::semantics::semantics_word;
+use crate::thread::{Registers, Spin, Surroundings, ThreadCode, scope_operand};
+use crate::variant::{Images, Loops, MemoryModel, Target as Version};
+use place::{Meeting, Place};
+use reference::{Declared, WorkgroupStorage};
 
 /// Words between the meeting places of two groups: a cache line each.
 const RENDEZVOUS_SPACING: u32 = 16;
@@ -37,6 +42,10 @@ enum Parameter {
     Stride,
     Spacing,
     Done = 11,
+    Interval = 12,
+    Hold = 13,
+    Turn = 14,
+    Party = 15,
 }
 
 /// A thread's steps in a segment.
@@ -56,11 +65,14 @@ pub(crate) struct Company {
     pub first_slot: u32,
     /// Slots of a workgroup at most.
     pub most_lanes: u32,
+    /// Words of a unit of location memory at least.
+    pub storage_words: u32,
 }
 
 impl Company {
     /// A kernel that is all there is.
-    pub const ALONE: Company = Company { first_class: 0, classes: None, first_slot: 0, most_lanes: u32::MAX };
+    pub const ALONE: Company =
+        Company { first_class: 0, classes: None, first_slot: 0, most_lanes: u32::MAX, storage_words: 1 };
 }
 
 /// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
@@ -91,19 +103,24 @@ impl Storages {
         self.storages.len() as u32
     }
 
-    /// The value that each holds at first.
-    pub fn initial(&self, test: &Test) -> Vec<litmus::Value> {
-        self.storages.iter().map(|storage| test.initial_value(*storage)).collect()
+    /// What each holds at first, as bits.
+    pub fn initial(&self, test: &Test) -> Vec<Value> {
+        let initial = |storage: &LocationId| {
+            Value(Element::of(test.location(*storage).scalar_type()).bits(test.initial_value(*storage)))
+        };
+        self.storages.iter().map(initial).collect()
     }
 
-    /// Storages whose final value belongs to the outcome.
-    pub fn finals(&self, test: &Test) -> Vec<(Observable, u32)> {
+    /// Storages whose final value belongs to the outcome, unless `results` has it.
+    pub fn finals(&self, test: &Test, results: &[ResultSlot]) -> Vec<(Observable, u32)> {
         let number = |location: LocationId| self.numbers.get(usize::from(location.0)).copied().unwrap_or(0);
         let observables = test.observables().into_iter();
         observables
             .filter_map(|observable| match observable {
-                Observable::Location(location) => Some((observable, number(location))),
-                Observable::Register(..) => None,
+                Observable::Location(location) if !results.contains(&ResultSlot::Register(observable)) => {
+                    Some((observable, number(location)))
+                }
+                _ => None,
             })
             .collect()
     }
@@ -112,117 +129,139 @@ impl Storages {
 /// Compiles a test to one kernel; see [`crate::compile`].
 pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> Result<Kernel, CompileError> {
     rules::check(test)?;
+    let variant = config.variant;
+    let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
+    if aliases && variant.references == crate::variant::References::Restrict {
+        return Err(Rule::AliasesUnderRestrict.into());
+    }
     let layout = Layout::new(test, config, company.most_lanes)?;
     let segments = segments::cut(test, &layout)?;
-    let storages = storages(test);
-
-    let registers = test.observables().into_iter().filter(|o| matches!(o, Observable::Register(..)));
-    let mut results: Vec<ResultSlot> = registers.map(ResultSlot::Register).collect();
-    for thread in (0..test.threads.len()).map(|index| ThreadId(index as u16)) {
-        let reported = |slot: &ResultSlot| matches!(slot, ResultSlot::Register(Observable::Register(t, _)) if *t == thread);
-        if !results.iter().any(reported) {
-            results.push(ResultSlot::Done(thread));
+    let mut uses = Uses::of(test, variant)?;
+    uses.storage_words = uses.storage_words.max(company.storage_words);
+    if variant.model == MemoryModel::Glsl450 {
+        glsl::meaning(test)?;
+        if uses.has(Kind::Address) {
+            return Err(Rule::GlslAddress.into());
         }
     }
 
-    let uses = Uses::of(test);
-    let uses_device_scope = config.device_scope || uses.scopes.contains(&Scope::Device);
-    let mut capabilities = vec![Capability::Shader, Capability::VulkanMemoryModel];
-    let mut features = vec!["vulkanMemoryModel"];
-    if uses_device_scope {
-        capabilities.push(Capability::VulkanMemoryModelDeviceScope);
-        features.push("vulkanMemoryModelDeviceScope");
-    }
-    if layout.subgroup_size.is_some() || uses.scopes.contains(&Scope::Subgroup) {
-        capabilities.push(Capability::GroupNonUniform);
-    }
+    let storages = storages(test);
+    let (preamble, features) = preamble(config, &layout, &uses);
     let mut emitter = Emitter {
         test,
         config,
         layout: &layout,
-        storage_numbers: &storages.numbers,
         company,
-        results: &results,
-        module: Module::new(&capabilities),
+        storage_numbers: &storages.numbers,
+        uses,
+        results: Vec::new(),
+        module: Module::new(preamble),
         bindings: Vec::new(),
-        references: vec![None; test.locations.len()],
+        images: Vec::new(),
+        declared: Vec::new(),
+        workgroup_storages: Vec::new(),
         results_buffer: 0,
         rendezvous_buffer: None,
         parameters_block: 0,
         parameters: [None; WORDS_OF_PARAMETERS as usize],
     };
-    emitter.declare(&uses.locations);
+    emitter.find_workgroup_storages();
+    emitter.list_results();
+    emitter.declare();
     emitter.main(segments)?;
-    let bindings = emitter.bindings;
-    let words = emitter.module.finish(layout.workgroup_size);
+    let in_own_image = |storage: &u32| {
+        let is_texel = |(path, kind): &(Path, Kind)| {
+            *kind == Kind::Image && emitter.storage_of(path.location) == *storage
+        };
+        variant.images != Images::TexelBuffer && emitter.uses.paths.iter().any(is_texel)
+    };
+    let in_image = (0..storages.count()).filter(in_own_image).collect();
+    let turns = |thread: &litmus::Thread| {
+        (flow::loops(thread).len() as u32).saturating_mul(config.loop_bound.saturating_add(1))
+    };
     Ok(Kernel {
-        words,
         workgroup_size: layout.workgroup_size,
         lanes: layout.lanes,
-        bindings,
-        roles: Roles { classes: layout.classes },
+        addresses: emitter.uses.has(Kind::Address),
+        variant,
         first_class: company.first_class,
         storages: storages.count(),
+        storage_words: emitter.uses.storage_words,
         initial: storages.initial(test),
-        results,
         first_slot: company.first_slot,
-        finals: storages.finals(test),
+        finals: storages.finals(test, &emitter.results),
+        in_image,
+        loop_turns: test.threads.iter().map(turns).fold(0, u32::saturating_add),
         requirements: Requirements {
             features,
             subgroup_size: layout.subgroup_size,
+            workgroup_bytes: emitter.workgroup_bytes(),
             host_visible: test.locations.iter().any(|location| location.host),
             noncoherent: test.locations.iter().any(|location| location.noncoherent),
         },
+        roles: Roles { classes: layout.classes.clone() },
+        bindings: emitter.bindings,
+        images: emitter.images,
+        results: emitter.results,
+        words: emitter.module.finish(layout.workgroup_size),
     })
 }
 
-/// What the instructions of a test name.
-struct Uses {
-    locations: Vec<LocationId>,
-    scopes: Vec<Scope>,
-}
-
-impl Uses {
-    fn of(test: &Test) -> Uses {
-        let mut uses = Uses { locations: Vec::new(), scopes: Vec::new() };
-        for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-            match &instruction.kind {
-                InstructionKind::Load { location, access, .. }
-                | InstructionKind::Store { location, access, .. } => {
-                    uses.locations.push(*location);
-                    if let litmus::Access::Coherent { scope } | litmus::Access::Atomic { scope, .. } = access
-                    {
-                        uses.scopes.push(*scope);
-                    }
-                }
-                InstructionKind::Rmw { location, scope, .. } => {
-                    uses.locations.push(*location);
-                    uses.scopes.push(*scope);
-                }
-                InstructionKind::Fence { scope, .. } => uses.scopes.push(*scope),
-                InstructionKind::ControlBarrier(barrier) => {
-                    uses.scopes.extend([barrier.execution_scope, barrier.memory_scope]);
-                }
-                _ => {}
+/// What the module declares, and the features that it needs.
+fn preamble(config: &KernelConfig, layout: &Layout, uses: &Uses) -> (Preamble, Vec<&'static str>) {
+    let variant = config.variant;
+    let mut capabilities = vec![Capability::Shader];
+    let mut extensions = Vec::new();
+    let mut features = Vec::new();
+    let later = variant.target == Version::Vulkan12;
+    let model = match variant.model {
+        MemoryModel::Vulkan => {
+            capabilities.push(Capability::VulkanMemoryModel);
+            features.push("vulkanMemoryModel");
+            if config.device_scope || uses.scopes.contains(&Scope::Device) {
+                capabilities.push(Capability::VulkanMemoryModelDeviceScope);
+                features.push("vulkanMemoryModelDeviceScope");
             }
+            if !later {
+                extensions.push("SPV_KHR_vulkan_memory_model");
+            }
+            spirv::MemoryModel::Vulkan
         }
-        uses.locations.sort_unstable();
-        uses.locations.dedup();
-        uses
+        MemoryModel::Glsl450 => spirv::MemoryModel::GLSL450,
+    };
+    if layout.subgroup_size.is_some() || uses.scopes.contains(&Scope::Subgroup) {
+        capabilities.push(Capability::GroupNonUniform);
     }
+    capabilities.extend(uses.capabilities());
+    extensions.extend(uses.extensions(later));
+    features.extend(uses.features());
+    let addressing = if uses.has(Kind::Address) {
+        AddressingModel::PhysicalStorageBuffer64
+    } else {
+        AddressingModel::Logical
+    };
+    let loops = match variant.loops {
+        Loops::Free => LoopControl::NONE,
+        Loops::Unrolled => LoopControl::UNROLL,
+        Loops::Looped => LoopControl::DONT_UNROLL,
+    };
+    let version = if later { (1, 5) } else { (1, 3) };
+    (Preamble { version, capabilities, extensions, addressing, model, loops }, features)
 }
 
 struct Emitter<'a> {
     test: &'a Test,
     config: &'a KernelConfig,
     layout: &'a Layout,
-    storage_numbers: &'a [u32],
     company: &'a Company,
-    results: &'a [ResultSlot],
+    storage_numbers: &'a [u32],
+    uses: Uses,
+    results: Vec<ResultSlot>,
     module: Module,
     bindings: Vec<Binding>,
-    /// Buffer variables by location.
-    references: Vec<Option<Word>>,
+    images: Vec<ImageBinding>,
+    declared: Vec<Declared>,
+    workgroup_storages: Vec<WorkgroupStorage>,
     results_buffer: Word,
     rendezvous_buffer: Option<Word>,
     parameters_block: Word,
@@ -231,31 +270,42 @@ struct Emitter<'a> {
 }
 
 impl Emitter<'_> {
-    /// Declares the buffers: the references that are accessed in the order of the test, results, rendezvous.
-    fn declare(&mut self, locations: &[LocationId]) {
-        for location in locations {
-            // Every reference may alias: all locations of a test lie in one buffer, and restrict is the default.
-            let buffer = self.buffer(Binding::Locations, &self.test.location(*location).name, true);
-            if let Some(reference) = self.references.get_mut(usize::from(location.0)) {
-                *reference = Some(buffer);
-            }
-        }
-        self.results_buffer = self.buffer(Binding::Results, "results", false);
-        if self.classes_that_meet() > 1 {
-            self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous", false));
-        }
-        self.parameters_block = self.module.push_constants(WORDS_OF_PARAMETERS);
-    }
-
     /// Workgroup classes that run at the same time.
     fn classes_that_meet(&self) -> u32 {
         self.company.classes.unwrap_or(self.layout.classes.len() as u32)
     }
 
-    fn buffer(&mut self, binding: Binding, name: &str, aliased: bool) -> Word {
-        let number = self.bindings.len() as u32;
-        self.bindings.push(binding);
-        self.module.buffer(number, name, aliased)
+    fn storage_of(&self, location: LocationId) -> u32 {
+        self.storage_numbers.get(usize::from(location.0)).copied().unwrap_or(0)
+    }
+
+    /// What the result words hold: observables in their order, then who has no other, or may not come to an end.
+    fn list_results(&mut self) {
+        for observable in self.test.observables() {
+            let wide = match observable {
+                Observable::Register(thread, register) => {
+                    self.test.register_type(thread, register).bits() == 64
+                }
+                Observable::Location(location) => {
+                    let storage = self.storage_of(location);
+                    let Some(known) = self.workgroup_storages.iter().find(|known| known.storage == storage)
+                    else {
+                        continue;
+                    };
+                    known.path.element.bytes() == 8
+                }
+            };
+            self.results.push(ResultSlot::Register(observable));
+            if wide {
+                self.results.push(ResultSlot::High(observable));
+            }
+        }
+        for thread in (0..self.test.threads.len()).map(|index| ThreadId(index as u16)) {
+            let silent = !self.results.iter().any(|slot| slot.thread() == Some(thread));
+            if silent || flow::has_loop(self.test.thread(thread)) {
+                self.results.push(ResultSlot::Done(thread));
+            }
+        }
     }
 
     /// A parameter. Its first use must be in the first block.
@@ -264,11 +314,8 @@ impl Emitter<'_> {
             return known;
         }
         let member = self.module.constant(parameter as u32);
-        let pointer = self.module.value(
-            Op::AccessChain,
-            self.module.pointer_to_parameter,
-            [Operand::IdRef(self.parameters_block), Operand::IdRef(member)],
-        );
+        let ty = self.module.pointer(spirv::StorageClass::PushConstant, self.module.u32);
+        let pointer = self.module.on_ids(Op::AccessChain, ty, &[self.parameters_block, member]);
         let loaded = self.module.word(Op::Load, &[pointer]);
         if let Some(slot) = self.parameters.get_mut(parameter as usize) {
             *slot = Some(loaded);
@@ -276,14 +323,11 @@ impl Emitter<'_> {
         loaded
     }
 
-    /// Pointer to a word of a buffer.
+    /// Pointer to a word of a buffer of words.
     fn element(&mut self, buffer: Word, index: Word) -> Word {
         let member = self.module.constant(0);
-        self.module.value(
-            Op::AccessChain,
-            self.module.pointer_to_word,
-            [buffer, member, index].map(Operand::IdRef),
-        )
+        let ty = self.module.pointer(spirv::StorageClass::StorageBuffer, self.module.u32);
+        self.module.on_ids(Op::AccessChain, ty, &[buffer, member, index])
     }
 
     fn main(&mut self, segments: Vec<Segment>) -> Result<(), CompileError> {
@@ -317,17 +361,12 @@ impl Emitter<'_> {
             }
         };
         let place = self.place(role, class, group, slot);
-        let meeting = self.rendezvous_buffer.map(|buffer| {
-            let spacing = self.module.constant(RENDEZVOUS_SPACING);
-            let index = self.module.word(Op::IMul, &[group, spacing]);
-            (self.element(buffer, index), self.parameter(Parameter::Spin))
-        });
+        let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group));
         let rounds = self.parameter(Parameter::Rounds);
         let stride = self.parameter(Parameter::Stride);
         let spacing = self.parameter(Parameter::Spacing);
-        if self.results.iter().any(|slot| matches!(slot, ResultSlot::Done(_))) {
-            self.parameter(Parameter::Done);
-        }
+        // Made in the first block, where they dominate everything.
+        self.parameter(Parameter::Done);
 
         let (header, test, body, continuing, merge) =
             (self.module.id(), self.module.id(), self.module.id(), self.module.id(), self.module.id());
@@ -342,12 +381,9 @@ impl Emitter<'_> {
             round_type,
             [zero, entry, next_round, continuing].map(Operand::IdRef),
         );
-        // How long to wait: what earlier rounds have left of the parameter.
-        let patience = meeting.map(|(counter, spin)| {
-            let (patience, left) = (self.module.id(), self.module.id());
-            let sources = [spin, entry, left, continuing].map(Operand::IdRef);
-            self.module.value_as(patience, Op::Phi, round_type, sources);
-            (counter, patience, left)
+        let meeting = meeting.map(|meeting| {
+            let carried = self.carry_meeting(&meeting, entry, continuing);
+            (meeting, carried)
         });
         self.module.loop_merge(merge, continuing);
         self.module.branch(test);
@@ -358,16 +394,18 @@ impl Emitter<'_> {
         self.module.begin(body);
         let earlier = self.module.word(Op::IMul, &[round, place.round_size]);
         let instance = self.module.word(Op::IAdd, &[earlier, place.instance]);
-        let pointers = self.location_pointers(instance, stride, spacing);
-        if let (Some((counter, patience, left)), Some((_, spin))) = (patience, meeting) {
-            self.meet(counter, spin, round, local, patience, left);
+        let targets = self.targets(instance, stride, spacing, &place);
+        self.initialize_workgroup(&place, &targets);
+        if let Some((meeting, carried)) = &meeting {
+            self.meet(meeting, carried, local);
         }
         for (parts, barrier) in &codes {
-            self.segment(parts, &place, instance, &pointers, &mut registers)?;
+            self.segment(parts, &place, instance, &targets, &mut registers)?;
             if let Some(barrier) = barrier {
-                let scope = |scope| scope_word(scope).ok_or(rules::Rule::CrossDeviceScope);
-                let execution = self.module.constant(scope(barrier.execution)? as u32);
-                let memory = self.module.constant(scope(barrier.memory)? as u32);
+                let scope = |scope| scope_operand(scope, self.config.variant);
+                let (execution, memory) = (scope(barrier.execution)?, scope(barrier.memory)?);
+                let execution = self.module.constant(execution);
+                let memory = self.module.constant(memory);
                 let semantics = self.module.constant(semantics_word(barrier.semantics));
                 self.module.effect(
                     Op::ControlBarrier,
@@ -379,6 +417,7 @@ impl Emitter<'_> {
                 );
             }
         }
+        self.finish_workgroup(&place, instance, &targets);
         self.module.branch(continuing);
         self.module.begin(continuing);
         let round_type = self.module.u32;
@@ -389,9 +428,26 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// What meetings need, in the first block.
+    fn meeting(&mut self, buffer: Word, group: Word) -> Meeting {
+        let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));
+        let index = self.module.word(Op::IMul, &[group, spacing]);
+        let interval = self.parameter(Parameter::Interval);
+        Meeting {
+            counter: self.element(buffer, index),
+            spin: self.parameter(Parameter::Spin),
+            zero,
+            one,
+            party: self.parameter(Parameter::Party),
+            after_meeting: self.module.word(Op::ISub, &[interval, one]),
+            hold: self.parameter(Parameter::Hold),
+        }
+    }
+
     /// Declares register variables for the threads that need them.
     fn register_files(&mut self, codes: &[(Vec<Code>, Option<segments::Meeting>)]) -> Vec<Registers> {
         let mut files = Vec::with_capacity(self.test.threads.len());
+        let mut unset: Vec<Word> = Vec::new();
         for (index, thread) in self.test.threads.iter().enumerate() {
             let own = || codes.iter().flat_map(|(parts, _)| parts).filter(|code| code.part.thread == index);
             let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
@@ -399,106 +455,221 @@ impl Emitter<'_> {
                 files.push(Registers::Values(vec![None; thread.registers.len()]));
                 continue;
             }
-            let registers = thread
-                .registers
-                .iter()
-                .map(|register| self.register_variable(&format!("P{}:{}", thread.number, register.name)))
+            let id = ThreadId(index as u16);
+            let registers = (0..)
+                .zip(&thread.registers)
+                .map(|(number, register)| {
+                    let bits = self.test.register_type(id, litmus::RegisterId(number)).bits().max(32);
+                    let ty = self.module.integer(bits);
+                    self.module.local(ty, &format!("P{}:{}", thread.number, register.name))
+                })
                 .collect();
-            let jump = jumps.then(|| self.register_variable(&format!("P{}:goto", thread.number)));
-            files.push(Registers::Variables { registers, jump });
+            let mut word = |what: &str| {
+                let ty = self.module.u32;
+                self.module.local(ty, &format!("P{}:{what}", thread.number))
+            };
+            let jump = jumps.then(|| word("goto"));
+            let spin = (jumps && flow::has_loop(thread)).then(|| Spin {
+                again: word("again"),
+                turns: word("turns"),
+                given_up: word("given up"),
+            });
+            unset.extend(spin.iter().flat_map(|spin| [spin.again, spin.turns, spin.given_up]));
+            files.push(Registers::Variables { registers, jump, spin });
+        }
+        // Lanes of other threads look at them as well. Variables stand before all other instructions.
+        let zero = self.module.constant(0);
+        for variable in unset {
+            self.module.effect(Op::Store, [variable, zero].map(Operand::IdRef));
         }
         files
     }
 
-    fn register_variable(&mut self, name: &str) -> Word {
-        let class = Operand::StorageClass(spirv::StorageClass::Function);
-        let variable = self.module.value(Op::Variable, self.module.pointer_to_register, [class]);
-        self.module.name(variable, name);
-        variable
-    }
-
-    /// One segment: each role runs its own part.
+    /// One segment: each role runs its own part, up to its first loop; then the loops, then what follows them, and so on.
     fn segment(
         &mut self,
         parts: &[Code],
         place: &Place,
         instance: Word,
-        pointers: &[Option<Word>],
+        targets: &[(Path, Target)],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
-        if parts.is_empty() {
+        let stretches: Vec<Vec<&[Step]>> =
+            parts.iter().map(|code| flow::between_loops(&code.steps)).collect();
+        let stages = stretches.iter().map(Vec::len).max().unwrap_or(0);
+        for stage in 0..stages {
+            let here: Vec<usize> = (0..parts.len())
+                .filter(|part| stretches.get(*part).is_some_and(|s| s.len() > stage))
+                .collect();
+            let codes: Vec<&Code> = here.iter().filter_map(|part| parts.get(*part)).collect();
+            self.roles(&codes, place, |emitter, code| {
+                let thread = ThreadId(code.part.thread as u16);
+                let Some(registers) = registers.get_mut(code.part.thread) else { return Ok(()) };
+                let steps = flow::between_loops(&code.steps);
+                let around = emitter.surroundings(targets);
+                let mut thread_code = ThreadCode { module: &mut emitter.module, around, thread, registers };
+                if stage == 0 {
+                    if code.part.first {
+                        thread_code.begin();
+                    }
+                    if let Some((scope, semantics)) = code.part.acquire {
+                        thread_code.fence(scope, semantics)?;
+                    }
+                    thread_code.begin_segment(&code.steps);
+                } else {
+                    thread_code.leave_loop();
+                }
+                thread_code.sequence(steps.get(stage).copied().unwrap_or_default())?;
+                if stage + 1 < steps.len() {
+                    thread_code.enter_loop();
+                    return Ok(());
+                }
+                if let Some((scope, semantics)) = code.part.release {
+                    thread_code.fence(scope, semantics)?;
+                }
+                if code.part.last {
+                    emitter.report(thread, place, instance, registers);
+                }
+                Ok(())
+            })?;
+            for code in codes {
+                if let Some(blocks) = flow::loop_behind(&code.steps, stage) {
+                    self.turns(code, blocks, place, targets, registers)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Code for each role among `codes`.
+    fn roles<'c>(
+        &mut self,
+        codes: &[&'c Code],
+        place: &Place,
+        mut code_of: impl FnMut(&mut Self, &'c Code) -> Result<(), CompileError>,
+    ) -> Result<(), CompileError> {
+        if codes.is_empty() {
             return Ok(());
         }
         let merge = self.module.id();
-        let labels: Vec<Word> = parts.iter().map(|_| self.module.id()).collect();
+        let labels: Vec<Word> = codes.iter().map(|_| self.module.id()).collect();
         self.module.selection_merge(merge);
         let mut operands = vec![Operand::IdRef(place.role), Operand::IdRef(merge)];
-        for (code, label) in parts.iter().zip(&labels) {
+        for (code, label) in codes.iter().zip(&labels) {
             operands.push(Operand::LiteralBit32(code.part.thread as u32));
             operands.push(Operand::IdRef(*label));
             let name = format!("P{}", self.test.thread(ThreadId(code.part.thread as u16)).number);
             self.module.name(*label, &name);
         }
         self.module.effect(Op::Switch, operands);
-        for (code, label) in parts.iter().zip(&labels) {
+        for (code, label) in codes.iter().zip(&labels) {
             self.module.begin(*label);
-            let thread = ThreadId(code.part.thread as u16);
-            let Some(registers) = registers.get_mut(code.part.thread) else { continue };
-            let mut thread_code =
-                ThreadCode { module: &mut self.module, test: self.test, thread, pointers, registers };
-            if code.part.first {
-                thread_code.begin();
-            }
-            if let Some((scope, semantics)) = code.part.acquire {
-                thread_code.fence(scope, semantics)?;
-            }
-            thread_code.steps(&code.steps)?;
-            if let Some((scope, semantics)) = code.part.release {
-                thread_code.fence(scope, semantics)?;
-            }
-            if code.part.last {
-                self.report(thread, place, instance, pointers, registers);
-            }
+            code_of(self, code)?;
             self.module.branch(merge);
         }
         self.module.begin(merge);
         Ok(())
     }
 
-    /// Writes the results of a thread: slot `r` of instance `n` is word `(first slot + r) × total + n`.
-    fn report(
+    /// A loop of one thread, with a bound. Every lane enters it and those of other threads leave it at once, because a
+    /// driver has been seen to keep lanes that never entered a loop going until its budget was used up (lavapipe 22.3). It
+    /// is left where its turns begin, and what it changes lies in variables: drivers have been seen to lose what is
+    /// computed in a loop that lanes leave one by one, and used behind it.
+    fn turns(
         &mut self,
-        thread: ThreadId,
+        code: &Code,
+        blocks: &[Step],
         place: &Place,
-        instance: Word,
-        pointers: &[Option<Word>],
-        registers: &mut Registers,
-    ) {
-        let results = self.results;
-        for (slot, result) in results.iter().enumerate() {
-            let value = match result {
-                ResultSlot::Register(Observable::Register(of, register)) if *of == thread => {
-                    self.register(thread, *register, pointers, registers)
-                }
-                ResultSlot::Done(of) if *of == thread => self.parameter(Parameter::Done),
-                _ => continue,
-            };
-            let slot = self.module.constant(self.company.first_slot + slot as u32);
-            let first = self.module.word(Op::IMul, &[slot, place.total]);
-            let index = self.module.word(Op::IAdd, &[first, instance]);
-            let pointer = self.element(self.results_buffer, index);
-            self.module.effect(Op::Store, [pointer, value].map(Operand::IdRef));
+        targets: &[(Path, Target)],
+        registers: &mut [Registers],
+    ) -> Result<(), CompileError> {
+        let thread = ThreadId(code.part.thread as u16);
+        let Some(own) = registers.get_mut(code.part.thread) else { return Ok(()) };
+        let [header, test, body, continuing, merge] = std::array::from_fn(|_| self.module.id());
+        self.module.branch(header);
+        self.module.begin(header);
+        self.module.loop_merge(merge, continuing);
+        self.module.branch(test);
+        self.module.begin(test);
+        let around = self.surroundings(targets);
+        let goes_on = ThreadCode { module: &mut self.module, around, thread, registers: own }.goes_on();
+        let number = self.module.constant(thread.0.into());
+        let mine = self.module.truth(Op::IEqual, &[place.role, number]);
+        let goes_on = goes_on.map_or(mine, |goes_on| self.module.truth(Op::LogicalAnd, &[mine, goes_on]));
+        self.module.branch_if(goes_on, body, merge);
+        self.module.begin(body);
+        self.roles(&[code], place, |emitter, _| {
+            let around = emitter.surroundings(targets);
+            ThreadCode { module: &mut emitter.module, around, thread, registers: own }.turn(blocks)?;
+            Ok(())
+        })?;
+        self.module.branch(continuing);
+        self.module.begin(continuing);
+        self.module.branch(header);
+        self.module.begin(merge);
+        Ok(())
+    }
+
+    fn surroundings<'t>(&self, targets: &'t [(Path, Target)]) -> Surroundings<'t>
+    where
+        Self: 't,
+    {
+        Surroundings {
+            test: self.test,
+            variant: self.config.variant,
+            targets,
+            loop_bound: self.config.loop_bound,
         }
     }
 
-    fn register(
-        &mut self,
-        thread: ThreadId,
-        register: RegisterId,
-        pointers: &[Option<Word>],
-        registers: &mut Registers,
-    ) -> Word {
-        ThreadCode { module: &mut self.module, test: self.test, thread, pointers, registers }
-            .register(register)
+    /// Writes the results of a thread.
+    fn report(&mut self, thread: ThreadId, place: &Place, instance: Word, registers: &mut Registers) {
+        for result in self.results.clone() {
+            match result {
+                ResultSlot::Register(observable @ Observable::Register(of, register)) if of == thread => {
+                    let around = self.surroundings(&[]);
+                    let mut code = ThreadCode { module: &mut self.module, around, thread, registers };
+                    let (value, width) = (code.register(register), code.width(register));
+                    self.write_down(observable, value, width, place, instance);
+                }
+                ResultSlot::Done(of) if of == thread => {
+                    let around = self.surroundings(&[]);
+                    let resolved =
+                        ThreadCode { module: &mut self.module, around, thread, registers }.resolved();
+                    let mut done = self.parameter(Parameter::Done);
+                    if let Some(resolved) = resolved {
+                        let given_up = self.module.word(Op::Not, &[done]);
+                        done = self.module.word(Op::Select, &[resolved, done, given_up]);
+                    }
+                    self.write_slot(result, done, place, instance);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Writes a value of the outcome to its slots.
+    fn write_down(&mut self, observable: Observable, value: Word, width: u32, place: &Place, instance: Word) {
+        if width == 32 {
+            self.write_slot(ResultSlot::Register(observable), value, place, instance);
+            return;
+        }
+        let low = self.module.word(Op::UConvert, &[value]);
+        self.write_slot(ResultSlot::Register(observable), low, place, instance);
+        let wide = self.module.integer(64);
+        let shift = self.module.constant(32);
+        let high = self.module.on_ids(Op::ShiftRightLogical, wide, &[value, shift]);
+        let high = self.module.word(Op::UConvert, &[high]);
+        self.write_slot(ResultSlot::High(observable), high, place, instance);
+    }
+
+    /// Writes a result: slot `r` of instance `n` is word `(first slot + r) × total + n`.
+    fn write_slot(&mut self, slot: ResultSlot, value: Word, place: &Place, instance: Word) {
+        let Some(number) = self.results.iter().position(|known| *known == slot) else { return };
+        let slot = self.module.constant(self.company.first_slot + number as u32);
+        let first = self.module.word(Op::IMul, &[slot, place.total]);
+        let index = self.module.word(Op::IAdd, &[first, instance]);
+        let pointer = self.element(self.results_buffer, index);
+        self.module.effect(Op::Store, [pointer, value].map(Operand::IdRef));
     }
 }

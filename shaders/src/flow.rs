@@ -1,7 +1,9 @@
-//! Forward jumps as structured control flow.
+//! Jumps as structured control flow.
 //!
 //! SPIR-V for shaders wants nested selections. Jumps that nest become selections. Where they do not, a variable holds
-//! the place that the last jump went to, and every block runs under the condition that it lies there or later.
+//! the place that the last jump went to, and every block runs under the condition that it lies there or later. Where
+//! jumps go back, the blocks between form a loop with a bound: a turn runs its blocks once, in their order, and a jump
+//! back skips the rest of the turn.
 
 use std::ops::Range;
 
@@ -41,17 +43,58 @@ pub(crate) enum Step {
         /// The block.
         body: Vec<Step>,
     },
+    /// Repeats its blocks while one of their jumps goes back, up to the bound.
+    Loop(Vec<Step>),
 }
 
-/// The code of `body`, whose jumps stay within it and go forward.
+/// The code of `body`, whose jumps stay within it.
 pub(crate) fn structure(thread: &Thread, body: Range<usize>) -> Vec<Step> {
     let exit = body.end;
-    nest(thread, body.clone(), exit, 0).unwrap_or_else(|| predicate(thread, body))
+    if has_loop(thread) {
+        return predicate(thread, body, true);
+    }
+    nest(thread, body.clone(), exit, 0).unwrap_or_else(|| predicate(thread, body, false))
+}
+
+/// Whether some jump of the thread goes back.
+pub(crate) fn has_loop(thread: &Thread) -> bool {
+    !loops(thread).is_empty()
+}
+
+/// The loops of a thread: from the farthest label that is jumped back to, to behind the last jump that does. Loops that
+/// touch are one.
+pub(crate) fn loops(thread: &Thread) -> Vec<Range<usize>> {
+    let back = (0..thread.instructions.len())
+        .filter_map(|at| target_of(thread, at).filter(|to| *to <= at).map(|to| to..at + 1));
+    let mut found: Vec<Range<usize>> = back.collect();
+    found.sort_by_key(|region| region.start);
+    let mut merged: Vec<Range<usize>> = Vec::new();
+    for region in found {
+        match merged.last_mut() {
+            Some(last) if region.start < last.end => last.end = last.end.max(region.end),
+            _ => merged.push(region),
+        }
+    }
+    merged
+}
+
+/// The steps before the first loop, between loops, and behind the last one. Loops stand outside all selections.
+pub(crate) fn between_loops(steps: &[Step]) -> Vec<&[Step]> {
+    steps.split(|step| matches!(step, Step::Loop(_))).collect()
+}
+
+/// The loop behind the `number`-th of those parts.
+pub(crate) fn loop_behind(steps: &[Step], number: usize) -> Option<&[Step]> {
+    let mut loops = steps.iter().filter_map(|step| match step {
+        Step::Loop(blocks) => Some(blocks.as_slice()),
+        _ => None,
+    });
+    loops.nth(number)
 }
 
 /// Whether the code needs the jump variable. Blocks and jumps stand outside all selections.
 pub(crate) fn needs_jump_variable(steps: &[Step]) -> bool {
-    steps.iter().any(|step| matches!(step, Step::Block { .. } | Step::Jump { .. }))
+    steps.iter().any(|step| matches!(step, Step::Block { .. } | Step::Jump { .. } | Step::Loop(_)))
 }
 
 /// Where the jump at `position` goes; `None` where there is no jump.
@@ -118,8 +161,10 @@ fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Opti
     Some(steps)
 }
 
-/// Every block under its condition; blocks that nothing reaches are left out.
-fn predicate(thread: &Thread, range: Range<usize>) -> Vec<Step> {
+/// Every block under its condition; blocks that nothing reaches are left out. With `all`, the first block has a condition
+/// as well: a thread that has given a loop up runs none.
+fn predicate(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step> {
+    let loops = loops(thread);
     let mut leaders = vec![range.start];
     for position in range.clone() {
         if let Some(target) = target_of(thread, position) {
@@ -131,34 +176,53 @@ fn predicate(thread: &Thread, range: Range<usize>) -> Vec<Step> {
     leaders.dedup();
     leaders.retain(|leader| *leader < range.end);
     let kind = |position: usize| thread.instructions.get(position).map(|instruction| &instruction.kind);
-    let mut reached = vec![range.start];
+    let end_of = |index: usize| leaders.get(index + 1).copied().unwrap_or(range.end);
+    let is_goto = |position| matches!(kind(position), Some(InstructionKind::Goto(_)));
+    let mut reached = Vec::new();
+    let mut open = vec![range.start];
+    while let Some(from) = open.pop() {
+        let Some(index) = leaders.iter().position(|leader| *leader == from) else { continue };
+        if reached.contains(&from) {
+            continue;
+        }
+        reached.push(from);
+        let to = end_of(index);
+        open.extend((from..to).filter_map(|position| target_of(thread, position)));
+        if !to.checked_sub(1).is_some_and(is_goto) {
+            open.push(to);
+        }
+    }
     let mut steps = Vec::new();
+    let loop_of = |position: usize| loops.iter().position(|region| region.contains(&position));
+    // The blocks of the loop that is open.
+    let mut turn: Option<(usize, Vec<Step>)> = None;
     for (index, from) in leaders.iter().enumerate() {
+        if turn.as_ref().is_some_and(|(region, _)| loop_of(*from) != Some(*region)) {
+            steps.extend(turn.take().map(|(_, blocks)| Step::Loop(blocks)));
+        }
         if !reached.contains(from) {
             continue;
         }
-        let to = leaders.get(index + 1).copied().unwrap_or(range.end);
         let mut body = Vec::new();
-        for position in *from..to {
+        for position in *from..end_of(index) {
             match kind(position) {
                 Some(InstructionKind::Label(_)) | None => {}
                 Some(InstructionKind::Goto(_) | InstructionKind::Branch { .. }) => {
-                    if let Some(to) = target_of(thread, position) {
-                        reached.push(to);
-                        body.push(Step::Jump { at: position, to });
-                    }
+                    body.extend(target_of(thread, position).map(|to| Step::Jump { at: position, to }));
                 }
                 Some(_) => body.push(Step::Do(position)),
             }
         }
-        if !matches!(to.checked_sub(1).and_then(kind), Some(InstructionKind::Goto(_))) {
-            reached.push(to);
-        }
-        if index == 0 {
+        if index == 0 && !all {
             steps.extend(body);
         } else if !body.is_empty() {
-            steps.push(Step::Block { from: *from, body });
+            let block = Step::Block { from: *from, body };
+            match loop_of(*from) {
+                Some(region) => turn.get_or_insert((region, Vec::new())).1.push(block),
+                None => steps.push(block),
+            }
         }
     }
+    steps.extend(turn.map(|(_, blocks)| Step::Loop(blocks)));
     steps
 }

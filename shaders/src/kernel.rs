@@ -4,8 +4,8 @@
 //! The threads of a test are its **roles**. Roles that share a workgroup (same queue family and workgroup number) form a
 //! *workgroup class*; within it, roles that share a subgroup form a *subgroup class*; within that, roles are told apart
 //! by lane. With `C` workgroup classes and `G` = [`Parameters::groups`], a dispatch has `C × G` workgroups.
-//! Workgroup `w` plays class `(w / p) mod C` for group `(w / (p × C)) × p + w mod p`, where `p` =
-//! [`Parameters::pairing`] divides `G`: 1 alternates the classes, `G` gives each class one contiguous range.
+//! Workgroup `w` plays class `(w / p + t) mod C` for group `(w / (p × C)) × p + w mod p`, where `p` =
+//! [`Parameters::pairing`] divides `G` and `t` = [`Parameters::turn`]: 1 alternates the classes, `G` gives each class one contiguous range.
 //! The `L` = [`Kernel::lanes`] slots of a workgroup (each slot hosts every role of the workgroup's class once) are
 //! permuted: slot `l` of group `g` and class `c` plays instance
 //! `((g × group_multiplier + c × group_offset) mod G) × L + (l × lane_multiplier + c × lane_offset) mod L`.
@@ -13,33 +13,53 @@
 //! run at the same time, `c` in this formula counts the classes of all of them: it begins at [`Kernel::first_class`].
 //!
 //! Where every role has a workgroup of its own, slot `l` is the invocation with local index `l`. Otherwise the subgroup
-//! with id `s` hosts the `s`-th subgroup class of the workgroup's class, and its lane `j` is slot `j mod L` of that
+//! with id `s` hosts subgroup class `(s + t) mod S` of the workgroup's class, where `t` = [`Parameters::turn`] again and `S` is
+//! the number of subgroups of a workgroup (drivers that run one subgroup after the other then show every order), and its lane `j` is slot `j mod L` of that
 //! subgroup's `j / L`-th role, both in the order of the threads. `L` is then the subgroup size over the number of roles
-//! in the fullest subgroup (of any kernel of the [program](crate::Program)), and a workgroup has as many subgroups as the class with the most. Lanes without a role
-//! idle, but meet in control barriers.
+//! in the fullest subgroup (of any kernel of the [program](crate::Program)), and a workgroup has as many subgroups as the
+//! class with the most. Lanes without a role idle, but meet in control barriers.
 //!
 //! # Where things lie
 //! Every round `k` of `K` = [`Parameters::rounds`] has instances of its own: instance index `n = k × G × L + i`.
-//! Storage number `s` of instance `n` is word `n × stride + s × spacing` of the location buffer, with
-//! [`Parameters::stride`] at least `storages × spacing` words. Aliases of a storage are bindings of their own over the
-//! same buffer, and all of these bindings are decorated `Aliased`. Result slot `r` of instance `n` is word
-//! `(s + r) × K × G × L + n` of the result buffer, where `s` = [`Kernel::first_slot`]. The caller fills the result buffer with [`Parameters::poison`] before each
-//! dispatch and the location buffer with the initial values.
+//! Storage number `s` of instance `n` is unit `n × stride + s × spacing` of the location buffer, with
+//! [`Parameters::stride`] at least `storages × spacing` units; a unit has [`Kernel::storage_words`] words. Aliases of a
+//! storage are bindings of their own over the same buffer, and all of these bindings are decorated `Aliased`. Result
+//! slot `r` of instance `n` is word `(s + r) × K × G × L + n` of the result buffer, where `s` = [`Kernel::first_slot`].
+//! The caller fills the result buffer with [`Parameters::poison`] before each dispatch and the location buffer with the
+//! initial values.
+//!
+//! Storages in *images* are texels with the same number: unit `u` is texel `(u mod 4096, u / 4096)` of a two-dimensional
+//! image and texel `u` of a one-dimensional image or a texel buffer. Images hold the initial values like the location
+//! buffer does; a texel buffer shows the location buffer itself. Where a kernel has [`Kernel::addresses`], the address
+//! of the location buffer stands behind the parameters among the push constants, at byte [`Parameters::BYTES`].
+//!
+//! Storages in *workgroup memory* are made and read by the kernel: in every round one invocation of each slot writes the
+//! initial values, the workgroup meets in a control barrier, the threads run, the workgroup meets again, and the same
+//! invocation writes final values that belong to the outcome to result slots.
+//!
+//! # Loops
+//! A loop of a test makes [`KernelConfig::loop_bound`] turns at most in a round. A thread that has not left its loop by
+//! then ends, and its [`ResultSlot::Done`] holds the complement of [`Parameters::done`]: the instance is unresolved.
 //!
 //! # Meeting
-//! With [`Parameters::spin`] > 0, the workgroups of one group meet before every round: one invocation of each adds 1 to
-//! word `g × 16` of the rendezvous buffer (relaxed, device or queue-family scope) and waits until it reads at least
-//! `C × (k + 1)`. The caller zeroes that buffer before each dispatch. Loads that find someone missing are counted over
-//! the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been
-//! scheduled, and the short ones between rounds, have one bound. Every invocation waits for itself: no barrier is needed,
-//! lanes in lockstep share one wait, and in a workgroup of several subgroups each subgroup begins its rounds no earlier
-//! than the other workgroups have arrived. `C` counts the classes of all kernels that run at the same time. Where there
-//! is one class, there is nobody to wait for and no rendezvous buffer.
+//! With [`Parameters::spin`] > 0, the workgroups of one group meet before round 0 and before every
+//! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × 16` of the rendezvous buffer
+//! (relaxed, device or queue-family scope) and waits until it reads at least `a × m` at the `m`-th meeting, counted from
+//! 1, where `a` = [`Parameters::party`] is `C` or, where not so many workgroups run at once, less. The caller zeroes that
+//! buffer before each dispatch. Loads that find someone missing are counted over the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been scheduled, and the
+//! short ones between rounds, have one bound. Who finds all there at the first look came last; the others learn of it
+//! only when the news has crossed from one processor to the other, so it makes [`Parameters::hold`] more loads before it
+//! goes on. Every invocation waits for itself: no barrier is needed, lanes in lockstep share one wait, and in a workgroup
+//! of several subgroups each subgroup begins its rounds no earlier than the other workgroups have arrived. `C` counts
+//! the classes of all kernels that run at the same time. Where there is one class, there is nobody to wait for and no
+//! rendezvous buffer.
 //!
-//! An invocation spends at most `K` loop iterations on rounds and `K + spin` on waiting; some drivers bound the sum
-//! silently.
+//! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
+//! some drivers bound the sum silently.
 
 use litmus::{Observable, ThreadId, Value};
+
+use crate::variant::{Images, Variant};
 
 /// A compiled kernel.
 #[derive(Clone, Debug)]
@@ -53,14 +73,22 @@ pub struct Kernel {
     /// What stands behind each storage-buffer binding of set 0, from binding 0: the references that the code accesses in
     /// the order of [`litmus::Test::locations`], the results, and the rendezvous where there are several classes.
     pub bindings: Vec<Binding>,
+    /// What stands behind the bindings of set 0 after [`Kernel::bindings`]: storage images or storage texel buffers.
+    pub images: Vec<ImageBinding>,
+    /// The address of the location buffer follows the parameters among the push constants.
+    pub addresses: bool,
+    /// How the test is told.
+    pub variant: Variant,
     /// How threads are spread.
     pub roles: Roles,
     /// Number of its first workgroup class among those of the kernels that run at the same time; 0 where it runs alone.
     pub first_class: u32,
-    /// Words of location memory for one instance without padding: the number of distinct storages, which are numbered in
+    /// Units of location memory for one instance without padding: the number of distinct storages, which are numbered in
     /// the order in which [`litmus::Test::locations`] first names them, accessed or not.
     pub storages: u32,
-    /// The initial value of each storage.
+    /// Words of a unit of location memory: 1, or more where a storage has more than 32 bits.
+    pub storage_words: u32,
+    /// The initial contents of each storage as bits: those of a floating-point number where the location holds one.
     pub initial: Vec<Value>,
     /// What each result word of an instance holds. Every role writes at least one slot.
     pub results: Vec<ResultSlot>,
@@ -68,6 +96,10 @@ pub struct Kernel {
     pub first_slot: u32,
     /// Storages whose final value belongs to the outcome, with their number: read by the host from the location buffer.
     pub finals: Vec<(Observable, u32)>,
+    /// Storages that lie in an image of its own memory: their final values are read from it.
+    pub in_image: Vec<u32>,
+    /// Turns of all loops of the test at most in a round: threads of one subgroup may take theirs one after another.
+    pub loop_turns: u32,
     /// What the kernel needs of a device.
     pub requirements: Requirements,
 }
@@ -83,6 +115,15 @@ pub enum Binding {
     Rendezvous,
 }
 
+/// A descriptor of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ImageBinding {
+    /// What kind of image it is.
+    pub shape: Images,
+    /// The texels are floating-point numbers (format `R32_SFLOAT`) and no unsigned integers (`R32_UINT`).
+    pub float: bool,
+}
+
 /// How the threads of a test are spread over workgroup classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roles {
@@ -93,9 +134,12 @@ pub struct Roles {
 /// What a result word holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultSlot {
-    /// The final value of a register.
+    /// The final value of a register, or of a location in workgroup memory; the low word of one with 64 bits.
     Register(Observable),
-    /// [`Parameters::done`] once the thread has ended: for threads that assign no register.
+    /// The high word of the value of 64 bits whose low word is in another slot.
+    High(Observable),
+    /// [`Parameters::done`] once the thread has ended: for threads that assign no register, and for threads with loops.
+    /// Its complement where a loop was given up.
     Done(ThreadId),
 }
 
@@ -103,8 +147,10 @@ impl ResultSlot {
     /// The thread that writes the word.
     pub fn thread(&self) -> Option<ThreadId> {
         match self {
-            ResultSlot::Register(Observable::Register(thread, _)) | ResultSlot::Done(thread) => Some(*thread),
-            ResultSlot::Register(Observable::Location(_)) => None,
+            ResultSlot::Register(Observable::Register(thread, _))
+            | ResultSlot::High(Observable::Register(thread, _))
+            | ResultSlot::Done(thread) => Some(*thread),
+            ResultSlot::Register(Observable::Location(_)) | ResultSlot::High(Observable::Location(_)) => None,
         }
     }
 }
@@ -120,6 +166,16 @@ pub struct KernelConfig {
     pub max_workgroup_invocations: u32,
     /// Declare `vulkanMemoryModelDeviceScope`; without it the rendezvous uses queue-family scope.
     pub device_scope: bool,
+    /// Turns of a loop of the test at most in a round.
+    pub loop_bound: u32,
+    /// How the test is told.
+    pub variant: Variant,
+}
+
+impl KernelConfig {
+    /// Turns of a loop in a round unless something else is said: many times a meeting's jitter, few enough for drivers
+    /// that bound all loops of an invocation together.
+    pub const LOOP_BOUND: u32 = 128;
 }
 
 /// What a kernel needs of a device.
@@ -129,6 +185,8 @@ pub struct Requirements {
     pub features: Vec<&'static str>,
     /// The subgroup size that the kernel was made for, where it depends on one.
     pub subgroup_size: Option<u32>,
+    /// Bytes of workgroup memory.
+    pub workgroup_bytes: u32,
     /// A location is declared `[host]`: the location buffer lies in host-visible memory.
     pub host_visible: bool,
     /// A location is declared `[noncoherent]`: the location buffer lies in host-visible memory without host coherence.
@@ -162,11 +220,19 @@ pub struct Parameters {
     pub poison: u32,
     /// What a [`ResultSlot::Done`] holds.
     pub done: u32,
+    /// Rounds from one meeting to the next; at least 1.
+    pub interval: u32,
+    /// Loads that whoever comes last to a meeting makes before it goes on.
+    pub hold: u32,
+    /// `t`: which class the first workgroups play, and which subgroup class the first subgroup of a workgroup hosts.
+    pub turn: u32,
+    /// Arrivals that each meeting waits for: `C`, or fewer where not so many workgroups run at once.
+    pub party: u32,
 }
 
 impl Parameters {
     /// Size of the push constants in bytes.
-    pub const BYTES: u32 = 12 * 4;
+    pub const BYTES: u32 = 16 * 4;
 
     /// The push constants as the kernel reads them (little-endian words, in the order of the fields).
     pub fn to_bytes(self) -> Vec<u8> {
@@ -183,6 +249,10 @@ impl Parameters {
             self.spacing,
             self.poison,
             self.done,
+            self.interval,
+            self.hold,
+            self.turn,
+            self.party,
         ]
         .iter()
         .flat_map(|word| word.to_le_bytes())

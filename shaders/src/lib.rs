@@ -15,6 +15,8 @@
 //!     lanes: 8,
 //!     max_workgroup_invocations: 256,
 //!     device_scope: true,
+//!     loop_bound: shaders::KernelConfig::LOOP_BOUND,
+//!     variant: shaders::Variant::default(),
 //! };
 //! let kernel = shaders::compile(&test, &config)?;
 //! assert!(shaders::disassemble(&kernel.words)?.contains("OpMemoryModel Logical Vulkan"));
@@ -29,6 +31,8 @@
 //! | [`rules`] | why a test has no kernel: the one list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
+//! | `memory`, `glsl` | paths to memory and what they need; what a test means under GLSL450 |
+//! | [`variant`] | the ways to tell a test to a compiler |
 //! | `module`, `semantics` | SPIR-V under construction, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
 //! | [`check`] | rules of valid modules that validators miss |
@@ -36,8 +40,10 @@
 pub mod check;
 mod dispatch;
 mod flow;
+mod glsl;
 pub mod kernel;
 pub mod lift;
+mod memory;
 mod module;
 mod placement;
 pub mod program;
@@ -46,18 +52,23 @@ pub mod rules;
 mod segments;
 mod semantics;
 mod thread;
+pub mod variant;
 
 use rspirv::binary::Disassemble;
 use rspirv::spirv::Op;
 
-pub use kernel::{Binding, CompileError, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles};
+pub use kernel::{
+    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
+};
 pub use program::{Dependency, Part, Phase, Pipelines, Program, program};
+pub use variant::Variant;
 
 /// Every instruction that a kernel can hold.
 ///
 /// What executes or reads kernels has to know these and no others.
 pub const OPCODES: &[Op] = &[
     Op::Capability,
+    Op::Extension,
     Op::MemoryModel,
     Op::EntryPoint,
     Op::ExecutionMode,
@@ -67,7 +78,10 @@ pub const OPCODES: &[Op] = &[
     Op::TypeVoid,
     Op::TypeBool,
     Op::TypeInt,
+    Op::TypeFloat,
     Op::TypeVector,
+    Op::TypeImage,
+    Op::TypeArray,
     Op::TypeRuntimeArray,
     Op::TypeStruct,
     Op::TypePointer,
@@ -85,7 +99,12 @@ pub const OPCODES: &[Op] = &[
     Op::Switch,
     Op::Return,
     Op::AccessChain,
+    Op::CompositeConstruct,
     Op::CompositeExtract,
+    Op::CopyObject,
+    Op::ImageTexelPointer,
+    Op::ImageRead,
+    Op::ImageWrite,
     Op::Load,
     Op::Store,
     Op::AtomicLoad,
@@ -101,6 +120,9 @@ pub const OPCODES: &[Op] = &[
     Op::AtomicUMin,
     Op::AtomicSMax,
     Op::AtomicUMax,
+    Op::AtomicFAddEXT,
+    Op::AtomicFMinEXT,
+    Op::AtomicFMaxEXT,
     Op::MemoryBarrier,
     Op::ControlBarrier,
     Op::IAdd,
@@ -111,6 +133,13 @@ pub const OPCODES: &[Op] = &[
     Op::BitwiseAnd,
     Op::BitwiseOr,
     Op::BitwiseXor,
+    Op::Not,
+    Op::ShiftLeftLogical,
+    Op::ShiftRightLogical,
+    Op::Bitcast,
+    Op::UConvert,
+    Op::ConvertFToS,
+    Op::ConvertSToF,
     Op::Select,
     Op::LogicalAnd,
     Op::IEqual,
@@ -148,4 +177,15 @@ pub(crate) fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
     dispatch::compile(test, config, &dispatch::Company::ALONE)
+}
+
+/// The test that the kernels of a variant say, in terms of the Vulkan memory model: what is to be predicted for them.
+///
+/// # Errors
+/// [`CompileError::NotPlaceable`] where the variant cannot say the test.
+pub fn meaning(test: &litmus::Test, variant: Variant) -> Result<litmus::Test, CompileError> {
+    match variant.model {
+        variant::MemoryModel::Vulkan => Ok(test.clone()),
+        variant::MemoryModel::Glsl450 => Ok(glsl::meaning(test)?),
+    }
 }

@@ -9,28 +9,35 @@ pub use verify::verify;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{Access, Scope, Semantics, ThreadId};
+use litmus::{Access, Scope, Semantics, StorageClass, ThreadId};
 use rspirv::dr::{Block, Instruction, Operand};
-use rspirv::spirv::{MemoryAccess, Op, Word};
+use rspirv::spirv::{Decoration, ImageOperands, MemoryAccess, MemorySemantics, Op, Word};
 
 use crate::ModuleError;
+use crate::glsl;
 use crate::kernel::Binding;
-use crate::reader::{Reader, ids, scope, semantics};
+use crate::reader::{Pointee, Reader, ids, scope, semantics};
+
+pub use crate::reader::{Memory, Site};
 
 /// An access to the memory of a test, or a barrier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A load, plain or atomic.
     Load {
-        /// Descriptor binding that it goes through.
-        binding: u32,
+        /// Where.
+        site: Site,
+        /// Declared volatile.
+        volatile: bool,
         /// Private or not, coherent or atomic, and with what scope and semantics.
         access: Access,
     },
     /// A store, plain or atomic.
     Store {
-        /// Descriptor binding that it goes through.
-        binding: u32,
+        /// Where.
+        site: Site,
+        /// Declared volatile.
+        volatile: bool,
         /// Private or not, coherent or atomic, and with what scope and semantics.
         access: Access,
         /// What is written.
@@ -38,8 +45,10 @@ pub enum Event {
     },
     /// An atomic read-modify-write.
     Rmw {
-        /// Descriptor binding that it goes through.
-        binding: u32,
+        /// Where.
+        site: Site,
+        /// Declared volatile.
+        volatile: bool,
         /// The instruction, such as `AtomicIAdd`.
         instruction: Op,
         /// Memory scope.
@@ -74,8 +83,8 @@ pub enum Event {
 /// A value operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// A constant of the module.
-    Constant(u32),
+    /// The bits of a constant of the module.
+    Constant(u64),
     /// Something computed.
     Computed,
 }
@@ -104,6 +113,17 @@ pub enum LiftError {
     /// An access to a location by an instruction that belongs to no thread.
     #[error("{0:?} on a location outside all threads")]
     Stray(Op),
+    /// The variant cannot say the test.
+    #[error("the variant cannot say it: {0}")]
+    Unsayable(String),
+    /// What belongs to no thread is not what makes and reads workgroup memory.
+    #[error("outside the threads: expected {expected}, the kernel has {found}")]
+    Outside {
+        /// What should be there.
+        expected: String,
+        /// What the kernel has there.
+        found: String,
+    },
     /// The events of a thread are not those of the test.
     #[error("thread {thread:?}, event {position}: the test has {expected}, the kernel {found}")]
     Differs {
@@ -118,40 +138,60 @@ pub enum LiftError {
     },
 }
 
-/// The events of each thread of a kernel, in the order of the program, whatever guards them.
-///
-/// `bindings` says what stands behind each binding; meetings of workgroups are not among the events.
+/// What a kernel does with the memory of a test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lifted {
+    /// The events of each thread in the order of the program, whatever guards them.
+    pub threads: BTreeMap<ThreadId, Vec<Event>>,
+    /// What belongs to no thread: private accesses that make workgroup memory and read its final values, and their results.
+    pub outside: Vec<Event>,
+}
+
+/// The events of a kernel. `bindings` says what stands behind each binding; bindings past them are images. Meetings of
+/// workgroups before rounds are not among the events.
 ///
 /// # Errors
 /// [`LiftError`] where the module is not of the form that kernels have.
-pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<BTreeMap<ThreadId, Vec<Event>>, LiftError> {
+pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
     let reader = Reader::new(words)?;
     let [function] = &reader.module.functions[..] else {
         return Err(LiftError::Functions(reader.module.functions.len()));
     };
     let owners = owners(&function.blocks)?;
     let threads: BTreeSet<ThreadId> = owners.values().copied().collect();
-    let mut events: BTreeMap<ThreadId, Vec<Event>> =
-        threads.iter().map(|thread| (*thread, Vec::new())).collect();
+    let mut lifted =
+        Lifted { threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(), outside: Vec::new() };
     for block in &function.blocks {
         let owner = block.label_id().and_then(|label| owners.get(&label)).copied();
         for instruction in &block.instructions {
             let Some(event) = event(&reader, bindings, instruction)? else { continue };
             match (owner, &event) {
-                (Some(thread), _) => events.entry(thread).or_default().push(event),
+                (Some(thread), _) => lifted.threads.entry(thread).or_default().push(event),
                 // All invocations meet.
                 (None, Event::ControlBarrier { .. }) => {
-                    events.values_mut().for_each(|events| events.push(event.clone()));
+                    lifted.threads.values_mut().for_each(|events| events.push(event.clone()));
+                }
+                (None, Event::Report) => lifted.outside.push(event),
+                (None, Event::Load { site, access, .. } | Event::Store { site, access, .. })
+                    if matches!(site.memory, Memory::Workgroup(_)) && is_private(&reader, *access) =>
+                {
+                    lifted.outside.push(event);
                 }
                 (None, _) => return Err(LiftError::Stray(instruction.class.opcode)),
             }
         }
     }
-    Ok(events)
+    Ok(lifted)
+}
+
+/// Whether an access to workgroup memory says nothing about availability and visibility.
+fn is_private(reader: &Reader, access: Access) -> bool {
+    let nature = Access::Coherent { scope: Scope::Workgroup };
+    access == Access::Private || (!reader.has_vulkan_model() && access == nature)
 }
 
 /// The thread that each block belongs to: the case of a switch from which it is reached before the switch's end.
-fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
+pub(crate) fn owners(blocks: &[Block]) -> Result<BTreeMap<Word, ThreadId>, LiftError> {
     let successors: BTreeMap<Word, Vec<Word>> =
         blocks.iter().filter_map(|block| Some((block.label_id()?, targets(block)))).collect();
     let mut owners = BTreeMap::new();
@@ -196,68 +236,125 @@ fn event(
     let ids = ids(instruction);
     let id = |index: usize| ids.get(index).copied().ok_or(LiftError::Malformed(op));
     let scope_at = |index: usize| read_scope(reader, id(index)?);
-    let semantics_at = |index: usize| read_semantics(reader, id(index)?);
     let value_at = |index: usize| -> Result<Written, LiftError> {
-        Ok(reader.constant(id(index)?).map_or(Written::Computed, Written::Constant))
+        Ok(reader.constant_bits(id(index)?).map_or(Written::Computed, Written::Constant))
     };
+    let ordered = |index: usize| read_semantics(reader, id(index)?);
     match op {
         Op::MemoryBarrier => {
-            return Ok(Some(Event::Fence { scope: scope_at(0)?, semantics: semantics_at(1)? }));
+            return Ok(Some(Event::Fence { scope: scope_at(0)?, semantics: ordered(1)?.0 }));
         }
         Op::ControlBarrier => {
             return Ok(Some(Event::ControlBarrier {
                 execution: scope_at(0)?,
                 memory: scope_at(1)?,
-                semantics: semantics_at(2)?,
+                semantics: ordered(2)?.0,
             }));
         }
+        Op::ImageRead | Op::ImageWrite => return texel_event(reader, instruction).map(Some),
         _ if is_access(op) => {}
         _ => return Ok(None),
     }
-    let Some(binding) = reader.binding(id(0)?) else { return Ok(None) };
-    match bindings.get(binding as usize) {
-        Some(Binding::Locations) => {}
-        Some(Binding::Results) if op == Op::Store && instruction.operands.len() == 2 => {
-            return Ok(Some(Event::Report));
-        }
-        Some(Binding::Rendezvous) => return Ok(None),
+    let (site, variable) = match reader.pointee(id(0)?) {
+        Some(Pointee::Memory(site, variable)) if reader.choices_agree(id(0)?) => (site, variable),
+        Some(Pointee::Elsewhere) => return Ok(None),
         _ => return Err(LiftError::Malformed(op)),
+    };
+    if let Memory::Binding(binding) = site.memory {
+        match bindings.get(binding as usize) {
+            Some(Binding::Locations) | None => {}
+            Some(Binding::Results) if op == Op::Store && instruction.operands.len() == 2 => {
+                return Ok(Some(Event::Report));
+            }
+            Some(Binding::Rendezvous) => return Ok(None),
+            Some(Binding::Results) => return Err(LiftError::Malformed(op)),
+        }
     }
+    let class = match site.memory {
+        Memory::Workgroup(_) => StorageClass::Workgroup,
+        _ => StorageClass::Buffer,
+    };
+    let coherent = coherence_of(reader, variable, class);
+    let alignment = (site.memory == Memory::Address).then_some(site.element.bits() / 8);
+    let atomic = || -> Result<(Access, bool), LiftError> {
+        let (semantics, volatile) = ordered(2)?;
+        Ok((Access::Atomic { scope: scope_at(1)?, semantics }, volatile))
+    };
     Ok(Some(match op {
         Op::Load => {
-            let access = plain(reader, instruction, 1, MemoryAccess::MAKE_POINTER_VISIBLE)?;
-            Event::Load { binding, access }
+            let visible = MemoryAccess::MAKE_POINTER_VISIBLE;
+            let (access, volatile) = plain(reader, instruction, 1, visible, alignment, coherent)?;
+            Event::Load { site, volatile, access }
         }
         Op::Store => {
-            let access = plain(reader, instruction, 2, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
-            Event::Store { binding, access, value: value_at(1)? }
+            let available = MemoryAccess::MAKE_POINTER_AVAILABLE;
+            let (access, volatile) = plain(reader, instruction, 2, available, alignment, coherent)?;
+            Event::Store { site, volatile, access, value: value_at(1)? }
         }
-        Op::AtomicLoad => Event::Load {
-            binding,
-            access: Access::Atomic { scope: scope_at(1)?, semantics: semantics_at(2)? },
-        },
-        Op::AtomicStore => Event::Store {
-            binding,
-            access: Access::Atomic { scope: scope_at(1)?, semantics: semantics_at(2)? },
-            value: value_at(3)?,
-        },
-        Op::AtomicCompareExchange => Event::Rmw {
-            binding,
-            instruction: op,
-            scope: scope_at(1)?,
-            semantics: semantics_at(2)?,
-            unequal: Some(semantics_at(3)?),
-            values: vec![value_at(4)?, value_at(5)?],
-        },
-        _ => Event::Rmw {
-            binding,
-            instruction: op,
-            scope: scope_at(1)?,
-            semantics: semantics_at(2)?,
-            unequal: None,
-            values: vec![value_at(3)?],
-        },
+        Op::AtomicLoad => {
+            let (access, volatile) = atomic()?;
+            Event::Load { site, volatile, access }
+        }
+        Op::AtomicStore => {
+            let (access, volatile) = atomic()?;
+            Event::Store { site, volatile, access, value: value_at(3)? }
+        }
+        _ => {
+            let (semantics, volatile) = ordered(2)?;
+            let (unequal, values) = if op == Op::AtomicCompareExchange {
+                (Some(ordered(3)?.0), vec![value_at(4)?, value_at(5)?])
+            } else {
+                (None, vec![value_at(3)?])
+            };
+            Event::Rmw { site, volatile, instruction: op, scope: scope_at(1)?, semantics, unequal, values }
+        }
     }))
+}
+
+/// The event of a plain access to an image.
+fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<Event, LiftError> {
+    let op = instruction.class.opcode;
+    let malformed = || LiftError::Malformed(op);
+    let ids = ids(instruction);
+    let id = |index: usize| ids.get(index).copied().ok_or_else(malformed);
+    let (texels, operands, target) = if op == Op::ImageRead {
+        (instruction.result_id.ok_or_else(malformed)?, 2, ImageOperands::MAKE_TEXEL_VISIBLE)
+    } else {
+        (id(2)?, 3, ImageOperands::MAKE_TEXEL_AVAILABLE)
+    };
+    let (site, variable) = reader.image_site(id(0)?, id(1)?, texels).ok_or_else(malformed)?;
+    let coherent = coherence_of(reader, variable, StorageClass::Image);
+    let (access, volatile) = match instruction.operands.get(operands..).unwrap_or_default() {
+        [] => (coherent.unwrap_or(Access::Private), false),
+        [Operand::ImageOperands(bits), rest @ ..] => {
+            let volatile = bits.contains(ImageOperands::VOLATILE_TEXEL);
+            match (*bits - ImageOperands::VOLATILE_TEXEL, rest) {
+                (ImageOperands::NON_PRIVATE_TEXEL, []) => (Access::NonPrivate, volatile),
+                (bits, [Operand::IdScope(scope)]) if bits == target | ImageOperands::NON_PRIVATE_TEXEL => {
+                    (Access::Coherent { scope: read_scope(reader, *scope)? }, volatile)
+                }
+                _ => return Err(malformed()),
+            }
+        }
+        _ => return Err(malformed()),
+    };
+    if op == Op::ImageRead {
+        return Ok(Event::Load { site, volatile, access });
+    }
+    // All components of a texel hold the same; the first is the one that counts.
+    let Some(maker) = reader.maker(texels) else { return Err(malformed()) };
+    let first = crate::reader::ids(maker).first().copied().ok_or_else(malformed)?;
+    let value = reader.constant_bits(first).map_or(Written::Computed, Written::Constant);
+    Ok(Event::Store { site, volatile, access, value })
+}
+
+/// What plain accesses through a variable are under GLSL450; `None` under the Vulkan memory model, where each says so.
+fn coherence_of(reader: &Reader, variable: Word, class: StorageClass) -> Option<Access> {
+    if reader.has_vulkan_model() {
+        return None;
+    }
+    let coherent = class == StorageClass::Workgroup || reader.is_decorated(variable, Decoration::Coherent);
+    Some(if coherent { Access::Coherent { scope: glsl::coherent_scope(class) } } else { Access::Private })
 }
 
 fn is_access(op: Op) -> bool {
@@ -279,34 +376,62 @@ pub(crate) fn is_rmw(op: Op) -> bool {
             | Op::AtomicUMin
             | Op::AtomicSMax
             | Op::AtomicUMax
+            | Op::AtomicFAddEXT
+            | Op::AtomicFMinEXT
+            | Op::AtomicFMaxEXT
     )
 }
 
 fn read_scope(reader: &Reader, id: Word) -> Result<Scope, LiftError> {
     let word = reader.constant(id).ok_or(LiftError::NotConstant(id))?;
-    scope(word).ok_or(LiftError::Scope(word))
+    let scope = scope(word).ok_or(LiftError::Scope(word))?;
+    Ok(if reader.has_vulkan_model() { scope } else { glsl::widened(scope) })
 }
 
-fn read_semantics(reader: &Reader, id: Word) -> Result<Semantics, LiftError> {
+/// Memory semantics, and whether they are volatile.
+fn read_semantics(reader: &Reader, id: Word) -> Result<(Semantics, bool), LiftError> {
     let word = reader.constant(id).ok_or(LiftError::NotConstant(id))?;
-    semantics(word).ok_or(LiftError::Semantics(word))
+    let volatile = MemorySemantics::VOLATILE.bits();
+    let semantics = semantics(word & !volatile).ok_or(LiftError::Semantics(word))?;
+    Ok((semantics, word & volatile != 0))
 }
 
-/// How a plain access with its memory operands from position `from` on accesses memory.
+/// How a plain access with its memory operands from position `from` on accesses memory, and whether it is volatile. Where
+/// it needs an `alignment`, it must say that one.
 fn plain(
     reader: &Reader,
     instruction: &Instruction,
     from: usize,
     coherent: MemoryAccess,
-) -> Result<Access, LiftError> {
-    match instruction.operands.get(from..).unwrap_or_default() {
-        [] => Ok(Access::Private),
-        [Operand::MemoryAccess(bits)] if *bits == MemoryAccess::NON_PRIVATE_POINTER => Ok(Access::NonPrivate),
-        [Operand::MemoryAccess(bits), Operand::IdScope(id)]
-            if *bits == coherent | MemoryAccess::NON_PRIVATE_POINTER =>
-        {
-            Ok(Access::Coherent { scope: read_scope(reader, *id)? })
+    alignment: Option<u32>,
+    nature: Option<Access>,
+) -> Result<(Access, bool), LiftError> {
+    let malformed = LiftError::Malformed(instruction.class.opcode);
+    let (mut bits, mut rest) = match instruction.operands.get(from..).unwrap_or_default() {
+        [] => (MemoryAccess::NONE, &[][..]),
+        [Operand::MemoryAccess(bits), rest @ ..] => (*bits, rest),
+        _ => return Err(malformed),
+    };
+    let volatile = bits.contains(MemoryAccess::VOLATILE);
+    bits -= MemoryAccess::VOLATILE;
+    if let Some(alignment) = alignment {
+        match rest {
+            [Operand::LiteralBit32(stated), others @ ..]
+                if *stated == alignment && bits.contains(MemoryAccess::ALIGNED) =>
+            {
+                bits -= MemoryAccess::ALIGNED;
+                rest = others;
+            }
+            _ => return Err(malformed),
         }
-        _ => Err(LiftError::Malformed(instruction.class.opcode)),
     }
+    let access = match (bits, rest) {
+        (MemoryAccess::NONE, []) => nature.unwrap_or(Access::Private),
+        (MemoryAccess::NON_PRIVATE_POINTER, []) => Access::NonPrivate,
+        (bits, [Operand::IdScope(id)]) if bits == coherent | MemoryAccess::NON_PRIVATE_POINTER => {
+            Access::Coherent { scope: read_scope(reader, *id)? }
+        }
+        _ => return Err(malformed),
+    };
+    Ok((access, volatile))
 }

@@ -6,54 +6,63 @@
 use rspirv::binary::Assemble;
 use rspirv::dr::{Block, Builder, Function, Instruction, Operand};
 use rspirv::spirv::{
-    AddressingModel, BuiltIn, Capability, Decoration, ExecutionMode, ExecutionModel, FunctionControl,
-    MemoryModel, Op, StorageClass, Word,
+    AddressingModel, BuiltIn, Capability, Decoration, Dim, ExecutionMode, ExecutionModel, FunctionControl,
+    ImageFormat, LoopControl, MemoryModel, Op, StorageClass, Word,
 };
+
+/// What a module declares before its types.
+pub(crate) struct Preamble {
+    pub version: (u8, u8),
+    pub capabilities: Vec<Capability>,
+    pub extensions: Vec<&'static str>,
+    pub addressing: AddressingModel,
+    pub model: MemoryModel,
+    pub loops: LoopControl,
+}
 
 /// A module under construction, and the ids of its types.
 pub(crate) struct Module {
     builder: Builder,
-    constants: Vec<(u32, Word)>,
-    /// Global variables, all of which SPIR-V 1.4 and later list in the entry point.
-    interface: Vec<Word>,
+    version: (u8, u8),
+    loops: LoopControl,
+    constants: Vec<(Word, Vec<u32>, Word)>,
+    /// Arrays of elements with an explicit layout, by element: the block that holds one without an end, or one of some
+    /// length.
+    blocks: Vec<(Word, Option<u32>, Word)>,
+    /// Global variables and whether they are inputs: SPIR-V 1.4 and later list all in the entry point, earlier versions
+    /// inputs and outputs.
+    interface: Vec<(Word, bool)>,
     function: Function,
     entry: Word,
     void: Word,
     pub u32: Word,
     pub bool: Word,
     uvec3: Word,
-    pub pointer_to_word: Word,
-    pub pointer_to_parameter: Word,
-    pub pointer_to_register: Word,
-    pointer_to_words: Word,
 }
 
 impl Module {
-    /// A module with the Vulkan memory model and its types.
-    pub fn new(capabilities: &[Capability]) -> Module {
+    /// A module with its most used types.
+    pub fn new(preamble: Preamble) -> Module {
         let mut builder = Builder::new();
-        builder.set_version(1, 5);
-        for capability in capabilities {
-            builder.capability(*capability);
+        builder.set_version(preamble.version.0, preamble.version.1);
+        for capability in preamble.capabilities {
+            builder.capability(capability);
         }
-        builder.memory_model(AddressingModel::Logical, MemoryModel::Vulkan);
+        for extension in preamble.extensions {
+            builder.extension(extension);
+        }
+        builder.memory_model(preamble.addressing, preamble.model);
         let void = builder.type_void();
         let entry = builder.id();
         let u32 = builder.type_int(32, 0);
         let bool = builder.type_bool();
         let uvec3 = builder.type_vector(u32, 3);
-        let words = builder.type_runtime_array(u32);
-        builder.decorate(words, Decoration::ArrayStride, [Operand::LiteralBit32(4)]);
-        let block = builder.type_struct([words]);
-        builder.decorate(block, Decoration::Block, []);
-        builder.member_decorate(block, 0, Decoration::Offset, [Operand::LiteralBit32(0)]);
-        let pointer_to_words = builder.type_pointer(None, StorageClass::StorageBuffer, block);
-        let pointer_to_word = builder.type_pointer(None, StorageClass::StorageBuffer, u32);
-        let pointer_to_parameter = builder.type_pointer(None, StorageClass::PushConstant, u32);
-        let pointer_to_register = builder.type_pointer(None, StorageClass::Function, u32);
         Module {
             builder,
+            version: preamble.version,
+            loops: preamble.loops,
             constants: Vec::new(),
+            blocks: Vec::new(),
             interface: Vec::new(),
             function: Function::new(),
             entry,
@@ -61,10 +70,6 @@ impl Module {
             u32,
             bool,
             uvec3,
-            pointer_to_word,
-            pointer_to_parameter,
-            pointer_to_register,
-            pointer_to_words,
         }
     }
 
@@ -73,13 +78,73 @@ impl Module {
         self.builder.id()
     }
 
+    /// An unsigned integer type.
+    pub fn integer(&mut self, bits: u32) -> Word {
+        if bits == 32 { self.u32 } else { self.builder.type_int(bits, 0) }
+    }
+
+    /// A floating-point type.
+    pub fn float(&mut self, bits: u32) -> Word {
+        self.builder.type_float(bits, None)
+    }
+
+    /// A vector type.
+    pub fn vector(&mut self, component: Word, count: u32) -> Word {
+        self.builder.type_vector(component, count)
+    }
+
+    /// A pointer type.
+    pub fn pointer(&mut self, class: StorageClass, to: Word) -> Word {
+        self.builder.type_pointer(None, class, to)
+    }
+
+    /// A storage image type with a format.
+    pub fn image(&mut self, texel: Word, dimension: Dim, format: ImageFormat) -> Word {
+        self.builder.type_image(texel, dimension, 0, 0, 0, 2, format, None)
+    }
+
+    /// An array without explicit layout.
+    pub fn array(&mut self, element: Word, length: u32) -> Word {
+        let length = self.constant(length);
+        self.builder.type_array(element, length)
+    }
+
+    /// A block that holds an array of elements of `bytes` bytes each; without a length, one that ends with its buffer.
+    pub fn block_of(&mut self, element: Word, bytes: u32, length: Option<u32>) -> Word {
+        if let Some((.., block)) = self.blocks.iter().find(|(e, l, _)| *e == element && *l == length) {
+            return *block;
+        }
+        let array = match length {
+            None => self.builder.type_runtime_array(element),
+            Some(length) => {
+                // rspirv would share it with an array that has no stride.
+                let (id, length) = (self.builder.id(), self.constant(length));
+                self.builder.type_array_id(Some(id), element, length)
+            }
+        };
+        self.builder.decorate(array, Decoration::ArrayStride, [Operand::LiteralBit32(bytes)]);
+        let block = self.builder.type_struct([array]);
+        self.builder.decorate(block, Decoration::Block, []);
+        self.builder.member_decorate(block, 0, Decoration::Offset, [Operand::LiteralBit32(0)]);
+        self.blocks.push((element, length, block));
+        block
+    }
+
     /// A 32-bit constant.
     pub fn constant(&mut self, value: u32) -> Word {
-        if let Some((_, id)) = self.constants.iter().find(|(known, _)| *known == value) {
+        self.constant_of(self.u32, &[value])
+    }
+
+    /// A constant of a scalar type from its words, the low one first.
+    pub fn constant_of(&mut self, ty: Word, words: &[u32]) -> Word {
+        if let Some((.., id)) = self.constants.iter().find(|(t, w, _)| *t == ty && w == words) {
             return *id;
         }
-        let id = self.builder.constant_bit32(self.u32, value);
-        self.constants.push((value, id));
+        let id = match words {
+            [low, high] => self.builder.constant_bit64(ty, u64::from(*high) << 32 | u64::from(*low)),
+            _ => self.builder.constant_bit32(ty, words.first().copied().unwrap_or_default()),
+        };
+        self.constants.push((ty, words.to_vec(), id));
         id
     }
 
@@ -88,31 +153,54 @@ impl Module {
         self.builder.name(id, name);
     }
 
-    /// A storage buffer of words at `binding` of set 0.
-    pub fn buffer(&mut self, binding: u32, name: &str, aliased: bool) -> Word {
-        let id = self.builder.variable(self.pointer_to_words, None, StorageClass::StorageBuffer, None);
+    /// Decorates an id.
+    pub fn decorate(&mut self, id: Word, decoration: Decoration, operands: &[u32]) {
+        self.builder.decorate(id, decoration, operands.iter().map(|word| Operand::LiteralBit32(*word)));
+    }
+
+    /// A global variable.
+    pub fn global(&mut self, class: StorageClass, ty: Word, name: &str) -> Word {
+        let pointer = self.pointer(class, ty);
+        let id = self.builder.variable(pointer, None, class, None);
         self.name(id, name);
-        self.builder.decorate(id, Decoration::DescriptorSet, [Operand::LiteralBit32(0)]);
-        self.builder.decorate(id, Decoration::Binding, [Operand::LiteralBit32(binding)]);
-        if aliased {
-            self.builder.decorate(id, Decoration::Aliased, []);
-        }
-        self.interface.push(id);
+        self.interface.push((id, class == StorageClass::Input));
         id
     }
 
-    /// A push-constant block with this many words.
-    pub fn push_constants(&mut self, words: u32) -> Word {
-        let block = self.builder.type_struct((0..words).map(|_| self.u32).collect::<Vec<_>>());
-        self.builder.decorate(block, Decoration::Block, []);
-        for word in 0..words {
-            self.builder.member_decorate(block, word, Decoration::Offset, [Operand::LiteralBit32(4 * word)]);
-        }
-        let pointer = self.builder.type_pointer(None, StorageClass::PushConstant, block);
-        let id = self.builder.variable(pointer, None, StorageClass::PushConstant, None);
-        self.name(id, "parameters");
-        self.interface.push(id);
+    /// A variable of the function; to be made in its first block.
+    pub fn local(&mut self, ty: Word, name: &str) -> Word {
+        let pointer = self.pointer(StorageClass::Function, ty);
+        let id = self.value(Op::Variable, pointer, [Operand::StorageClass(StorageClass::Function)]);
+        self.name(id, name);
         id
+    }
+
+    /// A global variable behind `binding` of set 0.
+    pub fn bound(&mut self, class: StorageClass, ty: Word, binding: u32, name: &str) -> Word {
+        let id = self.global(class, ty, name);
+        self.decorate(id, Decoration::DescriptorSet, &[0]);
+        self.decorate(id, Decoration::Binding, &[binding]);
+        id
+    }
+
+    /// A push-constant block of words, and behind them an address in two words where one is wanted.
+    pub fn push_constants(&mut self, words: u32, address: bool) -> Word {
+        let mut members = vec![self.u32; words as usize];
+        if address {
+            members.push(self.vector(self.u32, 2));
+        }
+        let count = members.len() as u32;
+        let block = self.builder.type_struct(members);
+        self.builder.decorate(block, Decoration::Block, []);
+        for member in 0..count {
+            self.builder.member_decorate(
+                block,
+                member,
+                Decoration::Offset,
+                [Operand::LiteralBit32(4 * member)],
+            );
+        }
+        self.global(StorageClass::PushConstant, block, "parameters")
     }
 
     /// An input of one word that the device provides.
@@ -126,10 +214,10 @@ impl Module {
     }
 
     fn built_in(&mut self, built_in: BuiltIn, ty: Word) -> Word {
-        let pointer = self.builder.type_pointer(None, StorageClass::Input, ty);
+        let pointer = self.pointer(StorageClass::Input, ty);
         let id = self.builder.variable(pointer, None, StorageClass::Input, None);
         self.builder.decorate(id, Decoration::BuiltIn, [Operand::BuiltIn(built_in)]);
-        self.interface.push(id);
+        self.interface.push((id, true));
         id
     }
 
@@ -169,14 +257,19 @@ impl Module {
         self.push(Instruction::new(op, Some(ty), Some(id), operands.into_iter().collect()));
     }
 
+    /// Appends an instruction whose operands are all ids.
+    pub fn on_ids(&mut self, op: Op, ty: Word, operands: &[Word]) -> Word {
+        self.value(op, ty, operands.iter().copied().map(Operand::IdRef))
+    }
+
     /// Appends an instruction on words with a word for a result.
     pub fn word(&mut self, op: Op, operands: &[Word]) -> Word {
-        self.value(op, self.u32, operands.iter().copied().map(Operand::IdRef))
+        self.on_ids(op, self.u32, operands)
     }
 
     /// Appends a comparison.
     pub fn truth(&mut self, op: Op, operands: &[Word]) -> Word {
-        self.value(op, self.bool, operands.iter().copied().map(Operand::IdRef))
+        self.on_ids(op, self.bool, operands)
     }
 
     /// Appends an instruction without a result.
@@ -202,14 +295,17 @@ impl Module {
 
     /// Announces that this block heads a loop.
     pub fn loop_merge(&mut self, merge: Word, continuing: Word) {
-        let control = Operand::LoopControl(rspirv::spirv::LoopControl::NONE);
+        let control = Operand::LoopControl(self.loops);
         self.effect(Op::LoopMerge, [Operand::IdRef(merge), Operand::IdRef(continuing), control]);
     }
 
     /// The assembled module: a compute shader `main` with this workgroup size.
     pub fn finish(mut self, workgroup_size: u32) -> Vec<u32> {
         let function_type = self.builder.type_function(self.void, []);
-        self.builder.entry_point(ExecutionModel::GLCompute, self.entry, "main", &self.interface);
+        let lists_all = self.version >= (1, 4);
+        let listed = self.interface.iter().filter(|(_, input)| lists_all || *input);
+        let interface: Vec<Word> = listed.map(|(id, _)| *id).collect();
+        self.builder.entry_point(ExecutionModel::GLCompute, self.entry, "main", &interface);
         self.builder.execution_mode(self.entry, ExecutionMode::LocalSize, [workgroup_size, 1, 1]);
         self.function.def = Some(Instruction::new(
             Op::Function,

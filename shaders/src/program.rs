@@ -16,11 +16,12 @@
 //! `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by name.
 
 use litmus::{
-    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Test, Thread, ThreadId, Value,
+    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId, Value,
 };
 
 use crate::dispatch::{self, Company};
 use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
+use crate::memory::Uses;
 use crate::placement::Layout;
 use crate::rules::Rule;
 
@@ -31,9 +32,11 @@ pub struct Program {
     pub phases: Vec<Phase>,
     /// Slots of a workgroup, in every kernel.
     pub lanes: u32,
-    /// Words of location memory for one instance without padding; as [`Kernel::storages`].
+    /// Units of location memory for one instance without padding; as [`Kernel::storages`].
     pub storages: u32,
-    /// The initial value of each storage.
+    /// Words of a unit of location memory; as [`Kernel::storage_words`].
+    pub storage_words: u32,
+    /// The initial contents of each storage as bits; as [`Kernel::initial`].
     pub initial: Vec<Value>,
     /// What each result word of an instance holds, over all kernels, with threads as the test numbers them.
     pub results: Vec<ResultSlot>,
@@ -87,6 +90,30 @@ impl Program {
         self.phases.iter().flat_map(|phase| &phase.parts).map(|part| &part.kernel)
     }
 
+    /// Turns of the tests' loops of a thread at most in a round; as [`Kernel::loop_turns`].
+    pub fn loop_turns(&self) -> u32 {
+        self.kernels().map(|kernel| kernel.loop_turns).max().unwrap_or(0)
+    }
+
+    /// Storages that lie in an image of its own memory, each once.
+    pub fn in_image(&self) -> Vec<u32> {
+        let mut storages: Vec<u32> =
+            self.kernels().flat_map(|kernel| kernel.in_image.iter().copied()).collect();
+        storages.sort_unstable();
+        storages.dedup();
+        storages
+    }
+
+    /// Whether the storages of images whose final values belong to the outcome hold floating-point numbers; `None` where
+    /// there are none.
+    pub fn in_image_as_float(&self) -> Option<bool> {
+        let storages = self.in_image();
+        if !self.finals.iter().any(|(_, storage)| storages.contains(storage)) {
+            return None;
+        }
+        self.kernels().flat_map(|kernel| &kernel.images).map(|image| image.float).next()
+    }
+
     /// Vulkan names of the features that the kernels need, each once.
     pub fn features(&self) -> Vec<&'static str> {
         let mut features: Vec<&'static str> = Vec::new();
@@ -118,6 +145,7 @@ impl From<Kernel> for Program {
         Program {
             lanes: kernel.lanes,
             storages: kernel.storages,
+            storage_words: kernel.storage_words,
             initial: kernel.initial.clone(),
             results: kernel.results.clone(),
             finals: kernel.finals.clone(),
@@ -151,6 +179,7 @@ pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Resu
 
     // All kernels play the same instances, so the fullest subgroup of any decides how many a workgroup has.
     let mut lanes = u32::MAX;
+    let storage_words = Uses::of(&part_of(test, &all), config.variant)?.storage_words;
     for threads in kernels.iter().flatten() {
         lanes = lanes.min(Layout::new(&part_of(test, threads), config, u32::MAX)?.lanes);
     }
@@ -166,6 +195,7 @@ pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Resu
                 classes: Some(classes as u32),
                 first_slot: results.len() as u32,
                 most_lanes: lanes,
+                storage_words,
             };
             let kernel = dispatch::compile(&part_of(test, threads), config, &company)?;
             first_class += kernel.roles.classes.len() as u32;
@@ -179,24 +209,29 @@ pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Resu
         phases: made,
         lanes,
         storages: storages.count(),
+        storage_words,
         initial: storages.initial(test),
+        finals: storages.finals(test, &results),
         results,
-        finals: storages.finals(test),
     })
 }
 
-/// The test of some of its threads, as a test of its own: what a kernel of a program is made from. It asks nothing, and
-/// what stands for the API is left out.
+/// The test of some of its threads, as a test of its own: what a kernel of a program is made from. It asks nothing but
+/// the locations of the outcome, and what stands for the API is left out.
 pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
     let thread = |id: &ThreadId| {
         let mut thread = test.threads.get(usize::from(id.0))?.clone();
         thread.instructions.retain(|instruction| !is_device_domain_operation(&instruction.kind));
         Some(thread)
     };
+    let listed = test.observables().into_iter().filter_map(|observable| match observable {
+        Observable::Location(location) => Some(Term::Location(location)),
+        Observable::Register(..) => None,
+    });
     Test {
         threads: threads.iter().filter_map(thread).collect(),
         system_sync: Vec::new(),
-        listed: Vec::new(),
+        listed: listed.collect(),
         filter: None,
         question: None,
         ..test.clone()
@@ -210,7 +245,11 @@ fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
             ResultSlot::Register(Observable::Register(of_test(thread), register))
         }
         ResultSlot::Done(thread) => ResultSlot::Done(of_test(thread)),
-        location @ ResultSlot::Register(Observable::Location(_)) => location,
+        ResultSlot::High(Observable::Register(thread, register)) => {
+            ResultSlot::High(Observable::Register(of_test(thread), register))
+        }
+        location @ (ResultSlot::Register(Observable::Location(_))
+        | ResultSlot::High(Observable::Location(_))) => location,
     }
 }
 
@@ -372,6 +411,7 @@ fn dependency(test: &Test, phases: &[Vec<ThreadId>], number: usize) -> Dependenc
         .take(number)
         .any(|threads| any(threads, &|kind| matches!(kind, InstructionKind::AvailableToDevice)));
     let visible = any(own, &|kind| matches!(kind, InstructionKind::VisibleFromDevice));
-    let writes = any(own, &|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));
+    let writes =
+        any(own, &|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));
     Dependency { available, reads: visible, writes: available && writes }
 }

@@ -1,62 +1,253 @@
 //! A module as its reader sees it: constants, variables and the meaning of words. Shares nothing with the emitter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+use litmus::{Order, ScalarType, Scope, Semantics, StorageClass, StorageClassSet};
 use rspirv::dr::{Instruction, Module, Operand};
-use rspirv::spirv::{Decoration, Op, Word};
+use rspirv::spirv::{Decoration, MemoryModel, Op, StorageClass as SpirvClass, Word};
 
 use crate::ModuleError;
 
 /// A module with what is asked of it by id.
 pub(crate) struct Reader {
     pub module: Module,
-    constants: BTreeMap<Word, u32>,
+    constants: BTreeMap<Word, u64>,
     bindings: BTreeMap<Word, u32>,
-    /// The variable that an access chain starts from.
-    bases: BTreeMap<Word, Word>,
+    decorations: BTreeSet<(Word, Decoration)>,
+    /// The instruction that makes an id.
+    makers: BTreeMap<Word, Instruction>,
+    /// Variables of workgroup memory, in their order.
+    workgroup: Vec<Word>,
+}
+
+/// Where a pointer or a texel lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// In which memory.
+    pub memory: Memory,
+    /// Number that is multiplied by the spacing, or for explicitly laid out workgroup memory added to the lane; `None` where
+    /// the place does not depend on one.
+    pub storage: Option<u32>,
+    /// What is accessed there: an unsigned or floating-point type of its width.
+    pub element: ScalarType,
+    /// Bytes from the start of the storage.
+    pub offset: u32,
+}
+
+/// A memory of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Memory {
+    /// Behind a descriptor binding: a buffer or an image.
+    Binding(u32),
+    /// By address.
+    Address,
+    /// The workgroup variable of this number, in the order of declaration.
+    Workgroup(u32),
+}
+
+/// What a pointer goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pointee {
+    Memory(Site, Word),
+    /// A variable of the function, an input or a parameter.
+    Elsewhere,
 }
 
 impl Reader {
     pub fn new(words: &[u32]) -> Result<Reader, ModuleError> {
         let module = crate::load(words)?;
-        let mut constants = BTreeMap::new();
-        let mut bindings = BTreeMap::new();
-        let mut bases = BTreeMap::new();
-        for instruction in module.all_inst_iter() {
+        let mut reader = Reader {
+            constants: BTreeMap::new(),
+            bindings: BTreeMap::new(),
+            decorations: BTreeSet::new(),
+            makers: BTreeMap::new(),
+            workgroup: Vec::new(),
+            module,
+        };
+        for instruction in reader.module.all_inst_iter() {
             match (instruction.class.opcode, instruction.result_id, &instruction.operands[..]) {
                 (Op::Constant, Some(id), [Operand::LiteralBit32(value)]) => {
-                    constants.insert(id, *value);
+                    reader.constants.insert(id, u64::from(*value));
                 }
-                (
-                    Op::Decorate,
-                    _,
-                    [
-                        Operand::IdRef(id),
-                        Operand::Decoration(Decoration::Binding),
-                        Operand::LiteralBit32(binding),
-                    ],
-                ) => {
-                    bindings.insert(*id, *binding);
+                (Op::Constant, Some(id), [Operand::LiteralBit64(value)]) => {
+                    reader.constants.insert(id, *value);
                 }
-                (Op::AccessChain, Some(id), [Operand::IdRef(base), ..]) => {
-                    bases.insert(id, *base);
+                (Op::Decorate, _, [Operand::IdRef(id), Operand::Decoration(decoration), rest @ ..]) => {
+                    reader.decorations.insert((*id, *decoration));
+                    if let (Decoration::Binding, [Operand::LiteralBit32(binding)]) = (decoration, rest) {
+                        reader.bindings.insert(*id, *binding);
+                    }
+                }
+                (Op::Variable, Some(id), [Operand::StorageClass(SpirvClass::Workgroup), ..]) => {
+                    reader.workgroup.push(id);
                 }
                 _ => {}
             }
+            if let Some(id) = instruction.result_id {
+                reader.makers.insert(id, instruction.clone());
+            }
         }
-        Ok(Reader { module, constants, bindings, bases })
+        Ok(reader)
     }
 
     /// The value of a 32-bit constant.
     pub fn constant(&self, id: Word) -> Option<u32> {
+        self.constants.get(&id).and_then(|value| u32::try_from(*value).ok())
+    }
+
+    /// The bits of a constant of any width.
+    pub fn constant_bits(&self, id: Word) -> Option<u64> {
         self.constants.get(&id).copied()
     }
 
-    /// The binding that a pointer leads into; `None` for pointers elsewhere.
-    pub fn binding(&self, pointer: Word) -> Option<u32> {
-        let base = self.bases.get(&pointer).copied().unwrap_or(pointer);
-        self.bindings.get(&base).copied()
+    pub fn is_decorated(&self, id: Word, decoration: Decoration) -> bool {
+        self.decorations.contains(&(id, decoration))
+    }
+
+    /// Whether the module is under the Vulkan memory model.
+    pub fn has_vulkan_model(&self) -> bool {
+        let operands = self.module.memory_model.as_ref().map(|model| &model.operands[..]);
+        matches!(operands, Some([_, Operand::MemoryModel(MemoryModel::Vulkan)]))
+    }
+
+    pub fn maker(&self, id: Word) -> Option<&Instruction> {
+        self.makers.get(&id)
+    }
+
+    fn op(&self, id: Word) -> Option<(Op, Vec<Word>)> {
+        self.maker(id).map(|maker| (maker.class.opcode, ids(maker)))
+    }
+
+    /// The pointer that a chain of copies and choices begins with: the first of what a selection or a merge may take.
+    fn origin(&self, pointer: Word) -> Word {
+        let mut pointer = pointer;
+        // Merges of kernels do not go round; those of others end here.
+        for _ in 0..16 {
+            pointer = match self.op(pointer) {
+                Some((Op::CopyObject | Op::Phi, operands)) => operands.first().copied().unwrap_or(pointer),
+                Some((Op::Select, operands)) => operands.get(1).copied().unwrap_or(pointer),
+                _ => break,
+            };
+        }
+        pointer
+    }
+
+    /// Whether what else a chosen pointer may be leads into the same variable.
+    pub fn choices_agree(&self, pointer: Word) -> bool {
+        let base = |id: Word| self.op(self.origin(id)).and_then(|(_, operands)| operands.first().copied());
+        match self.op(pointer) {
+            Some((Op::Select, operands)) => {
+                matches!(operands[..], [_, left, right] if base(left) == base(right))
+            }
+            Some((Op::Phi, operands)) => {
+                matches!(operands[..], [left, _, right, _] if base(left) == base(right))
+            }
+            _ => true,
+        }
+    }
+
+    /// What a pointer goes to; `None` where it is no pointer of a kernel.
+    pub fn pointee(&self, pointer: Word) -> Option<Pointee> {
+        let origin = self.origin(pointer);
+        match self.op(origin)? {
+            (Op::Variable, _) => Some(Pointee::Elsewhere),
+            (Op::AccessChain, operands) => {
+                let (base, index) = (*operands.first()?, *operands.last()?);
+                let memory = match self.op(base)? {
+                    (Op::Bitcast, _) => Memory::Address,
+                    (Op::Variable, _) => match (self.bindings.get(&base), self.workgroup_number(base)) {
+                        (Some(binding), _) => Memory::Binding(*binding),
+                        (None, Some(number)) => Memory::Workgroup(number),
+                        (None, None) => return Some(Pointee::Elsewhere),
+                    },
+                    _ => return None,
+                };
+                let element = self.element_of_pointer(origin)?;
+                Some(Pointee::Memory(self.site(memory, element, index), base))
+            }
+            (Op::ImageTexelPointer, operands) => {
+                let (image, coordinates) = (*operands.first()?, *operands.get(1)?);
+                let element = self.element_of_pointer(origin)?;
+                Some(Pointee::Memory(self.texel(image, coordinates, element)?, image))
+            }
+            _ => None,
+        }
+    }
+
+    /// Where a texel lies, and the variable of its image.
+    pub fn image_site(&self, image: Word, coordinates: Word, texels: Word) -> Option<(Site, Word)> {
+        let (Op::Load, operands) = self.op(image)? else { return None };
+        let variable = *operands.first()?;
+        let vector = self.maker(texels)?.result_type?;
+        let (_, component) = self.op(vector)?;
+        let element = self.element(*component.first()?)?;
+        Some((self.texel(variable, coordinates, element)?, variable))
+    }
+
+    fn texel(&self, image: Word, coordinates: Word, element: ScalarType) -> Option<Site> {
+        let binding = self.bindings.get(&image)?;
+        let unit = match self.op(coordinates) {
+            // A row and a column of the same number.
+            Some((Op::CompositeConstruct, parts)) => {
+                let [column, row] = parts[..] else { return None };
+                match (self.op(column)?, self.op(row)?) {
+                    ((Op::UMod, column), (Op::UDiv, row)) if column == row => *column.first()?,
+                    _ => return None,
+                }
+            }
+            _ => coordinates,
+        };
+        Some(self.site(Memory::Binding(*binding), element, unit))
+    }
+
+    fn workgroup_number(&self, variable: Word) -> Option<u32> {
+        self.workgroup.iter().position(|known| *known == variable).map(|number| number as u32)
+    }
+
+    /// Number of the storage and offset of an element from the formula of its index.
+    fn site(&self, memory: Memory, element: ScalarType, index: Word) -> Site {
+        let (mut unit, mut offset) = (index, 0);
+        if let Some((Op::IAdd, operands)) = self.op(unit)
+            && let [rest, constant] = operands[..]
+            && let Some(elements) = self.constant(constant)
+        {
+            (unit, offset) = (rest, elements * element.bits() / 8);
+        }
+        if let Some((Op::IMul, operands)) = self.op(unit)
+            && let [rest, constant] = operands[..]
+            && self.constant(constant).is_some()
+        {
+            unit = rest;
+        }
+        let mut storage = None;
+        if let Some((Op::IAdd, operands)) = self.op(unit)
+            && let [left, right] = operands[..]
+        {
+            storage = match self.op(right) {
+                Some((Op::IMul, factors)) => factors.first().and_then(|number| self.constant(*number)),
+                _ => self.constant(left),
+            };
+        }
+        Site { memory, storage, element, offset }
+    }
+
+    fn element_of_pointer(&self, pointer: Word) -> Option<ScalarType> {
+        let ty = self.maker(pointer)?.result_type?;
+        let (Op::TypePointer, operands) = self.op(ty)? else { return None };
+        self.element(*operands.first()?)
+    }
+
+    fn element(&self, ty: Word) -> Option<ScalarType> {
+        let maker = self.maker(ty)?;
+        Some(match (maker.class.opcode, maker.operands.first()?) {
+            (Op::TypeInt, Operand::LiteralBit32(8)) => ScalarType::U8,
+            (Op::TypeInt, Operand::LiteralBit32(16)) => ScalarType::U16,
+            (Op::TypeInt, Operand::LiteralBit32(32)) => ScalarType::U32,
+            (Op::TypeInt, Operand::LiteralBit32(64)) => ScalarType::U64,
+            (Op::TypeFloat, Operand::LiteralBit32(32)) => ScalarType::F32,
+            (Op::TypeFloat, Operand::LiteralBit32(64)) => ScalarType::F64,
+            _ => return None,
+        })
     }
 }
 

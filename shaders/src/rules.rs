@@ -1,8 +1,8 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
 
 use litmus::{
-    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Place, Reference,
-    RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, Thread,
+    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Operand, Place,
+    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, Thread,
 };
 
 use crate::kernel::CompileError;
@@ -50,21 +50,30 @@ pub enum Rule {
     /// One dispatch runs on one queue.
     #[error("several queue families")]
     SeveralQueueFamilies,
-    /// A location that is reached by its device address.
-    #[error("device address")]
-    DeviceAddress,
-    /// A type other than `u32` and `i32`.
-    #[error("type {}", scalar_name(*.0))]
-    Type(ScalarType),
-    /// An access that does not start where its location starts.
+    /// An access that starts at no multiple of its size, ends behind 16 bytes, or lies within a texel.
     #[error("offset into a location")]
     Offset,
+    /// Images of this crate have one component of 32 bits (`R32_UINT`, `R32_SFLOAT`).
+    #[error("type of an image")]
+    ImageType,
+    /// Final values of an image are read where all its locations hold the same type, and units of one word.
+    #[error("image beside another type")]
+    ImageBeside,
+    /// Vulkan has no atomics of 8 or 16 bits.
+    #[error("atomic of less than 32 bits")]
+    NarrowAtomic,
+    /// Of floating-point atomics there are load, store, exchange, add, minimum and maximum.
+    #[error("floating-point atomic")]
+    FloatAtomic,
+    /// Numbers of floating-point locations are integers from 0 to 2^24, which all of them hold exactly.
+    #[error("floating-point value")]
+    FloatValue,
     /// The names of one storage are declared or accessed with several storage classes; memory has one of them.
     #[error("two classes on one location")]
     TwoClasses,
-    /// Locations lie in storage buffers (`sc0`) so far: not in workgroup memory (`sc1`), not in images (`sc2`).
-    #[error("storage class sc{}", .0.index())]
-    Class(StorageClass),
+    /// Workgroup memory (`sc1`) of threads in different workgroups: each workgroup has its own.
+    #[error("sc1 across workgroups")]
+    WorkgroupMemoryAcrossWorkgroups,
     /// Tessellation control outputs (`sc3`) do not exist in a compute shader.
     #[error("output in compute")]
     OutputInCompute,
@@ -83,9 +92,28 @@ pub enum Rule {
     /// Division by zero is undefined in SPIR-V, so registers are not divided on a device.
     #[error("division")]
     Division,
-    /// A jump to an earlier place: loops are not unrolled here.
-    #[error("spin loop")]
-    SpinLoop,
+    /// A loop that does more than wait: earlier turns would leave a trace (a write, or a value that a later turn uses),
+    /// and the model looks at the last turn alone.
+    #[error("loop with effects")]
+    LoopWithEffects,
+    /// References to one storage, where the variant says that there are none.
+    #[error("aliases under restrict")]
+    AliasesUnderRestrict,
+    /// A non-private access without availability or visibility: coherent variables always have both.
+    #[error("non-private access without availability or visibility under GLSL450")]
+    GlslNonPrivate,
+    /// A private access to workgroup memory, which is coherent by its nature.
+    #[error("private access to workgroup memory under GLSL450")]
+    GlslPrivate,
+    /// A location whose plain accesses are coherent here and private there: GLSL450 decorates variables.
+    #[error("coherent and private accesses to one location under GLSL450")]
+    GlslMixed,
+    /// Availability or visibility in the semantics of an operation.
+    #[error("availability in semantics under GLSL450")]
+    GlslDomains,
+    /// Physical storage buffers under GLSL450: pointers cannot be decorated coherent.
+    #[error("device address under GLSL450")]
+    GlslAddress,
     /// Control barriers of Vulkan have no resource.
     #[error("named barrier")]
     NamedBarrier,
@@ -183,9 +211,10 @@ pub fn check(test: &Test) -> Result<(), Rule> {
     check_threads(test)?;
     check_locations(test)?;
     for thread in &test.threads {
-        for (position, instruction) in thread.instructions.iter().enumerate() {
-            check_instruction(thread, position, instruction)?;
+        for instruction in &thread.instructions {
+            check_instruction(thread, instruction)?;
         }
+        check_loops(thread)?;
     }
     Ok(())
 }
@@ -220,35 +249,130 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
             classify(LocationId(index as u16), reference.storage_class())?;
         }
     }
-    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        if let InstructionKind::Load { location, class, .. }
-        | InstructionKind::Store { location, class, .. }
-        | InstructionKind::Rmw { location, class, .. } = &instruction.kind
-        {
+    let mut workgroup_of_storage: Vec<Option<u32>> = vec![None; test.locations.len()];
+    for thread in &test.threads {
+        let Place::Device(placement) = thread.place else { continue };
+        for instruction in &thread.instructions {
+            let (InstructionKind::Load { location, class, .. }
+            | InstructionKind::Store { location, class, .. }
+            | InstructionKind::Rmw { location, class, .. }) = &instruction.kind
+            else {
+                continue;
+            };
             classify(*location, *class)?;
+            if *class == StorageClass::Workgroup
+                && let Some(slot) = workgroup_of_storage.get_mut(usize::from(test.storage_of(*location).0))
+                && *slot.get_or_insert(placement.workgroup) != placement.workgroup
+            {
+                return Err(Rule::WorkgroupMemoryAcrossWorkgroups);
+            }
         }
     }
-    for class in class_of_storage.into_iter().flatten() {
-        match class {
-            StorageClass::Buffer => {}
-            StorageClass::Workgroup | StorageClass::Image => return Err(Rule::Class(class)),
-            StorageClass::Output => return Err(Rule::OutputInCompute),
+    if class_of_storage.contains(&Some(StorageClass::Output)) {
+        return Err(Rule::OutputInCompute);
+    }
+    check_floats(test)
+}
+
+/// Numbers that floating-point locations hold exactly.
+fn check_floats(test: &Test) -> Result<(), Rule> {
+    let is_float = |scalar: ScalarType| matches!(scalar, ScalarType::F32 | ScalarType::F64);
+    let fits = |value: i64| (0..=1 << 24).contains(&value);
+    let locations = (0..test.locations.len()).map(|index| LocationId(index as u16));
+    for location in locations {
+        let scalar = test.location(location).scalar_type();
+        if is_float(scalar) && !fits(test.initial_value(location).signed(scalar)) {
+            return Err(Rule::FloatValue);
         }
     }
-    for location in &test.locations {
-        if location.reference == Some(Reference::Address) {
-            return Err(Rule::DeviceAddress);
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        let (location, scalar, value) = match &instruction.kind {
+            InstructionKind::Store { location, scalar, value, .. } => (location, scalar, value),
+            InstructionKind::Rmw {
+                location,
+                scalar,
+                operation: RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value),
+                ..
+            } => (location, scalar, value),
+            _ => continue,
+        };
+        if is_float(scalar.unwrap_or(test.location(*location).scalar_type()))
+            && matches!(value, Operand::Constant(constant) if !fits(*constant))
+        {
+            return Err(Rule::FloatValue);
         }
-        check_type(location.scalar_type())?;
     }
     Ok(())
 }
 
-fn check_type(scalar: ScalarType) -> Result<(), Rule> {
-    match scalar {
-        ScalarType::U32 | ScalarType::I32 => Ok(()),
-        other => Err(Rule::Type(other)),
+/// Whether every loop of a thread only waits, so that its last turn stands for all of them.
+///
+/// A turn may load, compare-exchange where only failure goes back, compute and jump. Leaving out the reads of earlier
+/// turns takes order away and adds none, so what the model allows for the last turn alone holds for all turns.
+fn check_loops(thread: &Thread) -> Result<(), Rule> {
+    let kind = |at: usize| thread.instructions.get(at).map(|instruction| &instruction.kind);
+    for region in crate::flow::loops(thread) {
+        // Registers that this turn has assigned for certain: behind the first branch nothing is.
+        let mut assigned: Vec<RegisterId> = Vec::new();
+        let mut certain = true;
+        let in_loop: Vec<RegisterId> =
+            region.clone().filter_map(kind).filter_map(InstructionKind::destination).collect();
+        for at in region.clone() {
+            let Some(kind) = kind(at) else { continue };
+            let fresh = |operand: &Operand| match operand {
+                Operand::Constant(_) => true,
+                Operand::Register(register) => !in_loop.contains(register) || assigned.contains(register),
+            };
+            let waits = match kind {
+                InstructionKind::Load { .. } | InstructionKind::Fence { .. } => true,
+                InstructionKind::Rmw {
+                    destination,
+                    operation: RmwOperation::CompareExchange { compare, value, .. },
+                    ..
+                } => {
+                    fresh(compare)
+                        && fresh(value)
+                        && only_failure_goes_back(thread, &region, at, *destination, *compare)
+                }
+                InstructionKind::Arithmetic { left, right, .. } => fresh(left) && fresh(right),
+                InstructionKind::Branch { left, right, .. } => fresh(left) && fresh(right),
+                InstructionKind::Label(_) => true,
+                // An unconditional jump back would never end.
+                InstructionKind::Goto(target) => label_position(thread, *target).is_some_and(|to| to > at),
+                _ => false,
+            };
+            if !waits {
+                return Err(Rule::LoopWithEffects);
+            }
+            if matches!(kind, InstructionKind::Branch { .. } | InstructionKind::Goto(_)) {
+                certain = false;
+            }
+            if let Some(register) = kind.destination() {
+                if !certain {
+                    return Err(Rule::LoopWithEffects);
+                }
+                assigned.push(register);
+            }
+        }
     }
+    Ok(())
+}
+
+/// Whether the loop is left right behind a compare-exchange that succeeds: the next instruction goes back where the old
+/// value differs from the one it was compared with, and nothing behind it goes back.
+fn only_failure_goes_back(
+    thread: &Thread,
+    region: &std::ops::Range<usize>,
+    at: usize,
+    destination: RegisterId,
+    compare: Operand,
+) -> bool {
+    let next = thread.instructions.get(at + 1).map(|instruction| &instruction.kind);
+    let goes_back_on_failure = matches!(next,
+        Some(InstructionKind::Branch { relation: litmus::BranchRelation::NotEqual, left, right, target })
+            if *left == Operand::Register(destination) && *right == compare
+                && label_position(thread, *target).is_some_and(|to| to <= at));
+    goes_back_on_failure && region.end == at + 2
 }
 
 fn check_scope(scope: Scope) -> Result<(), Rule> {
@@ -265,18 +389,11 @@ fn check_ordered(operation: Operation, scope: Scope, semantics: Semantics) -> Re
     Ok(semantics::check(operation, scope, semantics)?)
 }
 
-fn check_instruction(thread: &Thread, position: usize, instruction: &Instruction) -> Result<(), Rule> {
+fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), Rule> {
     match &instruction.kind {
-        InstructionKind::Load { offset, scalar, access, .. } => {
-            check_access(*offset, *scalar)?;
-            check_plain_or_atomic(Operation::Load, access)
-        }
-        InstructionKind::Store { offset, scalar, access, .. } => {
-            check_access(*offset, *scalar)?;
-            check_plain_or_atomic(Operation::Store, access)
-        }
-        InstructionKind::Rmw { offset, scalar, operation, scope, semantics, .. } => {
-            check_access(*offset, *scalar)?;
+        InstructionKind::Load { access, .. } => check_plain_or_atomic(Operation::Load, access),
+        InstructionKind::Store { access, .. } => check_plain_or_atomic(Operation::Store, access),
+        InstructionKind::Rmw { operation, scope, semantics, .. } => {
             check_ordered(Operation::Rmw, *scope, *semantics)?;
             match operation {
                 RmwOperation::Exchange(_) => Ok(()),
@@ -331,20 +448,10 @@ fn check_instruction(thread: &Thread, position: usize, instruction: &Instruction
         | InstructionKind::BranchIf { .. } => Err(Rule::Hsa),
         InstructionKind::Arithmetic { .. } | InstructionKind::Label(_) => Ok(()),
         InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => {
-            match label_position(thread, *target) {
-                Some(there) if there > position => Ok(()),
-                // A label that stands nowhere cannot come from a parser; no later place is behind it.
-                _ => Err(Rule::SpinLoop),
-            }
+            // A label that stands nowhere cannot come from a parser.
+            label_position(thread, *target).map_or(Err(Rule::LoopWithEffects), |_| Ok(()))
         }
     }
-}
-
-fn check_access(offset: u32, scalar: Option<ScalarType>) -> Result<(), Rule> {
-    if offset != 0 {
-        return Err(Rule::Offset);
-    }
-    scalar.map_or(Ok(()), check_type)
 }
 
 fn check_plain_or_atomic(operation: Operation, access: &Access) -> Result<(), Rule> {
@@ -361,21 +468,6 @@ pub(crate) fn label_position(thread: &Thread, label: litmus::LabelId) -> Option<
         .instructions
         .iter()
         .position(|instruction| matches!(instruction.kind, InstructionKind::Label(here) if here == label))
-}
-
-fn scalar_name(scalar: ScalarType) -> &'static str {
-    match scalar {
-        ScalarType::U8 => "u8",
-        ScalarType::U16 => "u16",
-        ScalarType::U32 => "u32",
-        ScalarType::U64 => "u64",
-        ScalarType::I8 => "i8",
-        ScalarType::I16 => "i16",
-        ScalarType::I32 => "i32",
-        ScalarType::I64 => "i64",
-        ScalarType::F32 => "f32",
-        ScalarType::F64 => "f64",
-    }
 }
 
 fn arithmetic_name(operation: ArithmeticOperation) -> &'static str {

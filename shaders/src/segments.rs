@@ -153,6 +153,7 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     let mut stretches = Vec::new();
     let mut stretch = Vec::new();
     let mut start = 0;
+    let loops = crate::flow::loops(thread);
     // The farthest place that a jump so far goes to.
     let mut reach = 0;
     let mut seen: Vec<&str> = Vec::new();
@@ -162,7 +163,7 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
                 reach = reach.max(label_position(thread, *target).unwrap_or(0));
             }
             InstructionKind::ControlBarrier(barrier) => {
-                if reach > position {
+                if reach > position || loops.iter().any(|region| region.contains(&position)) {
                     return Err(Rule::GuardedBarrier);
                 }
                 if seen.contains(&barrier.id.as_str()) {

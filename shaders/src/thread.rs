@@ -1,70 +1,128 @@
 //! The code of one thread: each instruction of the test becomes the instruction of the same meaning.
 
+mod access;
+
 use litmus::{
     Access, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, Operand, RegisterId,
-    RmwOperation, ScalarType, Scope, Semantics, Test, ThreadId, Value,
+    RmwOperation, ScalarType, Scope, Semantics, Test, ThreadId,
 };
 use rspirv::dr;
-use rspirv::spirv::{MemoryAccess, Op, Word};
+use rspirv::spirv::{self, MemorySemantics, Op, Word};
 
 use crate::flow::Step;
+use crate::glsl;
+use crate::memory::{Element, Path, Target};
 use crate::module::Module;
 use crate::rules::Rule;
 use crate::semantics::{scope_word, semantics_word};
+use crate::variant::{MemoryModel, Variant};
+
+/// What the jump variable holds when nothing may run any more.
+const NOWHERE: u32 = u32::MAX;
 
 /// Where the registers of a thread live.
 pub(crate) enum Registers {
     /// Nested code in one segment: the value of each register at this point, the initial one where there is none.
     Values(Vec<Option<Word>>),
-    /// Function variables, and the one that holds the place of the last jump where the code needs it.
+    /// Function variables.
     Variables {
         /// By register.
         registers: Vec<Word>,
-        /// The jump variable.
+        /// The jump variable, where the code needs it.
         jump: Option<Word>,
+        /// What loops need besides.
+        spin: Option<Spin>,
     },
+}
+
+/// The variables of a thread with loops.
+#[derive(Clone, Copy)]
+pub(crate) struct Spin {
+    /// One more than the place where the next turn begins; 0 when there is none.
+    pub again: Word,
+    /// Turns made.
+    pub turns: Word,
+    /// 1 where a loop was given up.
+    pub given_up: Word,
+}
+
+/// What is the same for all threads of a kernel.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub test: &'a Test,
+    pub variant: Variant,
+    /// What the paths lead to for the instance at hand.
+    pub targets: &'a [(Path, Target)],
+    /// Turns of a loop at most.
+    pub loop_bound: u32,
 }
 
 /// Emits the code of one thread.
 pub(crate) struct ThreadCode<'a> {
     pub module: &'a mut Module,
-    pub test: &'a Test,
+    pub around: Surroundings<'a>,
     pub thread: ThreadId,
-    /// Pointers to the locations of the instance at hand, by [`litmus::LocationId`].
-    pub pointers: &'a [Option<Word>],
     pub registers: &'a mut Registers,
 }
 
 impl<'a> ThreadCode<'a> {
     /// Gives the register variables their initial values.
     pub fn begin(&mut self) {
-        let Registers::Variables { registers, .. } = &self.registers else { return };
-        let variables = registers.clone();
+        let Registers::Variables { registers, spin, .. } = &self.registers else { return };
+        let (variables, spin) = (registers.clone(), *spin);
         for (register, variable) in variables.iter().enumerate() {
             let initial = self.initial(RegisterId(register as u16));
-            self.module.effect(Op::Store, [*variable, initial].map(dr::Operand::IdRef));
+            self.set(*variable, initial);
         }
+        if let Some(spin) = spin {
+            let zero = self.module.constant(0);
+            self.set(spin.given_up, zero);
+        }
+    }
+
+    fn set(&mut self, variable: Word, value: Word) {
+        self.module.effect(Op::Store, [variable, value].map(dr::Operand::IdRef));
     }
 
     /// A memory barrier.
     pub fn fence(&mut self, scope: Scope, semantics: Semantics) -> Result<(), Rule> {
-        let (scope, semantics) = (self.scope(scope)?, self.semantics(semantics));
+        let (scope, semantics) = (self.scope(scope)?, self.constant_semantics(semantics_word(semantics)));
         self.module.effect(Op::MemoryBarrier, [scope, semantics]);
         Ok(())
     }
 
-    /// The steps, in a block that is open before and after.
-    pub fn steps(&mut self, steps: &[Step]) -> Result<(), Rule> {
+    /// Says that the code of a segment begins at its first place.
+    pub fn begin_segment(&mut self, steps: &[Step]) {
         if crate::flow::needs_jump_variable(steps)
-            && let Registers::Variables { jump: Some(jump), .. } = &self.registers
+            && let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers
         {
-            let nowhere = self.module.constant(0);
-            self.module.effect(Op::Store, [*jump, nowhere].map(dr::Operand::IdRef));
+            let (jump, spin) = (*jump, *spin);
+            let mut start = self.module.constant(0);
+            if let Some(spin) = spin {
+                let nowhere = self.module.constant(NOWHERE);
+                let given_up = self.given_up(spin);
+                start = self.module.word(Op::Select, &[given_up, nowhere, start]);
+            }
+            self.set(jump, start);
         }
-        self.sequence(steps)
     }
 
-    fn sequence(&mut self, steps: &[Step]) -> Result<(), Rule> {
+    fn given_up(&mut self, spin: Spin) -> Word {
+        let given_up = self.module.word(Op::Load, &[spin.given_up]);
+        let zero = self.module.constant(0);
+        self.module.truth(Op::INotEqual, &[given_up, zero])
+    }
+
+    /// Whether the thread has left its loops; `None` where it has none.
+    pub fn resolved(&mut self) -> Option<Word> {
+        let Registers::Variables { spin: Some(spin), .. } = &self.registers else { return None };
+        let given_up = self.module.word(Op::Load, &[spin.given_up]);
+        let zero = self.module.constant(0);
+        Some(self.module.truth(Op::IEqual, &[given_up, zero]))
+    }
+
+    /// The steps, in a block that is open before and after.
+    pub fn sequence(&mut self, steps: &[Step]) -> Result<(), Rule> {
         for step in steps {
             match step {
                 Step::Do(position) => {
@@ -84,13 +142,75 @@ impl<'a> ThreadCode<'a> {
                     let reached = self.module.truth(Op::ULessThanEqual, &[place, from]);
                     self.select(reached, body, &[])?;
                 }
+                // Loops stand outside the code of threads, where no lane is left out.
+                Step::Loop(_) => {}
             }
         }
         Ok(())
     }
 
+    /// Says where the first turn of a loop begins: at the place of the last jump. Where nothing may run any more, there is
+    /// none.
+    pub fn enter_loop(&mut self) {
+        let Some((jump, spin)) = self.spin() else { return };
+        let [zero, one] = [0, 1].map(|value| self.module.constant(value));
+        let place = self.module.word(Op::Load, &[jump]);
+        let first = self.module.word(Op::IAdd, &[place, one]);
+        self.set(spin.again, first);
+        self.set(spin.turns, zero);
+    }
+
+    /// Whether the loop that was entered goes on.
+    pub fn goes_on(&mut self) -> Option<Word> {
+        let (_, spin) = self.spin()?;
+        let zero = self.module.constant(0);
+        let again = self.module.word(Op::Load, &[spin.again]);
+        let turns = self.module.word(Op::Load, &[spin.turns]);
+        let bound = self.module.constant(self.around.loop_bound);
+        let wanted = self.module.truth(Op::INotEqual, &[again, zero]);
+        let granted = self.module.truth(Op::ULessThan, &[turns, bound]);
+        Some(self.module.truth(Op::LogicalAnd, &[wanted, granted]))
+    }
+
+    /// A turn of a loop.
+    pub fn turn(&mut self, blocks: &[Step]) -> Result<(), Rule> {
+        let Some((jump, spin)) = self.spin() else { return Ok(()) };
+        let [zero, one] = [0, 1].map(|value| self.module.constant(value));
+        let begins = self.module.word(Op::Load, &[spin.again]);
+        let begins = self.module.word(Op::ISub, &[begins, one]);
+        self.set(jump, begins);
+        self.set(spin.again, zero);
+        let made = self.module.word(Op::Load, &[spin.turns]);
+        let made = self.module.word(Op::IAdd, &[made, one]);
+        self.set(spin.turns, made);
+        self.sequence(blocks)
+    }
+
+    /// Behind a loop: nothing more runs where it was given up.
+    pub fn leave_loop(&mut self) {
+        let Some((jump, spin)) = self.spin() else { return };
+        let [zero, one] = [0, 1].map(|value| self.module.constant(value));
+        let again = self.module.word(Op::Load, &[spin.again]);
+        let unfinished = self.module.truth(Op::INotEqual, &[again, zero]);
+        let before = self.module.word(Op::Load, &[spin.given_up]);
+        let given_up = self.module.word(Op::Select, &[unfinished, one, before]);
+        self.set(spin.given_up, given_up);
+        let nowhere = self.module.constant(NOWHERE);
+        let place = self.module.word(Op::Load, &[jump]);
+        let place = self.module.word(Op::Select, &[unfinished, nowhere, place]);
+        self.set(jump, place);
+    }
+
+    /// The jump variable and those of loops.
+    fn spin(&self) -> Option<(Word, Spin)> {
+        match &self.registers {
+            Registers::Variables { jump: Some(jump), spin: Some(spin), .. } => Some((*jump, *spin)),
+            _ => None,
+        }
+    }
+
     fn instruction_at(&self, position: usize) -> Option<&'a Instruction> {
-        self.test.thread(self.thread).instructions.get(position)
+        self.around.test.thread(self.thread).instructions.get(position)
     }
 
     fn select(&mut self, condition: Word, yes: &[Step], no: &[Step]) -> Result<(), Rule> {
@@ -150,13 +270,29 @@ impl<'a> ThreadCode<'a> {
             let register = RegisterId(index as u16);
             let [left, right] = [left, right].map(|value| value.unwrap_or_else(|| self.initial(register)));
             let sources = [left, yes.0, right, no.0].map(dr::Operand::IdRef);
-            let merged = self.module.value(Op::Phi, self.module.u32, sources);
+            let ty = self.module.integer(self.width(register));
+            let merged = self.module.value(Op::Phi, ty, sources);
             self.assign(register, merged);
         }
     }
 
     fn initial(&mut self, register: RegisterId) -> Word {
-        self.module.constant(low_word(self.test.initial_register(self.thread, register)))
+        let value = self.around.test.initial_register(self.thread, register);
+        self.number(value.0, self.width(register))
+    }
+
+    /// Width of a register in the kernel: numbers of less than 32 bits are held in 32, extended by zeros.
+    pub fn width(&self, register: RegisterId) -> u32 {
+        self.around.test.register_type(self.thread, register).bits().max(32)
+    }
+
+    fn number(&mut self, value: u64, width: u32) -> Word {
+        let ty = self.module.integer(width);
+        if width == 64 {
+            self.module.constant_of(ty, &[value as u32, (value >> 32) as u32])
+        } else {
+            self.module.constant_of(ty, &[value as u32])
+        }
     }
 
     /// Whether the branch at `position` is taken; `None` where there is no branch.
@@ -173,90 +309,112 @@ impl<'a> ThreadCode<'a> {
             BranchRelation::Greater => Op::SGreaterThan,
             BranchRelation::Less => Op::SLessThan,
         };
-        let (left, right) = (self.operand(left), self.operand(right));
+        let bits = self.operand_bits(left).max(self.operand_bits(right));
+        let width = bits.max(32);
+        let (mut left, mut right) = (self.operand(left, width), self.operand(right, width));
+        if bits < 32 {
+            // Shifted to the top, numbers compare by their own sign.
+            let shift = self.module.constant(32 - bits);
+            [left, right] = [left, right].map(|side| self.module.word(Op::ShiftLeftLogical, &[side, shift]));
+        }
         Some(self.module.truth(op, &[left, right]))
+    }
+
+    fn operand_bits(&self, operand: Operand) -> u32 {
+        match operand {
+            Operand::Constant(_) => 32,
+            Operand::Register(register) => self.around.test.register_type(self.thread, register).bits(),
+        }
     }
 
     /// Notes where the jump at `position` goes, if it is taken.
     fn jump(&mut self, position: usize, to: usize) {
         let condition = self.condition_at(position);
-        let Registers::Variables { jump: Some(jump), .. } = &self.registers else { return };
-        let mut place = self.module.constant(to as u32);
+        let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers else { return };
+        let (jump, back) = (*jump, spin.filter(|_| to <= position));
+        let mut place = self.module.constant(if back.is_some() { NOWHERE } else { to as u32 });
+        let mut again = self.module.constant(to as u32 + 1);
         if let Some(condition) = condition {
             // A jump runs only where its block does, so the place before it is one that was reached.
-            let before = self.module.word(Op::Load, &[*jump]);
+            let before = self.module.word(Op::Load, &[jump]);
             place = self.module.word(Op::Select, &[condition, place, before]);
+            if back.is_some() {
+                let no = self.module.constant(0);
+                again = self.module.word(Op::Select, &[condition, again, no]);
+            }
         }
-        self.module.effect(Op::Store, [*jump, place].map(dr::Operand::IdRef));
+        self.set(jump, place);
+        if let Some(spin) = back {
+            self.set(spin.again, again);
+        }
     }
 
     fn instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
         match &instruction.kind {
-            InstructionKind::Load { destination, location, access, .. } => {
-                let pointer = self.pointer(*location);
+            InstructionKind::Load { destination, location, offset, scalar, access, .. } => {
+                let (path, target) = self.path(*location, *offset, *scalar);
                 let loaded = match access {
                     Access::Atomic { scope, semantics } => {
-                        let (scope, semantics) = (self.scope(*scope)?, self.semantics(*semantics));
-                        self.module.value(
-                            Op::AtomicLoad,
-                            self.module.u32,
-                            [dr::Operand::IdRef(pointer), scope, semantics],
-                        )
+                        let pointer = self.atomic_pointer(path, target);
+                        let (scope, semantics) = (self.scope(*scope)?, self.atomic_semantics(*semantics));
+                        let ty = path.element.ty(self.module);
+                        self.module.value(Op::AtomicLoad, ty, [dr::Operand::IdRef(pointer), scope, semantics])
                     }
-                    plain => {
-                        let mut operands = vec![dr::Operand::IdRef(pointer)];
-                        operands.extend(self.memory_access(plain, MemoryAccess::MAKE_POINTER_VISIBLE)?);
-                        self.module.value(Op::Load, self.module.u32, operands)
-                    }
+                    plain => self.plain_load(path, target, plain)?,
                 };
-                self.assign(*destination, loaded);
+                self.receive(*destination, path.element, loaded);
             }
-            InstructionKind::Store { location, value, access, .. } => {
-                let (pointer, value) = (self.pointer(*location), self.operand(*value));
+            InstructionKind::Store { location, offset, scalar, value, access, .. } => {
+                let (path, target) = self.path(*location, *offset, *scalar);
+                let value = self.give(*value, path.element);
                 match access {
                     Access::Atomic { scope, semantics } => {
-                        let (scope, semantics) = (self.scope(*scope)?, self.semantics(*semantics));
+                        let pointer = self.atomic_pointer(path, target);
+                        let (scope, semantics) = (self.scope(*scope)?, self.atomic_semantics(*semantics));
                         let operands =
                             [dr::Operand::IdRef(pointer), scope, semantics, dr::Operand::IdRef(value)];
                         self.module.effect(Op::AtomicStore, operands);
                     }
-                    plain => {
-                        let mut operands = vec![dr::Operand::IdRef(pointer), dr::Operand::IdRef(value)];
-                        operands.extend(self.memory_access(plain, MemoryAccess::MAKE_POINTER_AVAILABLE)?);
-                        self.module.effect(Op::Store, operands);
-                    }
+                    plain => self.plain_store(path, target, value, plain)?,
                 }
             }
-            InstructionKind::Rmw { destination, location, scalar, operation, scope, semantics, .. } => {
-                let ty = scalar.unwrap_or(self.test.location(*location).scalar_type());
-                let mut operands = vec![
-                    dr::Operand::IdRef(self.pointer(*location)),
-                    self.scope(*scope)?,
-                    self.semantics(*semantics),
-                ];
-                let op = match operation {
-                    RmwOperation::Exchange(value) => {
-                        operands.push(dr::Operand::IdRef(self.operand(*value)));
-                        Op::AtomicExchange
-                    }
+            InstructionKind::Rmw {
+                destination,
+                location,
+                offset,
+                scalar,
+                operation,
+                scope,
+                semantics,
+                ..
+            } => {
+                let scalar_type = scalar.unwrap_or(self.around.test.location(*location).scalar_type());
+                let (path, target) = self.path(*location, *offset, *scalar);
+                let (op, values, unequal) = match operation {
+                    RmwOperation::Exchange(value) => (Op::AtomicExchange, vec![*value], None),
                     RmwOperation::Fetch(arithmetic, value) => {
-                        operands.push(dr::Operand::IdRef(self.operand(*value)));
-                        atomic_op(*arithmetic, ty)?
+                        (atomic_op(*arithmetic, scalar_type)?, vec![*value], None)
                     }
                     RmwOperation::CompareExchange { compare, value, unequal } => {
-                        operands.push(self.semantics(*unequal));
-                        operands.push(dr::Operand::IdRef(self.operand(*value)));
-                        operands.push(dr::Operand::IdRef(self.operand(*compare)));
-                        Op::AtomicCompareExchange
+                        (Op::AtomicCompareExchange, vec![*value, *compare], Some(*unequal))
                     }
                 };
-                let old = self.module.value(op, self.module.u32, operands);
-                self.assign(*destination, old);
+                let values: Vec<Word> =
+                    values.into_iter().map(|value| self.give(value, path.element)).collect();
+                let pointer = self.atomic_pointer(path, target);
+                let mut operands =
+                    vec![dr::Operand::IdRef(pointer), self.scope(*scope)?, self.atomic_semantics(*semantics)];
+                operands.extend(unequal.map(|unequal| self.atomic_semantics(unequal)));
+                operands.extend(values.into_iter().map(dr::Operand::IdRef));
+                let ty = path.element.ty(self.module);
+                let old = self.module.value(op, ty, operands);
+                self.receive(*destination, path.element, old);
             }
             InstructionKind::Fence { scope, semantics } => self.fence(*scope, *semantics)?,
             InstructionKind::Arithmetic { destination, operation, left, right } => {
-                let ty = self.test.register_type(self.thread, *destination);
-                let (left, right) = (self.operand(*left), self.operand(*right));
+                let ty = self.around.test.register_type(self.thread, *destination);
+                let width = ty.bits().max(32);
+                let (left, right) = (self.operand(*left, width), self.operand(*right, width));
                 let result = self.arithmetic(*operation, ty, left, right)?;
                 self.assign(*destination, result);
             }
@@ -280,6 +438,16 @@ impl<'a> ThreadCode<'a> {
         Ok(())
     }
 
+    /// The value of a register with this many bits.
+    fn value_of(&mut self, register: RegisterId, bits: u32) -> Word {
+        let value = self.register(register);
+        if self.width(register) == bits {
+            return value;
+        }
+        let ty = self.module.integer(bits);
+        self.module.on_ids(Op::UConvert, ty, &[value])
+    }
+
     fn arithmetic(
         &mut self,
         operation: ArithmeticOperation,
@@ -287,7 +455,8 @@ impl<'a> ThreadCode<'a> {
         left: Word,
         right: Word,
     ) -> Result<Word, Rule> {
-        let signed = is_signed(ty);
+        let width = ty.bits().max(32);
+        let integer = self.module.integer(width);
         let op = match operation {
             ArithmeticOperation::Add => Op::IAdd,
             ArithmeticOperation::Subtract => Op::ISub,
@@ -297,49 +466,49 @@ impl<'a> ThreadCode<'a> {
             ArithmeticOperation::Or => Op::BitwiseOr,
             ArithmeticOperation::Xor => Op::BitwiseXor,
             ArithmeticOperation::Minimum | ArithmeticOperation::Maximum => {
-                let less =
-                    self.module.truth(if signed { Op::SLessThan } else { Op::ULessThan }, &[left, right]);
+                let (mut low, mut high) = (left, right);
+                if ty.bits() < 32 {
+                    let shift = self.module.constant(32 - ty.bits());
+                    [low, high] =
+                        [low, high].map(|side| self.module.word(Op::ShiftLeftLogical, &[side, shift]));
+                }
+                let less = self
+                    .module
+                    .truth(if is_signed(ty) { Op::SLessThan } else { Op::ULessThan }, &[low, high]);
                 let (yes, no) =
                     if operation == ArithmeticOperation::Minimum { (left, right) } else { (right, left) };
-                return Ok(self.module.word(Op::Select, &[less, yes, no]));
+                return Ok(self.module.on_ids(Op::Select, integer, &[less, yes, no]));
             }
         };
-        Ok(self.module.word(op, &[left, right]))
-    }
-
-    /// The memory operands of a plain access: none for a private one.
-    fn memory_access(&mut self, access: &Access, coherent: MemoryAccess) -> Result<Vec<dr::Operand>, Rule> {
-        Ok(match access {
-            Access::Private | Access::Atomic { .. } => Vec::new(),
-            Access::NonPrivate => vec![dr::Operand::MemoryAccess(MemoryAccess::NON_PRIVATE_POINTER)],
-            Access::Coherent { scope } => {
-                vec![
-                    dr::Operand::MemoryAccess(coherent | MemoryAccess::NON_PRIVATE_POINTER),
-                    self.scope(*scope)?,
-                ]
-            }
-        })
+        let result = self.module.on_ids(op, integer, &[left, right]);
+        if ty.bits() < 32 {
+            let mask = self.module.constant((1 << ty.bits()) - 1);
+            return Ok(self.module.word(Op::BitwiseAnd, &[result, mask]));
+        }
+        Ok(result)
     }
 
     fn scope(&mut self, scope: Scope) -> Result<dr::Operand, Rule> {
-        let word = scope_word(scope).ok_or(Rule::CrossDeviceScope)?;
-        Ok(dr::Operand::IdScope(self.module.constant(word as u32)))
+        let word = scope_operand(scope, self.around.variant)?;
+        Ok(dr::Operand::IdScope(self.module.constant(word)))
     }
 
-    fn semantics(&mut self, semantics: Semantics) -> dr::Operand {
-        dr::Operand::IdMemorySemantics(self.module.constant(semantics_word(semantics)))
+    fn atomic_semantics(&mut self, semantics: Semantics) -> dr::Operand {
+        let mut word = semantics_word(semantics);
+        if self.around.variant.volatile && self.around.variant.model == MemoryModel::Vulkan {
+            word |= MemorySemantics::VOLATILE.bits();
+        }
+        self.constant_semantics(word)
     }
 
-    fn pointer(&self, location: litmus::LocationId) -> Word {
-        self.pointers.get(usize::from(location.0)).copied().flatten().unwrap_or_default()
+    fn constant_semantics(&mut self, word: u32) -> dr::Operand {
+        dr::Operand::IdMemorySemantics(self.module.constant(word))
     }
 
-    fn operand(&mut self, operand: Operand) -> Word {
+    fn operand(&mut self, operand: Operand, width: u32) -> Word {
         match operand {
-            Operand::Constant(constant) => {
-                self.module.constant(low_word(Value::from_constant(constant, ScalarType::U32)))
-            }
-            Operand::Register(register) => self.register(register),
+            Operand::Constant(constant) => self.number(constant as u64, width),
+            Operand::Register(register) => self.value_of(register, width),
         }
     }
 
@@ -353,7 +522,8 @@ impl<'a> ThreadCode<'a> {
             },
             Registers::Variables { registers, .. } => {
                 let variable = registers.get(index).copied().unwrap_or_default();
-                self.module.word(Op::Load, &[variable])
+                let ty = self.module.integer(self.width(register));
+                self.module.on_ids(Op::Load, ty, &[variable])
             }
         }
     }
@@ -368,15 +538,18 @@ impl<'a> ThreadCode<'a> {
             }
             Registers::Variables { registers, .. } => {
                 let variable = registers.get(index).copied().unwrap_or_default();
-                self.module.effect(Op::Store, [variable, value].map(dr::Operand::IdRef));
+                self.set(variable, value);
             }
         }
     }
 }
 
-/// All values here have 32 bits at most.
-pub(crate) fn low_word(value: Value) -> u32 {
-    value.0 as u32
+/// A scope as a word of the module: under GLSL450, Device denotes the queue family instance.
+pub(crate) fn scope_operand(scope: Scope, variant: Variant) -> Result<u32, Rule> {
+    if variant.model == MemoryModel::Glsl450 && glsl::widened(scope) == Scope::QueueFamily {
+        return Ok(spirv::Scope::Device as u32);
+    }
+    Ok(scope_word(scope).ok_or(Rule::CrossDeviceScope)? as u32)
 }
 
 fn is_signed(ty: ScalarType) -> bool {
@@ -385,6 +558,14 @@ fn is_signed(ty: ScalarType) -> bool {
 
 /// Words are unsigned in the module's types; SPIR-V takes the sign of a minimum or maximum from the instruction alone.
 fn atomic_op(operation: ArithmeticOperation, ty: ScalarType) -> Result<Op, Rule> {
+    if Element::of(ty).is_float() {
+        return match operation {
+            ArithmeticOperation::Add => Ok(Op::AtomicFAddEXT),
+            ArithmeticOperation::Minimum => Ok(Op::AtomicFMinEXT),
+            ArithmeticOperation::Maximum => Ok(Op::AtomicFMaxEXT),
+            _ => Err(Rule::FloatAtomic),
+        };
+    }
     Ok(match (operation, is_signed(ty)) {
         (ArithmeticOperation::Add, _) => Op::AtomicIAdd,
         (ArithmeticOperation::Subtract, _) => Op::AtomicISub,

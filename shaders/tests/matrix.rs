@@ -284,15 +284,13 @@ fn what_cannot_be_placed_is_refused_by_name() {
             }),
             Rule::SeveralQueueFamilies,
         ),
-        (change(&|test| test.locations[0].reference = Some(Reference::Address)), Rule::DeviceAddress),
-        (change(&|test| test.locations[0].scalar = Some(ScalarType::U64)), Rule::Type(ScalarType::U64)),
         (
             change(&|test| {
                 if let InstructionKind::Load { scalar, .. } = &mut test.threads[0].instructions[0].kind {
                     *scalar = Some(ScalarType::U8);
                 }
             }),
-            Rule::Type(ScalarType::U8),
+            Rule::NarrowAtomic,
         ),
         (
             change(&|test| {
@@ -302,9 +300,51 @@ fn what_cannot_be_placed_is_refused_by_name() {
             }),
             Rule::Offset,
         ),
+        (
+            change(&|test| {
+                if let InstructionKind::Load { offset, .. } = &mut test.threads[0].instructions[0].kind {
+                    *offset = 16;
+                }
+            }),
+            Rule::Offset,
+        ),
+        (
+            change(&|test| {
+                test.locations[0].scalar = Some(ScalarType::F32);
+                test.locations[0].init = LocationInit::Constant(-1);
+            }),
+            Rule::FloatValue,
+        ),
+        (
+            change(&|test| {
+                test.locations[0].scalar = Some(ScalarType::F32);
+                let or = RmwOperation::Fetch(ArithmeticOperation::Or, constant(1));
+                let kind = rmw(0, 0, or, Scope::Device, semantics(Order::Relaxed));
+                test.threads[0].instructions[0].kind = kind;
+            }),
+            Rule::FloatAtomic,
+        ),
+        (
+            change(&|test| {
+                test.locations[0].scalar = Some(ScalarType::U64);
+                if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
+                    *class = StorageClass::Image;
+                }
+            }),
+            Rule::ImageType,
+        ),
+        (
+            change(&|test| {
+                if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
+                    *class = StorageClass::Workgroup;
+                }
+                let mut other = test.threads[0].clone();
+                other.place = at(1, 0);
+                test.threads.push(other);
+            }),
+            Rule::WorkgroupMemoryAcrossWorkgroups,
+        ),
         (change(&|test| test.locations[0].reference = Some(Reference::Image)), Rule::TwoClasses),
-        (class(StorageClass::Workgroup), Rule::Class(StorageClass::Workgroup)),
-        (class(StorageClass::Image), Rule::Class(StorageClass::Image)),
         (class(StorageClass::Output), Rule::OutputInCompute),
         (add(load(0, 0, atomic(Scope::CrossDevice, Order::Relaxed))), Rule::CrossDeviceScope),
         (add(load(0, 0, Access::Coherent { scope: Scope::CrossDevice })), Rule::CrossDeviceScope),
@@ -334,7 +374,25 @@ fn what_cannot_be_placed_is_refused_by_name() {
             }),
             Rule::Division,
         ),
-        (two(vec![label(0), jump(0)], vec![]), Rule::SpinLoop),
+        (two(vec![label(0), jump(0)], vec![]), Rule::LoopWithEffects),
+        (two(vec![label(0), store(0, constant(1), relaxed), branch.clone()], vec![]), Rule::LoopWithEffects),
+        (
+            two(
+                vec![
+                    label(0),
+                    InstructionKind::Arithmetic {
+                        destination: RegisterId(0),
+                        operation: ArithmeticOperation::Add,
+                        left: register(0),
+                        right: constant(1),
+                    },
+                    branch.clone(),
+                ],
+                vec![],
+            ),
+            Rule::LoopWithEffects,
+        ),
+        (two(vec![label(0), cbar("0"), load(0, 0, relaxed), branch.clone()], vec![]), Rule::LoopWithEffects),
         (named(Some("r"), None), Rule::NamedBarrier),
         (named(Some("r"), Some(2)), Rule::QuorumBarrier),
         (add(barrier(Scope::Device, Scope::Device, None, "0")), Rule::ExecutionScope),

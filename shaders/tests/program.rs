@@ -49,8 +49,9 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
             assert_eq!(kernel.first_class, classes, "{name}");
             let own = &program.results[slots as usize..slots as usize + kernel.results.len()];
             for (slot, local) in own.iter().zip(&kernel.results) {
-                let thread = local.thread().unwrap();
-                assert_eq!(slot.thread(), Some(part.threads[usize::from(thread.0)]), "{name}");
+                // A final value of workgroup memory belongs to no thread.
+                let thread = local.thread().map(|thread| part.threads[usize::from(thread.0)]);
+                assert_eq!(slot.thread(), thread, "{name}");
             }
             slots += kernel.results.len() as u32;
             classes += kernel.roles.classes.len() as u32;
@@ -65,7 +66,10 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
     for observable in test.observables() {
         let register = program.results.contains(&ResultSlot::Register(observable));
         let location = program.finals.iter().any(|(known, _)| *known == observable);
-        assert_eq!(register, matches!(observable, Observable::Register(..)), "{name}");
+        // Kernels write down registers, and final values of workgroup memory, which the host does not reach.
+        if matches!(observable, Observable::Register(..)) {
+            assert!(register, "{name}");
+        }
         assert_eq!(location, !register, "{name}");
     }
 }
@@ -111,9 +115,8 @@ fn the_corpus_as_programs_merged_and_split() {
 
 #[test]
 fn one_phase_is_the_kernel_of_the_test() {
-    let test = parse(
-        "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;",
-    );
+    let test =
+        parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
     let kernel = shaders::compile(&test, &LAVAPIPE).unwrap();
     let program = program(&test, &LAVAPIPE, Pipelines::Merged).unwrap();
     assert_eq!(shape(&program), [[[0, 1]]]);
@@ -175,18 +178,21 @@ fn what_a_device_would_order_less_is_refused_by_name() {
     };
     let ssw = "{ ssw 0 1; }";
     let cases = [
-        (two(ssw, "avdevice | visdevice ; st.sc0 x, 1 | ld.sc0 r0, x ;"), "avdevice before the end of a thread"),
-        (two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | visdevice ;"), "visdevice after the beginning of a thread"),
+        (
+            two(ssw, "avdevice | visdevice ; st.sc0 x, 1 | ld.sc0 r0, x ;"),
+            "avdevice before the end of a thread",
+        ),
+        (
+            two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | visdevice ;"),
+            "visdevice after the beginning of a thread",
+        ),
         (two("{ ssw 0 1; ssw 1 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "dispatches in a circle"),
         (two("{ ssw 0 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "one thread in several dispatches"),
         (
             two(ssw, "st.av.wg.sc0 x, 1 | ld.vis.wg.sc0 r0, x ;").replace("wg 1,", "wg 0,"),
             "one workgroup in several dispatches",
         ),
-        (
-            two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("qf 0 ;", "qf 1 ;"),
-            "several queue families",
-        ),
+        (two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("qf 0 ;", "qf 1 ;"), "several queue families"),
     ];
     for (text, rule) in cases {
         assert_eq!(refused(&text, Pipelines::Merged), rule, "{text}");

@@ -36,19 +36,19 @@ pub enum Command {
     Check(Check),
     /// Say why an outcome is allowed or forbidden, and what would mend a race.
     Explain(Explain),
-    /// Compare two models. Not available yet.
+    /// Say on which tests two models differ, or find the smallest one.
     Compare(Compare),
-    /// Make tests from a model. Not available yet.
+    /// Write the minimal forbidden tests of a model, or the smallest tests of a clause.
     Generate(Generate),
     /// Compile a test to SPIR-V.
     Compile(Compile),
     /// Print a test in another syntax.
     Convert(Convert),
-    /// Look for the stress that shows most on a device. Not available yet.
+    /// Look for the stress that shows most on a device.
     Tune(Tune),
     /// Show the machine code that a driver makes. Not available yet.
     Codegen(Codegen),
-    /// Measure speed. Not available yet.
+    /// Measure how much a device shows a second.
     Bench(Bench),
     /// List the devices.
     Devices(List),
@@ -56,9 +56,9 @@ pub enum Command {
     Models(List),
     /// List the embedded tests.
     Tests(Tests),
-    /// Show which statement of a model encodes which clause. Not available yet.
+    /// Show which statement of a model encodes which clause, which tests discriminate it, and what tests miss.
     Clauses(List),
-    /// List the faults of the simulated GPU. Not available yet.
+    /// List the faults that the simulated GPU can have.
     Faults(List),
     /// Write a report from results folders. Not available yet.
     Report(Report),
@@ -91,7 +91,7 @@ pub struct Run {
     /// Devices: `lavapipe`, `swiftshader`, `gpu`, an index of `devices`, a UUID, or part of a name.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// A fault of the simulated GPU. Not available yet.
+    /// A fault of the simulated GPU, which then breaks one rule (`faults` lists them).
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
     /// Time for all tests on one device, such as `15s` or `2m`; a minute when neither this nor --instances is given.
@@ -237,25 +237,37 @@ pub enum ExplainFormat {
 /// `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
+    /// Test files, folders, or ids and globs of embedded tests; all embedded tests when none is given.
+    #[arg(value_name = "TEST|DIR", conflicts_with = "synthesize")]
     pub tests: Vec<String>,
-    #[arg(long)]
+    /// A shipped model or a cat file; given twice.
+    #[arg(long, value_name = "M", required = true)]
     pub model: Vec<String>,
-    #[arg(long)]
+    /// Look for the smallest test that tells the models apart, of so many operations at most, and print it.
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub synthesize: Option<u32>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
 }
 
 /// `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
-    #[arg(long)]
-    pub model: Option<String>,
-    #[arg(long)]
-    pub threads: Option<u32>,
-    #[arg(long)]
-    pub events: Option<u32>,
-    #[arg(long)]
+    /// A shipped model or a cat file.
+    #[arg(long, value_name = "M", default_value = "vulkan")]
+    pub model: String,
+    /// The most threads of a test.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=4))]
+    pub threads: u32,
+    /// The most operations of a test.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=10))]
+    pub events: u32,
+    /// Write the smallest test for each change of a statement that encodes this clause instead.
+    #[arg(long, value_name = "ID")]
     pub clause: Option<String>,
-    #[arg(long)]
+    /// A folder for the tests, a file each; all on standard output when not given.
+    #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
@@ -315,13 +327,22 @@ pub enum Syntax {
 /// `tune`.
 #[derive(Debug, Args)]
 pub struct Tune {
+    /// Test files, folders, or ids and globs of embedded tests: mutants, whose weak or interleaved outcomes are to be seen
+    /// often. A fixed choice of relaxed tests when none is given.
+    #[arg(value_name = "TEST")]
     pub tests: Vec<String>,
-    #[arg(long)]
+    /// The device, as for `run`; the best one when not given.
+    #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
-    #[arg(long)]
-    pub time: Option<String>,
-    #[arg(long)]
-    pub out: Option<PathBuf>,
+    /// Time for the search.
+    #[arg(long, value_name = "DUR", default_value = "1m", value_parser = duration)]
+    pub time: Duration,
+    /// The preset to write.
+    #[arg(long, value_name = "FILE.toml")]
+    pub out: PathBuf,
+    /// Decides what is tried; drawn itself and recorded when not given.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 }
 
 /// `codegen`.
@@ -343,12 +364,18 @@ pub struct Codegen {
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    #[arg(long)]
+    /// The device, as for `run`; the best one when not given.
+    #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
+    /// Measure how fast faults of the simulated GPU are found.
     #[arg(long)]
     pub faults: bool,
-    #[arg(long)]
-    pub format: Option<String>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+    /// For this tool's own tests: this part of the time that each run takes.
+    #[arg(long, value_name = "PART", default_value_t = 1.0, hide = true)]
+    pub scale: f64,
 }
 
 /// A list.
@@ -417,6 +444,12 @@ pub struct Worker {
     /// Turn the validation layers on.
     #[arg(long)]
     pub validate: bool,
+    /// Run the classic scheme on this device, print what was seen and end.
+    #[arg(long, value_name = "SEL", requires = "seconds")]
+    pub classic: Option<String>,
+    /// For so long.
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f64>,
 }
 
 /// A part of a plan.

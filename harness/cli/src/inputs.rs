@@ -162,14 +162,16 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
 
 /// Embedded tests by id or by a glob over ids.
 fn match_embedded(argument: &str) -> Vec<Source> {
-    let all = if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| id == argument) } else { all_embedded() };
+    let all =
+        if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| id == argument) } else { all_embedded() };
     if let Some(exact) = all.iter().find(|source| source.id == argument) {
         return vec![exact.clone()];
     }
     match GlobBuilder::new(argument).literal_separator(true).build() {
         Ok(glob) => {
             let glob = glob.compile_matcher();
-            let all = if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| glob.is_match(id)) } else { all };
+            let all =
+                if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| glob.is_match(id)) } else { all };
             all.into_iter().filter(|source| glob.is_match(&source.id)).collect()
         }
         Err(_) => Vec::new(),

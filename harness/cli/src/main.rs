@@ -1,12 +1,14 @@
 //! The command line: a thin shell over the crates of the project, and the only one that prints or exits.
 
 mod arguments;
+mod campaign;
 mod choice;
 mod commands;
 mod cts;
 mod exit;
 mod explanation;
 mod inputs;
+mod measure;
 mod output;
 mod parallel;
 mod probe;

@@ -120,6 +120,10 @@ impl Features {
         self.v12.vulkan_memory_model_device_scope == vk::TRUE
     }
 
+    pub(crate) fn buffer_device_address(&self) -> bool {
+        self.v12.buffer_device_address == vk::TRUE
+    }
+
     pub(crate) fn availability_visibility_chains(&self) -> bool {
         self.v12.vulkan_memory_model_availability_visibility_chains == vk::TRUE
     }

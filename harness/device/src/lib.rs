@@ -27,6 +27,7 @@
 mod environment;
 mod error;
 mod features;
+mod image;
 mod instance;
 mod memory;
 mod physical;

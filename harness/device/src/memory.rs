@@ -28,6 +28,7 @@ impl VulkanDevice {
         words: u64,
         memory: Memory,
         families: &[u32],
+        use_besides: vk::BufferUsageFlags,
         name: &str,
     ) -> Result<Words, DeviceError> {
         let too_large = || DeviceError::Unsupported(format!("memory for {words} words ({name})"));
@@ -35,7 +36,8 @@ impl VulkanDevice {
         let size = words.checked_mul(4).ok_or_else(too_large)?;
         let usage = vk::BufferUsageFlags::STORAGE_BUFFER
             | vk::BufferUsageFlags::TRANSFER_SRC
-            | vk::BufferUsageFlags::TRANSFER_DST;
+            | vk::BufferUsageFlags::TRANSFER_DST
+            | use_besides;
         let mut info = vk::BufferCreateInfo::default().size(size).usage(usage);
         if families.len() > 1 {
             info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(families);
@@ -58,6 +60,13 @@ impl VulkanDevice {
                 Err(error)
             }
         }
+    }
+
+    /// The address of a buffer that was made to have one.
+    pub(crate) fn address(&self, buffer: &Words) -> vk::DeviceAddress {
+        let info = vk::BufferDeviceAddressInfo::default().buffer(buffer.raw);
+        // SAFETY: the buffer is this device's and was made with this use, which only devices with the feature are asked for.
+        unsafe { self.raw.get_buffer_device_address(&info) }
     }
 
     fn bind_memory(&self, buffer: &mut Words, memory: Memory, name: &str) -> Result<(), DeviceError> {
@@ -97,11 +106,16 @@ impl VulkanDevice {
                 && properties_of(**flags).is_some_and(|properties| kind.holds(properties))
         });
         let (index, flags) = found.ok_or_else(|| DeviceError::Unsupported(kind.to_string()))?;
-        let info =
+        // Allowed wherever buffers may have addresses, whether this one has one or not.
+        let mut flags_info =
+            vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
+        let mut info =
             vk::MemoryAllocateInfo::default().allocation_size(requirements.size).memory_type_index(index);
+        if plan::Device::capabilities(self).features.iter().any(|feature| feature == "bufferDeviceAddress") {
+            info = info.push_next(&mut flags_info);
+        }
         // SAFETY: the device lives, and the index is one of its memory types.
-        buffer.own =
-            unsafe { self.raw.allocate_memory(&info, None) }.map_err(failed("vkAllocateMemory"))?;
+        buffer.own = unsafe { self.raw.allocate_memory(&info, None) }.map_err(failed("vkAllocateMemory"))?;
         buffer.properties = *flags;
         // SAFETY: the memory was made for this buffer, which is bound once.
         unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.own, 0) }

@@ -1,7 +1,7 @@
 //! Kernels as compute pipelines.
 
 use ash::vk;
-use plan::{DeviceError, Kernel};
+use plan::{DeviceError, Image, ImageShape, Kernel};
 
 use crate::error::failed;
 use crate::vulkan::VulkanDevice;
@@ -14,11 +14,21 @@ pub(crate) struct Pipeline {
     pub(crate) raw: vk::Pipeline,
 }
 
+/// The descriptor of an image.
+pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
+    match shape {
+        ImageShape::Texels(_) => vk::DescriptorType::STORAGE_TEXEL_BUFFER,
+        ImageShape::OneDimensional { .. } | ImageShape::TwoDimensional { .. } => {
+            vk::DescriptorType::STORAGE_IMAGE
+        }
+    }
+}
+
 impl VulkanDevice {
     /// Compiles a kernel. Drivers may put the work off to the first dispatch.
-    pub(crate) fn create_pipeline(&self, kernel: &Kernel) -> Result<Pipeline, DeviceError> {
+    pub(crate) fn create_pipeline(&self, kernel: &Kernel, images: &[Image]) -> Result<Pipeline, DeviceError> {
         let mut pipeline = Pipeline::default();
-        match self.fill_pipeline(kernel, &mut pipeline) {
+        match self.fill_pipeline(kernel, images, &mut pipeline) {
             Ok(()) => Ok(pipeline),
             Err(error) => {
                 self.destroy_pipeline(&pipeline);
@@ -27,12 +37,20 @@ impl VulkanDevice {
         }
     }
 
-    fn fill_pipeline(&self, kernel: &Kernel, pipeline: &mut Pipeline) -> Result<(), DeviceError> {
-        let bindings: Vec<_> = (0..kernel.bindings)
-            .map(|binding| {
+    fn fill_pipeline(
+        &self,
+        kernel: &Kernel,
+        images: &[Image],
+        pipeline: &mut Pipeline,
+    ) -> Result<(), DeviceError> {
+        let buffers = (0..kernel.bindings).map(|_| vk::DescriptorType::STORAGE_BUFFER);
+        let images = kernel.images.iter().filter_map(|image| images.get(image.0 as usize));
+        let bindings: Vec<_> = (0..)
+            .zip(buffers.chain(images.map(|image| descriptor_type(image.shape))))
+            .map(|(binding, ty)| {
                 vk::DescriptorSetLayoutBinding::default()
                     .binding(binding)
-                    .descriptor_type(vk::DescriptorType::STORAGE_BUFFER)
+                    .descriptor_type(ty)
                     .descriptor_count(1)
                     .stage_flags(vk::ShaderStageFlags::COMPUTE)
             })
@@ -43,10 +61,10 @@ impl VulkanDevice {
             .map_err(failed("vkCreateDescriptorSetLayout"))?;
 
         let set_layouts = [pipeline.set_layout];
-        let ranges = [vk::PushConstantRange::default()
-            .stage_flags(vk::ShaderStageFlags::COMPUTE)
-            .size(kernel.push_constant_bytes)];
-        let ranges = if kernel.push_constant_bytes == 0 { &[] } else { &ranges[..] };
+        let pushed = kernel.push_constant_bytes + 8 * kernel.addresses.len() as u32;
+        let ranges =
+            [vk::PushConstantRange::default().stage_flags(vk::ShaderStageFlags::COMPUTE).size(pushed)];
+        let ranges = if pushed == 0 { &[] } else { &ranges[..] };
         let info =
             vk::PipelineLayoutCreateInfo::default().set_layouts(&set_layouts).push_constant_ranges(ranges);
         // SAFETY: as above; the size is a multiple of four within the device's limit.

@@ -3,11 +3,15 @@
 use std::time::{Duration, Instant};
 
 use ash::vk;
-use plan::{BufferId, DependencyKind, DeviceError, Memory, MemoryProperties, Plan, Prepared, Progress, Step};
+use plan::{
+    BufferId, DependencyKind, DeviceError, ImageShape, Kernel, Memory, MemoryProperties, Plan, Prepared,
+    Progress, Step,
+};
 
 use crate::error::failed;
+use crate::image::Texels;
 use crate::memory::Words;
-use crate::pipeline::Pipeline;
+use crate::pipeline::{Pipeline, descriptor_type};
 use crate::queue::{QueueUse, assign_queues};
 use crate::record::Recorder;
 use crate::submission::{Submission, submissions};
@@ -24,6 +28,9 @@ pub(crate) struct VulkanPrepared<'d> {
     buffers: Vec<Words>,
     staging: Vec<Option<Words>>,
     pipelines: Vec<Pipeline>,
+    kernels: Vec<Kernel>,
+    images: Vec<Texels>,
+    shapes: Vec<ImageShape>,
     descriptor_pool: vk::DescriptorPool,
     sets: Vec<vk::DescriptorSet>,
     queues: Vec<QueueUse>,
@@ -56,6 +63,9 @@ impl<'d> VulkanPrepared<'d> {
             buffers: Vec::new(),
             staging: Vec::new(),
             pipelines: Vec::new(),
+            kernels: plan.kernels.clone(),
+            images: Vec::new(),
+            shapes: plan.images.iter().map(|image| image.shape).collect(),
             descriptor_pool: vk::DescriptorPool::null(),
             sets: vec![vk::DescriptorSet::null(); plan.steps.len()],
             queues: Vec::new(),
@@ -68,13 +78,17 @@ impl<'d> VulkanPrepared<'d> {
         let mut families: Vec<u32> = places.iter().map(|place| place.family.index).collect();
         families.sort_unstable();
         families.dedup();
-        for buffer in &plan.buffers {
+        for (index, buffer) in (0..).map(BufferId).zip(&plan.buffers) {
             prepared.buffers.push(device.create_buffer(
                 buffer.words,
                 buffer.memory,
                 &families,
+                use_besides(plan, index),
                 buffer.name,
             )?);
+        }
+        for image in &plan.images {
+            prepared.images.push(device.create_image(image, &prepared.buffers, &families)?);
         }
         for (index, buffer) in (0..).zip(&plan.buffers) {
             let read = plan
@@ -82,14 +96,20 @@ impl<'d> VulkanPrepared<'d> {
                 .iter()
                 .any(|step| matches!(step, Step::ToHost { buffer, .. } if *buffer == BufferId(index)));
             let staging = if read && buffer.memory == Memory::Device && device.stages() {
-                Some(device.create_buffer(buffer.words, Memory::Readback, &families, buffer.name)?)
+                Some(device.create_buffer(
+                    buffer.words,
+                    Memory::Readback,
+                    &families,
+                    vk::BufferUsageFlags::empty(),
+                    buffer.name,
+                )?)
             } else {
                 None
             };
             prepared.staging.push(staging);
         }
         for kernel in &plan.kernels {
-            prepared.pipelines.push(device.create_pipeline(kernel)?);
+            prepared.pipelines.push(device.create_pipeline(kernel, &plan.images)?);
         }
         prepared.create_descriptor_sets()?;
         for place in places {
@@ -117,16 +137,29 @@ impl<'d> VulkanPrepared<'d> {
 
     fn create_descriptor_sets(&mut self) -> Result<(), DeviceError> {
         let raw = &self.device.raw;
-        let (sets, descriptors) = dispatches(&self.steps)
-            .fold((0, 0), |(sets, descriptors), (_, _, bindings)| {
-                (sets + 1, descriptors + bindings.len() as u32)
-            });
+        let sets = dispatches(&self.steps).count() as u32;
         if sets == 0 {
             return Ok(());
         }
-        let sizes = [vk::DescriptorPoolSize::default()
-            .ty(vk::DescriptorType::STORAGE_BUFFER)
-            .descriptor_count(descriptors)];
+        let buffers = dispatches(&self.steps).map(|(_, _, bindings)| bindings.len() as u32).sum::<u32>();
+        let images = |ty: vk::DescriptorType| -> u32 {
+            let shapes = dispatches(&self.steps)
+                .filter_map(|(_, kernel, _)| self.kernels.get(kernel))
+                .flat_map(|kernel| &kernel.images)
+                .filter_map(|image| self.shapes.get(image.0 as usize));
+            shapes.filter(|shape| descriptor_type(**shape) == ty).count() as u32
+        };
+        let (storage, texels) =
+            (images(vk::DescriptorType::STORAGE_IMAGE), images(vk::DescriptorType::STORAGE_TEXEL_BUFFER));
+        let sizes: Vec<_> = [
+            (vk::DescriptorType::STORAGE_BUFFER, buffers),
+            (vk::DescriptorType::STORAGE_IMAGE, storage),
+            (vk::DescriptorType::STORAGE_TEXEL_BUFFER, texels),
+        ]
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(ty, count)| vk::DescriptorPoolSize::default().ty(ty).descriptor_count(count))
+        .collect();
         let info = vk::DescriptorPoolCreateInfo::default().max_sets(sets).pool_sizes(&sizes);
         // SAFETY: the device lives.
         self.descriptor_pool =
@@ -156,7 +189,33 @@ impl<'d> VulkanPrepared<'d> {
                         .buffer_info(info)
                 })
                 .collect();
-            // SAFETY: the set is new, so nothing uses it; its layout has these bindings, and the buffers live.
+            let images: Vec<_> = self
+                .kernels
+                .get(kernel)
+                .into_iter()
+                .flat_map(|kernel| &kernel.images)
+                .filter_map(|image| {
+                    let number = image.0 as usize;
+                    Some((self.images.get(number)?, descriptor_type(*self.shapes.get(number)?)))
+                })
+                .map(|(image, ty)| {
+                    let info = vk::DescriptorImageInfo::default()
+                        .image_view(image.view)
+                        .image_layout(vk::ImageLayout::GENERAL);
+                    (ty, [info], [image.buffer_view])
+                })
+                .collect();
+            let image_writes = (bindings.len() as u32..).zip(&images).map(|(binding, (ty, info, view))| {
+                let write =
+                    vk::WriteDescriptorSet::default().dst_set(set).dst_binding(binding).descriptor_type(*ty);
+                if *ty == vk::DescriptorType::STORAGE_IMAGE {
+                    write.image_info(info)
+                } else {
+                    write.texel_buffer_view(view)
+                }
+            });
+            let writes: Vec<_> = writes.into_iter().chain(image_writes).collect();
+            // SAFETY: the set is new, so nothing uses it; its layout has these bindings, and buffers and images live.
             unsafe { raw.update_descriptor_sets(&writes, &[]) };
             if let Some(slot) = self.sets.get_mut(number) {
                 *slot = set;
@@ -173,6 +232,8 @@ impl<'d> VulkanPrepared<'d> {
             buffers: &self.buffers,
             staging: &self.staging,
             pipelines: &self.pipelines,
+            kernels: &self.kernels,
+            images: &self.images,
             sets: &self.sets,
             events: &self.events,
         };
@@ -204,8 +265,7 @@ impl<'d> VulkanPrepared<'d> {
         let mut submitted = stage > 0;
         for submission in self.submissions.iter().filter(|submission| submission.stage == stage) {
             let Some(queue) = self.queues.get(submission.queue) else { continue };
-            let commands: Vec<_> =
-                submission.recordings.iter().map(|recording| recording.commands).collect();
+            let commands: Vec<_> = submission.recordings.iter().map(|recording| recording.commands).collect();
             let fence = if submission.fenced { queue.fence } else { vk::Fence::null() };
             let result = self.semaphores.submit(self.device, queue.raw, submission, &commands, fence);
             if let Err(result) = result {
@@ -425,10 +485,25 @@ impl Drop for VulkanPrepared<'_> {
         for pipeline in &self.pipelines {
             self.device.destroy_pipeline(pipeline);
         }
+        for image in &mut self.images {
+            self.device.destroy_image(image);
+        }
         for buffer in self.buffers.iter_mut().chain(self.staging.iter_mut().flatten()) {
             self.device.destroy_buffer(buffer);
         }
     }
+}
+
+/// What a buffer of a plan is used for besides storage and copies.
+fn use_besides(plan: &Plan, buffer: BufferId) -> vk::BufferUsageFlags {
+    let mut usage = vk::BufferUsageFlags::empty();
+    if plan.kernels.iter().any(|kernel| kernel.addresses.contains(&buffer)) {
+        usage |= vk::BufferUsageFlags::SHADER_DEVICE_ADDRESS;
+    }
+    if plan.images.iter().any(|image| image.shape == ImageShape::Texels(buffer)) {
+        usage |= vk::BufferUsageFlags::STORAGE_TEXEL_BUFFER;
+    }
+    usage
 }
 
 /// Dispatches with bindings: number of the step, number of the kernel, buffers.

@@ -1,9 +1,10 @@
 //! Steps of a plan as command buffers: what each records.
 
 use ash::vk;
-use plan::{BufferId, DependencyKind, DeviceError, Step};
+use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, Step};
 
 use crate::error::failed;
+use crate::image::Texels;
 use crate::memory::Words;
 use crate::pipeline::Pipeline;
 use crate::submission::Recording;
@@ -29,6 +30,8 @@ pub(crate) struct Recorder<'a> {
     /// Staging copies of the buffers that need one, by the number of the buffer.
     pub(crate) staging: &'a [Option<Words>],
     pub(crate) pipelines: &'a [Pipeline],
+    pub(crate) kernels: &'a [Kernel],
+    pub(crate) images: &'a [Texels],
     /// Descriptor sets by the number of the step; null where there is none.
     pub(crate) sets: &'a [vk::DescriptorSet],
     /// Events by the number of the step; null where there is none.
@@ -77,8 +80,19 @@ impl Recorder<'_> {
                 let from = self.buffer(*from)?;
                 self.copy(commands, from, self.buffer(*to)?);
             }
+            Step::ToImage { from, to, .. } => {
+                self.device.record_to_image(commands, self.buffer(*from)?, self.image(*to)?);
+            }
+            Step::FromImage { from, to, .. } => {
+                self.device.record_from_image(commands, self.image(*from)?, self.buffer(*to)?);
+            }
             Step::Dispatch { kernel, workgroups, push_constants, .. } => {
                 let index = kernel.0 as usize;
+                let mut push_constants = push_constants.clone();
+                for buffer in self.kernels.get(index).into_iter().flat_map(|kernel| &kernel.addresses) {
+                    let address = self.device.address(self.buffer(*buffer)?);
+                    push_constants.extend_from_slice(&address.to_ne_bytes());
+                }
                 let pipeline = self.pipelines.get(index).ok_or_else(|| nothing("kernel", index))?;
                 let set = self.sets.get(number).copied().unwrap_or_default();
                 // SAFETY: the command buffer is being recorded, on a queue with compute; pipeline, set and push constants
@@ -91,7 +105,7 @@ impl Recorder<'_> {
                     }
                     if !push_constants.is_empty() {
                         let stage = vk::ShaderStageFlags::COMPUTE;
-                        raw.cmd_push_constants(commands, pipeline.layout, stage, 0, push_constants);
+                        raw.cmd_push_constants(commands, pipeline.layout, stage, 0, &push_constants);
                     }
                     raw.cmd_dispatch(commands, *workgroups, 1, 1);
                 }
@@ -173,6 +187,11 @@ impl Recorder<'_> {
         unsafe {
             self.device.raw.cmd_pipeline_barrier(commands, WORK, after, flags, memory.as_slice(), &[], &[]);
         }
+    }
+
+    fn image(&self, id: ImageId) -> Result<&Texels, DeviceError> {
+        let index = id.0 as usize;
+        self.images.get(index).ok_or_else(|| nothing("image", index))
     }
 
     fn buffer(&self, id: BufferId) -> Result<&Words, DeviceError> {

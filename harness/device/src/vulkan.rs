@@ -112,7 +112,7 @@ impl VulkanDevice {
             device: raw.clone(),
             physical_device: physical.handle,
             debug_settings: AllocatorDebugSettings::default(),
-            buffer_device_address: false,
+            buffer_device_address: physical.features.buffer_device_address(),
             allocation_sizes: AllocationSizes::new(BLOCK_BYTES, BLOCK_BYTES),
         });
         let memory = match memory {

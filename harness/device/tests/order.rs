@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use device::{Options, VulkanDevice};
 use plan::{
-    DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore, SemaphoreId,
-    Step,
+    DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore,
+    SemaphoreId, Step,
 };
 
 use support::{Builder, QUEUE, kernels, on_each_device, on_each_driver, refused, run, skipped};
@@ -158,7 +158,10 @@ fn memory_is_of_the_type_that_is_asked_for() {
             let mut prepared = b.prepare(device);
             assert!(prepared.memory(own).is_some_and(|properties| kind.holds(properties)), "{name}");
             run(&mut *prepared);
-            assert!(prepared.read(seen).unwrap().iter().zip(0..).all(|(word, i)| *word == i * 3 + 5), "{name}");
+            assert!(
+                prepared.read(seen).unwrap().iter().zip(0..).all(|(word, i)| *word == i * 3 + 5),
+                "{name}"
+            );
             assert!(prepared.read(own).is_err(), "{name}: the host does not reach it");
         }
     });

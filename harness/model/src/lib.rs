@@ -34,6 +34,7 @@
 mod activity;
 mod allows;
 pub mod cat;
+pub mod clauses;
 mod cells;
 mod combine;
 mod error;
@@ -46,6 +47,7 @@ mod interval;
 mod local;
 pub mod matrix;
 mod model;
+pub mod mutation;
 pub mod naive;
 mod path;
 mod predict;
@@ -58,6 +60,7 @@ mod sequential;
 mod settle;
 mod skeleton;
 mod symbolic;
+pub mod synthesis;
 mod system;
 mod valuation;
 
@@ -68,7 +71,7 @@ pub use explain::{
     Place, RaceFound, explain,
 };
 pub use model::Model;
-pub use predict::{Options, predict};
+pub use predict::{Options, Verdict, predict, verdict};
 pub use queries::answer_queries;
 pub use settle::settle;
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};

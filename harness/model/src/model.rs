@@ -88,6 +88,21 @@ impl Model {
         Ok(model)
     }
 
+    /// The same model with another text, such as one with a change.
+    pub(crate) fn with_ast(&self, ast: cat::Model) -> Model {
+        Model { name: self.name.clone(), ast, compiled: Mutex::default() }
+    }
+
+    /// Whether its text still makes sense, for a model that was changed.
+    pub(crate) fn is_sound(&self) -> bool {
+        cat::compile(&self.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL)).is_ok()
+    }
+
+    /// The syntax tree of its text.
+    pub(crate) fn ast(&self) -> &cat::Model {
+        &self.ast
+    }
+
     /// The name under which it was loaded.
     pub fn name(&self) -> &str {
         &self.name
@@ -293,7 +308,6 @@ fn classes_of(test: &Test) -> StorageClassSet {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
 
     /// Tests that have nothing of hosts, sizes, calls and sections do not pay for them.

@@ -1,11 +1,11 @@
 //! From a test and a model to a prediction.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use litmus::{
     Condition, Dialect, InstructionKind, LocationInit, Observable, Operand, Outcome, Place, PredictedOutcome,
-    Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Value,
+    Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Undefinedness, Value,
 };
 
 use crate::combine::{Combiner, Findings, ValueRules};
@@ -13,6 +13,7 @@ use crate::explore::explore;
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::model::{is_partial, scopes};
 use crate::path::{Path, paths};
+use crate::prepared::Compiled;
 use crate::search::Deadline;
 use crate::sequential::{self, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
@@ -42,13 +43,74 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
     let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let unroll = options.unroll.max(1);
     let compiled = model.compiled_for(test)?;
+    let observables = test.observables();
+    let findings = find(test, model, &compiled, &observables, unroll, deadline)?;
+    let answer = |found: bool| (found || !findings.timed_out).then_some(found);
+    let (outcomes, listed) = list(test, &observables, &findings, unroll, deadline);
+    Ok(Prediction {
+        model: model.name().to_owned(),
+        observables,
+        outcomes,
+        race: race_of(&findings),
+        level: findings.raised.level(&compiled.plan, !findings.timed_out),
+        candidate_executions: findings.candidate_executions,
+        consistent_executions: findings.consistent_executions,
+        meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
+        misses: test.question.as_ref().and_then(|_| answer(findings.misses)),
+        complete: listed,
+    })
+}
+
+/// What tells models apart on a test: less than a [`Prediction`], and quicker to find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the program races; `Unknown` when time ran out, and then nothing may be concluded from the rest.
+    pub race: Race,
+    /// HSA's level of undefinedness.
+    pub level: Option<Undefinedness>,
+    /// The outcomes that some consistent execution shows.
+    pub allowed: BTreeSet<Outcome>,
+}
+
+/// The verdict of a model on a test.
+///
+/// # Errors
+/// As for [`predict`].
+pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict, PredictError> {
+    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    let compiled = model.compiled_for(test)?;
+    let findings = find(test, model, &compiled, &test.observables(), options.unroll.max(1), deadline)?;
+    let known = !findings.timed_out && !findings.unlisted;
+    Ok(Verdict {
+        race: if known { race_of(&findings) } else { Race::Unknown },
+        level: findings.raised.level(&compiled.plan, known),
+        allowed: findings.allowed.into_iter().collect(),
+    })
+}
+
+fn race_of(findings: &Findings) -> Race {
+    match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
+        (true, _) => Race::Racy,
+        (false, false) => Race::Free,
+        (false, true) => Race::Unknown,
+    }
+}
+
+/// What the executions of a test show under a model.
+fn find(
+    test: &Test,
+    model: &Model,
+    compiled: &Compiled,
+    observables: &[Observable],
+    unroll: u32,
+    deadline: Deadline,
+) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = value_domain(test);
-    let observables = test.observables();
     let mut findings = Findings::default();
     for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-        let combiner = Combiner::new(test, &observables, &skeleton, rules, deadline);
+        let combiner = Combiner::new(test, observables, &skeleton, rules, deadline);
         let prepared = compiled.prepared(&skeleton);
         let searched = match skeleton.len() {
             0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, &mut findings),
@@ -59,24 +121,7 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
         };
         searched.map(|()| !findings.timed_out)
     })?;
-    let answer = |found: bool| (found || !findings.timed_out).then_some(found);
-    let (outcomes, listed) = list(test, &observables, &findings, unroll, deadline);
-    Ok(Prediction {
-        model: model.name().to_owned(),
-        observables,
-        outcomes,
-        race: match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
-            (true, _) => Race::Racy,
-            (false, false) => Race::Free,
-            (false, true) => Race::Unknown,
-        },
-        level: findings.raised.level(&compiled.plan, !findings.timed_out),
-        candidate_executions: findings.candidate_executions,
-        consistent_executions: findings.consistent_executions,
-        meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
-        misses: test.question.as_ref().and_then(|_| answer(findings.misses)),
-        complete: listed,
-    })
+    Ok(findings)
 }
 
 /// The outcomes with what is said of each, and whether these are all; nothing where they are too many to list.

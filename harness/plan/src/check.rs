@@ -1,6 +1,8 @@
 //! What a plan must satisfy before any device looks at it, and what a device must offer for it.
 
-use crate::{BufferId, Capabilities, DeviceError, Kernel, Memory, Plan, QueueId, Semaphore, Step};
+use crate::{
+    BufferId, Capabilities, DeviceError, ImageId, ImageShape, Kernel, Memory, Plan, QueueId, Semaphore, Step,
+};
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
 const SPIRV_HEADER_WORDS: usize = 5;
@@ -24,6 +26,20 @@ impl Plan {
             if buffer.words == 0 {
                 return Err(invalid(format!("buffer {number} ({}) is empty", buffer.name)));
             }
+        }
+        for (number, image) in self.images.iter().enumerate() {
+            let invalid = |why| invalid(format!("image {number} ({}): {why}", image.name));
+            match image.shape {
+                ImageShape::Texels(buffer) => self.has_buffer(buffer).map_err(invalid)?,
+                shape if shape.texels() == 0 => return Err(invalid("it is empty".to_owned())),
+                _ => {}
+            }
+        }
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            let images = kernel.images.iter().try_for_each(|image| self.image_shape(*image).map(|_| ()));
+            images
+                .and_then(|()| kernel.addresses.iter().try_for_each(|buffer| self.has_buffer(*buffer)))
+                .map_err(|why| invalid(format!("kernel {number}: {why}")))?;
         }
         for (number, step) in self.steps.iter().enumerate() {
             self.validate_step(step).map_err(|why| invalid(format!("step {number}: {why}")))?;
@@ -62,6 +78,19 @@ impl Plan {
                 }
                 if words(to) < words(from) {
                     return Err(format!("a copy of buffer {} to the smaller buffer {}", from.0, to.0));
+                }
+                Ok(())
+            }
+            Step::ToImage { from: buffer, to: image, .. }
+            | Step::FromImage { from: image, to: buffer, .. } => {
+                self.has_buffer(*buffer)?;
+                let texels = match self.image_shape(*image)? {
+                    ImageShape::Texels(_) => return Err(format!("image {} is a texel buffer", image.0)),
+                    shape => shape.texels(),
+                };
+                let words = self.buffers.get(buffer.0 as usize).map_or(0, |buffer| buffer.words);
+                if words < texels {
+                    return Err(format!("buffer {} has fewer words than image {} texels", buffer.0, image.0));
                 }
                 Ok(())
             }
@@ -106,6 +135,11 @@ impl Plan {
         found.then_some(()).ok_or_else(|| format!("no queue {}", queue.0))
     }
 
+    fn image_shape(&self, image: ImageId) -> Result<ImageShape, String> {
+        let found = self.images.get(image.0 as usize).map(|image| image.shape);
+        found.ok_or_else(|| format!("no image {}", image.0))
+    }
+
     fn has_buffer(&self, buffer: BufferId) -> Result<(), String> {
         let found = (buffer.0 as usize) < self.buffers.len();
         found.then_some(()).ok_or_else(|| format!("no buffer {}", buffer.0))
@@ -118,6 +152,8 @@ impl Step {
         match self {
             Step::Fill { queue, .. }
             | Step::Copy { queue, .. }
+            | Step::ToImage { queue, .. }
+            | Step::FromImage { queue, .. }
             | Step::Dispatch { queue, .. }
             | Step::Barrier { queue }
             | Step::ExecutionBarrier { queue }
@@ -201,9 +237,8 @@ impl Capabilities {
         at_most(kernel.bindings.into(), self.max_storage_buffers.into(), || {
             "storage buffers of a kernel".to_owned()
         })?;
-        at_most(kernel.push_constant_bytes.into(), self.max_push_constant_bytes.into(), || {
-            "bytes of push constants".to_owned()
-        })?;
+        let pushed = u64::from(kernel.push_constant_bytes) + 8 * kernel.addresses.len() as u64;
+        at_most(pushed, self.max_push_constant_bytes.into(), || "bytes of push constants".to_owned())?;
         let size = kernel.workgroup_size();
         if let Some([x, y, z]) = size {
             let invocations = u64::from(x).saturating_mul(y.into()).saturating_mul(z.into());

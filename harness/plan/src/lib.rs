@@ -6,12 +6,14 @@
 //! dispatch, a working clock, or that anything was executed. This crate knows no litmus test and no Vulkan loader.
 
 mod check;
+mod image;
 mod memory;
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use image::{Image, ImageFormat, ImageId, ImageShape};
 pub use memory::{MemoryKind, MemoryProperties};
 
 /// Index into [`Plan::kernels`].
@@ -37,6 +39,8 @@ pub struct Plan {
     pub kernels: Vec<Kernel>,
     /// Buffers, in no order.
     pub buffers: Vec<Buffer>,
+    /// Images, in no order.
+    pub images: Vec<Image>,
     /// Queues that the steps name; at least one.
     pub queues: Vec<Queue>,
     /// Semaphores; each is signalled by one step and waited for by one later step.
@@ -52,8 +56,12 @@ pub struct Kernel {
     pub words: Vec<u32>,
     /// Number of storage-buffer bindings, all in descriptor set 0, numbered from 0.
     pub bindings: u32,
-    /// Size of the push constants in bytes.
+    /// Images behind the bindings that follow those of storage buffers, in order.
+    pub images: Vec<ImageId>,
+    /// Size of the push constants in bytes, without addresses.
     pub push_constant_bytes: u32,
+    /// Buffers whose addresses the device appends to the push constants, 8 bytes each.
+    pub addresses: Vec<BufferId>,
     /// The subgroup size that the kernel was made for, where it depends on one: the pipeline then requires it, and full subgroups.
     pub subgroup_size: Option<u32>,
 }
@@ -127,6 +135,24 @@ pub enum Step {
         /// The buffer that is read.
         from: BufferId,
         /// The buffer that is written; at least as large.
+        to: BufferId,
+    },
+    /// Copies the first words of a buffer to all texels of an image, row by row; what the image held is lost.
+    ToImage {
+        /// The queue that does it.
+        queue: QueueId,
+        /// The buffer that is read.
+        from: BufferId,
+        /// The image that is written; no texel buffer.
+        to: ImageId,
+    },
+    /// Copies all texels of an image to the first words of a buffer. Some [`Step::ToImage`] has filled it before.
+    FromImage {
+        /// The queue that does it.
+        queue: QueueId,
+        /// The image that is read; no texel buffer.
+        from: ImageId,
+        /// The buffer that is written.
         to: BufferId,
     },
     /// Runs a kernel.
@@ -219,6 +245,11 @@ pub trait Device {
     /// # Errors
     /// Whatever the plan needs and the device lacks, as [`DeviceError::Unsupported`]; otherwise what the driver said.
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError>;
+
+    /// Decides whatever the device itself draws from now on. Devices that draw nothing need not know.
+    fn reseed(&self, seed: u64) {
+        let _ = seed;
+    }
 
     /// Validation messages since the last call; empty unless validation was asked for and is there.
     fn validation_messages(&self) -> Vec<String> {
@@ -415,6 +446,9 @@ pub enum DeviceError {
     /// A submission is still in flight.
     #[error("a submission is still in flight")]
     Busy,
+    /// A device that counts its steps made as many as it makes at most: a kernel spins for ever, or a barrier never fills.
+    #[error("step budget")]
+    StepBudget,
     /// The plan contradicts itself.
     #[error("invalid plan: {0}")]
     InvalidPlan(String),

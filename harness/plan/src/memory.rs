@@ -71,7 +71,8 @@ impl MemoryProperties {
 /// Vulkan's names of the properties, joined by ` | `.
 impl fmt::Display for MemoryProperties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<&str> = self.flags().into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
+        let names: Vec<&str> =
+            self.flags().into_iter().filter(|(has, _)| *has).map(|(_, name)| name).collect();
         f.write_str(&names.join(" | "))
     }
 }
@@ -100,7 +101,12 @@ mod tests {
             LOCAL,
             MemoryProperties { host_visible: true, host_coherent: true, ..NONE },
             MemoryProperties { host_visible: true, host_cached: true, ..NONE },
-            MemoryProperties { device_local: true, host_visible: true, host_coherent: true, host_cached: true },
+            MemoryProperties {
+                device_local: true,
+                host_visible: true,
+                host_coherent: true,
+                host_cached: true,
+            },
         ];
         let found: Vec<(&str, Vec<usize>)> = MemoryKind::NAMED
             .iter()

@@ -1,8 +1,8 @@
 //! Plans that contradict themselves, and plans that are too much for a device.
 
 use plan::{
-    Buffer, BufferId, Capabilities, DeviceError, Kernel, KernelId, Memory, Plan, Queue, QueueId,
-    MemoryKind, MemoryProperties, Semaphore, SemaphoreId, Step,
+    Buffer, BufferId, Capabilities, DeviceError, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
+    Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Step,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -12,13 +12,19 @@ fn kernel(x: u32) -> Kernel {
     Kernel {
         words: vec![0x0723_0203, 0x0001_0500, 0, 10, 0, 2 << 16 | 17, 1, 6 << 16 | 16, 1, 17, x, 1, 1],
         bindings: 2,
+        images: Vec::new(),
         push_constant_bytes: 8,
+        addresses: Vec::new(),
         subgroup_size: None,
     }
 }
 
 fn buffer(words: u64) -> Buffer {
     Buffer { words, memory: Memory::Device, name: "test" }
+}
+
+fn image(shape: ImageShape) -> Image {
+    Image { shape, format: ImageFormat::Unsigned, name: "texels" }
 }
 
 fn dispatch(workgroups: u32, bindings: &[u32], bytes: usize) -> Step {
@@ -103,6 +109,28 @@ fn contradictions_are_named() {
         (with_step(dispatch(1, &[0, 2], 8)), "step 0: no buffer 2"),
         (with_step(dispatch(1, &[0, 0], 4)), "step 0: 4 bytes of push constants where kernel 0 takes 8"),
         (Plan { kernels: vec![], ..with_step(dispatch(1, &[0, 0], 8)) }, "step 0: no kernel 0"),
+        (with_kernel(Kernel { images: vec![ImageId(0)], ..kernel(1) }), "kernel 0: no image 0"),
+        (with_kernel(Kernel { addresses: vec![b2], ..kernel(1) }), "kernel 0: no buffer 2"),
+        (Plan { images: vec![image(ImageShape::Texels(b2))], ..plan() }, "image 0 (texels): no buffer 2"),
+        (
+            Plan { images: vec![image(ImageShape::TwoDimensional { width: 2, height: 0 })], ..plan() },
+            "image 0 (texels): it is empty",
+        ),
+        (with_step(Step::ToImage { queue: QUEUE, from: b0, to: ImageId(0) }), "step 0: no image 0"),
+        (
+            Plan {
+                images: vec![image(ImageShape::OneDimensional { width: 5 })],
+                ..with_step(Step::ToImage { queue: QUEUE, from: b0, to: ImageId(0) })
+            },
+            "step 0: buffer 0 has fewer words than image 0 texels",
+        ),
+        (
+            Plan {
+                images: vec![image(ImageShape::Texels(b1))],
+                ..with_step(Step::FromImage { queue: QUEUE, from: ImageId(0), to: b0 })
+            },
+            "step 0: image 0 is a texel buffer",
+        ),
     ];
     for (plan, expected) in table {
         assert_eq!(plan.validate(), Err(DeviceError::InvalidPlan(expected.to_owned())));

@@ -30,6 +30,10 @@ struct Column {
     /// Position in the outcome.
     observable: usize,
     scalar: ScalarType,
+    /// It is the high word of a value of 64 bits.
+    high: bool,
+    /// The word holds a floating-point number.
+    float: bool,
     /// Place and width in the key; a value that needs more bits takes the slow path.
     shift: u32,
     bits: u32,
@@ -39,8 +43,12 @@ struct Column {
 #[derive(Clone, Debug)]
 pub(crate) struct Counter {
     columns: Vec<Column>,
-    /// Slots that hold [`Parameters::done`].
+    /// Slots that hold [`Parameters::done`], or its complement where a loop was given up.
     done_slots: Vec<usize>,
+    /// Words of a unit of location memory.
+    storage_words: usize,
+    /// Instances with a loop that was given up.
+    unresolved: u64,
     slots: usize,
     /// The slots of each thread where the driver may stop a kernel without a word: a thread without a trace was not
     /// executed then. Elsewhere all slots together.
@@ -76,18 +84,27 @@ impl Counter {
     /// [`Cause::Kernel`] when the program does not report everything that belongs to an outcome.
     pub fn new(test: &Test, program: &Program, stops_silently: bool) -> Result<Counter, Cause> {
         let observables = test.observables();
-        let bits = (KEY_BITS / u32::try_from(observables.len()).unwrap_or(u32::MAX).max(1)).clamp(1, 8);
-        let mut columns = Vec::new();
-        let mut shift = 0;
+        let mut sources = Vec::new();
         for (position, observable) in observables.iter().enumerate() {
-            let source = find(program, *observable)
-                .ok_or_else(|| Cause::Kernel(format!("no `{}`", test.observable_name(*observable))))?;
             let scalar = match observable {
                 Observable::Register(thread, register) => test.register_type(*thread, *register),
                 Observable::Location(location) => test.location(*location).scalar_type(),
             };
+            let wide = scalar.bits() == 64;
+            for high in [false, true].into_iter().take(1 + usize::from(wide)) {
+                let source = find(program, *observable, high)
+                    .ok_or_else(|| Cause::Kernel(format!("no `{}`", test.observable_name(*observable))))?;
+                sources.push((source, position, scalar, high));
+            }
+        }
+        let bits = (KEY_BITS / u32::try_from(sources.len()).unwrap_or(u32::MAX).max(1)).clamp(1, 8);
+        let mut columns = Vec::new();
+        let mut shift = 0;
+        for (source, observable, scalar, high) in sources {
+            // Results are numbers; what lies in memory is as the device writes it.
+            let float = matches!(source, Source::Storage(_)) && scalar == ScalarType::F32;
             let bits = bits.min(KEY_BITS - shift);
-            columns.push(Column { source, observable: position, scalar, shift, bits });
+            columns.push(Column { source, observable, scalar, high, float, shift, bits });
             shift += bits;
         }
         let mut traces: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -103,6 +120,8 @@ impl Counter {
                 .filter(|(_, slot)| is_done(slot))
                 .map(|(number, _)| number)
                 .collect(),
+            storage_words: program.storage_words.max(1) as usize,
+            unresolved: 0,
             slots: program.results.len(),
             traces: traces.into_values().collect(),
             observables: observables.len(),
@@ -122,6 +141,11 @@ impl Counter {
     /// Instances counted.
     pub fn instances(&self) -> u64 {
         self.instances
+    }
+
+    /// Instances in which some loop was given up; they are among [`Counter::instances`].
+    pub fn unresolved(&self) -> u64 {
+        self.unresolved
     }
 
     /// Counts a dispatch, unless some of its instances left no trace: then nothing is counted. The answer is the number
@@ -171,7 +195,9 @@ impl Counter {
         let Dispatched { parameters, instances, .. } = dispatched;
         let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
         let last = |column: &Column| match column.source {
-            Source::Storage(storage) if *instances > 0 => (instances - 1) * stride + storage * spacing + 1,
+            Source::Storage(storage) if *instances > 0 => {
+                ((instances - 1) * stride + storage * spacing + 1) * self.storage_words
+            }
             _ => 0,
         };
         self.columns.iter().map(last).max().unwrap_or(0)
@@ -197,9 +223,11 @@ impl Counter {
                 }
                 Source::Storage(storage) => {
                     let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
-                    let words = locations[start * stride + storage * spacing..].iter().step_by(stride);
+                    let first = (start * stride + storage * spacing) * self.storage_words;
+                    let first = first + usize::from(column.high);
+                    let words = locations[first..].iter().step_by(stride * self.storage_words);
                     for ((key, odd), word) in cells.zip(words) {
-                        column.add_to(key, odd, *word);
+                        column.add_to(key, odd, column.number(*word));
                     }
                 }
             }
@@ -213,6 +241,14 @@ impl Counter {
         let in_part = (0..self.slots).any(|number| slot(number) == parameters.poison)
             || self.done_slots.iter().any(|number| slot(*number) != parameters.done);
         self.row.clear();
+        let gave_up = |number: &usize| slot(*number) == !parameters.done;
+        let all_ended =
+            self.done_slots.iter().all(|number| slot(*number) == parameters.done || gave_up(number));
+        let complete = !(0..self.slots).any(|number| slot(number) == parameters.poison);
+        if complete && all_ended && self.done_slots.iter().any(gave_up) {
+            self.unresolved += 1;
+            return;
+        }
         if in_part {
             self.row.extend((0..self.slots).map(slot));
             if let Some(count) = self.unexpected.get_mut(self.row.as_slice()) {
@@ -229,7 +265,8 @@ impl Counter {
         self.row.extend(self.columns.iter().map(|column| match column.source {
             Source::Slot(number) => slot(number),
             Source::Storage(storage) => {
-                locations[instance * parameters.stride as usize + storage * parameters.spacing as usize]
+                let unit = instance * parameters.stride as usize + storage * parameters.spacing as usize;
+                column.number(locations[unit * self.storage_words + usize::from(column.high)])
             }
         }));
         if let Some(count) = self.rare.get_mut(self.row.as_slice()) {
@@ -267,7 +304,9 @@ impl Counter {
         let mut values = vec![Value::default(); self.observables];
         for (column, word) in self.columns.iter().zip(words) {
             if let Some(value) = values.get_mut(column.observable) {
-                *value = Value(word.into()).truncate(column.scalar);
+                let word = u64::from(word);
+                let word = if column.high { value.0 | word << 32 } else { word };
+                *value = Value(word).truncate(column.scalar);
             }
         }
         Outcome(values)
@@ -279,6 +318,17 @@ impl Column {
         (1 << self.bits) - 1
     }
 
+    /// The number of the test that a word of memory stands for. A floating-point number that is no integer keeps its
+    /// bits: no outcome has them.
+    #[inline]
+    fn number(&self, word: u32) -> u32 {
+        if !self.float {
+            return word;
+        }
+        let number = f32::from_bits(word) as i32;
+        if (number as f32).to_bits() == word { number as u32 } else { word }
+    }
+
     #[inline]
     fn add_to(&self, key: &mut u32, odd: &mut u32, word: u32) {
         *key |= (word & self.mask()) << self.shift;
@@ -286,12 +336,14 @@ impl Column {
     }
 }
 
-/// Where the kernels report an observable.
-fn find(program: &Program, observable: Observable) -> Option<Source> {
-    let slot = program.results.iter().position(|slot| *slot == ResultSlot::Register(observable));
+/// Where the kernels report an observable, or the high word of one with 64 bits.
+fn find(program: &Program, observable: Observable, high: bool) -> Option<Source> {
+    let wanted = if high { ResultSlot::High(observable) } else { ResultSlot::Register(observable) };
+    let slot = program.results.iter().position(|slot| *slot == wanted);
     let storage = || {
         let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable)?;
-        (*storage < program.storages).then_some(Source::Storage(*storage as usize))
+        let there = *storage < program.storages && (!high || program.storage_words > 1);
+        there.then_some(Source::Storage(*storage as usize))
     };
     slot.map(Source::Slot).or_else(storage)
 }

@@ -2,7 +2,8 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use shaders::{Parameters, Program};
+use shaders::variant::Images;
+use shaders::{ImageBinding, Parameters, Program};
 
 use crate::error::Cause;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
@@ -11,6 +12,8 @@ use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
 const LOCATION_BYTES: u64 = 32 << 20;
 /// Bytes of result memory at most.
 const RESULT_BYTES: u64 = 16 << 20;
+/// Turns of the order of subgroups that are drawn: enough for every number of subgroups that tests name.
+const MAX_TURN: u32 = 12;
 /// Words between the rendezvous counters of two groups.
 const RENDEZVOUS_STRIDE: u64 = 16;
 
@@ -27,8 +30,12 @@ pub(crate) struct Bounds {
     pub slots: u32,
     /// Smallest and largest number of groups.
     pub groups: (u32, u32),
-    /// Words of the location buffer.
-    pub location_words: u64,
+    /// Units of the location buffer.
+    pub location_units: u64,
+    /// Words of a unit of location memory.
+    pub storage_words: u32,
+    /// Turns of all loops of the test at most in a round.
+    pub loop_turns: u32,
     /// Words of the result buffer.
     pub result_words: u64,
     /// Words of the rendezvous buffer.
@@ -37,6 +44,8 @@ pub(crate) struct Bounds {
     pub loop_budget: Option<u32>,
     /// Whether idle lanes may wait beside the others.
     pub idle_lanes: bool,
+    /// How many workgroups of a group meet: all of them, or as many as run at once.
+    pub party: u32,
 }
 
 impl Bounds {
@@ -55,7 +64,10 @@ impl Bounds {
             return Err(Cause::Kernel("it has no thread that reports anything".into()));
         }
         let device_words = capabilities.max_storage_buffer_bytes / 4;
-        let locations = device_words.min(LOCATION_BYTES / 4);
+        let storage_words = program.storage_words.max(1);
+        let by_images = program.kernels().flat_map(|kernel| &kernel.images).map(most_texels).min();
+        let locations = (device_words.min(LOCATION_BYTES / 4) / u64::from(storage_words))
+            .min(by_images.unwrap_or(u64::MAX));
         let results = device_words.min(RESULT_BYTES / 4);
         let lanes = u64::from(program.lanes);
         let storages = program.storages.max(1);
@@ -79,20 +91,43 @@ impl Bounds {
         // Where a workgroup does not fill its last subgroup, a driver may let the idle lanes run the wait as well, and they
         // never see anybody come: their loads count beside those of the others.
         let subgroup_size = capabilities.subgroup_size.max(1);
-        let idle_lanes =
-            program.kernels().any(|kernel| !kernel.workgroup_size.is_multiple_of(subgroup_size));
+        let idle_lanes = program.kernels().any(|kernel| !kernel.workgroup_size.is_multiple_of(subgroup_size));
         Ok(Bounds {
             classes,
             lanes: program.lanes,
             storages,
+            storage_words,
+            loop_turns: program.loop_turns(),
             slots,
             groups,
-            location_words: instances.saturating_mul(stride).clamp(1, locations),
+            location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
             result_words: instances.saturating_mul(u64::from(slots)).min(results),
             rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
+            party: if capabilities.is_cpu && stress.calibrate { classes.min(processors()) } else { classes },
         })
+    }
+}
+
+/// Workgroups that a CPU driver runs at once: it has a thread for each processor.
+fn processors() -> u32 {
+    let processors = std::thread::available_parallelism().ok();
+    processors.and_then(|count| u32::try_from(count.get()).ok()).unwrap_or(u32::MAX)
+}
+
+/// As many units as fill whole rows of an image, where there is one: at least a row, whose length every image limit has.
+fn whole_rows(units: u64, by_images: Option<u64>) -> u64 {
+    if by_images.is_some() { units.next_multiple_of(4096).min(by_images.unwrap_or(units)) } else { units }
+}
+
+/// Units that an image of any device can hold.
+fn most_texels(image: &ImageBinding) -> u64 {
+    match image.shape {
+        // Every device has more; each submission copies all of them.
+        Images::TwoDimensional => 4096 * 256,
+        Images::OneDimensional => 4096,
+        Images::TexelBuffer => 65536,
     }
 }
 
@@ -122,6 +157,7 @@ impl Draw {
     pub fn parameters(&mut self, groups: u32, scale: f64, instances: u64) -> Parameters {
         let bounds = self.bounds;
         let (spin, rounds) = (self.within(self.stress.spin), self.within(self.stress.rounds));
+        let (interval, hold) = (self.within(self.stress.interval), self.within(self.stress.hold));
         let spacing = self.within(self.stress.spacing);
         let padding = self.within(self.stress.padding);
         let pairing = self.pairing(groups);
@@ -130,13 +166,19 @@ impl Draw {
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
-        let spin = if bounds.classes == 1 { 0 } else { self.spin_within_budget(spin) };
+        let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, hold) };
+        // A kernel with loops of its own has fewer rounds; what is rounded up there is at most one meeting.
+        let rounding = if bounds.loop_turns > 0 { 3 + hold } else { 0 };
+        let rounds_within =
+            |budget| rounds_within(budget, self.loads(spin).saturating_add(rounding), interval, hold);
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
 
         let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
-            .min(bounds.location_words / (each_round * u64::from(stride)))
-            .min(bounds.loop_budget.map_or(u64::MAX, |budget| rounds_within(budget, self.loads(spin)).into()))
+            .min(bounds.location_units / (each_round * u64::from(stride)))
+            .min(bounds.loop_budget.map_or(u64::MAX, |budget| {
+                u64::from(rounds_within(budget)) / u64::from(1 + bounds.loop_turns)
+            }))
             .min(instances.div_ceil(each_round));
         let rounds = ((f64::from(rounds) * scale) as u64).min(most).max(1);
         Parameters {
@@ -152,18 +194,18 @@ impl Draw {
             spacing,
             poison: self.poison,
             done: self.done,
+            interval,
+            hold,
+            turn: self.generator.random_range(0..MAX_TURN),
+            party: bounds.party,
         }
     }
 
     /// Spin loads such that at least one round fits the driver's loop budget.
-    fn spin_within_budget(&self, spin: u32) -> u32 {
+    fn spin_within_budget(&self, spin: u32, interval: u32, hold: u32) -> u32 {
         match self.bounds.loop_budget {
-            Some(budget) if rounds_within(budget, self.loads(spin)) == 0 => {
-                if self.bounds.idle_lanes {
-                    budget / 4
-                } else {
-                    self.stress.spin.0
-                }
+            Some(budget) if rounds_within(budget, self.loads(spin), interval, hold) == 0 => {
+                if self.bounds.idle_lanes { budget / 4 } else { self.stress.spin.0 }
             }
             _ => spin,
         }
@@ -177,7 +219,7 @@ impl Draw {
     /// Spacing and stride, cut down to what leaves room for one round.
     fn fitting_layout(&self, each_round: u64, spacing: u32, padding: u32) -> (u32, u32) {
         let storages = self.bounds.storages;
-        let room = u32::try_from(self.bounds.location_words / each_round).unwrap_or(u32::MAX);
+        let room = u32::try_from(self.bounds.location_units / each_round).unwrap_or(u32::MAX);
         let spacing = spacing.min(room / storages).max(1);
         (spacing, storages.saturating_mul(spacing).saturating_add(padding).min(room).max(storages * spacing))
     }
@@ -249,6 +291,12 @@ mod tests {
             roles: Roles { classes: (0..classes).map(|number| vec![ThreadId(number)]).collect() },
             first_class: 0,
             first_slot: 0,
+            images: Vec::new(),
+            addresses: false,
+            variant: shaders::Variant::default(),
+            storage_words: 1,
+            in_image: Vec::new(),
+            loop_turns: 0,
             storages,
             initial: vec![Value(0); storages as usize],
             results: (0..classes).map(thread).collect(),
@@ -268,10 +316,11 @@ mod tests {
     prop_compose! {
         fn stress()(
             groups in range(1, 20), rounds in range(1, 9), spin in range(0, 300), spacing in range(1, 40),
-            padding in range(0, 9), pairing in pairing(), mix_groups: bool, mix_lanes: bool,
+            padding in range(0, 9), interval in range(1, 5), hold in range(0, 3),
+            pairing in pairing(), mix_groups: bool, mix_lanes: bool,
         ) -> Stress {
             Stress {
-                groups, groups_within: groups, rounds, spin, spacing, padding, pairing, mix_groups, mix_lanes,
+                groups, groups_within: groups, rounds, spin, interval, hold, spacing, padding, pairing, mix_groups, mix_lanes,
                 ..Stress::preset("sim").unwrap()
             }
         }
@@ -302,16 +351,18 @@ mod tests {
                 let instances = p.groups * p.rounds * lanes;
                 prop_assert!(p.rounds >= 1 && p.groups == groups);
                 prop_assert!(p.stride >= storages * p.spacing && p.spacing >= 1);
-                prop_assert!(u64::from(instances * p.stride) <= bounds.location_words);
+                prop_assert!(u64::from(instances * p.stride) <= bounds.location_units);
                 prop_assert!(u64::from(instances * bounds.slots) <= bounds.result_words);
                 if let Some(budget) = loop_budget {
                     let idle = workgroup % 4 != 0;
-                    prop_assert!(p.rounds * 3 + p.spin * if idle { 2 } else { 1 } < budget, "{p:?}");
+                    let meetings = p.rounds.div_ceil(p.interval);
+                    let waits = meetings * (2 + p.hold) + p.spin * if idle { 2 } else { 1 };
+                    prop_assert!(p.rounds + waits < budget, "{p:?}");
                 }
                 // The contract of the kernel.
                 let mut played = vec![0u64; instances as usize];
                 for workgroup in 0..classes * groups {
-                    let class = (workgroup / p.pairing) % classes;
+                    let class = (workgroup / p.pairing + p.turn) % classes;
                     let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
                     prop_assert!(group < groups);
                     for (round, lane) in (0..p.rounds).flat_map(|round| (0..lanes).map(move |lane| (round, lane))) {

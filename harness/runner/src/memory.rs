@@ -2,9 +2,11 @@
 
 use litmus::Value;
 use plan::{
-    Buffer, BufferId, Capabilities, DeviceError, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step,
+    Buffer, BufferId, Capabilities, DeviceError, Image, ImageFormat, ImageId, ImageShape, KernelId, Memory,
+    Plan, Prepared, Queue, QueueId, Step,
 };
-use shaders::{Binding, Kernel, Parameters, Program};
+use shaders::variant::Images as Shape;
+use shaders::{Binding, ImageBinding, Kernel, Parameters, Program};
 
 use crate::draw::Bounds;
 use crate::join::Join;
@@ -45,8 +47,15 @@ pub(crate) struct Layout {
     dispatches: Vec<Dispatch>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
+    /// Where the texels of an image are read back.
+    pub texels: Option<BufferId>,
+    /// Storages whose final values are among those.
+    pub in_image: Vec<u32>,
     sharing: Sharing,
-    initial: Vec<u32>,
+    /// Words of a unit of location memory.
+    storage_words: usize,
+    /// Contents of each storage at first, as bits.
+    initial: Vec<u64>,
     /// Stride and spacing for which the memory of initial values was filled last.
     filled: Option<(u32, u32)>,
 }
@@ -74,14 +83,21 @@ impl Layout {
     ) -> Layout {
         let buffer = |words, memory, name| Buffer { words, memory, name };
         let device = |words, name| buffer(words, Memory::Device, name);
+        let location_words = bounds.location_units * u64::from(bounds.storage_words);
         let mut buffers =
-            vec![buffer(bounds.location_words, memory, "locations"), device(bounds.result_words, "results")];
+            vec![buffer(location_words, memory, "locations"), device(bounds.result_words, "results")];
         if sharing == Sharing::Copied {
-            buffers.push(buffer(bounds.location_words, Memory::Shared, "initial values"));
+            buffers.push(buffer(location_words, Memory::Shared, "initial values"));
             buffers.push(buffer(bounds.result_words, Memory::Readback, "results for the host"));
             if with_locations {
-                buffers.push(buffer(bounds.location_words, Memory::Readback, "locations for the host"));
+                buffers.push(buffer(location_words, Memory::Readback, "locations for the host"));
             }
+        }
+        // Images take the initial values of all locations from the location buffer, unit by unit.
+        let images = Images::of(program, bounds.location_units);
+        let texels = BufferId(buffers.len() as u32);
+        if images.are_read() && with_locations {
+            buffers.push(buffer(location_words, Memory::Readback, "texels for the host"));
         }
         let first_rendezvous = buffers.len() as u32;
         let rendezvous: Vec<BufferId> =
@@ -94,9 +110,16 @@ impl Layout {
         let mut steps = Vec::new();
         if sharing == Sharing::Copied {
             steps.push(Step::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
-            let zeroed = rendezvous.iter().map(|buffer| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 });
+            let zeroed =
+                rendezvous.iter().map(|buffer| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 });
             steps.extend(zeroed);
             steps.extend([copy(INITIAL, LOCATIONS), barrier.clone()]);
+        }
+        for image in images.with_memory() {
+            steps.push(Step::ToImage { queue: QUEUE, from: LOCATIONS, to: image });
+        }
+        if images.with_memory().next().is_some() {
+            steps.push(barrier.clone());
         }
         let mut kernels = Vec::new();
         let mut dispatches = Vec::new();
@@ -119,8 +142,14 @@ impl Layout {
                     bindings: buffers_of(&part.kernel, *meeting),
                     push_constants: vec![0; Parameters::BYTES as usize],
                 });
-                kernels.push(plan_kernel(&part.kernel));
+                kernels.push(plan_kernel(&part.kernel, &images));
             }
+        }
+        let mut reads_texels = None;
+        if let Some(image) = images.read.filter(|_| with_locations) {
+            steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to: texels }]);
+            steps.push(to_host(texels));
+            reads_texels = Some(texels);
         }
         match sharing {
             Sharing::Direct => steps.extend([to_host(RESULTS), to_host(LOCATIONS)]),
@@ -133,11 +162,21 @@ impl Layout {
             }
         }
         Layout {
-            plan: Plan { kernels, buffers, queues: vec![Queue { family: 0 }], semaphores, steps },
+            plan: Plan {
+                kernels,
+                buffers,
+                images: images.images,
+                queues: vec![Queue { family: 0 }],
+                semaphores,
+                steps,
+            },
+            texels: reads_texels,
+            in_image: program.in_image(),
             dispatches,
             rendezvous,
             sharing,
-            initial: program.initial.iter().map(|Value(value)| *value as u32).collect(),
+            storage_words: bounds.storage_words as usize,
+            initial: program.initial.iter().map(|Value(value)| *value).collect(),
             filled: None,
         }
     }
@@ -195,7 +234,7 @@ impl Layout {
                 let layout = (parameters.stride, parameters.spacing);
                 if self.filled != Some(layout) {
                     let words = prepared.write(INITIAL)?;
-                    let room = words.len() / (parameters.stride as usize).max(1);
+                    let room = words.len() / (parameters.stride as usize * self.storage_words).max(1);
                     self.fill_locations(words, parameters, room);
                     self.filled = Some(layout);
                 }
@@ -208,13 +247,20 @@ impl Layout {
         let stride = (parameters.stride as usize).max(1);
         if let [only] | [only, ..] = self.initial[..]
             && parameters.stride as usize == self.initial.len()
+            && (self.storage_words == 1 || only == 0)
             && self.initial.iter().all(|value| *value == only)
         {
-            return start_of(words, instances * stride).fill(only);
+            return start_of(words, instances * stride * self.storage_words).fill(only as u32);
         }
         for (storage, value) in self.initial.iter().enumerate() {
-            let first = (storage * parameters.spacing as usize).min(words.len());
-            words[first..].iter_mut().step_by(stride).take(instances).for_each(|word| *word = *value);
+            let first = storage * parameters.spacing as usize * self.storage_words;
+            // The words of a storage, the low one first; what a unit has besides is zero.
+            for word in 0..self.storage_words {
+                let part = if word < 2 { (value >> (32 * word)) as u32 } else { 0 };
+                let first = (first + word).min(words.len());
+                let cells = words[first..].iter_mut().step_by(stride * self.storage_words);
+                cells.take(instances).for_each(|cell| *cell = part);
+            }
         }
     }
 
@@ -242,12 +288,71 @@ fn buffers_of(kernel: &Kernel, rendezvous: BufferId) -> Vec<BufferId> {
     kernel.bindings.iter().map(buffer).collect()
 }
 
-fn plan_kernel(kernel: &Kernel) -> plan::Kernel {
+fn plan_kernel(kernel: &Kernel, images: &Images) -> plan::Kernel {
     plan::Kernel {
         words: kernel.words.clone(),
         bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
+        images: kernel.images.iter().filter_map(|binding| images.id(*binding)).collect(),
         push_constant_bytes: Parameters::BYTES,
+        addresses: if kernel.addresses { vec![LOCATIONS] } else { Vec::new() },
         subgroup_size: kernel.requirements.subgroup_size,
+    }
+}
+
+/// The images of a program: one for each kind that its kernels bind.
+struct Images {
+    bindings: Vec<ImageBinding>,
+    images: Vec<Image>,
+    /// The image that holds final values.
+    read: Option<ImageId>,
+}
+
+/// Texels in a row of a two-dimensional image, by the contract of kernels.
+const IMAGE_WIDTH: u32 = 4096;
+
+impl Images {
+    fn of(program: &Program, units: u64) -> Images {
+        let mut bindings: Vec<ImageBinding> = Vec::new();
+        for binding in program.kernels().flat_map(|kernel| &kernel.images) {
+            if !bindings.contains(binding) {
+                bindings.push(*binding);
+            }
+        }
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let images: Vec<Image> = bindings
+            .iter()
+            .map(|binding| Image {
+                shape: match binding.shape {
+                    Shape::TwoDimensional => {
+                        ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: units / IMAGE_WIDTH }
+                    }
+                    Shape::OneDimensional => ImageShape::OneDimensional { width: units },
+                    Shape::TexelBuffer => ImageShape::Texels(LOCATIONS),
+                },
+                format: if binding.float { ImageFormat::Float } else { ImageFormat::Unsigned },
+                name: "location texels",
+            })
+            .collect();
+        let mut images = Images { bindings, images, read: None };
+        images.read = program.in_image_as_float().and_then(|float| {
+            let wanted = |binding: &ImageBinding| binding.float == float;
+            images.bindings.iter().find(|binding| wanted(binding)).and_then(|binding| images.id(*binding))
+        });
+        images
+    }
+
+    fn id(&self, binding: ImageBinding) -> Option<ImageId> {
+        self.bindings.iter().position(|known| *known == binding).map(|number| ImageId(number as u32))
+    }
+
+    fn are_read(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Images that are no texel buffers.
+    fn with_memory(&self) -> impl Iterator<Item = ImageId> {
+        let own = |(_, image): &(usize, &Image)| !matches!(image.shape, ImageShape::Texels(_));
+        self.images.iter().enumerate().filter(own).map(|(number, _)| ImageId(number as u32))
     }
 }
 

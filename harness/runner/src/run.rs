@@ -123,7 +123,9 @@ pub fn run_program(
     let stops_silently = device.capabilities().loop_budget.is_some();
     let counter = Counter::new(test, program, stops_silently).map_err(early)?;
     let mut tally = Tally::new(counter);
-    match Run::new(device, program, (join, memory), settings).and_then(|mut run| run.go(&mut tally, on_progress)) {
+    match Run::new(device, program, (join, memory), settings)
+        .and_then(|mut run| run.go(&mut tally, on_progress))
+    {
         Ok(()) => Ok(tally.observation()),
         Err(cause) => Err(RunError { cause, seen: Box::new(tally.observation()) }),
     }
@@ -139,13 +141,25 @@ struct Tally {
     /// What memory the locations lie in.
     memory: Option<MemoryProperties>,
     started: Instant,
+    /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of
+    /// itself at most.
+    warm_up: Duration,
     /// Set when the last submission has ended.
     took: Option<Duration>,
 }
 
 impl Tally {
     fn new(counter: Counter) -> Tally {
-        Tally { counter, not_executed: 0, dispatches: 0, discarded: 0, memory: None, started: Instant::now(), took: None }
+        Tally {
+            counter,
+            not_executed: 0,
+            dispatches: 0,
+            discarded: 0,
+            memory: None,
+            started: Instant::now(),
+            warm_up: Duration::ZERO,
+            took: None,
+        }
     }
 
     fn elapsed(&self) -> Duration {
@@ -156,7 +170,7 @@ impl Tally {
         Observation {
             histogram: self.counter.histogram(),
             unexpected: self.counter.unexpected().clone(),
-            unresolved: 0,
+            unresolved: self.counter.unresolved(),
             not_executed: self.not_executed,
             dispatches: self.dispatches,
             discarded_dispatches: self.discarded,
@@ -230,6 +244,8 @@ struct Place<'d> {
     in_flight: Option<InFlight>,
     /// A copy of the results, for as long as the locations are read.
     results: Vec<u32>,
+    /// A copy of the locations, with those in images.
+    locations: Vec<u32>,
 }
 
 impl Place<'_> {
@@ -269,7 +285,25 @@ impl Place<'_> {
             self.results.clear();
             self.results.extend_from_slice(results);
             results = &self.results;
-            words = self.prepared.read(locations)?;
+            if let Some(texels) = self.layout.texels {
+                self.locations.clear();
+                self.locations.extend_from_slice(self.prepared.read(locations)?);
+                // Units of storages in images take the place of what the buffer has for them.
+                let texels = self.prepared.read(texels)?;
+                let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
+                for storage in &self.layout.in_image {
+                    let first = *storage as usize * spacing;
+                    let units = (0..instances).map(|instance| instance * stride + first);
+                    for unit in units {
+                        if let (Some(word), Some(texel)) = (self.locations.get_mut(unit), texels.get(unit)) {
+                            *word = *texel;
+                        }
+                    }
+                }
+                words = &self.locations;
+            } else {
+                words = self.prepared.read(locations)?;
+            }
         }
         let dispatched = Dispatched { parameters, instances, results, locations: words };
         let not_executed = tally.counter.count(&dispatched)?;
@@ -303,6 +337,7 @@ impl<'d> Run<'d> {
         way: (Join, Memory),
         settings: &'d Settings,
     ) -> Result<Run<'d>, Cause> {
+        device.reseed(settings.seed);
         let capabilities = device.capabilities();
         if !capabilities.executes {
             return Err(Cause::NullDevice);
@@ -352,7 +387,8 @@ impl<'d> Run<'d> {
 
     fn time_is_up(&self, tally: &Tally) -> bool {
         let Budget { instances, time } = self.settings.budget;
-        tally.dispatches > 0 && time.map_or(instances.is_none(), |time| tally.elapsed() >= time)
+        let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
+        tally.dispatches > 0 && time.map_or(instances.is_none(), over)
     }
 
     /// Instances that the budget still asks for.
@@ -373,7 +409,7 @@ impl<'d> Run<'d> {
             Layout::new(self.program, self.way, &self.bounds, groups, sharing, with_locations, self.poison);
         let prepared = self.device.prepare(&layout.plan)?;
         tally.memory = prepared.memory(layout.locations());
-        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new() })
+        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new(), locations: Vec::new() })
     }
 
     /// Draws, resets and submits.
@@ -435,6 +471,9 @@ impl<'d> Run<'d> {
         place.count(&dispatch.parameters, instances, tally)?;
         if self.calibration.stuck(dispatch.parameters.rounds, took) {
             self.most_groups = (self.most_groups / 2).max(1);
+        }
+        if tally.dispatches == 1 && self.calibration.on {
+            tally.warm_up = tally.elapsed();
         }
         self.calibration.learn(took);
         let seen = on_progress(&Progress { tally });

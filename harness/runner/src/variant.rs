@@ -16,6 +16,8 @@ pub struct Variant {
     pub pipelines: Pipelines,
     /// A word of [`Join`]: the one way to put phases one after another.
     pub join: Option<Join>,
+    /// How kernels are told to compilers: words of [`shaders::variant`].
+    pub told: shaders::Variant,
     /// A word of [`MemoryKind::NAMED`]: the memory type of the locations.
     pub memory: Option<MemoryKind>,
     /// `nonlocal-payload` and `nonlocal-guard`: only some locations lie in that memory. All locations of a test lie in one
@@ -31,9 +33,6 @@ pub enum Unavailable {
     /// `vert` and `frag`: vertex and fragment shaders.
     #[error("graphics stages not available")]
     GraphicsStages,
-    /// `glsl450`: modules with the GLSL450 memory model.
-    #[error("GLSL450 memory model not available")]
-    Glsl450,
 }
 
 /// A word that no variant has.
@@ -43,11 +42,8 @@ pub struct UnknownVariant(pub String);
 
 const SPLIT: &str = "split";
 /// From the most telling reason to the least.
-const UNAVAILABLE: [(&str, Unavailable); 3] = [
-    ("vert", Unavailable::GraphicsStages),
-    ("frag", Unavailable::GraphicsStages),
-    ("glsl450", Unavailable::Glsl450),
-];
+const UNAVAILABLE: [(&str, Unavailable); 2] =
+    [("vert", Unavailable::GraphicsStages), ("frag", Unavailable::GraphicsStages)];
 /// Words for tests of which one location lies in memory that is not local to the device.
 const MIXED: [&str; 2] = ["nonlocal-payload", "nonlocal-guard"];
 const NOT_LOCAL: &str = "nonlocal";
@@ -60,7 +56,13 @@ impl Variant {
             .chain(Join::ALL.map(Join::name))
             .chain(MemoryKind::NAMED.map(|(word, _)| word))
             .chain(MIXED)
+            .chain(shaders::variant::words().map(|(word, _)| word))
             .chain(UNAVAILABLE.map(|(word, _)| word))
+    }
+
+    /// How kernels are made for it.
+    pub fn kernel_config(&self, config: shaders::KernelConfig) -> shaders::KernelConfig {
+        shaders::KernelConfig { variant: self.told, ..config }
     }
 
     /// The ways to put phases one after another that are tried, out of what a device with these features has.
@@ -74,9 +76,8 @@ impl Variant {
     /// The memory that the locations of a program lie in: what the variant names, then what the test declares.
     pub fn memory(&self, program: &Program) -> Memory {
         let declared = || {
-            let any = |asks: fn(&Requirements) -> bool| {
-                program.kernels().any(|kernel| asks(&kernel.requirements))
-            };
+            let any =
+                |asks: fn(&Requirements) -> bool| program.kernels().any(|kernel| asks(&kernel.requirements));
             let noncoherent = any(|requirements| requirements.noncoherent).then_some("noncoherent");
             let visible = any(|requirements| requirements.host_visible).then_some("visible");
             noncoherent.or(visible).and_then(MemoryKind::named)
@@ -117,6 +118,7 @@ impl Variant {
             Memory::Of(memory) => Variant { memory: Some(memory), ..*self }.refused(capabilities),
             _ => None,
         }
+        .or_else(|| lacking_workgroup_memory(program, capabilities))
     }
 }
 
@@ -135,6 +137,13 @@ fn lacking_subgroups(kernel: &Kernel, capabilities: &Capabilities) -> Option<Str
     } else {
         None
     }
+}
+
+/// What of workgroup memory a program needs and a device lacks.
+fn lacking_workgroup_memory(program: &Program, capabilities: &Capabilities) -> Option<String> {
+    let needed = program.kernels().map(|kernel| kernel.requirements.workgroup_bytes).max()?;
+    let available = capabilities.max_workgroup_memory_bytes;
+    (needed > available).then(|| format!("{needed} bytes of workgroup memory (it has {available})"))
 }
 
 /// Whether a device has a feature by Vulkan's name.
@@ -162,6 +171,8 @@ impl FromStr for Variant {
             } else if MIXED.contains(&word) {
                 variant.memory = MemoryKind::named(NOT_LOCAL);
                 variant.mixed_memory = true;
+            } else if let Ok(told) = word.parse() {
+                variant.told = variant.told.with(told);
             } else if let Some(place) = UNAVAILABLE.iter().position(|(known, _)| *known == word) {
                 reasons.push(place);
             } else {
@@ -180,7 +191,9 @@ impl fmt::Display for Variant {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
         let memory = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
         let memory = if self.mixed_memory { MIXED.first() } else { memory.map(|(word, _)| word) };
-        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied());
+        let told = self.told.to_string();
+        let told = (!told.is_empty()).then_some(told.as_str());
+        let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied()).chain(told);
         f.write_str(&words.collect::<Vec<_>>().join("."))
     }
 }
@@ -191,7 +204,9 @@ mod tests {
 
     #[test]
     fn texts_and_variants_correspond() {
-        for text in ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"] {
+        let texts =
+            ["", "split", "event", "split.fence", "split.event.nonlocal", "cached", "nonlocal-payload"];
+        for text in texts.into_iter().chain(["split.event.nonlocal.volatile.phi", "glsl450"]) {
             assert_eq!(text.parse::<Variant>().unwrap().to_string(), text);
         }
         let unknown = "split.fast".parse::<Variant>().unwrap_err().to_string();
@@ -199,21 +214,24 @@ mod tests {
     }
 
     #[test]
-    fn of_what_is_not_available_the_stage_is_told_first() {
+    fn what_is_not_available_is_told() {
         let reason = |text: &str| text.parse::<Variant>().unwrap().unavailable.map(|u| u.to_string());
         assert_eq!(reason("glsl450.nonlocal.vert").as_deref(), Some("graphics stages not available"));
-        assert_eq!(reason("glsl450.nonlocal").as_deref(), Some("GLSL450 memory model not available"));
+        assert_eq!(reason("glsl450.nonlocal"), None);
         assert_eq!(reason("nonlocal"), None);
     }
 
     #[test]
     fn what_a_device_lacks_for_subgroups_is_named() {
-        let test = "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
+        let test =
+            "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
         let config = shaders::KernelConfig {
             subgroup_size: 8,
             lanes: 8,
             max_workgroup_invocations: 1024,
             device_scope: true,
+            loop_bound: 8,
+            variant: shaders::Variant::default(),
         };
         let program =
             shaders::program(&litmus::parse(test, "T").unwrap(), &config, Pipelines::Merged).unwrap();

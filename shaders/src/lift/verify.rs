@@ -1,50 +1,256 @@
 //! Compares the events of a kernel with its test.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use litmus::{
-    ArithmeticOperation, ControlBarrier, InstructionKind, LocationId, RmwOperation, ScalarType, Scope,
-    Semantics, Test, Thread, ThreadId,
+    Access, ArithmeticOperation, ControlBarrier, InstructionKind, LocationId, Observable, RmwOperation,
+    ScalarType, Scope, Semantics, StorageClass, Test, Thread, ThreadId,
 };
 use rspirv::spirv::Op;
 
-use super::{Event, LiftError, Written, lift};
-use crate::kernel::Kernel;
+use super::{Event, LiftError, Memory, Site, Written, lift};
+use crate::kernel::{Kernel, ResultSlot};
+use crate::variant::MemoryModel;
 
 /// Whether the kernel holds the events of the test, thread by thread, in order, with nothing lost and nothing added.
 ///
 /// A control barrier whose semantics differ between threads may stand as a control barrier without semantics between
 /// memory barriers of the thread's own semantics (clause VK-SW-10). A thread may pass control barriers that are not its
-/// own after its last event, and semantics-free ones of subgroup execution scope right before a workgroup meets.
+/// own after its last event, and semantics-free ones of subgroup execution scope right before a workgroup meets. Where
+/// locations lie in workgroup memory, a barrier after its making and one after the last event surround each thread.
 ///
 /// # Errors
 /// [`LiftError::Differs`] with the first difference; other errors where the kernel cannot be read.
 pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
-    let bindings = bindings_of_locations(test);
+    let said;
+    let test = match kernel.variant.model {
+        MemoryModel::Vulkan => test,
+        MemoryModel::Glsl450 => {
+            said = crate::glsl::meaning(test).map_err(|rule| LiftError::Unsayable(rule.to_string()))?;
+            &said
+        }
+    };
+    let sites = Sites::of(test, kernel);
     let lifted = lift(&kernel.words, &kernel.bindings)?;
     for (index, thread) in test.threads.iter().enumerate() {
         let id = ThreadId(index as u16);
-        let found = lifted.get(&id).map(Vec::as_slice).unwrap_or_default();
+        let mut found = lifted.threads.get(&id).map(Vec::as_slice).unwrap_or_default();
+        if !sites.workgroup.is_empty() {
+            found = within_meetings(id, found, kernel.variant.model)?;
+        }
         let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
-        Comparison { thread: id, found, position: 0 }.run(test, thread, &bindings, reports)?;
+        Comparison { thread: id, found, position: 0 }.run(test, thread, &sites, kernel, reports)?;
     }
-    Ok(())
+    verify_outside(test, kernel, &sites, &lifted.outside)
 }
 
-/// Bindings are handed out to the references that are accessed, in the order of the test.
-fn bindings_of_locations(test: &Test) -> BTreeMap<LocationId, u32> {
-    let accessed: BTreeSet<LocationId> = test
-        .threads
-        .iter()
-        .flat_map(|thread| &thread.instructions)
-        .filter_map(|instruction| match &instruction.kind {
-            InstructionKind::Load { location, .. }
-            | InstructionKind::Store { location, .. }
-            | InstructionKind::Rmw { location, .. } => Some(*location),
-            _ => None,
-        })
-        .collect();
-    accessed.into_iter().zip(0..).collect()
+fn differs(thread: ThreadId, position: usize, expected: &str, found: &Event) -> LiftError {
+    LiftError::Differs { thread, position, expected: expected.to_owned(), found: format!("{found:?}") }
+}
+
+/// What stands between the meeting behind the making of workgroup memory and the one before it is read.
+fn within_meetings(id: ThreadId, found: &[Event], model: MemoryModel) -> Result<&[Event], LiftError> {
+    let domains = model == MemoryModel::Vulkan;
+    let meeting = Event::ControlBarrier {
+        execution: Scope::Workgroup,
+        memory: Scope::Workgroup,
+        semantics: Semantics {
+            order: litmus::Order::AcquireRelease,
+            classes: litmus::StorageClassSet::EMPTY.with(StorageClass::Workgroup),
+            make_available: domains,
+            make_visible: domains,
+        },
+    };
+    match found {
+        [first, inner @ .., last] if *first == meeting && *last == meeting => Ok(inner),
+        _ => Err(differs(id, 0, "meetings of the workgroup around it", found.first().unwrap_or(&meeting))),
+    }
+}
+
+/// Whether the kernel makes its workgroup memory and reads what belongs to the outcome.
+fn verify_outside(test: &Test, kernel: &Kernel, sites: &Sites, outside: &[Event]) -> Result<(), LiftError> {
+    let mut expected = Vec::new();
+    let mut finals = Vec::new();
+    let mut mine: Vec<&WorkgroupStorage> = sites.workgroup.iter().collect();
+    // Each class makes its own memory, in the order in which the storages are met.
+    let mut classes: Vec<u32> = Vec::new();
+    for storage in &mine {
+        if !classes.contains(&storage.class) {
+            classes.push(storage.class);
+        }
+    }
+    mine.sort_by_key(|storage| classes.iter().position(|class| *class == storage.class));
+    let access = match kernel.variant.model {
+        MemoryModel::Vulkan => Access::NonPrivate,
+        MemoryModel::Glsl450 => Access::Coherent { scope: Scope::Workgroup },
+    };
+    for storage in mine {
+        let value = Written::Constant(bits(storage.site.element, test.initial_value(storage.location).0));
+        expected.push(Event::Store { site: storage.site, volatile: false, access, value });
+        let slots = kernel.results.iter().filter(|slot| {
+            matches!(slot, ResultSlot::Register(Observable::Location(location))
+                | ResultSlot::High(Observable::Location(location))
+                if test.storage_of(*location) == storage.location)
+        });
+        let slots = slots.count();
+        if slots > 0 {
+            finals.push(Event::Load { site: storage.site, volatile: false, access });
+            finals.extend(std::iter::repeat_n(Event::Report, slots));
+        }
+    }
+    expected.extend(finals);
+    if expected == outside {
+        return Ok(());
+    }
+    let position = expected.iter().zip(outside).take_while(|(left, right)| left == right).count();
+    Err(LiftError::Outside {
+        expected: expected.get(position).map_or("its end".to_owned(), |event| format!("{event:?}")),
+        found: outside.get(position).map_or("its end".to_owned(), |event| format!("{event:?}")),
+    })
+}
+
+/// A storage in workgroup memory.
+struct WorkgroupStorage {
+    location: LocationId,
+    site: Site,
+    class: u32,
+}
+
+/// Where the accesses of a test have to go, worked out from the test and the contract alone.
+struct Sites {
+    sites: BTreeMap<(LocationId, ScalarType, u32), Site>,
+    workgroup: Vec<WorkgroupStorage>,
+}
+
+impl Sites {
+    fn of(test: &Test, kernel: &Kernel) -> Sites {
+        // By location, width and offset, as the kernel declares them.
+        let mut paths: BTreeMap<(LocationId, u32, bool, u32), StorageClass> = BTreeMap::new();
+        let mut users: BTreeMap<LocationId, usize> = BTreeMap::new();
+        for (index, thread) in test.threads.iter().enumerate() {
+            for instruction in &thread.instructions {
+                let Some((location, scalar, offset, class)) = accessed(test, &instruction.kind) else {
+                    continue;
+                };
+                let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
+                paths.insert((location, scalar.bits(), float, offset), class);
+                users.entry(test.storage_of(location)).or_insert(index);
+            }
+        }
+        let mut storages: Vec<LocationId> = Vec::new();
+        for location in (0..test.locations.len()).map(|index| test.storage_of(LocationId(index as u16))) {
+            if !storages.contains(&location) {
+                storages.push(location);
+            }
+        }
+        let number = |location: LocationId| {
+            storages.iter().position(|known| *known == test.storage_of(location)).unwrap_or_default() as u32
+        };
+        // Storages in workgroup memory, in the order of the paths, and where they begin.
+        let mut homes: Vec<(LocationId, (LocationId, u32, bool, u32))> = Vec::new();
+        for ((location, ..), class) in &paths {
+            let storage = test.storage_of(*location);
+            if *class == StorageClass::Workgroup && !homes.iter().any(|(known, _)| *known == storage) {
+                let scalar = test.location(storage).scalar_type();
+                let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
+                homes.push((storage, (*location, scalar.bits(), float, 0)));
+            }
+        }
+        let workgroup_paths =
+            paths.iter().filter(|(_, class)| **class == StorageClass::Workgroup).map(|(path, _)| *path);
+        let explicit = workgroup_paths.clone().count() != homes.len()
+            || workgroup_paths.clone().any(|path| !homes.iter().any(|(_, home)| *home == path));
+        for (_, home) in &homes {
+            paths.insert(*home, StorageClass::Workgroup);
+        }
+        let is_address =
+            |location: LocationId| test.location(location).reference == Some(litmus::Reference::Address);
+        let mut buffers: Vec<LocationId> = Vec::new();
+        for ((location, ..), class) in &paths {
+            let buffer = matches!(class, StorageClass::Buffer) && !is_address(*location);
+            if buffer && !buffers.contains(location) {
+                buffers.push(*location);
+            }
+        }
+        let (mut images, mut variables) = (kernel.bindings.len() as u32, 0);
+        let mut sites = BTreeMap::new();
+        for ((location, width, float, offset), class) in &paths {
+            let element = element(*width, *float);
+            let storage = number(*location);
+            let site = match class {
+                _ if is_address(*location) => {
+                    Site { memory: Memory::Address, storage: Some(storage), element, offset: *offset }
+                }
+                StorageClass::Workgroup => {
+                    variables += 1;
+                    let home = test.storage_of(*location);
+                    let place = homes.iter().position(|(known, _)| *known == home).unwrap_or_default();
+                    let storage = explicit.then_some(place as u32 * kernel.lanes);
+                    Site { memory: Memory::Workgroup(variables - 1), storage, element, offset: *offset }
+                }
+                StorageClass::Image => {
+                    images += 1;
+                    let memory = Memory::Binding(images - 1);
+                    Site { memory, storage: Some(storage), element, offset: *offset }
+                }
+                StorageClass::Buffer | StorageClass::Output => {
+                    let binding = buffers.iter().position(|known| known == location).unwrap_or_default();
+                    let memory = Memory::Binding(binding as u32);
+                    Site { memory, storage: Some(storage), element, offset: *offset }
+                }
+            };
+            sites.insert((*location, element, *offset), site);
+        }
+        let class_of = |storage: LocationId| {
+            let user = ThreadId(users.get(&storage).copied().unwrap_or_default() as u16);
+            let class = kernel.roles.classes.iter().position(|members| members.contains(&user));
+            class.unwrap_or_default() as u32
+        };
+        let workgroup = homes
+            .iter()
+            .filter_map(|(storage, (location, width, float, offset))| {
+                let site = sites.get(&(*location, element(*width, *float), *offset))?;
+                Some(WorkgroupStorage { location: *storage, site: *site, class: class_of(*storage) })
+            })
+            .collect();
+        Sites { sites, workgroup }
+    }
+
+    fn site(&self, location: LocationId, scalar: ScalarType, offset: u32) -> Option<Site> {
+        let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
+        self.sites.get(&(location, element(scalar.bits(), float), offset)).copied()
+    }
+}
+
+/// The location, type, offset and class of an access.
+fn accessed(test: &Test, kind: &InstructionKind) -> Option<(LocationId, ScalarType, u32, StorageClass)> {
+    let (InstructionKind::Load { location, scalar, offset, class, .. }
+    | InstructionKind::Store { location, scalar, offset, class, .. }
+    | InstructionKind::Rmw { location, scalar, offset, class, .. }) = kind
+    else {
+        return None;
+    };
+    Some((*location, scalar.unwrap_or(test.location(*location).scalar_type()), *offset, *class))
+}
+
+fn element(width: u32, float: bool) -> ScalarType {
+    match (width, float) {
+        (8, _) => ScalarType::U8,
+        (16, _) => ScalarType::U16,
+        (32, false) => ScalarType::U32,
+        (32, true) => ScalarType::F32,
+        (_, false) => ScalarType::U64,
+        (_, true) => ScalarType::F64,
+    }
+}
+
+/// The bits of a number in memory.
+fn bits(element: ScalarType, number: u64) -> u64 {
+    match element {
+        ScalarType::F32 => (number as f32).to_bits().into(),
+        ScalarType::F64 => (number as f64).to_bits(),
+        integer => litmus::Value(number).truncate(integer).0,
+    }
 }
 
 /// Which instructions can be reached at all.
@@ -85,7 +291,8 @@ impl Comparison<'_> {
         &mut self,
         test: &Test,
         thread: &Thread,
-        bindings: &BTreeMap<LocationId, u32>,
+        sites: &Sites,
+        kernel: &Kernel,
         reports: usize,
     ) -> Result<(), LiftError> {
         for (instruction, reached) in thread.instructions.iter().zip(reachable(thread)) {
@@ -94,7 +301,7 @@ impl Comparison<'_> {
             }
             if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
                 self.control_barrier(barrier)?;
-            } else if let Some(expected) = expected(test, bindings, &instruction.kind) {
+            } else if let Some(expected) = expected(test, sites, kernel, &instruction.kind) {
                 match self.found.get(self.position) {
                     Some(found) if agrees(&expected, found) => self.position += 1,
                     _ => return Err(self.differs(format!("{expected:?}"))),
@@ -183,31 +390,44 @@ impl Comparison<'_> {
 }
 
 /// The event of an instruction of the test; what is computed may turn out to be a constant.
-fn expected(test: &Test, bindings: &BTreeMap<LocationId, u32>, kind: &InstructionKind) -> Option<Event> {
+fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind) -> Option<Event> {
+    if let InstructionKind::Fence { scope, semantics } = kind {
+        return Some(Event::Fence { scope: *scope, semantics: *semantics });
+    }
+    let (location, scalar, offset, class) = accessed(test, kind)?;
+    let site = sites.site(location, scalar, offset)?;
     let written = |operand: &litmus::Operand| match operand {
-        litmus::Operand::Constant(constant) => Written::Constant(*constant as u32),
+        litmus::Operand::Constant(constant) => Written::Constant(bits(site.element, *constant as u64)),
         litmus::Operand::Register(_) => Written::Computed,
     };
+    // Whether accesses are volatile where the variant asks for it: all but private ones, and atomics of the Vulkan model.
+    let vulkan = kernel.variant.model == MemoryModel::Vulkan;
+    let asked = kernel.variant.volatile;
+    let is_volatile = |access: &Access| match access {
+        Access::Private => false,
+        Access::Atomic { .. } => asked && vulkan,
+        Access::NonPrivate | Access::Coherent { .. } => asked && (vulkan || class != StorageClass::Image),
+    };
     Some(match kind {
-        InstructionKind::Load { location, access, .. } => {
-            Event::Load { binding: *bindings.get(location)?, access: *access }
+        InstructionKind::Load { access, .. } => {
+            Event::Load { site, volatile: is_volatile(access), access: *access }
         }
-        InstructionKind::Store { location, access, value, .. } => {
-            Event::Store { binding: *bindings.get(location)?, access: *access, value: written(value) }
+        InstructionKind::Store { access, value, .. } => {
+            Event::Store { site, volatile: is_volatile(access), access: *access, value: written(value) }
         }
-        InstructionKind::Rmw { location, scalar, operation, scope, semantics, .. } => {
-            let signed = scalar.unwrap_or(test.location(*location).scalar_type()) == ScalarType::I32;
+        InstructionKind::Rmw { operation, scope, semantics, .. } => {
             let (instruction, unequal, values) = match operation {
                 RmwOperation::Exchange(value) => (Op::AtomicExchange, None, vec![written(value)]),
                 RmwOperation::Fetch(arithmetic, value) => {
-                    (fetch(*arithmetic, signed)?, None, vec![written(value)])
+                    (fetch(*arithmetic, scalar)?, None, vec![written(value)])
                 }
                 RmwOperation::CompareExchange { compare, value, unequal } => {
                     (Op::AtomicCompareExchange, Some(*unequal), vec![written(value), written(compare)])
                 }
             };
             Event::Rmw {
-                binding: *bindings.get(location)?,
+                site,
+                volatile: asked && vulkan,
                 instruction,
                 scope: *scope,
                 semantics: *semantics,
@@ -215,12 +435,20 @@ fn expected(test: &Test, bindings: &BTreeMap<LocationId, u32>, kind: &Instructio
                 values,
             }
         }
-        InstructionKind::Fence { scope, semantics } => Event::Fence { scope: *scope, semantics: *semantics },
         _ => return None,
     })
 }
 
-fn fetch(arithmetic: ArithmeticOperation, signed: bool) -> Option<Op> {
+fn fetch(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op> {
+    let signed = matches!(scalar, ScalarType::I8 | ScalarType::I16 | ScalarType::I32 | ScalarType::I64);
+    if matches!(scalar, ScalarType::F32 | ScalarType::F64) {
+        return match arithmetic {
+            ArithmeticOperation::Add => Some(Op::AtomicFAddEXT),
+            ArithmeticOperation::Minimum => Some(Op::AtomicFMinEXT),
+            ArithmeticOperation::Maximum => Some(Op::AtomicFMaxEXT),
+            _ => None,
+        };
+    }
     Some(match arithmetic {
         ArithmeticOperation::Add => Op::AtomicIAdd,
         ArithmeticOperation::Subtract => Op::AtomicISub,
@@ -239,23 +467,16 @@ fn fetch(arithmetic: ArithmeticOperation, signed: bool) -> Option<Op> {
 fn agrees(expected: &Event, found: &Event) -> bool {
     let same_value = |left: &Written, right: &Written| *left == Written::Computed || left == right;
     match (expected, found) {
-        (
-            Event::Store { binding, access, value },
-            Event::Store { binding: found_binding, access: found_access, value: found_value },
-        ) => binding == found_binding && access == found_access && same_value(value, found_value),
-        (
-            Event::Rmw { binding, instruction, scope, semantics, unequal, values },
-            Event::Rmw {
-                binding: found_binding,
-                instruction: found_instruction,
-                scope: found_scope,
-                semantics: found_semantics,
-                unequal: found_unequal,
-                values: found_values,
-            },
-        ) => {
-            (binding, instruction, scope, semantics, unequal)
-                == (found_binding, found_instruction, found_scope, found_semantics, found_unequal)
+        (Event::Store { value, .. }, Event::Store { value: found_value, site, volatile, access }) => {
+            let with = Event::Store { value: *value, site: *site, volatile: *volatile, access: *access };
+            *expected == with && same_value(value, found_value)
+        }
+        (Event::Rmw { values, .. }, Event::Rmw { values: found_values, .. }) => {
+            let mut with = found.clone();
+            if let Event::Rmw { values: with, .. } = &mut with {
+                with.clone_from(values);
+            }
+            *expected == with
                 && values.len() == found_values.len()
                 && values.iter().zip(found_values).all(|(left, right)| same_value(left, right))
         }

@@ -5,15 +5,26 @@ use std::io::Write;
 use std::process::Command;
 
 use litmus::*;
-use shaders::{Kernel, KernelConfig};
+use shaders::{Kernel, KernelConfig, variant};
 
 /// The configurations that kernels are made for in the tests.
-pub const LAVAPIPE: KernelConfig =
-    KernelConfig { subgroup_size: 8, lanes: 8, max_workgroup_invocations: 1024, device_scope: true };
+pub const LAVAPIPE: KernelConfig = KernelConfig {
+    subgroup_size: 8,
+    lanes: 8,
+    max_workgroup_invocations: 1024,
+    device_scope: true,
+    loop_bound: 3,
+    variant: variant::DEFAULT,
+};
 
 /// A device without Device scope and with small subgroups.
-pub const NARROW: KernelConfig =
-    KernelConfig { subgroup_size: 4, lanes: 64, max_workgroup_invocations: 128, device_scope: false };
+pub const NARROW: KernelConfig = KernelConfig {
+    subgroup_size: 4,
+    lanes: 64,
+    max_workgroup_invocations: 128,
+    device_scope: false,
+    ..LAVAPIPE
+};
 
 pub fn sc0() -> StorageClassSet {
     StorageClassSet::EMPTY.with(StorageClass::Buffer)
@@ -170,28 +181,32 @@ impl Validator {
         Validator { available, folder: tempfile::tempdir().unwrap(), validated: 0 }
     }
 
-    /// Fails where the module is not valid for Vulkan 1.2.
+    /// Fails where the module is not valid for the version of Vulkan that it is made for.
     #[expect(clippy::panic, reason = "a test fails by panicking")]
     pub fn check(&mut self, name: &str, kernel: &Kernel) {
         if !self.available {
             return;
         }
-        if let Err(message) = self.verdict(&kernel.words) {
+        if let Err(message) = self.verdict(&kernel.words, kernel.variant.target) {
             panic!("{name}: {message}\n{}", shaders::disassemble(&kernel.words).unwrap());
         }
         self.validated += 1;
     }
 
     /// What spirv-val says; `Ok` where it is not available.
-    pub fn verdict(&self, words: &[u32]) -> Result<(), String> {
+    pub fn verdict(&self, words: &[u32], target: variant::Target) -> Result<(), String> {
         if !self.available {
             return Ok(());
         }
         let path = self.folder.path().join("module.spv");
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         std::fs::File::create(&path).unwrap().write_all(&bytes).unwrap();
-        let output =
-            Command::new("spirv-val").args(["--target-env", "vulkan1.2"]).arg(&path).output().unwrap();
+        let environment = match target {
+            variant::Target::Vulkan11 => "vulkan1.1",
+            variant::Target::Vulkan12 => "vulkan1.2",
+        };
+        let mut command = Command::new("spirv-val");
+        let output = command.args(["--target-env", environment]).arg(&path).output().unwrap();
         if output.status.success() {
             return Ok(());
         }

@@ -221,6 +221,7 @@ impl Invocation {
                     Op::BitwiseOr => left | right,
                     Op::BitwiseXor => left ^ right,
                     Op::LogicalAnd => left & right,
+                    Op::Not => !left,
                     Op::Select => {
                         if left != 0 {
                             w[1]

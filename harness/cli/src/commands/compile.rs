@@ -11,11 +11,17 @@ use crate::arguments::{Compile, Emit};
 use crate::commands::convert::one;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print};
-use crate::probe;
+use crate::probe::{self, Meant};
 
 /// What a kernel is made for when no device is named: sizes that every device with the Vulkan memory model has.
-const PLAIN: KernelConfig =
-    KernelConfig { subgroup_size: 32, lanes: 32, max_workgroup_invocations: 128, device_scope: true };
+const PLAIN: KernelConfig = KernelConfig {
+    subgroup_size: 32,
+    lanes: 32,
+    max_workgroup_invocations: 128,
+    device_scope: true,
+    loop_bound: KernelConfig::LOOP_BOUND,
+    variant: shaders::variant::DEFAULT,
+};
 
 /// Runs the command.
 ///
@@ -35,15 +41,15 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         None => PLAIN,
         Some(text) => {
             let selectors = probe::selectors(std::slice::from_ref(text))?;
-            let devices = probe::list(&probe::environment(&selectors)?)?;
-            let selector = selectors.into_iter().next().unwrap_or(device::Selector::Best);
+            let (devices, _) = probe::list(&probe::environment(&selectors)?, &selectors)?;
+            let selector = selectors.into_iter().next().unwrap_or(Meant::Sim);
             let chosen = selector.choose(&devices).map_err(Failure::environment_error)?;
             let stress = Stress::for_device(&chosen.identity, &chosen.capabilities)
                 .map_err(Failure::environment_error)?;
             stress.kernel_config(&chosen.capabilities)
         }
     };
-    let program = shaders::program(&loaded.test, &config, variant.pipelines)
+    let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
         .map_err(|error| Failure::input_message(format!("{}: no kernel: {error}", loaded.source.file)))?;
     let kernels = program.kernels().map(|kernel| bytes(&kernel.words, arguments.emit));
     let kernels = kernels.collect::<Result<Vec<_>, Failure>>()?;

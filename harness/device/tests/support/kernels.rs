@@ -130,7 +130,9 @@ impl Module {
         Kernel {
             words: self.builder.module().assemble(),
             bindings: self.buffers.len() as u32,
+            images: Vec::new(),
             push_constant_bytes: self.words_pushed * 4,
+            addresses: Vec::new(),
             subgroup_size: None,
         }
     }

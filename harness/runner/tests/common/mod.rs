@@ -76,6 +76,12 @@ pub fn kernel() -> Kernel {
         lanes: 4,
         bindings: vec![Binding::Locations, Binding::Locations, Binding::Results, Binding::Rendezvous],
         roles: Roles { classes: vec![vec![ThreadId(0)], vec![ThreadId(1)]] },
+        images: Vec::new(),
+        addresses: false,
+        variant: shaders::Variant::default(),
+        storage_words: 1,
+        in_image: Vec::new(),
+        loop_turns: 0,
         first_class: 0,
         first_slot: 0,
         storages: 2,
@@ -346,6 +352,10 @@ fn parameters(bytes: &[u8]) -> Parameters {
         spacing: words[9],
         poison: words[10],
         done: words[11],
+        interval: words[12],
+        hold: words[13],
+        turn: words[14],
+        party: words[15],
     };
     assert_eq!(parameters.to_bytes(), bytes);
     parameters

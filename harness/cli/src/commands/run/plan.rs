@@ -17,8 +17,9 @@ use crate::arguments::{Run, Shard};
 use crate::choice::{self, Chosen};
 use crate::exit::Failure;
 use crate::inputs::Loaded;
+use crate::output::say;
 use crate::parallel::in_order;
-use crate::probe;
+use crate::probe::{self, Meant};
 
 /// The longest that a test is asked about.
 const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
@@ -34,6 +35,13 @@ pub struct Target {
     pub listed: Listed,
     /// How tests are spread over it.
     pub stress: Stress,
+}
+
+impl Target {
+    /// The selector that the command line takes; a fault has a flag of its own.
+    pub fn device(&self) -> &str {
+        if probe::is_sim(&self.listed) { sim::SimDevice::NAME } else { &self.selector }
+    }
 }
 
 /// A test of the plan.
@@ -85,13 +93,16 @@ pub fn targets(
 ) -> Result<(Vec<Target>, device::DriverEnvironment), Failure> {
     let mut selectors = probe::selectors(devices)?;
     let environment = probe::environment(&selectors)?;
-    let all = probe::list(&environment)?;
+    let (all, no_driver) = probe::list(&environment, &selectors)?;
     if selectors.is_empty() {
-        selectors.push(device::Selector::Best);
+        if let Some(why) = &no_driver {
+            say(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
+        }
+        selectors.push(Meant::Listed(device::Selector::Best));
     }
     let mut targets: Vec<Target> = Vec::new();
     for selector in &selectors {
-        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all))?;
+        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &no_driver))?;
         if targets.iter().any(|target| target.listed.index == listed.index) {
             continue;
         }
@@ -110,10 +121,20 @@ pub fn targets(
     Ok((targets, environment))
 }
 
-fn no_such_device(error: &plan::DeviceError, all: &[Listed]) -> Failure {
+fn no_such_device(error: &plan::DeviceError, all: &[Listed], no_driver: &Option<String>) -> Failure {
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
-    Failure::environment_message(format!("{error}: there are {}", names.join(", ")))
+    let why = no_driver.as_ref().map_or_else(String::new, |why| format!("{why}\n"));
+    Failure::environment_message(format!("{why}{error}: there are {}", names.join(", ")))
+}
+
+/// Gives a fault to the simulated GPU.
+pub fn break_rule(targets: &mut [Target], fault: sim::Fault) {
+    let Some(row) = fault.row() else { return };
+    for target in targets {
+        target.selector = format!("{}:{}", target.selector, row.name);
+        target.listed = probe::simulated(target.listed.index, fault);
+    }
 }
 
 /// The stress of a file or of a preset.
@@ -131,12 +152,22 @@ pub fn stress(argument: &str) -> Result<Stress, Failure> {
 
 /// The stress asked for, or the one that suits a device.
 fn stress_for(asked: Option<&Stress>, device: &Listed) -> Result<Stress, Failure> {
+    let capabilities = &device.capabilities;
     let stress = match asked {
         Some(stress) => stress.clone(),
-        None => Stress::for_device(&device.identity, &device.capabilities).map_err(Failure::input_error)?,
+        None => Stress::for_device(&device.identity, capabilities).map_err(Failure::input_error)?,
     };
-    stress.check_loop_budget(device.capabilities.loop_budget).map_err(Failure::input_error)?;
-    Ok(stress)
+    stress.check_loop_budget(capabilities.loop_budget).map_err(Failure::input_error)?;
+    // A file says what its author wants; a preset is there for every device.
+    if stress.name.ends_with(".toml") {
+        stress.check_limits(capabilities).map_err(Failure::input_error)?;
+    }
+    let (reduced, changes) = stress.reduced(capabilities);
+    if !changes.is_empty() {
+        let (stress, device) = (&stress.name, &device.identity.name);
+        say(&format!("warning: stress `{stress}` is reduced on {device}: {}", changes.join(", ")));
+    }
+    Ok(reduced)
 }
 
 /// Every `count`-th test from the `index`-th on: neighbours are alike, so that stripes are fairer than blocks.
@@ -166,7 +197,7 @@ impl Plan {
         let items = tests
             .into_iter()
             .map(|mut loaded| {
-                let variant = loaded.source.variant.parse().map_err(|error| {
+                let variant: Variant = loaded.source.variant.parse().map_err(|error| {
                     Failure::input_message(format!("{}: {error}", loaded.source.argument))
                 })?;
                 let hash = choice::hash(&loaded.text);
@@ -175,7 +206,11 @@ impl Plan {
                     loaded.test = guarded(&loaded.test);
                     loaded.text = litmus::print(&loaded.test);
                 }
-                Ok(Item { hash, judged: without_filter(&loaded.test), variant, loaded })
+                // What the variant says: under GLSL450 scopes mean something else. Where it cannot say the test, there is no
+                // kernel either, and the test is skipped for that.
+                let said =
+                    shaders::meaning(&loaded.test, variant.told).unwrap_or_else(|_| loaded.test.clone());
+                Ok(Item { hash, judged: without_filter(&said), variant, loaded })
             })
             .collect::<Result<Vec<Item>, Failure>>()?;
         let mut models = Models::default();
@@ -318,8 +353,8 @@ pub fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, 
     if let Some(reason) = variant.refused(capabilities) {
         return Err(reason);
     }
-    let program = shaders::program(test, &target.stress.kernel_config(capabilities), variant.pipelines)
-        .map_err(|error| error.to_string())?;
+    let config = variant.kernel_config(target.stress.kernel_config(capabilities));
+    let program = shaders::program(test, &config, variant.pipelines).map_err(|error| error.to_string())?;
     match variant.lacking(&program, &test.metadata.needs, capabilities) {
         Some(missing) => Err(missing),
         None => Ok(hash_of(&program)),

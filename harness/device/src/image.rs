@@ -1,0 +1,206 @@
+//! Images: made, viewed, filled and read back.
+
+use ash::vk;
+use gpu_allocator::MemoryLocation;
+use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
+use plan::{DeviceError, Image, ImageFormat, ImageShape};
+
+use crate::error::{allocation_failed, failed};
+use crate::memory::Words;
+use crate::vulkan::VulkanDevice;
+
+/// An image with its memory and view, or the view of a texel buffer. To be given back by
+/// [`VulkanDevice::destroy_image`]; null handles where the making was cut short.
+#[derive(Default)]
+pub(crate) struct Texels {
+    raw: vk::Image,
+    allocation: Option<Allocation>,
+    pub(crate) view: vk::ImageView,
+    pub(crate) buffer_view: vk::BufferView,
+    width: u32,
+    height: u32,
+}
+
+/// Every subresource of an image: it has one level, one layer and one aspect.
+const ALL: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
+    aspect_mask: vk::ImageAspectFlags::COLOR,
+    base_mip_level: 0,
+    level_count: 1,
+    base_array_layer: 0,
+    layer_count: 1,
+};
+
+impl VulkanDevice {
+    /// Makes an image; `buffers` are those of the plan, for texel buffers.
+    pub(crate) fn create_image(
+        &self,
+        image: &Image,
+        buffers: &[Words],
+        families: &[u32],
+    ) -> Result<Texels, DeviceError> {
+        let mut texels = Texels::default();
+        match self.fill_image(image, buffers, families, &mut texels) {
+            Ok(()) => Ok(texels),
+            Err(error) => {
+                self.destroy_image(&mut texels);
+                Err(error)
+            }
+        }
+    }
+
+    fn fill_image(
+        &self,
+        image: &Image,
+        buffers: &[Words],
+        families: &[u32],
+        texels: &mut Texels,
+    ) -> Result<(), DeviceError> {
+        let format = match image.format {
+            ImageFormat::Unsigned => vk::Format::R32_UINT,
+            ImageFormat::Float => vk::Format::R32_SFLOAT,
+        };
+        let (ty, view_type, width, height) = match image.shape {
+            ImageShape::OneDimensional { width } => {
+                (vk::ImageType::TYPE_1D, vk::ImageViewType::TYPE_1D, width, 1)
+            }
+            ImageShape::TwoDimensional { width, height } => {
+                (vk::ImageType::TYPE_2D, vk::ImageViewType::TYPE_2D, width, height)
+            }
+            ImageShape::Texels(buffer) => {
+                let number = buffer.0 as usize;
+                let buffer = buffers
+                    .get(number)
+                    .ok_or_else(|| DeviceError::InvalidPlan(format!("no buffer {number}")))?;
+                let info = vk::BufferViewCreateInfo::default()
+                    .buffer(buffer.raw)
+                    .format(format)
+                    .range(vk::WHOLE_SIZE);
+                // SAFETY: the buffer is this device's, was made for texels, and outlives the view.
+                texels.buffer_view = unsafe { self.raw.create_buffer_view(&info, None) }
+                    .map_err(failed("vkCreateBufferView"))?;
+                return Ok(());
+            }
+        };
+        (texels.width, texels.height) = (width, height);
+        let mut info = vk::ImageCreateInfo::default()
+            .image_type(ty)
+            .format(format)
+            .extent(vk::Extent3D { width, height, depth: 1 })
+            .mip_levels(1)
+            .array_layers(1)
+            .samples(vk::SampleCountFlags::TYPE_1)
+            .tiling(vk::ImageTiling::OPTIMAL)
+            .usage(
+                vk::ImageUsageFlags::STORAGE
+                    | vk::ImageUsageFlags::TRANSFER_SRC
+                    | vk::ImageUsageFlags::TRANSFER_DST,
+            );
+        if families.len() > 1 {
+            info = info.sharing_mode(vk::SharingMode::CONCURRENT).queue_family_indices(families);
+        }
+        // SAFETY: the device lives, and storage images of these formats and sizes are among what every device has.
+        texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(failed("vkCreateImage"))?;
+        // SAFETY: the image was made by this device.
+        let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };
+        let description = AllocationCreateDesc {
+            name: image.name,
+            requirements,
+            location: MemoryLocation::GpuOnly,
+            linear: false,
+            allocation_scheme: AllocationScheme::GpuAllocatorManaged,
+        };
+        let allocation = self.memory.borrow_mut().allocate(&description).map_err(allocation_failed)?;
+        // SAFETY: the handle is used only to bind the image to the range that was allocated for it.
+        let bound =
+            unsafe { self.raw.bind_image_memory(texels.raw, allocation.memory(), allocation.offset()) };
+        texels.allocation = Some(allocation);
+        bound.map_err(failed("vkBindImageMemory"))?;
+        self.set_name(texels.raw, image.name)?;
+        let info = vk::ImageViewCreateInfo::default()
+            .image(texels.raw)
+            .view_type(view_type)
+            .format(format)
+            .subresource_range(ALL);
+        // SAFETY: the image is this device's, has memory, and outlives the view.
+        texels.view =
+            unsafe { self.raw.create_image_view(&info, None) }.map_err(failed("vkCreateImageView"))?;
+        Ok(())
+    }
+
+    /// Gives an image back. Nothing on the device may use it any more.
+    pub(crate) fn destroy_image(&self, texels: &mut Texels) {
+        // SAFETY: the handles were made by this device or are null, and callers see to it that nothing uses them.
+        unsafe {
+            self.raw.destroy_buffer_view(texels.buffer_view, None);
+            self.raw.destroy_image_view(texels.view, None);
+            self.raw.destroy_image(texels.raw, None);
+        }
+        if let Some(allocation) = texels.allocation.take()
+            && let Err(error) = self.memory.borrow_mut().free(allocation)
+        {
+            tracing::error!(%error, "memory was not given back");
+        }
+    }
+
+    /// Records that an image takes its texels from a buffer. What it held is lost, so its layout does not matter.
+    pub(crate) fn record_to_image(&self, commands: vk::CommandBuffer, from: &Words, to: &Texels) {
+        let work = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
+        let general = vk::ImageMemoryBarrier::default()
+            .src_access_mask(vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE)
+            .dst_access_mask(vk::AccessFlags::TRANSFER_WRITE)
+            .old_layout(vk::ImageLayout::UNDEFINED)
+            .new_layout(vk::ImageLayout::GENERAL)
+            .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+            .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+            .image(to.raw)
+            .subresource_range(ALL);
+        // SAFETY: the command buffer is being recorded; the image is the device's, and the buffer has a word for each
+        // texel, as the plan was validated.
+        unsafe {
+            self.raw.cmd_pipeline_barrier(
+                commands,
+                work,
+                vk::PipelineStageFlags::TRANSFER,
+                vk::DependencyFlags::empty(),
+                &[],
+                &[],
+                &[general],
+            );
+            self.raw.cmd_copy_buffer_to_image(
+                commands,
+                from.raw,
+                to.raw,
+                vk::ImageLayout::GENERAL,
+                &[to.region()],
+            );
+        }
+    }
+
+    /// Records that a buffer takes the texels of an image.
+    pub(crate) fn record_from_image(&self, commands: vk::CommandBuffer, from: &Texels, to: &Words) {
+        // SAFETY: as above; the image was filled before, which left it in this layout.
+        unsafe {
+            self.raw.cmd_copy_image_to_buffer(
+                commands,
+                from.raw,
+                vk::ImageLayout::GENERAL,
+                to.raw,
+                &[from.region()],
+            );
+        }
+    }
+}
+
+impl Texels {
+    /// All texels, row by row.
+    fn region(&self) -> vk::BufferImageCopy {
+        vk::BufferImageCopy::default()
+            .image_subresource(vk::ImageSubresourceLayers {
+                aspect_mask: vk::ImageAspectFlags::COLOR,
+                mip_level: 0,
+                base_array_layer: 0,
+                layer_count: 1,
+            })
+            .image_extent(vk::Extent3D { width: self.width, height: self.height, depth: 1 })
+    }
+}

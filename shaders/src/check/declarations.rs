@@ -1,0 +1,211 @@
+//! Rules of what a module declares: memory model, capabilities, interface, types and resources; and where barriers stand.
+
+use std::collections::BTreeSet;
+
+use rspirv::dr::{Instruction, Operand};
+use rspirv::spirv::{
+    AddressingModel, Capability, Decoration, ExecutionModel, ImageFormat, MemoryModel, Op, StorageClass,
+};
+
+use super::{Checker, Fault, Number};
+use crate::reader::{Reader, ids};
+
+impl Checker<'_> {
+    /// What is wrong with a declaration, or with an instruction for what it needs to be declared.
+    pub(super) fn declaration(&self, instruction: &Instruction, report: &mut impl FnMut(Fault)) {
+        let op = instruction.class.opcode;
+        if !crate::OPCODES.contains(&op) {
+            report(Fault::Foreign);
+        }
+        match (op, &instruction.operands[..]) {
+            (Op::Capability, [Operand::Capability(capability)]) => self.capability(*capability, report),
+            (Op::MemoryModel, [Operand::AddressingModel(addressing), Operand::MemoryModel(model)]) => {
+                match addressing {
+                    AddressingModel::Logical => {}
+                    AddressingModel::PhysicalStorageBuffer64 => {
+                        self.need(Capability::PhysicalStorageBufferAddresses, report);
+                    }
+                    _ => report(Fault::Addressing),
+                }
+                if *model == MemoryModel::Vulkan && !self.has(Capability::VulkanMemoryModel) {
+                    report(Fault::ModelWithoutCapability);
+                }
+            }
+            (Op::EntryPoint, [Operand::ExecutionModel(model), ..]) => {
+                if *model != ExecutionModel::GLCompute {
+                    report(Fault::ExecutionModel(*model));
+                }
+                self.interface(instruction, report);
+            }
+            (Op::ExecutionMode, [_, _, sizes @ ..]) if sizes.contains(&Operand::LiteralBit32(0)) => {
+                report(Fault::EmptyWorkgroup);
+            }
+            (
+                Op::Decorate | Op::MemberDecorate,
+                [.., Operand::Decoration(Decoration::Coherent | Decoration::Volatile)],
+            ) if self.vulkan => {
+                report(Fault::DeprecatedDecoration);
+            }
+            (Op::TypeInt, [Operand::LiteralBit32(width), ..]) => match width {
+                8 => self.need(Capability::Int8, report),
+                16 => self.need(Capability::Int16, report),
+                64 => self.need(Capability::Int64, report),
+                _ => {}
+            },
+            (Op::TypeFloat, [Operand::LiteralBit32(64), ..]) => self.need(Capability::Float64, report),
+            (Op::TypeImage, operands) if operands.contains(&Operand::ImageFormat(ImageFormat::Unknown)) => {
+                report(Fault::ImageFormat);
+            }
+            (Op::TypeImage, [_, Operand::Dim(dimension), ..]) => match dimension {
+                rspirv::spirv::Dim::Dim1D => self.need(Capability::Image1D, report),
+                rspirv::spirv::Dim::DimBuffer => self.need(Capability::ImageBuffer, report),
+                _ => {}
+            },
+            (Op::TypePointer, [Operand::StorageClass(class), Operand::IdRef(to)]) => {
+                self.small_numbers(*class, *to, report);
+            }
+            (Op::Variable, [Operand::StorageClass(class), ..]) => self.variable(instruction, *class, report),
+            (Op::Select | Op::Phi, _) => {
+                let class = instruction.result_type.and_then(|ty| self.reader.maker(ty)).and_then(|ty| {
+                    match ty.operands.first() {
+                        Some(Operand::StorageClass(class)) if ty.class.opcode == Op::TypePointer => {
+                            Some(*class)
+                        }
+                        _ => None,
+                    }
+                });
+                match class {
+                    Some(StorageClass::StorageBuffer) => {
+                        self.need(Capability::VariablePointersStorageBuffer, report);
+                    }
+                    Some(StorageClass::Workgroup) => self.need(Capability::VariablePointers, report),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn need(&self, capability: Capability, report: &mut impl FnMut(Fault)) {
+        if !self.has(capability) {
+            report(Fault::MissingCapability(capability));
+        }
+    }
+
+    fn version(&self) -> (u8, u8) {
+        self.reader.module.header.as_ref().map_or((1, 0), |header| header.version())
+    }
+
+    fn capability(&self, capability: Capability, report: &mut impl FnMut(Fault)) {
+        let from = match capability {
+            Capability::VulkanMemoryModel if self.version() < (1, 5) => "SPV_KHR_vulkan_memory_model",
+            Capability::PhysicalStorageBufferAddresses if self.version() < (1, 5) => {
+                "SPV_KHR_physical_storage_buffer"
+            }
+            Capability::StorageBuffer8BitAccess if self.version() < (1, 5) => "SPV_KHR_8bit_storage",
+            Capability::WorkgroupMemoryExplicitLayoutKHR => "SPV_KHR_workgroup_memory_explicit_layout",
+            Capability::AtomicFloat32AddEXT | Capability::AtomicFloat64AddEXT => {
+                "SPV_EXT_shader_atomic_float_add"
+            }
+            Capability::AtomicFloat32MinMaxEXT | Capability::AtomicFloat64MinMaxEXT => {
+                "SPV_EXT_shader_atomic_float_min_max"
+            }
+            _ => "",
+        };
+        let named = |instruction: &Instruction| matches!(instruction.operands.first(), Some(Operand::LiteralString(name)) if name == from);
+        if !from.is_empty() && !self.reader.module.extensions.iter().any(named) {
+            report(Fault::MissingExtension(capability));
+        }
+        let of_model = [Capability::VulkanMemoryModel, Capability::VulkanMemoryModelDeviceScope];
+        if of_model.contains(&capability) && !self.vulkan {
+            report(Fault::CapabilityWithoutModel);
+        }
+    }
+
+    /// From SPIR-V 1.4 on, entry points list all global variables; before, inputs and outputs.
+    fn interface(&self, entry_point: &Instruction, report: &mut impl FnMut(Fault)) {
+        let listed: BTreeSet<_> = ids(entry_point).into_iter().skip(1).collect();
+        let all = self.version() >= (1, 4);
+        for variable in
+            self.reader.module.types_global_values.iter().filter(|i| i.class.opcode == Op::Variable)
+        {
+            let input = matches!(
+                variable.operands.first(),
+                Some(Operand::StorageClass(StorageClass::Input | StorageClass::Output))
+            );
+            let is_listed = variable.result_id.is_some_and(|id| listed.contains(&id));
+            if is_listed != (all || input) {
+                report(Fault::Interface);
+                return;
+            }
+        }
+    }
+
+    /// Numbers of 8 and 16 bits in buffers have capabilities of their own.
+    fn small_numbers(&self, class: StorageClass, to: u32, report: &mut impl FnMut(Fault)) {
+        let buffer = matches!(class, StorageClass::StorageBuffer | StorageClass::PhysicalStorageBuffer);
+        match self.numbers.get(&to) {
+            Some(Number::Integer(8)) if buffer => self.need(Capability::StorageBuffer8BitAccess, report),
+            Some(Number::Integer(16)) if buffer => self.need(Capability::StorageBuffer16BitAccess, report),
+            _ => {}
+        }
+    }
+
+    fn variable(&self, variable: &Instruction, class: StorageClass, report: &mut impl FnMut(Fault)) {
+        let Some(id) = variable.result_id else { return };
+        let pointer = variable.result_type.and_then(|ty| self.reader.maker(ty));
+        let pointee = pointer.and_then(|pointer| ids(pointer).first().copied());
+        if matches!(class, StorageClass::StorageBuffer | StorageClass::UniformConstant)
+            && !(self.is_decorated(id, Decoration::Binding)
+                && self.is_decorated(id, Decoration::DescriptorSet))
+        {
+            report(Fault::NoBinding);
+        }
+        if !matches!(class, StorageClass::StorageBuffer | StorageClass::PushConstant) {
+            return;
+        }
+        let Some(block) = pointee.and_then(|id| self.reader.maker(id)) else { return };
+        let Some(block_id) = block.result_id else { return };
+        if block.class.opcode != Op::TypeStruct || !self.is_decorated(block_id, Decoration::Block) {
+            report(Fault::NoBlock);
+            return;
+        }
+        let members = ids(block);
+        let has_offset = |member: u32| {
+            self.reader.module.annotations.iter().any(|annotation| {
+                annotation.class.opcode == Op::MemberDecorate
+                    && matches!(annotation.operands[..], [Operand::IdRef(of), Operand::LiteralBit32(number),
+                        Operand::Decoration(Decoration::Offset), ..] if of == block_id && number == member)
+            })
+        };
+        let strided = |ty: &u32| {
+            let is_array = self
+                .reader
+                .maker(*ty)
+                .is_some_and(|ty| matches!(ty.class.opcode, Op::TypeArray | Op::TypeRuntimeArray));
+            !is_array || self.is_decorated(*ty, Decoration::ArrayStride)
+        };
+        if !(0..members.len() as u32).all(has_offset) || !members.iter().all(strided) {
+            report(Fault::NoLayout);
+        }
+    }
+}
+
+/// The numbers of control barriers that stand within a case of a thread: the others of the workgroup do not reach them.
+pub(super) fn divergent_barriers(reader: &Reader) -> BTreeSet<usize> {
+    let mut divergent = BTreeSet::new();
+    let mut number = 0;
+    for function in &reader.module.functions {
+        let owners = crate::lift::owners(&function.blocks).unwrap_or_default();
+        for block in &function.blocks {
+            let owned = block.label_id().is_some_and(|label| owners.contains_key(&label));
+            for _ in block.instructions.iter().filter(|i| i.class.opcode == Op::ControlBarrier) {
+                if owned {
+                    divergent.insert(number);
+                }
+                number += 1;
+            }
+        }
+    }
+    divergent
+}

@@ -1,0 +1,429 @@
+//! The references of a test as variables, and what they lead to in a round.
+
+use litmus::{LocationId, Observable, StorageClass, ThreadId};
+use rspirv::dr::Operand;
+use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
+
+use super::place::Place;
+use super::{Emitter, Parameter, WORDS_OF_PARAMETERS};
+use crate::glsl;
+use crate::kernel::{Binding, ImageBinding};
+use crate::memory::{Element, IMAGE_WIDTH, Kind, Path, Target, image_type, spirv_class};
+use crate::variant::{Images, MemoryModel, Pointers, References};
+
+/// Memory as a workgroup makes it in each round.
+#[derive(Clone, Copy)]
+pub(super) struct WorkgroupStorage {
+    /// Number of the storage.
+    pub storage: u32,
+    /// The path on which it gets its initial value, and on which its final value is read.
+    pub path: Path,
+    /// The thread whose invocation does so: the first one of the workgroup that it belongs to.
+    pub thread: ThreadId,
+}
+
+/// A path and the variable that it starts from.
+#[derive(Clone, Copy)]
+pub(super) struct Declared {
+    path: Path,
+    variable: Word,
+}
+
+impl Emitter<'_> {
+    /// Declares the buffers: the references that are accessed in the order of the test, results, rendezvous; then images.
+    pub(super) fn declare(&mut self) {
+        let paths = self.uses.paths.clone();
+        let variant = self.config.variant;
+        let mut buffers: Vec<(LocationId, u32)> = Vec::new();
+        for (path, _) in paths.iter().filter(|(_, kind)| *kind == Kind::Buffer) {
+            let number = match buffers.iter().find(|(location, _)| *location == path.location) {
+                Some((_, number)) => *number,
+                None => {
+                    let number = self.bindings.len() as u32;
+                    self.bindings.push(Binding::Locations);
+                    buffers.push((path.location, number));
+                    number
+                }
+            };
+            let variable = self.buffer_variable(number, *path);
+            self.declared.push(Declared { path: *path, variable });
+        }
+        self.results_buffer = self.buffer(Binding::Results, "results");
+        if self.classes_that_meet() > 1 {
+            self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
+        }
+        for (path, kind) in &paths {
+            match kind {
+                Kind::Buffer => continue,
+                Kind::Address => {}
+                Kind::Workgroup => {
+                    let variable = self.workgroup_variable(*path);
+                    self.declared.push(Declared { path: *path, variable });
+                }
+                Kind::Image => {
+                    let number = (self.bindings.len() + self.images.len()) as u32;
+                    let float = path.element.is_float();
+                    self.images.push(ImageBinding { shape: variant.images, float });
+                    let ty = image_type(&mut self.module, path.element, variant.images);
+                    let name = &self.test.location(path.location).name;
+                    let variable = self.module.bound(spirv::StorageClass::UniformConstant, ty, number, name);
+                    self.decorate_reference(variable, path.location);
+                    self.declared.push(Declared { path: *path, variable });
+                }
+            }
+        }
+        let address = self.uses.has(Kind::Address);
+        self.parameters_block = self.module.push_constants(WORDS_OF_PARAMETERS, address);
+    }
+
+    fn decorate_reference(&mut self, variable: Word, location: LocationId) {
+        let variant = self.config.variant;
+        let decoration = match variant.references {
+            References::Aliased => Decoration::Aliased,
+            References::Restrict => Decoration::Restrict,
+        };
+        self.module.decorate(variable, decoration, &[]);
+        if variant.model == MemoryModel::Glsl450 && glsl::is_coherent(self.test, location) {
+            self.module.decorate(variable, Decoration::Coherent, &[]);
+        }
+    }
+
+    fn buffer_variable(&mut self, binding: u32, path: Path) -> Word {
+        let element = path.element.ty(&mut self.module);
+        let block = self.module.block_of(element, path.element.bytes(), None);
+        let name = &self.test.location(path.location).name;
+        let variable = self.module.bound(spirv::StorageClass::StorageBuffer, block, binding, name);
+        self.decorate_reference(variable, path.location);
+        variable
+    }
+
+    fn workgroup_variable(&mut self, path: Path) -> Word {
+        let element = path.element.ty(&mut self.module);
+        let name = &self.test.location(path.location).name;
+        if !self.uses.explicit_workgroup {
+            let array = self.module.array(element, self.layout.lanes);
+            return self.module.global(spirv::StorageClass::Workgroup, array, name);
+        }
+        // Blocks of workgroup memory all begin at its start, so each spans all of it.
+        let length = self.workgroup_bytes() / path.element.bytes();
+        let block = self.module.block_of(element, path.element.bytes(), Some(length));
+        let variable = self.module.global(spirv::StorageClass::Workgroup, block, name);
+        self.module.decorate(variable, Decoration::Aliased, &[]);
+        variable
+    }
+
+    /// Bytes of workgroup memory.
+    pub(super) fn workgroup_bytes(&self) -> u32 {
+        let each = |storage: &WorkgroupStorage| {
+            if self.uses.explicit_workgroup { self.unit_bytes() } else { storage.path.element.bytes() }
+        };
+        self.workgroup_storages.iter().map(each).sum::<u32>().saturating_mul(self.layout.lanes)
+    }
+
+    /// Bytes of a unit of location memory.
+    pub(super) fn unit_bytes(&self) -> u32 {
+        4 * self.uses.storage_words
+    }
+
+    fn buffer(&mut self, binding: Binding, name: &str) -> Word {
+        let number = self.bindings.len() as u32;
+        self.bindings.push(binding);
+        let block = self.module.block_of(self.module.u32, 4, None);
+        self.module.bound(spirv::StorageClass::StorageBuffer, block, number, name)
+    }
+
+    /// What the paths of the test lead to for an instance: unit `n × stride + s × spacing` through each reference.
+    pub(super) fn targets(
+        &mut self,
+        instance: Word,
+        stride: Word,
+        spacing: Word,
+        place: &Place,
+    ) -> Vec<(Path, Target)> {
+        let mut targets = Vec::new();
+        let base = self.module.word(Op::IMul, &[instance, stride]);
+        let mut units: Vec<Option<Word>> = vec![None; self.storage_numbers.len()];
+        let paths = self.uses.paths.clone();
+        for (path, kind) in paths {
+            let storage = self.storage_of(path.location);
+            let target = if kind == Kind::Workgroup {
+                self.workgroup_target(path, storage, place)
+            } else {
+                let known = units.get(storage as usize).copied().flatten();
+                let unit = known.unwrap_or_else(|| {
+                    let number = self.module.constant(storage);
+                    let offset = self.module.word(Op::IMul, &[number, spacing]);
+                    self.module.word(Op::IAdd, &[base, offset])
+                });
+                if let Some(slot) = units.get_mut(storage as usize) {
+                    *slot = Some(unit);
+                }
+                self.unit_target(path, kind, unit)
+            };
+            targets.push((path, target));
+        }
+        targets
+    }
+
+    fn variable_of(&self, path: Path) -> Word {
+        self.declared.iter().find(|known| known.path == path).map_or(0, |known| known.variable)
+    }
+
+    /// Index of an element within memory that is divided into units.
+    fn element_index(&mut self, path: Path, unit: Word) -> Word {
+        let in_unit = self.unit_bytes() / path.element.bytes();
+        let mut index = unit;
+        if in_unit > 1 {
+            let factor = self.module.constant(in_unit);
+            index = self.module.word(Op::IMul, &[index, factor]);
+        }
+        if path.offset > 0 {
+            let offset = self.module.constant(path.offset / path.element.bytes());
+            index = self.module.word(Op::IAdd, &[index, offset]);
+        }
+        index
+    }
+
+    fn unit_target(&mut self, path: Path, kind: Kind, unit: Word) -> Target {
+        let element = path.element.ty(&mut self.module);
+        let pointer_type = self.module.pointer(spirv_class(kind), element);
+        let zero = self.module.constant(0);
+        match kind {
+            Kind::Image => {
+                let variable = self.variable_of(path);
+                let image = image_type(&mut self.module, path.element, self.config.variant.images);
+                let coordinates = match self.config.variant.images {
+                    Images::OneDimensional => unit,
+                    // A texel buffer has words; every texel location has one of them at its unit's start.
+                    Images::TexelBuffer => self.element_index(path, unit),
+                    Images::TwoDimensional => {
+                        let width = self.module.constant(IMAGE_WIDTH);
+                        let column = self.module.word(Op::UMod, &[unit, width]);
+                        let row = self.module.word(Op::UDiv, &[unit, width]);
+                        let pair = self.module.vector(self.module.u32, 2);
+                        self.module.on_ids(Op::CompositeConstruct, pair, &[column, row])
+                    }
+                };
+                Target::Texel { variable, image, coordinates }
+            }
+            Kind::Address => {
+                let index = self.element_index(path, unit);
+                let block = self.module.block_of(element, path.element.bytes(), None);
+                let to_block = self.module.pointer(spirv_class(kind), block);
+                let pair = self.module.vector(self.module.u32, 2);
+                let to_pair = self.module.pointer(spirv::StorageClass::PushConstant, pair);
+                let member = self.module.constant(WORDS_OF_PARAMETERS);
+                let place = self.module.on_ids(Op::AccessChain, to_pair, &[self.parameters_block, member]);
+                let address = self.module.on_ids(Op::Load, pair, &[place]);
+                let start = self.module.on_ids(Op::Bitcast, to_block, &[address]);
+                let name = self.test.location(path.location).name.clone();
+                self.module.name(start, &name);
+                let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[start, zero, index]);
+                Target::Memory { pointer, alignment: Some(path.element.bytes()) }
+            }
+            Kind::Buffer | Kind::Workgroup => {
+                let index = self.element_index(path, unit);
+                let variable = self.variable_of(path);
+                let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, zero, index]);
+                let pointer = self.detour(pointer_type, pointer, &[variable, zero, zero]);
+                Target::Memory { pointer, alignment: None }
+            }
+        }
+    }
+
+    fn workgroup_target(&mut self, path: Path, storage: u32, place: &Place) -> Target {
+        let position = self.workgroup_storages.iter().position(|known| known.storage == storage);
+        if self.uses.explicit_workgroup {
+            let first = self.module.constant(position.unwrap_or_default() as u32 * self.layout.lanes);
+            let unit = self.module.word(Op::IAdd, &[first, place.lane]);
+            return self.unit_target(path, Kind::Workgroup, unit);
+        }
+        let element = path.element.ty(&mut self.module);
+        let pointer_type = self.module.pointer(spirv::StorageClass::Workgroup, element);
+        let variable = self.variable_of(path);
+        let zero = self.module.constant(0);
+        let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, place.lane]);
+        Target::Memory { pointer: self.detour(pointer_type, pointer, &[variable, zero]), alignment: None }
+    }
+
+    /// The pointer by the way that the variant wants. The pointer that is not taken, by the indices `first`, leads into the
+    /// same variable, and only who made the parameters knows that it never is.
+    fn detour(&mut self, ty: Word, pointer: Word, first: &[Word]) -> Word {
+        match self.config.variant.pointers {
+            Pointers::Direct => pointer,
+            Pointers::Copy => self.module.on_ids(Op::CopyObject, ty, &[pointer]),
+            Pointers::Select => {
+                let other = self.module.on_ids(Op::AccessChain, ty, first);
+                let condition = self.always();
+                self.module.on_ids(Op::Select, ty, &[condition, pointer, other])
+            }
+            Pointers::Phi => {
+                let other = self.module.on_ids(Op::AccessChain, ty, first);
+                let condition = self.always();
+                let [right, wrong, merge] = std::array::from_fn(|_| self.module.id());
+                self.module.selection_merge(merge);
+                self.module.branch_if(condition, right, wrong);
+                for label in [right, wrong] {
+                    self.module.begin(label);
+                    self.module.branch(merge);
+                }
+                self.module.begin(merge);
+                self.module.on_ids(Op::Phi, ty, &[pointer, right, other, wrong])
+            }
+        }
+    }
+
+    /// A condition that holds, which the module does not show: no caller marks the end of threads with 0.
+    fn always(&mut self) -> Word {
+        let done = self.parameter(Parameter::Done);
+        let zero = self.module.constant(0);
+        self.module.truth(Op::INotEqual, &[done, zero])
+    }
+
+    /// The storages in workgroup memory.
+    pub(super) fn find_workgroup_storages(&mut self) {
+        let mut found: Vec<WorkgroupStorage> = Vec::new();
+        for (path, _) in self.uses.paths.iter().filter(|(_, kind)| *kind == Kind::Workgroup) {
+            let storage = self.storage_of(path.location);
+            if found.iter().any(|known| known.storage == storage) {
+                continue;
+            }
+            let user = self.test.threads.iter().position(|thread| {
+                thread.instructions.iter().any(|instruction| {
+                    matches!(&instruction.kind,
+                        litmus::InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
+                        | litmus::InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
+                        | litmus::InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. }
+                            if self.storage_of(*location) == storage)
+                })
+            });
+            let Some(role) = user.and_then(|user| self.layout.roles.get(user)) else { continue };
+            let members = self.layout.classes.get(role.class as usize);
+            let Some(thread) = members.and_then(|members| members.first()) else { continue };
+            let home = Path {
+                element: Element::of(self.test.location(self.test.storage_of(path.location)).scalar_type()),
+                offset: 0,
+                ..*path
+            };
+            found.push(WorkgroupStorage { storage, path: home, thread: *thread });
+        }
+        // The home of a storage is a path, whether the code takes it or not.
+        for storage in &found {
+            if !self.uses.paths.iter().any(|(path, _)| *path == storage.path) {
+                self.uses.paths.push((storage.path, Kind::Workgroup));
+            }
+        }
+        self.uses.paths.sort_by_key(|(path, _)| *path);
+        self.workgroup_storages = found;
+    }
+
+    /// Workgroup memory gets its initial values, and the workgroup meets.
+    pub(super) fn initialize_workgroup(&mut self, place: &Place, targets: &[(Path, Target)]) {
+        if self.workgroup_storages.is_empty() {
+            return;
+        }
+        self.by_first_thread(place, |emitter, storage| {
+            let Some(pointer) = pointer_of(targets, storage.path) else { return };
+            let location = emitter.test.storage_of(storage.path.location);
+            let bits = storage.path.element.bits(emitter.test.initial_value(location));
+            let ty = storage.path.element.ty(&mut emitter.module);
+            let words = [bits as u32, (bits >> 32) as u32];
+            let words = if storage.path.element.bytes() == 8 { &words[..] } else { &words[..1] };
+            let value = emitter.module.constant_of(ty, words);
+            let operands = [pointer, value].map(Operand::IdRef).into_iter().chain(emitter.non_private());
+            emitter.module.effect(Op::Store, operands);
+        });
+        self.meet_workgroup();
+    }
+
+    /// The workgroup meets, and final values that belong to the outcome are written down.
+    pub(super) fn finish_workgroup(&mut self, place: &Place, instance: Word, targets: &[(Path, Target)]) {
+        if self.workgroup_storages.is_empty() {
+            return;
+        }
+        self.meet_workgroup();
+        let observed: Vec<LocationId> = self
+            .test
+            .observables()
+            .into_iter()
+            .filter_map(|observable| match observable {
+                Observable::Location(location) => Some(location),
+                Observable::Register(..) => None,
+            })
+            .collect();
+        self.by_first_thread(place, |emitter, storage| {
+            let of_this = |location: &&LocationId| emitter.storage_of(**location) == storage.storage;
+            let wanted: Vec<LocationId> = observed.iter().filter(of_this).copied().collect();
+            let (false, Some(pointer)) = (wanted.is_empty(), pointer_of(targets, storage.path)) else {
+                return;
+            };
+            let element = storage.path.element;
+            let ty = element.ty(&mut emitter.module);
+            let operands = std::iter::once(Operand::IdRef(pointer)).chain(emitter.non_private());
+            let mut value = emitter.module.value(Op::Load, ty, operands);
+            if element.is_float() {
+                let integer = emitter.module.integer(8 * element.bytes());
+                value = emitter.module.on_ids(Op::ConvertFToS, integer, &[value]);
+            }
+            let width = if element.bytes() == 8 { 64 } else { 32 };
+            if element.bytes() < 4 {
+                value = emitter.module.word(Op::UConvert, &[value]);
+            }
+            for location in wanted {
+                emitter.write_down(Observable::Location(location), value, width, place, instance);
+            }
+        });
+    }
+
+    /// Code for the first thread of each workgroup that has memory of its own.
+    fn by_first_thread(&mut self, place: &Place, code: impl Fn(&mut Self, WorkgroupStorage)) {
+        let mut threads: Vec<ThreadId> = Vec::new();
+        for storage in &self.workgroup_storages {
+            if !threads.contains(&storage.thread) {
+                threads.push(storage.thread);
+            }
+        }
+        for thread in threads {
+            let [yes, merge] = std::array::from_fn(|_| self.module.id());
+            let number = self.module.constant(thread.0.into());
+            let is_it = self.module.truth(Op::IEqual, &[place.role, number]);
+            self.module.selection_merge(merge);
+            self.module.branch_if(is_it, yes, merge);
+            self.module.begin(yes);
+            for storage in self.workgroup_storages.clone() {
+                if storage.thread == thread {
+                    code(self, storage);
+                }
+            }
+            self.module.branch(merge);
+            self.module.begin(merge);
+        }
+    }
+
+    /// What the barriers of [`Emitter::meet_workgroup`] order under the Vulkan memory model: a private access would race.
+    fn non_private(&self) -> Option<Operand> {
+        let vulkan = self.config.variant.model == MemoryModel::Vulkan;
+        vulkan.then_some(Operand::MemoryAccess(MemoryAccess::NON_PRIVATE_POINTER))
+    }
+
+    /// A control barrier of the workgroup that orders workgroup memory.
+    fn meet_workgroup(&mut self) {
+        let mut semantics = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::WORKGROUP_MEMORY;
+        if self.config.variant.model == MemoryModel::Vulkan {
+            semantics |= MemorySemantics::MAKE_AVAILABLE | MemorySemantics::MAKE_VISIBLE;
+        }
+        let workgroup = self.module.constant(spirv::Scope::Workgroup as u32);
+        let semantics = self.module.constant(semantics.bits());
+        self.module.effect(
+            Op::ControlBarrier,
+            [Operand::IdScope(workgroup), Operand::IdScope(workgroup), Operand::IdMemorySemantics(semantics)],
+        );
+    }
+}
+
+fn pointer_of(targets: &[(Path, Target)], path: Path) -> Option<Word> {
+    targets.iter().find_map(|(known, target)| match target {
+        Target::Memory { pointer, .. } if *known == path => Some(*pointer),
+        _ => None,
+    })
+}

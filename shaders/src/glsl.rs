@@ -1,0 +1,83 @@
+//! Tests under the GLSL450 memory model: which can be told with coherent variables, and what they mean then.
+//!
+//! Without the Vulkan memory model no access names a scope of its own: coherent variables are made available to and
+//! visible from the queue family instance, which is also what Device scope denotes (the section on scopes of Vulkan's
+//! shaders chapter). Workgroup memory is coherent within its workgroup.
+
+use litmus::{Access, InstructionKind, LocationId, Scope, Semantics, StorageClass, Test};
+
+use crate::rules::Rule;
+
+/// The test that a module under GLSL450 says, in terms of the Vulkan memory model.
+pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
+    let mut meaning = test.clone();
+    // Whether the plain accesses of a location are coherent.
+    let mut coherent: Vec<Option<bool>> = vec![None; test.locations.len()];
+    let mut agree = |location: LocationId, is: bool| {
+        let known = coherent.get_mut(usize::from(location.0)).map(|slot| *slot.get_or_insert(is));
+        if known.is_some_and(|known| known != is) { Err(Rule::GlslMixed) } else { Ok(()) }
+    };
+    for instruction in meaning.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+        match &mut instruction.kind {
+            InstructionKind::Load { location, class, access, .. }
+            | InstructionKind::Store { location, class, access, .. } => match access {
+                Access::Private => {
+                    if *class == StorageClass::Workgroup {
+                        return Err(Rule::GlslPrivate);
+                    }
+                    agree(*location, false)?;
+                }
+                Access::NonPrivate => return Err(Rule::GlslNonPrivate),
+                Access::Coherent { scope } => {
+                    agree(*location, true)?;
+                    *scope = coherent_scope(*class);
+                }
+                Access::Atomic { scope, semantics } => {
+                    *scope = widened(*scope);
+                    without_domains(*semantics)?;
+                }
+            },
+            InstructionKind::Rmw { operation, scope, semantics, .. } => {
+                *scope = widened(*scope);
+                without_domains(*semantics)?;
+                if let litmus::RmwOperation::CompareExchange { unequal, .. } = operation {
+                    without_domains(*unequal)?;
+                }
+            }
+            InstructionKind::Fence { scope, semantics } => {
+                *scope = widened(*scope);
+                without_domains(*semantics)?;
+            }
+            InstructionKind::ControlBarrier(barrier) => {
+                barrier.memory_scope = widened(barrier.memory_scope);
+                without_domains(barrier.semantics.unwrap_or(Semantics::RELAXED))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(meaning)
+}
+
+/// The scope of a coherent access.
+pub(crate) fn coherent_scope(class: StorageClass) -> Scope {
+    if class == StorageClass::Workgroup { Scope::Workgroup } else { Scope::QueueFamily }
+}
+
+/// What Device scope denotes.
+pub(crate) fn widened(scope: Scope) -> Scope {
+    if scope == Scope::Device { Scope::QueueFamily } else { scope }
+}
+
+fn without_domains(semantics: Semantics) -> Result<(), Rule> {
+    if semantics.make_available || semantics.make_visible { Err(Rule::GlslDomains) } else { Ok(()) }
+}
+
+/// Whether the plain accesses of a location are coherent.
+pub(crate) fn is_coherent(test: &Test, location: LocationId) -> bool {
+    test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+        matches!(&instruction.kind,
+            InstructionKind::Load { location: found, access: Access::Coherent { .. }, .. }
+            | InstructionKind::Store { location: found, access: Access::Coherent { .. }, .. }
+                if *found == location)
+    })
+}

@@ -1,0 +1,429 @@
+//! How an access reaches its memory: the paths that a test uses, and the variables, pointers and texels behind them.
+
+use litmus::{
+    Access, ArithmeticOperation, InstructionKind, LocationId, Reference, RmwOperation, ScalarType, Scope,
+    StorageClass, Test, Value,
+};
+use rspirv::spirv::{Capability, Dim, ImageFormat, StorageClass as SpirvClass, Word};
+
+use crate::module::Module;
+use crate::rules::Rule;
+use crate::variant::{Images, Pointers, Variant};
+
+/// Texels in a row of a two-dimensional image: every device has images of this width.
+pub(crate) const IMAGE_WIDTH: u32 = 4096;
+
+/// What lies in memory: an integer by its width, or a floating-point number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Element {
+    U8,
+    U16,
+    U32,
+    U64,
+    F32,
+    F64,
+}
+
+impl Element {
+    pub fn of(scalar: ScalarType) -> Element {
+        match scalar {
+            ScalarType::U8 | ScalarType::I8 => Element::U8,
+            ScalarType::U16 | ScalarType::I16 => Element::U16,
+            ScalarType::U32 | ScalarType::I32 => Element::U32,
+            ScalarType::U64 | ScalarType::I64 => Element::U64,
+            ScalarType::F32 => Element::F32,
+            ScalarType::F64 => Element::F64,
+        }
+    }
+
+    pub fn bytes(self) -> u32 {
+        match self {
+            Element::U8 => 1,
+            Element::U16 => 2,
+            Element::U32 | Element::F32 => 4,
+            Element::U64 | Element::F64 => 8,
+        }
+    }
+
+    pub fn is_float(self) -> bool {
+        matches!(self, Element::F32 | Element::F64)
+    }
+
+    /// The type in SPIR-V.
+    pub fn ty(self, module: &mut Module) -> Word {
+        if self.is_float() { module.float(8 * self.bytes()) } else { module.integer(8 * self.bytes()) }
+    }
+
+    /// The bits of a number of a test in memory: a floating-point location holds the number itself.
+    pub fn bits(self, value: Value) -> u64 {
+        match self {
+            Element::F32 => (value.0 as u32 as i32 as f32).to_bits().into(),
+            Element::F64 => (value.0 as i64 as f64).to_bits(),
+            Element::U8 => value.0 & 0xff,
+            Element::U16 => value.0 & 0xffff,
+            Element::U32 => value.0 & 0xffff_ffff,
+            Element::U64 => value.0,
+        }
+    }
+}
+
+/// A way to memory: a reference, and what is accessed through it where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Path {
+    pub location: LocationId,
+    pub element: Element,
+    /// In bytes.
+    pub offset: u32,
+}
+
+/// What a reference names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The location buffer through a descriptor.
+    Buffer,
+    /// The location buffer by its address.
+    Address,
+    Workgroup,
+    Image,
+}
+
+impl Kind {
+    pub fn of(test: &Test, location: LocationId, class: StorageClass) -> Kind {
+        match (class, test.location(location).reference) {
+            (_, Some(Reference::Address)) => Kind::Address,
+            (StorageClass::Workgroup, _) => Kind::Workgroup,
+            (StorageClass::Image, _) => Kind::Image,
+            (StorageClass::Buffer | StorageClass::Output, _) => Kind::Buffer,
+        }
+    }
+}
+
+/// What is at the end of a path in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// A pointer; where it is an address, accesses say how it is aligned.
+    Memory { pointer: Word, alignment: Option<u32> },
+    /// A texel of an image variable.
+    Texel { variable: Word, image: Word, coordinates: Word },
+}
+
+/// What the instructions of a test name.
+pub(crate) struct Uses {
+    /// Sorted, without repetition.
+    pub paths: Vec<(Path, Kind)>,
+    pub scopes: Vec<Scope>,
+    /// Workgroup blocks with explicit layout: some workgroup memory is reached on several paths.
+    pub explicit_workgroup: bool,
+    /// Words of a storage.
+    pub storage_words: u32,
+    capabilities: Vec<Capability>,
+    extensions: Vec<&'static str>,
+    features: Vec<&'static str>,
+}
+
+impl Uses {
+    /// Looks at a test that [`rules::check`](crate::rules::check) accepts.
+    pub fn of(test: &Test, variant: Variant) -> Result<Uses, Rule> {
+        let mut uses = Uses {
+            paths: Vec::new(),
+            scopes: Vec::new(),
+            explicit_workgroup: false,
+            storage_words: 1,
+            capabilities: Vec::new(),
+            extensions: Vec::new(),
+            features: Vec::new(),
+        };
+        for location in &test.locations {
+            uses.storage_words = uses.storage_words.max(location.scalar_type().bits() / 32);
+        }
+        for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+            uses.instruction(test, &instruction.kind)?;
+        }
+        uses.paths.sort_by_key(|(path, _)| *path);
+        uses.paths.dedup();
+        uses.explicit_workgroup = uses.workgroup_is_explicit(test);
+        for (path, kind) in uses.paths.clone() {
+            uses.element(path.element, kind)?;
+        }
+        for thread in (0..test.threads.len()).map(|index| litmus::ThreadId(index as u16)) {
+            let registers = 0..test.thread(thread).registers.len() as u16;
+            if registers.map(litmus::RegisterId).any(|r| test.register_type(thread, r).bits() == 64) {
+                uses.need(Capability::Int64, "shaderInt64");
+            }
+        }
+        let kinds = |wanted: Kind| uses.paths.iter().any(|(_, kind)| *kind == wanted);
+        let (image, address, workgroup) = (kinds(Kind::Image), kinds(Kind::Address), kinds(Kind::Workgroup));
+        if image {
+            let texels = || uses.paths.iter().filter(|(_, kind)| *kind == Kind::Image);
+            let float = |(path, _): &(Path, Kind)| path.element.is_float();
+            let mixed = texels().any(float) && !texels().all(float);
+            let final_texels = test.observables().into_iter().any(|observable| match observable {
+                litmus::Observable::Location(location) => {
+                    texels().any(|(path, _)| test.storage_of(path.location) == test.storage_of(location))
+                }
+                litmus::Observable::Register(..) => false,
+            });
+            let own_memory = variant.images != Images::TexelBuffer;
+            if own_memory && (uses.storage_words > 1 || (mixed && final_texels)) {
+                return Err(Rule::ImageBeside);
+            }
+            match variant.images {
+                Images::TwoDimensional => {}
+                Images::OneDimensional => uses.capabilities.push(Capability::Image1D),
+                Images::TexelBuffer => uses.capabilities.push(Capability::ImageBuffer),
+            }
+        }
+        if address {
+            uses.need(Capability::PhysicalStorageBufferAddresses, "bufferDeviceAddress");
+            uses.extensions.push("SPV_KHR_physical_storage_buffer");
+        }
+        if uses.explicit_workgroup {
+            uses.need(Capability::WorkgroupMemoryExplicitLayoutKHR, "workgroupMemoryExplicitLayout");
+            uses.extensions.push("SPV_KHR_workgroup_memory_explicit_layout");
+        }
+        if matches!(variant.pointers, Pointers::Select | Pointers::Phi) {
+            if workgroup {
+                uses.need(Capability::VariablePointers, "variablePointers");
+            }
+            uses.need(Capability::VariablePointersStorageBuffer, "variablePointersStorageBuffer");
+        }
+        Ok(uses)
+    }
+
+    fn instruction(&mut self, test: &Test, kind: &InstructionKind) -> Result<(), Rule> {
+        match kind {
+            InstructionKind::Load { location, offset, scalar, class, access, .. }
+            | InstructionKind::Store { location, offset, scalar, class, access, .. } => {
+                let (path, kind) = self.path(test, *location, *offset, *scalar, *class)?;
+                if let Access::Coherent { scope } | Access::Atomic { scope, .. } = access {
+                    self.scopes.push(*scope);
+                }
+                if matches!(access, Access::Atomic { .. }) {
+                    self.atomic(path.element, kind, None)?;
+                }
+            }
+            InstructionKind::Rmw { location, offset, scalar, class, operation, scope, .. } => {
+                let (path, kind) = self.path(test, *location, *offset, *scalar, *class)?;
+                self.scopes.push(*scope);
+                self.atomic(path.element, kind, Some(operation))?;
+            }
+            InstructionKind::Fence { scope, .. } => self.scopes.push(*scope),
+            InstructionKind::ControlBarrier(barrier) => {
+                self.scopes.extend([barrier.execution_scope, barrier.memory_scope]);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn path(
+        &mut self,
+        test: &Test,
+        location: LocationId,
+        offset: u32,
+        scalar: Option<ScalarType>,
+        class: StorageClass,
+    ) -> Result<(Path, Kind), Rule> {
+        let element = Element::of(scalar.unwrap_or(test.location(location).scalar_type()));
+        let kind = Kind::of(test, location, class);
+        let end = offset.saturating_add(element.bytes());
+        if !offset.is_multiple_of(element.bytes()) || end > 16 || (kind == Kind::Image && offset > 0) {
+            return Err(Rule::Offset);
+        }
+        self.storage_words = self.storage_words.max(end.div_ceil(4).next_power_of_two());
+        let path = Path { location, element, offset };
+        self.paths.push((path, kind));
+        Ok((path, kind))
+    }
+
+    /// Whether some workgroup storage is reached on several paths, or with another element than its own.
+    fn workgroup_is_explicit(&self, test: &Test) -> bool {
+        let workgroup: Vec<Path> =
+            self.paths.iter().filter(|(_, kind)| *kind == Kind::Workgroup).map(|(path, _)| *path).collect();
+        workgroup.iter().any(|path| {
+            let storage = test.storage_of(path.location);
+            path.offset != 0
+                || path.element != Element::of(test.location(storage).scalar_type())
+                || workgroup.iter().any(|other| {
+                    other.location != path.location && test.storage_of(other.location) == storage
+                })
+        })
+    }
+
+    fn need(&mut self, capability: Capability, feature: &'static str) {
+        self.capabilities.push(capability);
+        self.features.push(feature);
+    }
+
+    /// What plain accesses to an element need.
+    fn element(&mut self, element: Element, kind: Kind) -> Result<(), Rule> {
+        let explicit = kind == Kind::Workgroup && self.explicit_workgroup;
+        let buffer = matches!(kind, Kind::Buffer | Kind::Address);
+        match element {
+            _ if kind == Kind::Image && !matches!(element, Element::U32 | Element::F32) => {
+                return Err(Rule::ImageType);
+            }
+            Element::U8 => {
+                self.need(Capability::Int8, "shaderInt8");
+                if buffer {
+                    self.need(Capability::StorageBuffer8BitAccess, "storageBuffer8BitAccess");
+                    self.extensions.push("SPV_KHR_8bit_storage");
+                } else if explicit {
+                    self.need(
+                        Capability::WorkgroupMemoryExplicitLayout8BitAccessKHR,
+                        "workgroupMemoryExplicitLayout8BitAccess",
+                    );
+                }
+            }
+            Element::U16 => {
+                self.need(Capability::Int16, "shaderInt16");
+                if buffer {
+                    self.need(Capability::StorageBuffer16BitAccess, "storageBuffer16BitAccess");
+                } else if explicit {
+                    self.need(
+                        Capability::WorkgroupMemoryExplicitLayout16BitAccessKHR,
+                        "workgroupMemoryExplicitLayout16BitAccess",
+                    );
+                }
+            }
+            Element::U64 => self.need(Capability::Int64, "shaderInt64"),
+            Element::F64 => {
+                self.need(Capability::Int64, "shaderInt64");
+                self.need(Capability::Float64, "shaderFloat64");
+            }
+            Element::U32 | Element::F32 => {}
+        }
+        Ok(())
+    }
+
+    /// What an atomic needs.
+    fn atomic(&mut self, element: Element, kind: Kind, operation: Option<&RmwOperation>) -> Result<(), Rule> {
+        let by_kind = |buffer, shared, image| match kind {
+            Kind::Buffer | Kind::Address => buffer,
+            Kind::Workgroup => shared,
+            Kind::Image => image,
+        };
+        match element {
+            Element::U8 | Element::U16 => return Err(Rule::NarrowAtomic),
+            Element::U32 => return Ok(()),
+            Element::U64 => {
+                let feature = by_kind(
+                    "shaderBufferInt64Atomics",
+                    "shaderSharedInt64Atomics",
+                    "shaderImageInt64Atomics",
+                );
+                self.need(Capability::Int64Atomics, feature);
+                return Ok(());
+            }
+            Element::F32 => self.features.push(by_kind(
+                "shaderBufferFloat32Atomics",
+                "shaderSharedFloat32Atomics",
+                "shaderImageFloat32Atomics",
+            )),
+            Element::F64 => self.features.push(by_kind(
+                "shaderBufferFloat64Atomics",
+                "shaderSharedFloat64Atomics",
+                "shaderBufferFloat64Atomics",
+            )),
+        }
+        let single = element == Element::F32;
+        match operation {
+            None | Some(RmwOperation::Exchange(_)) => {}
+            Some(RmwOperation::Fetch(ArithmeticOperation::Add, _)) => {
+                let feature = if single {
+                    by_kind(
+                        "shaderBufferFloat32AtomicAdd",
+                        "shaderSharedFloat32AtomicAdd",
+                        "shaderImageFloat32AtomicAdd",
+                    )
+                } else {
+                    by_kind(
+                        "shaderBufferFloat64AtomicAdd",
+                        "shaderSharedFloat64AtomicAdd",
+                        "shaderBufferFloat64AtomicAdd",
+                    )
+                };
+                let capability =
+                    if single { Capability::AtomicFloat32AddEXT } else { Capability::AtomicFloat64AddEXT };
+                self.need(capability, feature);
+                self.extensions.push("SPV_EXT_shader_atomic_float_add");
+            }
+            Some(RmwOperation::Fetch(ArithmeticOperation::Minimum | ArithmeticOperation::Maximum, _)) => {
+                let feature = if single {
+                    by_kind(
+                        "shaderBufferFloat32AtomicMinMax",
+                        "shaderSharedFloat32AtomicMinMax",
+                        "shaderImageFloat32AtomicMinMax",
+                    )
+                } else {
+                    by_kind(
+                        "shaderBufferFloat64AtomicMinMax",
+                        "shaderSharedFloat64AtomicMinMax",
+                        "shaderBufferFloat64AtomicMinMax",
+                    )
+                };
+                let capability = if single {
+                    Capability::AtomicFloat32MinMaxEXT
+                } else {
+                    Capability::AtomicFloat64MinMaxEXT
+                };
+                self.need(capability, feature);
+                self.extensions.push("SPV_EXT_shader_atomic_float_min_max");
+            }
+            Some(_) => return Err(Rule::FloatAtomic),
+        }
+        Ok(())
+    }
+
+    /// Capabilities beyond those of every kernel, each once.
+    pub fn capabilities(&self) -> Vec<Capability> {
+        let mut capabilities = self.capabilities.clone();
+        capabilities.sort_unstable();
+        capabilities.dedup();
+        capabilities
+    }
+
+    /// Extensions that bring those capabilities, each once; `later` leaves out what SPIR-V 1.5 has in its core.
+    pub fn extensions(&self, later: bool) -> Vec<&'static str> {
+        let in_core = ["SPV_KHR_8bit_storage", "SPV_KHR_physical_storage_buffer"];
+        let mut extensions = self.extensions.clone();
+        extensions.sort_unstable();
+        extensions.dedup();
+        extensions.retain(|extension| !(later && in_core.contains(extension)));
+        extensions
+    }
+
+    /// Vulkan's names of the features that are needed, each once.
+    pub fn features(&self) -> Vec<&'static str> {
+        let mut features = self.features.clone();
+        features.sort_unstable();
+        features.dedup();
+        features
+    }
+
+    pub fn has(&self, wanted: Kind) -> bool {
+        self.paths.iter().any(|(_, kind)| *kind == wanted)
+    }
+}
+
+/// The image type for locations of an element.
+pub(crate) fn image_type(module: &mut Module, element: Element, images: Images) -> Word {
+    let format = if element == Element::F32 { ImageFormat::R32f } else { ImageFormat::R32ui };
+    let dimension = match images {
+        Images::TwoDimensional => Dim::Dim2D,
+        Images::OneDimensional => Dim::Dim1D,
+        Images::TexelBuffer => Dim::DimBuffer,
+    };
+    let texel = element.ty(module);
+    module.image(texel, dimension, format)
+}
+
+/// The storage class of the pointers that a kind of memory is reached through.
+pub(crate) fn spirv_class(kind: Kind) -> SpirvClass {
+    match kind {
+        Kind::Buffer => SpirvClass::StorageBuffer,
+        Kind::Address => SpirvClass::PhysicalStorageBuffer,
+        Kind::Workgroup => SpirvClass::Workgroup,
+        Kind::Image => SpirvClass::UniformConstant,
+    }
+}

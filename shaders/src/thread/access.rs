@@ -1,0 +1,194 @@
+//! How a thread reaches memory: pointers and texels, plain accesses with their operands, and numbers in memory.
+
+use litmus::{Access, LocationId, Operand, RegisterId, ScalarType, Value};
+use rspirv::dr;
+use rspirv::spirv::{self, ImageOperands, MemoryAccess, Op, Word};
+
+use super::ThreadCode;
+use crate::memory::{Element, Path, Target};
+use crate::rules::Rule;
+use crate::variant::MemoryModel;
+
+impl ThreadCode<'_> {
+    pub(super) fn path(
+        &self,
+        location: LocationId,
+        offset: u32,
+        scalar: Option<ScalarType>,
+    ) -> (Path, Target) {
+        let scalar = scalar.unwrap_or(self.around.test.location(location).scalar_type());
+        let path = Path { location, element: Element::of(scalar), offset };
+        let found = self.around.targets.iter().find(|(known, _)| *known == path);
+        // Every path that the test has was declared.
+        (path, found.map_or(Target::Memory { pointer: 0, alignment: None }, |(_, target)| *target))
+    }
+
+    /// The pointer of an atomic: to memory, or to a texel.
+    pub(super) fn atomic_pointer(&mut self, path: Path, target: Target) -> Word {
+        match target {
+            Target::Memory { pointer, .. } => pointer,
+            Target::Texel { variable, coordinates, .. } => {
+                let texel = path.element.ty(self.module);
+                let ty = self.module.pointer(spirv::StorageClass::Image, texel);
+                let sample = self.module.constant(0);
+                self.module.on_ids(Op::ImageTexelPointer, ty, &[variable, coordinates, sample])
+            }
+        }
+    }
+
+    pub(super) fn plain_load(&mut self, path: Path, target: Target, access: &Access) -> Result<Word, Rule> {
+        let ty = path.element.ty(self.module);
+        match target {
+            Target::Memory { pointer, alignment } => {
+                let mut operands = vec![dr::Operand::IdRef(pointer)];
+                operands.extend(self.memory_operands(
+                    access,
+                    alignment,
+                    MemoryAccess::MAKE_POINTER_VISIBLE,
+                )?);
+                Ok(self.module.value(Op::Load, ty, operands))
+            }
+            Target::Texel { variable, image, coordinates } => {
+                let texels = self.module.vector(ty, 4);
+                let loaded = self.module.on_ids(Op::Load, image, &[variable]);
+                let mut operands = vec![dr::Operand::IdRef(loaded), dr::Operand::IdRef(coordinates)];
+                operands.extend(self.image_operands(access, ImageOperands::MAKE_TEXEL_VISIBLE)?);
+                let read = self.module.value(Op::ImageRead, texels, operands);
+                let first = [dr::Operand::IdRef(read), dr::Operand::LiteralBit32(0)];
+                Ok(self.module.value(Op::CompositeExtract, ty, first))
+            }
+        }
+    }
+
+    pub(super) fn plain_store(
+        &mut self,
+        path: Path,
+        target: Target,
+        value: Word,
+        access: &Access,
+    ) -> Result<(), Rule> {
+        match target {
+            Target::Memory { pointer, alignment } => {
+                let mut operands = vec![dr::Operand::IdRef(pointer), dr::Operand::IdRef(value)];
+                operands.extend(self.memory_operands(
+                    access,
+                    alignment,
+                    MemoryAccess::MAKE_POINTER_AVAILABLE,
+                )?);
+                self.module.effect(Op::Store, operands);
+            }
+            Target::Texel { variable, image, coordinates } => {
+                let ty = path.element.ty(self.module);
+                let texels = self.module.vector(ty, 4);
+                let texel = self.module.on_ids(Op::CompositeConstruct, texels, &[value; 4]);
+                let loaded = self.module.on_ids(Op::Load, image, &[variable]);
+                let mut operands = [loaded, coordinates, texel].map(dr::Operand::IdRef).to_vec();
+                operands.extend(self.image_operands(access, ImageOperands::MAKE_TEXEL_AVAILABLE)?);
+                self.module.effect(Op::ImageWrite, operands);
+            }
+        }
+        Ok(())
+    }
+
+    /// A register takes what an access to an element returned.
+    ///
+    /// A floating-point number becomes the integer that it is. One that is no integer keeps its bits: no outcome has
+    /// them, so that it is noticed.
+    pub(super) fn receive(&mut self, register: RegisterId, element: Element, value: Word) {
+        let width = self.width(register);
+        let (mut value, from) = (value, 8 * element.bytes());
+        if element.is_float() {
+            let (integer, float) = (self.module.integer(from), element.ty(self.module));
+            let bits = self.module.on_ids(Op::Bitcast, integer, &[value]);
+            let number = self.module.on_ids(Op::ConvertFToS, integer, &[value]);
+            let back = self.module.on_ids(Op::ConvertSToF, float, &[number]);
+            let back = self.module.on_ids(Op::Bitcast, integer, &[back]);
+            let same = self.module.truth(Op::IEqual, &[bits, back]);
+            value = self.module.on_ids(Op::Select, integer, &[same, number, bits]);
+        }
+        if from != width {
+            let ty = self.module.integer(width);
+            value = self.module.on_ids(Op::UConvert, ty, &[value]);
+        }
+        self.assign(register, value);
+    }
+
+    /// The value of an operand as an element.
+    pub(super) fn give(&mut self, operand: Operand, element: Element) -> Word {
+        let ty = element.ty(self.module);
+        let bits = 8 * element.bytes();
+        match operand {
+            Operand::Constant(constant) => {
+                let word = element.bits(Value(constant as u64));
+                if bits == 64 {
+                    self.module.constant_of(ty, &[word as u32, (word >> 32) as u32])
+                } else {
+                    self.module.constant_of(ty, &[word as u32])
+                }
+            }
+            Operand::Register(register) if element.is_float() => {
+                let value = self.value_of(register, bits);
+                self.module.on_ids(Op::ConvertSToF, ty, &[value])
+            }
+            Operand::Register(register) => self.value_of(register, bits),
+        }
+    }
+
+    /// The memory operands of a plain access: none for a private one to memory that is always aligned.
+    pub(super) fn memory_operands(
+        &mut self,
+        access: &Access,
+        alignment: Option<u32>,
+        coherent: MemoryAccess,
+    ) -> Result<Vec<dr::Operand>, Rule> {
+        let mut bits = MemoryAccess::NONE;
+        let mut operands = Vec::new();
+        if let Some(alignment) = alignment {
+            bits |= MemoryAccess::ALIGNED;
+            operands.push(dr::Operand::LiteralBit32(alignment));
+        }
+        if self.around.variant.volatile && !matches!(access, Access::Private) {
+            bits |= MemoryAccess::VOLATILE;
+        }
+        if self.around.variant.model == MemoryModel::Vulkan {
+            match access {
+                Access::Private | Access::Atomic { .. } => {}
+                Access::NonPrivate => bits |= MemoryAccess::NON_PRIVATE_POINTER,
+                Access::Coherent { scope } => {
+                    bits |= coherent | MemoryAccess::NON_PRIVATE_POINTER;
+                    operands.push(self.scope(*scope)?);
+                }
+            }
+        }
+        if bits != MemoryAccess::NONE {
+            operands.insert(0, dr::Operand::MemoryAccess(bits));
+        }
+        Ok(operands)
+    }
+
+    /// The image operands of a plain access to a texel.
+    pub(super) fn image_operands(
+        &mut self,
+        access: &Access,
+        coherent: ImageOperands,
+    ) -> Result<Vec<dr::Operand>, Rule> {
+        if self.around.variant.model == MemoryModel::Glsl450 {
+            return Ok(Vec::new());
+        }
+        let mut bits = ImageOperands::NONE;
+        let mut operands = Vec::new();
+        match access {
+            Access::Private | Access::Atomic { .. } => return Ok(Vec::new()),
+            Access::NonPrivate => bits |= ImageOperands::NON_PRIVATE_TEXEL,
+            Access::Coherent { scope } => {
+                bits |= coherent | ImageOperands::NON_PRIVATE_TEXEL;
+                operands.push(self.scope(*scope)?);
+            }
+        }
+        if self.around.variant.volatile {
+            bits |= ImageOperands::VOLATILE_TEXEL;
+        }
+        operands.insert(0, dr::Operand::ImageOperands(bits));
+        Ok(operands)
+    }
+}

@@ -1,0 +1,193 @@
+//! Ways to tell the same test to a compiler: what a variant changes is what drivers are free to do, not what the test says.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// How a test is told. The default changes nothing: SPIR-V 1.5, the Vulkan memory model.
+///
+/// In test ids a variant stands behind `@`, its words joined by `.`, such as `MP+rel-acq@volatile.copy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Variant {
+    /// The memory model that the module declares.
+    pub model: MemoryModel,
+    /// The version of SPIR-V.
+    pub target: Target,
+    /// Whether references that cannot overlap are declared so.
+    pub references: References,
+    /// Non-private accesses and atomics are volatile.
+    pub volatile: bool,
+    /// How pointers reach their accesses.
+    pub pointers: Pointers,
+    /// What loops ask of the compiler.
+    pub loops: Loops,
+    /// What `sc2` and `image` locations lie in.
+    pub images: Images,
+}
+
+/// What [`Variant::default`] is, where a constant is needed.
+pub const DEFAULT: Variant = Variant {
+    model: MemoryModel::Vulkan,
+    target: Target::Vulkan12,
+    references: References::Aliased,
+    volatile: false,
+    pointers: Pointers::Direct,
+    loops: Loops::Free,
+    images: Images::TwoDimensional,
+};
+
+/// The memory model of a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryModel {
+    /// Vulkan's.
+    #[default]
+    Vulkan,
+    /// `glsl450`: GLSL450 with coherent variables, whose Device scope means the queue family instance.
+    Glsl450,
+}
+
+/// The version of SPIR-V that a module is made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target {
+    /// SPIR-V 1.5: Vulkan 1.2 and later.
+    #[default]
+    Vulkan12,
+    /// `vulkan11`: SPIR-V 1.3 with `SPV_KHR_vulkan_memory_model`.
+    Vulkan11,
+}
+
+/// How references to memory are declared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum References {
+    /// Every reference may show the memory of every other.
+    #[default]
+    Aliased,
+    /// `restrict`: no two references show the same memory. Only for tests without aliases.
+    Restrict,
+}
+
+/// How a pointer reaches an access.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Pointers {
+    /// As it was made.
+    #[default]
+    Direct,
+    /// `copy`: through `OpCopyObject`.
+    Copy,
+    /// `select`: through `OpSelect` under a condition that only the caller knows.
+    Select,
+    /// `phi`: through `OpPhi` behind a branch that only the caller knows.
+    Phi,
+}
+
+/// What loops ask of the compiler.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Loops {
+    /// Nothing.
+    #[default]
+    Free,
+    /// `unrolled`.
+    Unrolled,
+    /// `looped`: not to be unrolled.
+    Looped,
+}
+
+/// What image locations lie in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Images {
+    /// A two-dimensional storage image.
+    #[default]
+    TwoDimensional,
+    /// `image1d`: a one-dimensional storage image.
+    OneDimensional,
+    /// `texels`: a storage texel buffer, which shows the location buffer itself.
+    TexelBuffer,
+}
+
+/// A word that no variant has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no variant `{word}`; there are {}", words().map(|(word, _)| word).collect::<Vec<_>>().join(", "))]
+pub struct UnknownVariant {
+    /// The word.
+    pub word: String,
+}
+
+/// Every word, with the variant that it makes of the default one.
+pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
+    let d = Variant::default();
+    [
+        ("glsl450", Variant { model: MemoryModel::Glsl450, ..d }),
+        ("vulkan11", Variant { target: Target::Vulkan11, ..d }),
+        ("restrict", Variant { references: References::Restrict, ..d }),
+        ("volatile", Variant { volatile: true, ..d }),
+        ("copy", Variant { pointers: Pointers::Copy, ..d }),
+        ("select", Variant { pointers: Pointers::Select, ..d }),
+        ("phi", Variant { pointers: Pointers::Phi, ..d }),
+        ("unrolled", Variant { loops: Loops::Unrolled, ..d }),
+        ("looped", Variant { loops: Loops::Looped, ..d }),
+        ("image1d", Variant { images: Images::OneDimensional, ..d }),
+        ("texels", Variant { images: Images::TexelBuffer, ..d }),
+    ]
+    .into_iter()
+}
+
+impl Variant {
+    /// The variant with what differs from the default in `other` taken over.
+    #[must_use]
+    pub fn with(self, other: Variant) -> Variant {
+        fn choose<T: Default + PartialEq>(own: T, other: T) -> T {
+            if other == T::default() { own } else { other }
+        }
+        Variant {
+            model: choose(self.model, other.model),
+            target: choose(self.target, other.target),
+            references: choose(self.references, other.references),
+            volatile: self.volatile || other.volatile,
+            pointers: choose(self.pointers, other.pointers),
+            loops: choose(self.loops, other.loops),
+            images: choose(self.images, other.images),
+        }
+    }
+}
+
+impl FromStr for Variant {
+    type Err = UnknownVariant;
+
+    fn from_str(text: &str) -> Result<Variant, UnknownVariant> {
+        let mut variant = Variant::default();
+        for part in text.split('.').filter(|part| !part.is_empty()) {
+            let found = words().find(|(word, _)| *word == part);
+            let (_, one) = found.ok_or_else(|| UnknownVariant { word: part.to_owned() })?;
+            variant = variant.with(one);
+        }
+        Ok(variant)
+    }
+}
+
+/// The words in the order of [`words`]; empty for the default.
+impl fmt::Display for Variant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let named = words().filter(|(_, one)| self.with(*one) == *self).map(|(word, _)| word);
+        f.write_str(&named.collect::<Vec<_>>().join("."))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_variants_correspond() {
+        assert_eq!(Variant::default().to_string(), "");
+        for (word, variant) in words() {
+            assert_ne!(variant, Variant::default(), "{word}");
+            assert_eq!(word.parse(), Ok(variant));
+            assert_eq!(variant.to_string(), word);
+            for (other, second) in words() {
+                let both = variant.with(second);
+                assert_eq!(both.to_string().parse(), Ok(both), "{word}.{other}");
+            }
+        }
+        let unknown = "volatile.fast".parse::<Variant>().unwrap_err();
+        assert!(unknown.to_string().starts_with("no variant `fast`; there are glsl450, vulkan11"));
+    }
+}

@@ -1,0 +1,177 @@
+//! Every way to tell a test: variants × storage × types × operations × loops. Each module is valid for its target, reads
+//! back to what it should say, and breaks no rule of the check.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::{LAVAPIPE, NARROW, Validator, assert_clean};
+use litmus::Test;
+use shaders::variant::{MemoryModel, words};
+use shaders::{CompileError, KernelConfig, Variant};
+
+fn parse(text: &str) -> Test {
+    litmus::parse(text, "T").unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Message passing through each storage, in each type, with payload and flag in every combination of them.
+fn generated() -> Vec<(String, Test)> {
+    let storages = [("buffer", "sc0"), ("address", "sc0"), ("image", "sc2"), ("workgroup", "sc1")];
+    let payloads = ["u8", "i16", "u32", "i32", "u64", "f32", "f64"];
+    let flags = ["u32", "i32", "u64", "f32"];
+    let mut tests = Vec::new();
+    for (payload, payload_class) in storages {
+        for (flag, flag_class) in storages {
+            for (number, payload_type) in payloads.iter().enumerate() {
+                let flag_type = flags[number % flags.len()];
+                let name = format!("{payload} {payload_type}, {flag} {flag_type}");
+                let text = format!(
+                    "VULKAN T {{ {payload} {payload_type} x = 3; {flag} {flag_type} f = 0; {payload} {payload_type} y = 7; }}
+P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;
+st.av.wg.{payload_class} x, 1 | LC00: ;
+st.{payload_class} y, 5 | ld.atom.acq.wg.{flag_class}.sem{payload_class} r0, f ;
+st.atom.rel.wg.{flag_class}.sem{payload_class} f, 1 | bne r0, 1, LC00 ;
+rmw.atom.wg.{flag_class}.add r1, f, 2 | ld.vis.wg.{payload_class} r1, x ;
+rmw.atom.wg.{flag_class} r2, f, 1 | add r2, r1, r0 ;
+| st.{payload_class} y, r2 ;
+exists (P1:r0 == 1 /\\ P1:r1 == 0 /\\ y == 9 /\\ f == 1)"
+                );
+                tests.push((name, parse(&text)));
+            }
+        }
+    }
+    tests
+}
+
+fn tells(test: &Test, variant: Variant, config: KernelConfig) -> Result<shaders::Kernel, String> {
+    match shaders::compile(test, &KernelConfig { variant, ..config }) {
+        Ok(kernel) => Ok(kernel),
+        Err(CompileError::NotPlaceable { rule }) => Err(rule),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn every_storage_and_type_is_told_in_every_variant() {
+    let mut validator = Validator::new();
+    let (mut kernels, mut refused) = (0, std::collections::BTreeMap::<String, usize>::new());
+    let variants: Vec<Variant> =
+        std::iter::once(Variant::default()).chain(words().map(|(_, variant)| variant)).collect();
+    for (number, (name, test)) in generated().into_iter().enumerate() {
+        for (turn, variant) in variants.iter().enumerate() {
+            let config = if number % 2 == 0 { LAVAPIPE } else { NARROW };
+            let context = format!("{name} @{variant}");
+            match tells(&test, *variant, config) {
+                Ok(kernel) => {
+                    kernels += 1;
+                    shaders::lift::verify(&test, &kernel)
+                        .unwrap_or_else(|error| panic!("{context}: {error}"));
+                    assert_clean(&kernel);
+                    // A process a module is dear: each variant meets each storage, and each type.
+                    if (number + turn) % 7 == 0 || turn == 0 {
+                        validator.check(&context, &kernel);
+                    }
+                }
+                Err(rule) => *refused.entry(rule).or_default() += 1,
+            }
+        }
+    }
+    eprintln!("{kernels} kernels, {} through spirv-val; refused: {refused:?}", validator.validated);
+    assert!(kernels > 600);
+    let known = [
+        "type of an image",
+        "image beside another type",
+        "device address under GLSL450",
+        "private access to workgroup memory under GLSL450",
+        "coherent and private accesses to one location under GLSL450",
+    ];
+    assert!(refused.keys().all(|rule| known.contains(&rule.as_str())), "{refused:?}");
+}
+
+#[test]
+fn aliases_and_mixed_types_of_workgroup_memory_have_an_explicit_layout() {
+    let test = parse(
+        "VULKAN T { workgroup u32 x = 3; y aliases x; workgroup u64 z = 1; }
+P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ;
+st.av.wg.sc1 x, 1   | ld.vis.wg.sc1 r0, y ;
+st.av.wg.sc1 z, 1   | ld.vis.wg.sc1 r1, z ;
+exists (P1:r0 == 1 /\\ x == 1)",
+    );
+    let kernel = tells(&test, Variant::default(), LAVAPIPE).unwrap();
+    assert!(kernel.requirements.features.contains(&"workgroupMemoryExplicitLayout"));
+    // Two storages of one unit of two words for each of the slots.
+    assert_eq!(kernel.requirements.workgroup_bytes, 2 * 8 * kernel.lanes);
+    shaders::lift::verify(&test, &kernel).unwrap();
+    Validator::new().check("explicit", &kernel);
+    assert_clean(&kernel);
+}
+
+#[test]
+fn under_glsl450_device_scope_means_the_queue_family() {
+    let test = parse(
+        "VULKAN T { x = 0; f = 0; }
+P0@sg 0, wg 0, qf 0            | P1@sg 0, wg 1, qf 0             ;
+st.av.dv.sc0 x, 1              | ld.atom.acq.dv.sc0.semsc0 r0, f ;
+st.atom.rel.dv.sc0.semsc0 f, 1 | ld.vis.dv.sc0 r1, x             ;
+exists (P1:r0 == 1 /\\ P1:r1 == 0)",
+    );
+    let variant = Variant { model: MemoryModel::Glsl450, ..Variant::default() };
+    let said = litmus::print(&shaders::meaning(&test, variant).unwrap());
+    assert!(said.contains("st.av.qf.sc0 x, 1") && said.contains("ld.atom.acq.qf.sc0.semsc0 r0, f"), "{said}");
+    let kernel = tells(&test, variant, LAVAPIPE).unwrap();
+    assert_eq!(kernel.requirements.features, [""; 0]);
+    let text = shaders::disassemble(&kernel.words).unwrap();
+    assert!(text.contains("OpMemoryModel Logical GLSL450") && text.contains("Coherent"), "{text}");
+    // What the kernel says is not the test as it stands.
+    let plain = shaders::Kernel { variant: Variant::default(), ..kernel };
+    assert!(shaders::lift::verify(&test, &plain).is_err());
+}
+
+#[test]
+fn what_a_variant_cannot_say_is_refused_by_name() {
+    let variant = |word: &str| word.parse::<Variant>().unwrap();
+    let one = |code: &str| {
+        parse(&format!(
+            "VULKAN T {{ x = 0; y aliases x; }}
+P0@sg 0, wg 0, qf 0 ;
+{code} ;
+exists (x == 1)"
+        ))
+    };
+    let cases = [
+        ("restrict", "st.sc0 y, 1", "aliases under restrict"),
+        (
+            "glsl450",
+            "st.nonpriv.sc0 x, 1",
+            "non-private access without availability or visibility under GLSL450",
+        ),
+        ("glsl450", "membar.rel.dv.semsc0.semav", "availability in semantics under GLSL450"),
+        (
+            "glsl450",
+            "st.av.dv.sc0 x, 1 ; st.sc0 x, 1",
+            "coherent and private accesses to one location under GLSL450",
+        ),
+    ];
+    for (word, code, rule) in cases {
+        assert_eq!(tells(&one(code), variant(word), LAVAPIPE).unwrap_err(), rule);
+    }
+}
+
+#[test]
+fn loops_that_only_wait_are_bounded_and_marked() {
+    let test = parse(
+        "VULKAN T { f = 0; l = 0; }
+P0@sg 0, wg 0, qf 0            | P1@sg 0, wg 1, qf 0                        ;
+st.atom.dv.sc0 f, 1            | LC00:                                      ;
+                               | ld.atom.dv.sc0 r0, f                       ;
+                               | bne r0, 1, LC00                            ;
+                               | LC01:                                      ;
+                               | rmw.atom.acq.dv.sc0.semsc0.cas r1, l, 0, 1 ;
+                               | bne r1, 0, LC01                            ;
+exists (P1:r0 == 1)",
+    );
+    let kernel = tells(&test, Variant::default(), LAVAPIPE).unwrap();
+    assert_eq!(kernel.loop_turns, 2 * (LAVAPIPE.loop_bound + 1));
+    assert!(kernel.results.contains(&shaders::ResultSlot::Done(litmus::ThreadId(1))));
+    shaders::lift::verify(&test, &kernel).unwrap();
+    Validator::new().check("loops", &kernel);
+}
