@@ -303,7 +303,7 @@ fn generated(
 }
 
 fn large_tests(yardstick: Duration) {
-    println!("four threads of five accesses, two locations, twelve writes; 30 s at most");
+    println!("four threads of five accesses, two locations, twelve writes; cut off after 3 s");
     println!(
         "{:<16} {:<14} {:>5} {:>12} {:>12} {:>12} {:>12} {:>8}",
         "model", "accesses", "tests", "median", "90th of 100", "worst", "/yardstick", "cut off"
