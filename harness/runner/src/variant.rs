@@ -223,7 +223,8 @@ mod tests {
 
     #[test]
     fn what_a_device_lacks_for_subgroups_is_named() {
-        let test = "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
+        let test =
+            "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
         let config = shaders::KernelConfig {
             subgroup_size: 8,
             lanes: 8,

@@ -202,8 +202,12 @@ fn phases_follow_one_another_in_every_way(driver: &str) {
         assert_sound(&context, answer, 20_000);
         assert!(answer.memory.as_deref().is_some_and(|memory| memory.contains("DEVICE_LOCAL")), "{context}");
         let seen = Observation::from(&answer.observation);
-        let outcomes: Vec<Vec<u64>> =
-            seen.histogram.counts.keys().map(|outcome| outcome.0.iter().map(|value| value.0).collect()).collect();
+        let outcomes: Vec<Vec<u64>> = seen
+            .histogram
+            .counts
+            .keys()
+            .map(|outcome| outcome.0.iter().map(|value| value.0).collect())
+            .collect();
         assert_eq!(outcomes, [values.to_vec()], "{context}");
     }
 }
@@ -216,8 +220,10 @@ fn what_a_variant_needs_is_named(driver: &str) {
         ("frag", "graphics stages not available"),
     ];
     let text = text("ssw/MP+ssw.litmus");
-    let jobs: Vec<Job> =
-        cases.iter().map(|(variant, _)| Job { variant: (*variant).into(), ..job(&text, driver, 100) }).collect();
+    let jobs: Vec<Job> = cases
+        .iter()
+        .map(|(variant, _)| Job { variant: (*variant).into(), ..job(&text, driver, 100) })
+        .collect();
     for ((variant, lack), report) in cases.iter().zip(run(&jobs, &mut |_| false)) {
         let expected = Some(Failure::Lacks { what: (*lack).into() });
         assert_eq!(answer(&report).failure, expected, "{variant} on {driver}");

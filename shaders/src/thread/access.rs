@@ -10,7 +10,12 @@ use crate::rules::Rule;
 use crate::variant::MemoryModel;
 
 impl ThreadCode<'_> {
-    pub(super) fn path(&self, location: LocationId, offset: u32, scalar: Option<ScalarType>) -> (Path, Target) {
+    pub(super) fn path(
+        &self,
+        location: LocationId,
+        offset: u32,
+        scalar: Option<ScalarType>,
+    ) -> (Path, Target) {
         let scalar = scalar.unwrap_or(self.around.test.location(location).scalar_type());
         let path = Path { location, element: Element::of(scalar), offset };
         let found = self.around.targets.iter().find(|(known, _)| *known == path);
@@ -55,7 +60,13 @@ impl ThreadCode<'_> {
         }
     }
 
-    pub(super) fn plain_store(&mut self, path: Path, target: Target, value: Word, access: &Access) -> Result<(), Rule> {
+    pub(super) fn plain_store(
+        &mut self,
+        path: Path,
+        target: Target,
+        value: Word,
+        access: &Access,
+    ) -> Result<(), Rule> {
         match target {
             Target::Memory { pointer, alignment } => {
                 let mut operands = vec![dr::Operand::IdRef(pointer), dr::Operand::IdRef(value)];
@@ -156,7 +167,11 @@ impl ThreadCode<'_> {
     }
 
     /// The image operands of a plain access to a texel.
-    pub(super) fn image_operands(&mut self, access: &Access, coherent: ImageOperands) -> Result<Vec<dr::Operand>, Rule> {
+    pub(super) fn image_operands(
+        &mut self,
+        access: &Access,
+        coherent: ImageOperands,
+    ) -> Result<Vec<dr::Operand>, Rule> {
         if self.around.variant.model == MemoryModel::Glsl450 {
             return Ok(Vec::new());
         }

@@ -54,21 +54,25 @@ fn a_name_runs_with_and_without_its_prefix() {
             assert_eq!(lines.len(), 1, "{given}");
             assert_eq!(lines[0]["id"], id);
             assert!(lines[0]["instances"].as_u64().unwrap() >= 2000, "{}", lines[0]);
-            assert_eq!(lines[0]["outcomes"].as_array().unwrap().len(), 12, "{}", lines[0]);
+            assert_eq!(lines[0]["outcomes"].as_array().unwrap().len(), 6, "{}", lines[0]);
             for schema in schemas("run-line.json", "run.schema.json") {
                 assert_valid(&schema, &lines[0]);
             }
         }
         // The id is an argument like any other, and so is a glob over ids.
         assert_eq!(run(driver, &[id])[0]["id"], id);
-        assert_eq!(run(driver, &["cts/message_passing/u32.coherent.fence_fence.*.device.buffer.buffer"]).len(), 1);
+        assert_eq!(
+            run(driver, &["cts/message_passing/u32.coherent.fence_fence.*.device.buffer.buffer"]).len(),
+            1
+        );
     }
 }
 
 #[test]
 fn graphics_stages_are_rows_that_say_what_is_not_available() {
     let Some(driver) = software_drivers().first().copied() else { return };
-    let pattern = "write_after_read.ext.u32.coherent.fence_fence.*.device.payload_local.buffer.guard_local.buffer.*";
+    let pattern =
+        "write_after_read.ext.u32.coherent.fence_fence.*.device.payload_local.buffer.guard_local.buffer.*";
     let lines = run(driver, &["--cts-name", pattern]);
     let rows: Vec<(&str, &str, &str)> = lines
         .iter()
@@ -98,7 +102,13 @@ fn dispatches_are_put_one_after_another_as_a_variant_says() {
     for driver in software_drivers() {
         let lines = run(
             driver,
-            &["ssw/MP+ssw", "ssw/MP+ssw@event", "ssw/MP+ssw@fence", "ssw/WAR+ssw@timeline", "ssw/WAW+ssw@split"],
+            &[
+                "ssw/MP+ssw",
+                "ssw/MP+ssw@event",
+                "ssw/MP+ssw@fence",
+                "ssw/WAR+ssw@timeline",
+                "ssw/WAW+ssw@split",
+            ],
         );
         let ids: BTreeSet<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
         assert_eq!(ids.len(), 5);
@@ -114,13 +124,16 @@ fn dispatches_are_put_one_after_another_as_a_variant_says() {
 fn validation_agrees_with_the_model_on_races() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = vk_litmus(["run", "--device", driver, "--format", "json", "--seed", "1", "--validate"]);
+        let mut command =
+            vk_litmus(["run", "--device", driver, "--format", "json", "--seed", "1", "--validate"]);
         command.args(["--instances", "2000", "ssw/*", "mp/MP+rel-acq@split"]).current_dir(folder.path());
         let ran = Ran::of(&mut command);
         assert_eq!(ran.code, 0, "{driver}: {ran:?}");
         let lines = ran.json_lines();
-        let undefined = lines.iter().filter(|line| line["verdict"] == "undefined").count();
-        assert_eq!(undefined, 2, "{driver}: {ran:?}");
+        for racy in ["ssw/MP+ssw.exec-only", "ssw/MP+ssw.noav"] {
+            let line = lines.iter().find(|line| line["id"] == racy).unwrap();
+            assert_eq!(line["verdict"], "undefined", "{driver}");
+        }
     }
 }
 
