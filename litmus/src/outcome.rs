@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::condition::{Condition, Term};
+use crate::condition::{Comparison, Condition, Term};
 use crate::test::{LocationId, RegisterId, ScalarType, Test, ThreadId};
 use crate::value::Value;
 
@@ -34,22 +34,102 @@ pub fn decided(
     condition: &Condition,
     value: &mut impl FnMut(usize) -> Option<Value>,
 ) -> Option<bool> {
-    condition.decided(&mut |term, other| {
-        let (observable, initial) = match term {
-            Term::Register(thread, register) => {
-                (Observable::Register(*thread, *register), test.initial_register(*thread, *register))
+    condition.decided(&mut |term, other| side(test, observables, term, other).value(value))
+}
+
+/// A condition with its terms looked up, for whoever asks about many outcomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResolvedCondition {
+    /// Always true or always false.
+    Known(bool),
+    /// A comparison.
+    Compare(Side, Comparison, Side),
+    /// Both hold.
+    And(Box<(ResolvedCondition, ResolvedCondition)>),
+    /// At least one holds.
+    Or(Box<(ResolvedCondition, ResolvedCondition)>),
+    /// It does not hold.
+    Not(Box<ResolvedCondition>),
+}
+
+/// A side of a comparison with its meaning looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The value at this index among the observables, signed as a value of this type.
+    Observed(usize, ScalarType),
+    /// A number.
+    Number(i64),
+}
+
+impl Side {
+    fn value(self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<i64> {
+        match self {
+            Side::Observed(index, ty) => Some(value(index)?.signed(ty)),
+            Side::Number(number) => Some(number),
+        }
+    }
+}
+
+impl ResolvedCondition {
+    /// Looks up the terms of a condition of `test`.
+    pub fn new(test: &Test, observables: &[Observable], condition: &Condition) -> ResolvedCondition {
+        let both = |left: &Condition, right: &Condition| {
+            let inner = |condition| ResolvedCondition::new(test, observables, condition);
+            Box::new((inner(left), inner(right)))
+        };
+        match condition {
+            Condition::True => ResolvedCondition::Known(true),
+            Condition::Compare { left, comparison, right } => ResolvedCondition::Compare(
+                side(test, observables, left, right),
+                *comparison,
+                side(test, observables, right, left),
+            ),
+            Condition::And(left, right) => ResolvedCondition::And(both(left, right)),
+            Condition::Or(left, right) => ResolvedCondition::Or(both(left, right)),
+            Condition::Not(inner) => {
+                ResolvedCondition::Not(Box::new(ResolvedCondition::new(test, observables, inner)))
             }
-            Term::Location(location) => (Observable::Location(*location), test.initial_value(*location)),
-            Term::Address(location) => return Some(test.address_of(*location)),
-            Term::Constant(constant) => return Some(constant_beside(*constant, term_type(test, other))),
-        };
-        // What is not observed is what the code never assigns: it keeps its initial value.
-        let value = match observables.iter().position(|o| *o == observable) {
-            Some(index) => value(index)?,
-            None => initial,
-        };
-        Some(value.signed(term_type(test, term).unwrap_or_default()))
-    })
+        }
+    }
+
+    /// Whether the condition holds as far as values are known; see [`decided`].
+    pub fn decided(&self, value: &mut impl FnMut(usize) -> Option<Value>) -> Option<bool> {
+        match self {
+            ResolvedCondition::Known(holds) => Some(*holds),
+            ResolvedCondition::Compare(left, comparison, right) => {
+                Some(comparison.holds(left.value(value)?, right.value(value)?))
+            }
+            ResolvedCondition::And(both) => match (both.0.decided(value), both.1.decided(value)) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            },
+            ResolvedCondition::Or(both) => match (both.0.decided(value), both.1.decided(value)) {
+                (Some(true), _) | (_, Some(true)) => Some(true),
+                (Some(false), Some(false)) => Some(false),
+                _ => None,
+            },
+            ResolvedCondition::Not(inner) => inner.decided(value).map(|holds| !holds),
+        }
+    }
+}
+
+/// What a term means beside the other side of its comparison.
+fn side(test: &Test, observables: &[Observable], term: &Term, other: &Term) -> Side {
+    let (observable, initial) = match term {
+        Term::Register(thread, register) => {
+            (Observable::Register(*thread, *register), test.initial_register(*thread, *register))
+        }
+        Term::Location(location) => (Observable::Location(*location), test.initial_value(*location)),
+        Term::Address(location) => return Side::Number(test.address_of(*location)),
+        Term::Constant(constant) => return Side::Number(constant_beside(*constant, term_type(test, other))),
+    };
+    let ty = term_type(test, term).unwrap_or_default();
+    // What is not observed is what the code never assigns: it keeps its initial value.
+    match observables.iter().position(|o| *o == observable) {
+        Some(index) => Side::Observed(index, ty),
+        None => Side::Number(initial.signed(ty)),
+    }
 }
 
 /// The type of a term, if it has one.
@@ -104,7 +184,8 @@ pub struct Prediction {
     pub level: Option<Undefinedness>,
     /// Candidate executions: control-flow paths × reads-from × modification orders that the model can tell apart.
     pub candidate_executions: u64,
-    /// Those of them that pass every axiom.
+    /// Those of them that pass every axiom; only those that were counted where there are so many that outcomes were asked
+    /// about one by one.
     pub consistent_executions: u64,
     /// Whether some allowed outcome inside the filter meets the condition of the question; `None` when that is not known.
     /// Known also where there are too many outcomes to list.

@@ -48,13 +48,12 @@ fn whole_thread_order(test: &Test) -> Vec<Vec<bool>> {
             before[from][to] = true;
         }
     }
+    // One that is waited for before the other one starts.
     for number in 0..count {
-        for other in 0..count {
-            let waited = waited_at(test, number, other);
-            // One that is waited for before the other one starts.
-            for third in 0..count {
-                let later = started_at(test, number, third);
-                before[other][third] |= waited.zip(later).is_some_and(|(end, start)| end < start);
+        for (other, row) in before.iter_mut().enumerate() {
+            let Some(end) = waited_at(test, number, other) else { continue };
+            for (third, ordered) in row.iter_mut().enumerate() {
+                *ordered |= started_at(test, number, third).is_some_and(|start| end < start);
             }
         }
     }

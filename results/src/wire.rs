@@ -1,7 +1,12 @@
 //! The published records: the only types here that are written to files and streams.
 //!
 //! Inner types may change freely. A field may be added here; none is removed or renamed without a new version in
-//! [`CHECK_SCHEMA`], [`RUN_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
+//! [`CHECK_SCHEMA`], [`RUN_SCHEMA`],
+//! [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
+
+mod models;
+
+pub use models::*;
 
 use litmus::{Prediction, Race, Test, Undefinedness};
 use schemars::JsonSchema;
@@ -94,6 +99,16 @@ pub enum RaceWord {
     Racy,
     /// Not known within the time given.
     Unknown,
+}
+
+impl From<Race> for RaceWord {
+    fn from(race: Race) -> RaceWord {
+        match race {
+            Race::Free => RaceWord::Free,
+            Race::Racy => RaceWord::Racy,
+            Race::Unknown => RaceWord::Unknown,
+        }
+    }
 }
 
 /// HSA's level of undefinedness.
@@ -364,11 +379,7 @@ impl CheckLine {
             file: context.file.to_owned(),
             name: test.name.clone(),
             model: prediction.model.clone(),
-            race: match prediction.race {
-                Race::Free => RaceWord::Free,
-                Race::Racy => RaceWord::Racy,
-                Race::Unknown => RaceWord::Unknown,
-            },
+            race: prediction.race.into(),
             level: prediction.level.map(|level| match level {
                 Undefinedness::Value => LevelWord::Value,
                 Undefinedness::Program => LevelWord::Program,

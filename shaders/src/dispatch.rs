@@ -434,6 +434,7 @@ impl Emitter<'_> {
     /// Declares register variables for the threads that need them.
     fn register_files(&mut self, codes: &[(Vec<Code>, Option<segments::Meeting>)]) -> Vec<Registers> {
         let mut files = Vec::with_capacity(self.test.threads.len());
+        let mut unset: Vec<Word> = Vec::new();
         for (index, thread) in self.test.threads.iter().enumerate() {
             let own = || codes.iter().flat_map(|(parts, _)| parts).filter(|code| code.part.thread == index);
             let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
@@ -460,12 +461,18 @@ impl Emitter<'_> {
                 turns: word("turns"),
                 given_up: word("given up"),
             });
+            unset.extend(spin.iter().flat_map(|spin| [spin.again, spin.turns, spin.given_up]));
             files.push(Registers::Variables { registers, jump, spin });
+        }
+        // Lanes of other threads look at them as well. Variables stand before all other instructions.
+        let zero = self.module.constant(0);
+        for variable in unset {
+            self.module.effect(Op::Store, [variable, zero].map(Operand::IdRef));
         }
         files
     }
 
-    /// One segment: each role runs its own part.
+    /// One segment: each role runs its own part, up to its first loop; then the loops, then what follows them, and so on.
     fn segment(
         &mut self,
         parts: &[Code],
@@ -474,41 +481,118 @@ impl Emitter<'_> {
         targets: &[(Path, Target)],
         registers: &mut [Registers],
     ) -> Result<(), CompileError> {
-        if parts.is_empty() {
+        let stretches: Vec<Vec<&[Step]>> =
+            parts.iter().map(|code| flow::between_loops(&code.steps)).collect();
+        let stages = stretches.iter().map(Vec::len).max().unwrap_or(0);
+        for stage in 0..stages {
+            let here: Vec<usize> = (0..parts.len())
+                .filter(|part| stretches.get(*part).is_some_and(|s| s.len() > stage))
+                .collect();
+            let codes: Vec<&Code> = here.iter().filter_map(|part| parts.get(*part)).collect();
+            self.roles(&codes, place, |emitter, code| {
+                let thread = ThreadId(code.part.thread as u16);
+                let Some(registers) = registers.get_mut(code.part.thread) else { return Ok(()) };
+                let steps = flow::between_loops(&code.steps);
+                let around = emitter.surroundings(targets);
+                let mut thread_code = ThreadCode { module: &mut emitter.module, around, thread, registers };
+                if stage == 0 {
+                    if code.part.first {
+                        thread_code.begin();
+                    }
+                    if let Some((scope, semantics)) = code.part.acquire {
+                        thread_code.fence(scope, semantics)?;
+                    }
+                    thread_code.begin_segment(&code.steps);
+                } else {
+                    thread_code.leave_loop();
+                }
+                thread_code.sequence(steps.get(stage).copied().unwrap_or_default())?;
+                if stage + 1 < steps.len() {
+                    thread_code.enter_loop();
+                    return Ok(());
+                }
+                if let Some((scope, semantics)) = code.part.release {
+                    thread_code.fence(scope, semantics)?;
+                }
+                if code.part.last {
+                    emitter.report(thread, place, instance, registers);
+                }
+                Ok(())
+            })?;
+            for code in codes {
+                if let Some(blocks) = flow::loop_behind(&code.steps, stage) {
+                    self.turns(code, blocks, place, targets, registers)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Code for each role among `codes`.
+    fn roles<'c>(
+        &mut self,
+        codes: &[&'c Code],
+        place: &Place,
+        mut code_of: impl FnMut(&mut Self, &'c Code) -> Result<(), CompileError>,
+    ) -> Result<(), CompileError> {
+        if codes.is_empty() {
             return Ok(());
         }
         let merge = self.module.id();
-        let labels: Vec<Word> = parts.iter().map(|_| self.module.id()).collect();
+        let labels: Vec<Word> = codes.iter().map(|_| self.module.id()).collect();
         self.module.selection_merge(merge);
         let mut operands = vec![Operand::IdRef(place.role), Operand::IdRef(merge)];
-        for (code, label) in parts.iter().zip(&labels) {
+        for (code, label) in codes.iter().zip(&labels) {
             operands.push(Operand::LiteralBit32(code.part.thread as u32));
             operands.push(Operand::IdRef(*label));
             let name = format!("P{}", self.test.thread(ThreadId(code.part.thread as u16)).number);
             self.module.name(*label, &name);
         }
         self.module.effect(Op::Switch, operands);
-        for (code, label) in parts.iter().zip(&labels) {
+        for (code, label) in codes.iter().zip(&labels) {
             self.module.begin(*label);
-            let thread = ThreadId(code.part.thread as u16);
-            let Some(registers) = registers.get_mut(code.part.thread) else { continue };
-            let around = self.surroundings(targets);
-            let mut thread_code = ThreadCode { module: &mut self.module, around, thread, registers };
-            if code.part.first {
-                thread_code.begin();
-            }
-            if let Some((scope, semantics)) = code.part.acquire {
-                thread_code.fence(scope, semantics)?;
-            }
-            thread_code.steps(&code.steps)?;
-            if let Some((scope, semantics)) = code.part.release {
-                thread_code.fence(scope, semantics)?;
-            }
-            if code.part.last {
-                self.report(thread, place, instance, registers);
-            }
+            code_of(self, code)?;
             self.module.branch(merge);
         }
+        self.module.begin(merge);
+        Ok(())
+    }
+
+    /// A loop of one thread, with a bound. Every lane enters it and those of other threads leave it at once, because a
+    /// driver has been seen to keep lanes that never entered a loop going until its budget was used up (lavapipe 22.3). It
+    /// is left where its turns begin, and what it changes lies in variables: drivers have been seen to lose what is
+    /// computed in a loop that lanes leave one by one, and used behind it.
+    fn turns(
+        &mut self,
+        code: &Code,
+        blocks: &[Step],
+        place: &Place,
+        targets: &[(Path, Target)],
+        registers: &mut [Registers],
+    ) -> Result<(), CompileError> {
+        let thread = ThreadId(code.part.thread as u16);
+        let Some(own) = registers.get_mut(code.part.thread) else { return Ok(()) };
+        let [header, test, body, continuing, merge] = std::array::from_fn(|_| self.module.id());
+        self.module.branch(header);
+        self.module.begin(header);
+        self.module.loop_merge(merge, continuing);
+        self.module.branch(test);
+        self.module.begin(test);
+        let around = self.surroundings(targets);
+        let goes_on = ThreadCode { module: &mut self.module, around, thread, registers: own }.goes_on();
+        let number = self.module.constant(thread.0.into());
+        let mine = self.module.truth(Op::IEqual, &[place.role, number]);
+        let goes_on = goes_on.map_or(mine, |goes_on| self.module.truth(Op::LogicalAnd, &[mine, goes_on]));
+        self.module.branch_if(goes_on, body, merge);
+        self.module.begin(body);
+        self.roles(&[code], place, |emitter, _| {
+            let around = emitter.surroundings(targets);
+            ThreadCode { module: &mut emitter.module, around, thread, registers: own }.turn(blocks)?;
+            Ok(())
+        })?;
+        self.module.branch(continuing);
+        self.module.begin(continuing);
+        self.module.branch(header);
         self.module.begin(merge);
         Ok(())
     }

@@ -78,6 +78,20 @@ pub(crate) fn loops(thread: &Thread) -> Vec<Range<usize>> {
     merged
 }
 
+/// The steps before the first loop, between loops, and behind the last one. Loops stand outside all selections.
+pub(crate) fn between_loops(steps: &[Step]) -> Vec<&[Step]> {
+    steps.split(|step| matches!(step, Step::Loop(_))).collect()
+}
+
+/// The loop behind the `number`-th of those parts.
+pub(crate) fn loop_behind(steps: &[Step], number: usize) -> Option<&[Step]> {
+    let mut loops = steps.iter().filter_map(|step| match step {
+        Step::Loop(blocks) => Some(blocks.as_slice()),
+        _ => None,
+    });
+    loops.nth(number)
+}
+
 /// Whether the code needs the jump variable. Blocks and jumps stand outside all selections.
 pub(crate) fn needs_jump_variable(steps: &[Step]) -> bool {
     steps.iter().any(|step| matches!(step, Step::Block { .. } | Step::Jump { .. } | Step::Loop(_)))

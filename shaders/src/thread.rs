@@ -91,8 +91,8 @@ impl<'a> ThreadCode<'a> {
         Ok(())
     }
 
-    /// The steps, in a block that is open before and after.
-    pub fn steps(&mut self, steps: &[Step]) -> Result<(), Rule> {
+    /// Says that the code of a segment begins at its first place.
+    pub fn begin_segment(&mut self, steps: &[Step]) {
         if crate::flow::needs_jump_variable(steps)
             && let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers
         {
@@ -105,7 +105,6 @@ impl<'a> ThreadCode<'a> {
             }
             self.set(jump, start);
         }
-        self.sequence(steps)
     }
 
     fn given_up(&mut self, spin: Spin) -> Word {
@@ -122,7 +121,8 @@ impl<'a> ThreadCode<'a> {
         Some(self.module.truth(Op::IEqual, &[given_up, zero]))
     }
 
-    fn sequence(&mut self, steps: &[Step]) -> Result<(), Rule> {
+    /// The steps, in a block that is open before and after.
+    pub fn sequence(&mut self, steps: &[Step]) -> Result<(), Rule> {
         for step in steps {
             match step {
                 Step::Do(position) => {
@@ -142,51 +142,54 @@ impl<'a> ThreadCode<'a> {
                     let reached = self.module.truth(Op::ULessThanEqual, &[place, from]);
                     self.select(reached, body, &[])?;
                 }
-                Step::Loop(blocks) => self.turns(blocks)?,
+                // Loops stand outside the code of threads, where no lane is left out.
+                Step::Loop(_) => {}
             }
         }
         Ok(())
     }
 
-    /// A loop with a bound. It is left where its turns begin, and what it changes lies in variables: drivers have been
-    /// seen to lose what is computed in a loop that lanes leave one by one, and used behind it.
-    fn turns(&mut self, blocks: &[Step]) -> Result<(), Rule> {
-        let Registers::Variables { jump: Some(jump), spin: Some(spin), .. } = &self.registers else {
-            return Ok(());
-        };
-        let (jump, spin) = (*jump, *spin);
+    /// Says where the first turn of a loop begins: at the place of the last jump. Where nothing may run any more, there is
+    /// none.
+    pub fn enter_loop(&mut self) {
+        let Some((jump, spin)) = self.spin() else { return };
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
-        let [header, test, body, continuing, merge] = std::array::from_fn(|_| self.module.id());
-        // The first turn begins at the place of the last jump. Where nothing may run any more, there is none.
         let place = self.module.word(Op::Load, &[jump]);
         let first = self.module.word(Op::IAdd, &[place, one]);
         self.set(spin.again, first);
         self.set(spin.turns, zero);
-        self.module.branch(header);
-        self.module.begin(header);
-        self.module.loop_merge(merge, continuing);
-        self.module.branch(test);
-        self.module.begin(test);
+    }
+
+    /// Whether the loop that was entered goes on.
+    pub fn goes_on(&mut self) -> Option<Word> {
+        let (_, spin) = self.spin()?;
+        let zero = self.module.constant(0);
         let again = self.module.word(Op::Load, &[spin.again]);
         let turns = self.module.word(Op::Load, &[spin.turns]);
         let bound = self.module.constant(self.around.loop_bound);
         let wanted = self.module.truth(Op::INotEqual, &[again, zero]);
         let granted = self.module.truth(Op::ULessThan, &[turns, bound]);
-        let goes_on = self.module.truth(Op::LogicalAnd, &[wanted, granted]);
-        self.module.branch_if(goes_on, body, merge);
-        self.module.begin(body);
+        Some(self.module.truth(Op::LogicalAnd, &[wanted, granted]))
+    }
+
+    /// A turn of a loop.
+    pub fn turn(&mut self, blocks: &[Step]) -> Result<(), Rule> {
+        let Some((jump, spin)) = self.spin() else { return Ok(()) };
+        let [zero, one] = [0, 1].map(|value| self.module.constant(value));
         let begins = self.module.word(Op::Load, &[spin.again]);
         let begins = self.module.word(Op::ISub, &[begins, one]);
         self.set(jump, begins);
         self.set(spin.again, zero);
-        self.sequence(blocks)?;
-        self.module.branch(continuing);
-        self.module.begin(continuing);
         let made = self.module.word(Op::Load, &[spin.turns]);
         let made = self.module.word(Op::IAdd, &[made, one]);
         self.set(spin.turns, made);
-        self.module.branch(header);
-        self.module.begin(merge);
+        self.sequence(blocks)
+    }
+
+    /// Behind a loop: nothing more runs where it was given up.
+    pub fn leave_loop(&mut self) {
+        let Some((jump, spin)) = self.spin() else { return };
+        let [zero, one] = [0, 1].map(|value| self.module.constant(value));
         let again = self.module.word(Op::Load, &[spin.again]);
         let unfinished = self.module.truth(Op::INotEqual, &[again, zero]);
         let before = self.module.word(Op::Load, &[spin.given_up]);
@@ -196,7 +199,14 @@ impl<'a> ThreadCode<'a> {
         let place = self.module.word(Op::Load, &[jump]);
         let place = self.module.word(Op::Select, &[unfinished, nowhere, place]);
         self.set(jump, place);
-        Ok(())
+    }
+
+    /// The jump variable and those of loops.
+    fn spin(&self) -> Option<(Word, Spin)> {
+        match &self.registers {
+            Registers::Variables { jump: Some(jump), spin: Some(spin), .. } => Some((*jump, *spin)),
+            _ => None,
+        }
     }
 
     fn instruction_at(&self, position: usize) -> Option<&'a Instruction> {

@@ -49,8 +49,9 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
             assert_eq!(kernel.first_class, classes, "{name}");
             let own = &program.results[slots as usize..slots as usize + kernel.results.len()];
             for (slot, local) in own.iter().zip(&kernel.results) {
-                let thread = local.thread().unwrap();
-                assert_eq!(slot.thread(), Some(part.threads[usize::from(thread.0)]), "{name}");
+                // A final value of workgroup memory belongs to no thread.
+                let thread = local.thread().map(|thread| part.threads[usize::from(thread.0)]);
+                assert_eq!(slot.thread(), thread, "{name}");
             }
             slots += kernel.results.len() as u32;
             classes += kernel.roles.classes.len() as u32;
@@ -65,7 +66,10 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
     for observable in test.observables() {
         let register = program.results.contains(&ResultSlot::Register(observable));
         let location = program.finals.iter().any(|(known, _)| *known == observable);
-        assert_eq!(register, matches!(observable, Observable::Register(..)), "{name}");
+        // Kernels write down registers, and final values of workgroup memory, which the host does not reach.
+        if matches!(observable, Observable::Register(..)) {
+            assert!(register, "{name}");
+        }
         assert_eq!(location, !register, "{name}");
     }
 }

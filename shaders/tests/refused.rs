@@ -544,7 +544,7 @@ fn bad_modules() -> Vec<(&'static str, Bad)> {
                 blocks[case].instructions.insert(0, found.unwrap());
             }),
         ),
-        ("fence of another kind", plain().become_op(Op::MemoryBarrier, Op::MemoryNamedBarrier)),
+        ("remainder of another kind", plain().become_op(Op::UMod, Op::SMod)),
     ]
 }
 

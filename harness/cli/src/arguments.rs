@@ -36,9 +36,9 @@ pub enum Command {
     Check(Check),
     /// Say why an outcome is allowed or forbidden, and what would mend a race.
     Explain(Explain),
-    /// Compare two models. Not available yet.
+    /// Say on which tests two models differ, or find the smallest one.
     Compare(Compare),
-    /// Make tests from a model. Not available yet.
+    /// Write the minimal forbidden tests of a model, or the smallest tests of a clause.
     Generate(Generate),
     /// Compile a test to SPIR-V.
     Compile(Compile),
@@ -56,9 +56,9 @@ pub enum Command {
     Models(List),
     /// List the embedded tests.
     Tests(Tests),
-    /// Show which statement of a model encodes which clause. Not available yet.
+    /// Show which statement of a model encodes which clause, which tests discriminate it, and what tests miss.
     Clauses(List),
-    /// List the faults of the simulated GPU. Not available yet.
+    /// List the faults that the simulated GPU can have.
     Faults(List),
     /// Write a report from results folders. Not available yet.
     Report(Report),
@@ -91,7 +91,7 @@ pub struct Run {
     /// Devices: `lavapipe`, `swiftshader`, `gpu`, an index of `devices`, a UUID, or part of a name.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// A fault of the simulated GPU. Not available yet.
+    /// A fault of the simulated GPU, which then breaks one rule (`faults` lists them).
     #[arg(long, value_name = "NAME")]
     pub fault: Option<String>,
     /// Time for all tests on one device, such as `15s` or `2m`; a minute when neither this nor --instances is given.
@@ -213,6 +213,12 @@ pub struct Explain {
     /// How it is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ExplainFormat,
+    /// Time for all of it; what is not found by then stays unknown.
+    #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
+    pub timeout: Duration,
+    /// How often a loop body is run at most.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub unroll: NonZeroU32,
 }
 
 /// How `explain` writes an explanation.
@@ -231,25 +237,37 @@ pub enum ExplainFormat {
 /// `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
+    /// Test files, folders, or ids and globs of embedded tests; all embedded tests when none is given.
+    #[arg(value_name = "TEST|DIR", conflicts_with = "synthesize")]
     pub tests: Vec<String>,
-    #[arg(long)]
+    /// A shipped model or a cat file; given twice.
+    #[arg(long, value_name = "M", required = true)]
     pub model: Vec<String>,
-    #[arg(long)]
+    /// Look for the smallest test that tells the models apart, of so many operations at most, and print it.
+    #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u32).range(1..=8))]
     pub synthesize: Option<u32>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
 }
 
 /// `generate`.
 #[derive(Debug, Args)]
 pub struct Generate {
-    #[arg(long)]
-    pub model: Option<String>,
-    #[arg(long)]
-    pub threads: Option<u32>,
-    #[arg(long)]
-    pub events: Option<u32>,
-    #[arg(long)]
+    /// A shipped model or a cat file.
+    #[arg(long, value_name = "M", default_value = "vulkan")]
+    pub model: String,
+    /// The most threads of a test.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=4))]
+    pub threads: u32,
+    /// The most operations of a test.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=10))]
+    pub events: u32,
+    /// Write the smallest test for each change of a statement that encodes this clause instead.
+    #[arg(long, value_name = "ID")]
     pub clause: Option<String>,
-    #[arg(long)]
+    /// A folder for the tests, a file each; all on standard output when not given.
+    #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
@@ -337,12 +355,15 @@ pub struct Codegen {
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    #[arg(long)]
+    /// The device. Not available yet.
+    #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
+    /// Measure how fast the faults of the simulated GPU are found.
     #[arg(long)]
     pub faults: bool,
-    #[arg(long)]
-    pub format: Option<String>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
 }
 
 /// A list.

@@ -1,15 +1,19 @@
 //! The subcommands, one file each.
 
 pub mod check;
+pub mod clauses;
+pub mod compare;
 pub mod compile;
 pub mod convert;
 pub mod coverage;
 pub mod explain;
+pub mod generate;
 pub mod lists;
 pub mod run;
 pub mod worker;
 
 use crate::arguments::Command;
+use crate::campaign;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
 
@@ -31,13 +35,14 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Completions { shell } => lists::completions(shell),
         Command::Man => lists::man(),
         Command::Worker(arguments) => worker::worker(&arguments),
-        Command::Compare(_) => refused("compare"),
-        Command::Generate(_) => refused("generate"),
+        Command::Compare(arguments) => compare::compare(&arguments, quiet),
+        Command::Generate(arguments) => generate::generate(&arguments, quiet),
+        Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(_) => refused("tune"),
         Command::Codegen(_) => refused("codegen"),
+        Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
         Command::Bench(_) => refused("bench"),
-        Command::Clauses(_) => refused("clauses"),
-        Command::Faults(_) => refused("faults"),
+        Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Report(_) => refused("report"),
         Command::Diff(_) => refused("diff"),
         Command::Merge(_) => refused("merge"),
@@ -48,7 +53,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
 ///
 /// # Errors
 /// When it cannot be printed.
-fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
+pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
     let mut text = serde_json::to_string_pretty(value).map_err(Failure::environment_error)?;
     text.push('\n');
     Data::new().print(&text)?;

@@ -1,6 +1,7 @@
 //! The command line: a thin shell over the crates of the project, and the only one that prints or exits.
 
 mod arguments;
+mod campaign;
 mod choice;
 mod commands;
 mod cts;

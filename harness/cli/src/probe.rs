@@ -7,8 +7,9 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use device::{DriverEnvironment, Listed, Selector};
-use plan::{Capabilities, Identity};
+use plan::{Capabilities, Device, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
+use sim::{Fault, SimDevice};
 
 use crate::exit::Failure;
 
@@ -37,20 +38,90 @@ pub struct Found {
     pub capabilities: Capabilities,
 }
 
-/// The drivers for `selectors`.
+/// What a user means by a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meant {
+    /// A device of the list.
+    Listed(Selector),
+    /// The built-in simulated GPU.
+    Sim,
+}
+
+impl Meant {
+    /// The first device of a list that is meant; the simulated GPU where there is no other and nothing was asked for.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchDevice`].
+    pub fn choose<'a>(&self, all: &'a [Listed]) -> Result<&'a Listed, DeviceError> {
+        let sim = all.iter().find(|listed| is_sim(listed));
+        let vulkan = all.len() - usize::from(sim.is_some());
+        let none = || DeviceError::NoSuchDevice(SimDevice::NAME.to_owned());
+        match self {
+            Meant::Sim => sim.ok_or_else(none),
+            Meant::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
+            Meant::Listed(selector @ Selector::Index(_)) => selector.choose(all),
+            Meant::Listed(selector) => selector.choose(all.get(..vulkan).unwrap_or_default()),
+        }
+    }
+}
+
+/// Whether a device of the list is the simulated GPU.
+pub fn is_sim(listed: &Listed) -> bool {
+    listed.identity.kind == "simulated"
+}
+
+/// The simulated GPU as a device of the list.
+pub fn simulated(index: usize, fault: Fault) -> Listed {
+    let device = SimDevice::new(fault);
+    Listed { index, identity: device.identity().clone(), capabilities: device.capabilities().clone() }
+}
+
+/// The drivers for what is meant.
 ///
 /// # Errors
 /// When a variable names a driver file that is not there.
-pub fn environment(selectors: &[Selector]) -> Result<DriverEnvironment, Failure> {
+pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
+    let selectors: Vec<Selector> = meant
+        .iter()
+        .filter_map(|meant| match meant {
+            Meant::Listed(selector) => Some(selector.clone()),
+            Meant::Sim => None,
+        })
+        .collect();
+    if selectors.is_empty() && !meant.is_empty() {
+        // The simulated GPU needs no driver, whatever the variables say.
+        return Ok(DriverEnvironment::default());
+    }
     let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
-    Ok(if selectors.is_empty() { environment } else { environment.pinned(selectors) })
+    Ok(if selectors.is_empty() { environment } else { environment.pinned(&selectors) })
 }
 
-/// The devices that the loader finds in `environment`, the one that is taken by default first.
+/// The devices for what is meant: those that the loader finds in `environment`, the one that is taken by default first,
+/// and the simulated GPU last; and why the loader finds none.
 ///
 /// # Errors
-/// When there is none, or a driver crashed or hung.
-pub fn list(environment: &DriverEnvironment) -> Result<Vec<Listed>, Failure> {
+/// When a driver crashed or hung.
+pub fn list(
+    environment: &DriverEnvironment,
+    meant: &[Meant],
+) -> Result<(Vec<Listed>, Option<String>), Failure> {
+    if !meant.is_empty() && meant.iter().all(|meant| *meant == Meant::Sim) {
+        return Ok((vec![simulated(0, Fault::None)], None));
+    }
+    let (mut all, why) = match list_vulkan(environment)? {
+        Answer::Devices(found) => {
+            let listed =
+                |f: Found| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities };
+            (found.into_iter().map(listed).collect(), None)
+        }
+        Answer::Error(why) => (Vec::new(), Some(why)),
+    };
+    all.push(simulated(all.len(), Fault::None));
+    Ok((all, why))
+}
+
+/// What the listing process says.
+fn list_vulkan(environment: &DriverEnvironment) -> Result<Answer, Failure> {
     let program = std::env::current_exe().map_err(Failure::environment_error)?;
     let mut child = Command::new(program)
         .args(["worker", "--list"])
@@ -80,38 +151,36 @@ pub fn list(environment: &DriverEnvironment) -> Result<Vec<Listed>, Failure> {
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     let answer =
         text.split(SEPARATOR).next_back().and_then(|line| serde_json::from_str(line.trim_end()).ok());
-    match answer {
-        Some(Answer::Devices(found)) => Ok(found
-            .into_iter()
-            .map(|f| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities })
-            .collect()),
-        Some(Answer::Error(why)) => Err(Failure::environment_message(format!(
-            "{why}\nthe built-in simulated GPU, which needs no driver, is not available in this version"
-        ))),
-        None => Err(Failure::environment_message(format!(
+    answer.ok_or_else(|| {
+        Failure::environment_message(format!(
             "a Vulkan driver crashed while devices were listed ({status}); VK_DRIVER_FILES chooses drivers"
-        ))),
-    }
+        ))
+    })
 }
 
 /// Reads selectors.
 ///
 /// # Errors
 /// When one is empty or names a device of a kind that is not available.
-pub fn selectors(texts: &[String]) -> Result<Vec<Selector>, Failure> {
+pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
     texts
         .iter()
-        .map(|text| {
-            text.parse().map_err(|error| match error {
-                device::SelectorError::NotVulkan(name) => Failure::not_available(format!("device `{name}`")),
-                device::SelectorError::Empty => Failure::input_error(error),
-            })
+        .map(|text| match text.parse() {
+            Ok(selector) => Ok(Meant::Listed(selector)),
+            Err(device::SelectorError::NotVulkan(name)) if name == SimDevice::NAME => Ok(Meant::Sim),
+            Err(device::SelectorError::NotVulkan(name)) => {
+                Err(Failure::not_available(format!("device `{name}`")))
+            }
+            Err(error @ device::SelectorError::Empty) => Err(Failure::input_error(error)),
         })
         .collect()
 }
 
 /// A selector that means this device and no other of `all`.
 pub fn exact_selector(chosen: &Listed, all: &[Listed]) -> String {
+    if is_sim(chosen) {
+        return SimDevice::NAME.to_owned();
+    }
     let identity = &chosen.identity;
     [&identity.name, &identity.uuid]
         .into_iter()

@@ -5,31 +5,38 @@
 //! depend on whether it is there. As long as every composition stays within one location, the flow is *local*: then the
 //! locations can be solved one by one. Everything else is *global* and is chosen first.
 
-use crate::cat::{AxiomKind, Kind, Node, NodeId, Plan, Value};
+use crate::cat::{AxiomKind, Kind, Node, NodeId, Value};
 use crate::interval::Bounds;
 use crate::matrix::{Bits, Matrix};
+use crate::prepared::Prepared;
 
-/// The active part of every node.
+/// The active part of every node that depends on what is chosen.
+#[derive(Debug)]
 pub(crate) struct Activity<M: Matrix> {
     /// Where the dependence may cross locations.
-    pub(crate) global: Vec<Value<M>>,
+    global: Vec<Value<M>>,
     /// Where it stays within one location.
-    pub(crate) local: Vec<Value<M>>,
+    local: Vec<Value<M>>,
+    /// The first node that depends on what is chosen.
+    fixed: usize,
     /// For each axiom whether it can be checked location by location.
     pub(crate) axiom_is_local: Vec<bool>,
 }
 
 impl<M: Matrix> Activity<M> {
     /// Computes the activity of all nodes, given their bounds. `same_location` is the base relation `loc`.
-    pub(crate) fn new(plan: &Plan, bounds: &Bounds<M>, same_location: &M) -> Activity<M> {
+    pub(crate) fn new(prepared: &Prepared, bounds: &Bounds<M>, same_location: &M) -> Activity<M> {
         let n = bounds.n;
-        let empty: Vec<Value<M>> = plan.nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
-        let mut activity = Activity { global: empty.clone(), local: empty, axiom_is_local: Vec::new() };
+        let (plan, fixed) = (&prepared.plan, prepared.fixed);
+        let empty: Vec<Value<M>> =
+            plan.nodes[fixed..].iter().map(|node| Value::empty(node.kind(), n)).collect();
+        let mut activity =
+            Activity { global: empty.clone(), local: empty, fixed, axiom_is_local: Vec::new() };
         let within = same_location.optional(n);
         for axiom in &plan.axioms {
             let node = axiom.node;
             let open = open_part(bounds, node);
-            let stays = match &bounds.may[node.index()] {
+            let stays = match bounds.may(node) {
                 Value::Relation(may) => may.is_subset(&within),
                 Value::Set(_) => false,
             };
@@ -49,22 +56,22 @@ impl<M: Matrix> Activity<M> {
             activity.add(size.node, open, false);
         }
         // A group of recursive definitions is one step: where any of it is active, all of it is.
-        for index in (0..plan.nodes.len()).rev() {
+        for index in (fixed..plan.nodes.len()).rev() {
             let id = NodeId(index as u32);
+            let slot = index - fixed;
             if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
                 let range = group.nodes.start as usize..group.nodes.end as usize;
-                let used =
-                    range.clone().any(|i| !activity.global[i].is_empty() || !activity.local[i].is_empty());
+                let used = range.clone().any(|i| activity.is_active(NodeId(i as u32)));
                 if used {
                     for i in range {
-                        activity.global[i] = open_part(bounds, NodeId(i as u32));
-                        activity.local[i] = Value::empty(plan.nodes[i].kind(), n);
+                        activity.global[i - fixed] = open_part(bounds, NodeId(i as u32));
+                        activity.local[i - fixed] = Value::empty(plan.nodes[i].kind(), n);
                     }
                 }
             }
             let node = plan.node(id);
             for local in [false, true] {
-                let active = if local { &activity.local[index] } else { &activity.global[index] };
+                let active = if local { &activity.local[slot] } else { &activity.global[slot] };
                 if !active.is_empty() {
                     let active = active.clone();
                     activity.flow(bounds, &within, node, &active, local);
@@ -75,7 +82,9 @@ impl<M: Matrix> Activity<M> {
     }
 
     fn add(&mut self, node: NodeId, active: Value<M>, local: bool) {
-        let slot = if local { &mut self.local[node.index()] } else { &mut self.global[node.index()] };
+        // What the program alone decides is never active.
+        let Some(index) = node.index().checked_sub(self.fixed) else { return };
+        let slot = if local { &mut self.local[index] } else { &mut self.global[index] };
         match (slot, active) {
             (Value::Set(old), Value::Set(new)) => *old = old.union(new),
             (Value::Relation(old), Value::Relation(new)) => old.union_with(&new),
@@ -85,10 +94,12 @@ impl<M: Matrix> Activity<M> {
 
     /// Sends the activity of a node to its operands.
     fn flow(&mut self, bounds: &Bounds<M>, within: &M, node: Node, active: &Value<M>, local: bool) {
-        let may = |id: NodeId| -> M {
-            bounds.may[id.index()].relation().cloned().unwrap_or_else(|| M::empty(bounds.n))
-        };
+        let may =
+            |id: NodeId| -> M { bounds.may(id).relation().cloned().unwrap_or_else(|| M::empty(bounds.n)) };
         let mut send = |id: NodeId, wanted: Value<M>, local: bool| {
+            if id.index() < self.fixed {
+                return;
+            }
             let open = match (open_part(bounds, id), wanted) {
                 (Value::Set(open), Value::Set(wanted)) => Value::Set(open.intersection(wanted)),
                 (Value::Relation(open), Value::Relation(wanted)) => {
@@ -164,13 +175,20 @@ impl<M: Matrix> Activity<M> {
 
     /// Whether a node is active anywhere.
     pub(crate) fn is_active(&self, node: NodeId) -> bool {
-        !self.global[node.index()].is_empty() || !self.local[node.index()].is_empty()
+        self.part(node, true).is_some_and(|part| !part.is_empty())
+            || self.part(node, false).is_some_and(|part| !part.is_empty())
+    }
+
+    /// The local or the global part of a node; none for what the program alone decides.
+    pub(crate) fn part(&self, node: NodeId, local: bool) -> Option<&Value<M>> {
+        let index = node.index().checked_sub(self.fixed)?;
+        if local { self.local.get(index) } else { self.global.get(index) }
     }
 }
 
 /// What is not settled of a node.
 fn open_part<M: Matrix>(bounds: &Bounds<M>, node: NodeId) -> Value<M> {
-    match (&bounds.may[node.index()], &bounds.must[node.index()]) {
+    match (bounds.may(node), bounds.must(node)) {
         (Value::Set(may), Value::Set(must)) => Value::Set(may.difference(*must)),
         (Value::Relation(may), Value::Relation(must)) => Value::Relation(may.difference(must)),
         (may, _) => match may {

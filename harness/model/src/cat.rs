@@ -13,11 +13,13 @@ mod parser;
 pub mod plan;
 mod prelude;
 pub mod source;
+mod specialize;
 pub mod vocabulary;
 
 pub use ast::Model;
 pub use compile::compile;
 pub use error::{CatError, CatErrors, Problem};
+pub(crate) use evaluate::apply_to;
 pub use evaluate::{
     BaseProvider, MissingBase, Value, apply_node, base_value, evaluate, evaluate_group, holds,
 };
@@ -28,4 +30,5 @@ pub use plan::{
     Statement, StatementId,
 };
 pub use source::{Source, SourceId, Span};
+pub(crate) use specialize::{Known, specialize};
 pub use vocabulary::{Families, Membership, Vocabulary};

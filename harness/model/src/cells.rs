@@ -115,7 +115,6 @@ impl Cells {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
 
     fn test() -> Test {

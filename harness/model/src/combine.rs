@@ -1,19 +1,22 @@
 //! From solved locations to outcomes and races.
 
-use std::collections::HashSet;
+use std::cell::Cell;
 
-use litmus::{Condition, LocationId, Outcome, Test, Value};
+use litmus::{
+    Comparison, Condition, LocationId, Observable, Outcome, ResolvedCondition, ScalarType, Side, Test, Value,
+};
 
 use crate::local::Solution;
-use crate::search::{Deadline, Flags, Leaf};
+use crate::quick::QuickSet;
+use crate::search::{Deadline, Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
 /// What was found so far, over all skeletons of a test.
 #[derive(Default)]
 pub(crate) struct Findings {
-    pub(crate) allowed: HashSet<Outcome>,
-    pub(crate) candidates: HashSet<Outcome>,
+    pub(crate) allowed: QuickSet<Outcome>,
+    pub(crate) candidates: QuickSet<Outcome>,
     /// What some consistent execution inside the filter raises.
     pub(crate) raised: Flags,
     pub(crate) candidate_executions: u64,
@@ -38,15 +41,65 @@ pub(crate) struct ValueRules<'a> {
     pub(crate) domain: &'a [Value],
 }
 
+/// Which executions are looked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sought<'o> {
+    /// Those that the filter keeps.
+    Kept,
+    /// Those of them of which the question's condition says this.
+    Answer(bool),
+    /// Those with this outcome, whatever the filter says.
+    Outcome(&'o Outcome),
+}
+
+/// What is demanded of a final value.
+#[derive(Clone, Copy, Debug)]
+enum Demand {
+    Value(Value),
+    /// That it is this number, as a signed value of the type.
+    Number(ScalarType, i64),
+}
+
+impl Demand {
+    fn allows(self, value: Value) -> bool {
+        match self {
+            Demand::Value(wanted) => value == wanted,
+            Demand::Number(ty, number) => value.signed(ty) == number,
+        }
+    }
+}
+
+/// Adds what a condition demands of single values; false where it demands more than that.
+fn demands_of(condition: &ResolvedCondition, demands: &mut Vec<(usize, Demand)>) -> bool {
+    match condition {
+        ResolvedCondition::Known(holds) => *holds,
+        ResolvedCondition::And(both) => {
+            let left = demands_of(&both.0, demands);
+            demands_of(&both.1, demands) && left
+        }
+        ResolvedCondition::Compare(left, Comparison::Equal, right) => match (left, right) {
+            (Side::Observed(index, ty), Side::Number(number))
+            | (Side::Number(number), Side::Observed(index, ty)) => {
+                demands.push((*index, Demand::Number(*ty, *number)));
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 /// Collects the findings of one skeleton.
 pub(crate) struct Combiner<'a> {
-    pub(crate) test: &'a Test,
     pub(crate) skeleton: &'a Skeleton,
     pub(crate) rules: ValueRules<'a>,
     pub(crate) deadline: Deadline,
-    plain: bool,
+    pub(crate) plain: bool,
     observed: Vec<u16>,
-    observables: Vec<litmus::Observable>,
+    /// The test's filter, true where there is none.
+    pub(crate) filter: ResolvedCondition,
+    /// The condition of the test's question, true where there is none.
+    condition: ResolvedCondition,
 }
 
 /// The value of the last write to a location, as far as it is known, where it is observed.
@@ -58,6 +111,7 @@ type Choice = (Vec<(u16, u16)>, Option<u16>, u64);
 impl<'a> Combiner<'a> {
     pub(crate) fn new(
         test: &'a Test,
+        observables: &'a [Observable],
         skeleton: &'a Skeleton,
         rules: ValueRules<'a>,
         deadline: Deadline,
@@ -73,17 +127,49 @@ impl<'a> Combiner<'a> {
         observed.sort_unstable();
         observed.dedup();
         let plain = is_plain(skeleton);
-        Combiner { test, skeleton, rules, deadline, plain, observed, observables: test.observables() }
+        let resolved = |condition: Option<&Condition>| match condition {
+            Some(condition) => ResolvedCondition::new(test, observables, condition),
+            None => ResolvedCondition::Known(true),
+        };
+        let filter = resolved(test.filter.as_ref());
+        let condition = resolved(test.question.as_ref().map(|question| &question.condition));
+        Combiner { skeleton, rules, deadline, plain, observed, filter, condition }
+    }
+
+    /// The goal of a search that adds to the findings.
+    pub(crate) fn collect<'s>(&'s self, findings: &'s mut Findings) -> Collector<'s, 'a> {
+        Collector { combiner: self, findings }
+    }
+
+    /// Whether executions that read like this can add to the findings.
+    fn wants(&self, flags: Flags, reads_from: &[Option<u16>], findings: &Findings) -> bool {
+        if findings.raised.misses(flags) {
+            return true;
+        }
+        if !self.skeleton.terminated {
+            // Only races count, and the number of executions as long as all are counted.
+            return !findings.unlisted;
+        }
+        if !findings.unlisted {
+            return true;
+        }
+        // What is left are an outcome that meets the condition and one that misses it.
+        let possible = |condition: &ResolvedCondition, wanted: bool| {
+            self.condition_so_far(condition, reads_from, &[]).is_none_or(|holds| holds == wanted)
+        };
+        possible(&self.filter, true)
+            && (!findings.meets && possible(&self.condition, true)
+                || !findings.misses && possible(&self.condition, false))
     }
 
     /// Adds the executions of one leaf of the search.
-    pub(crate) fn add(&self, leaf: &Leaf, findings: &mut Findings) {
+    fn add(&self, leaf: &Leaf, findings: &mut Findings) {
         if self.plain {
             let count = leaf.locations.iter().fold(1u64, |product, solutions| {
                 product.saturating_mul(solutions.iter().map(weight).fold(0, u64::saturating_add))
             });
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
-            if self.test.filter.is_none() {
+            if self.filter == ResolvedCondition::Known(true) {
                 findings.raised.add(leaf.flagged);
             }
             if !self.skeleton.terminated && !findings.raised.misses(leaf.flagged) {
@@ -103,7 +189,7 @@ impl<'a> Combiner<'a> {
         if self.plain {
             let outcomes = choices.iter().fold(1usize, |product, c| product.saturating_mul(c.len()));
             self.decide(&choices, leaf.flagged, findings);
-            if outcomes > MAX_LISTED || findings.allowed.len() > MAX_LISTED {
+            if findings.unlisted || outcomes > MAX_LISTED || findings.allowed.len() > MAX_LISTED {
                 findings.unlisted = true;
                 return;
             }
@@ -111,42 +197,43 @@ impl<'a> Combiner<'a> {
                 return;
             }
         }
-        self.product(&choices, &mut rf, &mut Vec::new(), 1, leaf.flagged, findings);
+        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, orders| {
+            self.execution(rf, last, orders, leaf.flagged, findings);
+            !findings.unlisted || self.wants(leaf.flagged, &[], findings)
+        });
+        if !complete {
+            findings.timed_out = true;
+        }
     }
 
     /// Whether there is an outcome inside the filter, one that meets the question's condition, and one that misses it,
     /// without listing all outcomes: the values of one location say nothing about those of another, so that a condition
     /// is decided as soon as the values it depends on are.
     fn decide(&self, choices: &[Vec<Choice>], flagged: Flags, findings: &mut Findings) {
-        let inside = || self.test.filter.clone().unwrap_or(Condition::True);
-        let search = |condition: Condition| {
+        let search = |sought: Sought<'_>| {
             let mut rf = vec![None; self.skeleton.len()];
-            self.satisfiable(&condition, choices, &mut rf, &mut Vec::new())
+            let decided = |rf: &[Option<u16>], last: &[u16]| self.meets_so_far(sought, rf, last);
+            self.satisfiable(&decided, choices, &mut rf, &mut Vec::new())
         };
-        if findings.raised.misses(flagged) && search(inside()) {
+        if findings.raised.misses(flagged) && search(Sought::Kept) {
             findings.raised.add(flagged);
         }
         if !self.skeleton.terminated {
             return;
         }
-        let condition = self.test.question.as_ref().map_or(Condition::True, |q| q.condition.clone());
-        let both = |c| Condition::And(Box::new(inside()), Box::new(c));
-        if !findings.meets && search(both(condition.clone())) {
-            findings.meets = true;
-        }
-        if !findings.misses && search(both(Condition::Not(Box::new(condition)))) {
-            findings.misses = true;
-        }
+        findings.meets = findings.meets || search(Sought::Answer(true));
+        findings.misses = findings.misses || search(Sought::Answer(false));
     }
 
+    /// Whether some combination of the choices meets what `decided` says of them, as soon as it can tell.
     fn satisfiable(
         &self,
-        condition: &Condition,
+        decided: &impl Fn(&[Option<u16>], &[u16]) -> Option<bool>,
         choices: &[Vec<Choice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
     ) -> bool {
-        match self.condition_so_far(condition, rf, last) {
+        match decided(rf, last) {
             Some(decided) => return decided,
             None if choices.is_empty() => return false,
             None => {}
@@ -157,7 +244,7 @@ impl<'a> Combiner<'a> {
                 rf[usize::from(*read)] = Some(*write);
             }
             last.extend(last_write);
-            let found = self.satisfiable(condition, rest, rf, last);
+            let found = self.satisfiable(decided, rest, rf, last);
             if last_write.is_some() {
                 last.pop();
             }
@@ -171,28 +258,135 @@ impl<'a> Combiner<'a> {
         false
     }
 
-    fn condition_so_far(&self, condition: &Condition, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
+    fn condition_so_far(
+        &self,
+        condition: &ResolvedCondition,
+        rf: &[Option<u16>],
+        last: &[u16],
+    ) -> Option<bool> {
+        condition.decided(&mut |index| self.final_so_far(index, rf, last))
+    }
+
+    /// The value of an observable, as far as it is known.
+    fn final_so_far(&self, index: usize, rf: &[Option<u16>], last: &[u16]) -> Option<Value> {
         let stored = |write: u16| {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
         };
-        litmus::decided(self.test, &self.observables, condition, &mut |index| match self
-            .skeleton
-            .finals
-            .get(index)?
-        {
+        match self.skeleton.finals.get(index)? {
             FinalValue::Expression(expression) => {
-                expression.evaluate(&mut |read| rf[usize::from(read)].and_then(stored))
+                expression.evaluate(&mut |read| rf.get(usize::from(read)).copied().flatten().and_then(stored))
             }
             FinalValue::LastWrite(storage) => last
                 .iter()
                 .find(|write| self.skeleton.events[usize::from(**write)].storage == Some(*storage))
                 .and_then(|write| stored(*write)),
-        })
+        }
+    }
+
+    /// Whether executions that read like this are looked for, as far as that is known.
+    pub(crate) fn meets_so_far(&self, sought: Sought<'_>, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
+        match sought {
+            Sought::Kept => self.condition_so_far(&self.filter, rf, last),
+            Sought::Answer(wanted) => {
+                let inside = self.condition_so_far(&self.filter, rf, last);
+                let says = self.condition_so_far(&self.condition, rf, last).map(|holds| holds == wanted);
+                match (inside, says) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
+            Sought::Outcome(outcome) => {
+                let mut known = true;
+                for (index, wanted) in outcome.0.iter().enumerate() {
+                    match self.final_so_far(index, rf, last) {
+                        Some(value) if value != *wanted => return Some(false),
+                        Some(_) => {}
+                        None => known = false,
+                    }
+                }
+                known.then_some(true)
+            }
+        }
+    }
+
+    fn is_sought(&self, sought: Sought<'_>, outcome: &Outcome) -> bool {
+        let holds = |condition: &ResolvedCondition| {
+            condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
+        };
+        match sought {
+            Sought::Kept => holds(&self.filter),
+            Sought::Answer(wanted) => holds(&self.filter) && holds(&self.condition) == wanted,
+            Sought::Outcome(wanted) => outcome == wanted,
+        }
+    }
+
+    /// Whether one of the executions is looked for; `None` when the time was up before that was known.
+    pub(crate) fn finds(&self, leaf: &Leaf, sought: Sought<'_>) -> Option<bool> {
+        let mut rf = vec![None; self.skeleton.len()];
+        if self.plain {
+            let choices: Vec<Vec<Choice>> =
+                leaf.locations.iter().map(|solutions| self.observed_choices(solutions)).collect();
+            let decided = |rf: &[Option<u16>], last: &[u16]| self.meets_so_far(sought, rf, last);
+            return Some(self.satisfiable(&decided, &choices, &mut rf, &mut Vec::new()));
+        }
+        let choices: Vec<Vec<Choice>> =
+            leaf.locations.iter().map(|solutions| all_choices(solutions)).collect();
+        let found = Cell::new(false);
+        let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
+            let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
+            let mut shown = values.iter().filter(|values| constraints_met(self.skeleton, values));
+            found.set(found.get() || shown.any(|values| self.is_sought(sought, &self.outcome(values, last))));
+            !found.get()
+        });
+        (found.get() || complete).then_some(found.get())
+    }
+
+    /// The reads with those writes that an execution which is looked for may read from, and whether all of these serve
+    /// alike; `None` where there is no such execution. Every value that is written must be known.
+    pub(crate) fn sources(
+        &self,
+        reads: &[ReadChoice],
+        sought: Sought<'_>,
+    ) -> Option<(Vec<ReadChoice>, bool)> {
+        let mut demands = Vec::new();
+        let mut alike = true;
+        match sought {
+            Sought::Kept => alike &= demands_of(&self.filter, &mut demands),
+            Sought::Answer(wanted) => {
+                alike &= demands_of(&self.filter, &mut demands);
+                alike &= wanted && demands_of(&self.condition, &mut demands);
+            }
+            Sought::Outcome(outcome) => {
+                demands.extend(
+                    outcome.0.iter().enumerate().map(|(index, value)| (index, Demand::Value(*value))),
+                );
+            }
+        }
+        let mut reads = reads.to_vec();
+        for (index, demand) in demands {
+            let FinalValue::Expression(expression) = self.skeleton.finals.get(index)? else { continue };
+            match reads_of(expression).as_slice() {
+                [] => {
+                    expression.known().filter(|value| demand.allows(*value))?;
+                }
+                [read] => {
+                    let choice = reads.iter_mut().find(|choice| choice.read == usize::from(*read))?;
+                    choice.candidates.retain(|write| {
+                        let stored = &self.skeleton.events[*write].stored;
+                        let stored = stored.as_ref().and_then(|stored| stored.known());
+                        expression.evaluate(&mut |_| stored).is_some_and(|value| demand.allows(value))
+                    });
+                }
+                _ => alike = false,
+            }
+        }
+        reads.iter().all(|choice| !choice.candidates.is_empty()).then_some((reads, alike))
     }
 
     /// The distinct values of what is observed of a location, each by one example.
     fn observed_choices(&self, solutions: &[Solution]) -> Vec<Choice> {
-        let mut seen: HashSet<(Vec<Option<Value>>, LastValue)> = HashSet::new();
+        let mut seen: QuickSet<(Vec<Option<Value>>, LastValue)> = QuickSet::default();
         let mut choices = Vec::new();
         let stored = |write: u16| {
             self.skeleton.events[usize::from(write)].stored.as_ref().and_then(|stored| stored.known())
@@ -236,36 +430,53 @@ impl<'a> Combiner<'a> {
         choices
     }
 
+    /// Visits every combination of the choices until `visit` has enough; false when the time was up.
     fn product(
         &self,
         choices: &[Vec<Choice>],
         rf: &mut Vec<Option<u16>>,
         last: &mut Vec<u16>,
         orders: u64,
-        flagged: Flags,
-        findings: &mut Findings,
-    ) {
-        if findings.timed_out || self.deadline.passed() {
-            findings.timed_out = true;
-            return;
-        }
+        visit: &mut impl FnMut(&[Option<u16>], &[u16], u64) -> bool,
+    ) -> bool {
+        let mut going = true;
+        let mut in_time = true;
+        self.combine(choices, rf, last, orders, &mut |rf, last, orders| {
+            in_time &= !self.deadline.passed();
+            going &= in_time && visit(rf, last, orders);
+            going
+        });
+        in_time
+    }
+
+    fn combine(
+        &self,
+        choices: &[Vec<Choice>],
+        rf: &mut Vec<Option<u16>>,
+        last: &mut Vec<u16>,
+        orders: u64,
+        visit: &mut impl FnMut(&[Option<u16>], &[u16], u64) -> bool,
+    ) -> bool {
         let Some((first, rest)) = choices.split_first() else {
-            self.execution(rf, last, orders, flagged, findings);
-            return;
+            return visit(rf, last, orders);
         };
         for (reads_from, last_write, weight) in first {
             for (read, write) in reads_from {
                 rf[usize::from(*read)] = Some(*write);
             }
             last.extend(last_write);
-            self.product(rest, rf, last, orders.saturating_mul(*weight), flagged, findings);
+            let going = self.combine(rest, rf, last, orders.saturating_mul(*weight), visit);
             if last_write.is_some() {
                 last.pop();
             }
             for (read, _) in reads_from {
                 rf[usize::from(*read)] = None;
             }
+            if !going {
+                return false;
+            }
         }
+        true
     }
 
     fn execution(
@@ -284,19 +495,16 @@ impl<'a> Combiner<'a> {
                 findings.consistent_executions = findings.consistent_executions.saturating_add(orders);
             }
             let outcome = self.outcome(&values, last);
-            let kept = self
-                .test
-                .filter
-                .as_ref()
-                .is_none_or(|filter| outcome.meets(self.test, &self.observables, filter));
+            let holds = |condition: &ResolvedCondition| {
+                condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
+            };
+            let kept = holds(&self.filter);
             if kept {
                 findings.raised.add(flagged);
             }
             if self.skeleton.terminated {
                 if kept && !self.plain {
-                    let meets = self.test.question.as_ref().is_none_or(|question| {
-                        outcome.meets(self.test, &self.observables, &question.condition)
-                    });
+                    let meets = holds(&self.condition);
                     findings.meets |= meets;
                     findings.misses |= !meets;
                 }
@@ -307,6 +515,41 @@ impl<'a> Combiner<'a> {
                 }
             }
         }
+    }
+
+    /// Adds one execution of a plain skeleton: a candidate, and what it shows where it is consistent and raises `flags`.
+    pub(crate) fn add_execution(
+        &self,
+        rf: &[Option<u16>],
+        last: &[u16],
+        flags: Option<Flags>,
+        findings: &mut Findings,
+    ) {
+        findings.candidate_executions = findings.candidate_executions.saturating_add(1);
+        let value = |index| self.final_so_far(index, rf, last).unwrap_or_default();
+        let outcome = Outcome((0..self.skeleton.finals.len()).map(value).collect());
+        if let Some(flags) = flags {
+            findings.consistent_executions = findings.consistent_executions.saturating_add(1);
+            if self.is_sought(Sought::Kept, &outcome) {
+                findings.raised.add(flags);
+                if self.skeleton.terminated {
+                    let meets = self.is_sought(Sought::Answer(true), &outcome);
+                    findings.meets |= meets;
+                    findings.misses |= !meets;
+                }
+            }
+        }
+        if !self.skeleton.terminated {
+            return;
+        }
+        if findings.candidates.len() >= MAX_LISTED {
+            findings.unlisted = true;
+            return;
+        }
+        if flags.is_some() {
+            findings.allowed.insert(outcome.clone());
+        }
+        findings.candidates.insert(outcome);
     }
 
     fn outcome(&self, values: &Values, last: &[u16]) -> Outcome {
@@ -451,6 +694,22 @@ impl<'a> Combiner<'a> {
                 rf[usize::from(*read)] = None;
             }
         }
+    }
+}
+
+/// A combiner with what it adds to.
+pub(crate) struct Collector<'s, 'a> {
+    combiner: &'s Combiner<'a>,
+    findings: &'s mut Findings,
+}
+
+impl Goal for Collector<'_, '_> {
+    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool {
+        self.combiner.wants(flags, reads_from, self.findings)
+    }
+
+    fn take(&mut self, leaf: Leaf) {
+        self.combiner.add(&leaf, self.findings);
     }
 }
 

@@ -26,7 +26,7 @@ pub struct ExplainOptions {
     pub unroll: u32,
     /// How many candidate executions are looked at for each of witness, broken rule and race.
     pub candidates: u64,
-    /// How long each of these, and the search for a mend, may take.
+    /// How long all of it may take; past it, what is not known stays unknown.
     pub timeout: Option<Duration>,
     /// Up to how many steps the cheapest mend is looked for; past them any that is not idle is taken.
     pub mend_steps: usize,
@@ -221,18 +221,17 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
     let mut asked = test.clone();
     let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
     asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
-    let prediction =
-        predict(&asked, model, &Options { timeout: options.timeout, unroll: options.unroll.max(1) })?;
-    let mut search = Search::new(&asked, model, options)?;
+    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    // The verdict is worth half of the time; the rest is for the executions that show why.
+    let timeout = options.timeout.map(|timeout| timeout / 2);
+    let prediction = predict(&asked, model, &Options { timeout, unroll: options.unroll.max(1) })?;
+    let mut search = Search::new(&asked, model, options, deadline)?;
     let answer = search.answer(&condition, prediction.meets)?;
     let race_found = match prediction.race {
-        Race::Racy => {
-            let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
-            match search.race(&condition)? {
-                Some(raced) => Some(raced.with(mend::mend(&asked, model, options, deadline)?)),
-                None => None,
-            }
-        }
+        Race::Racy => match search.race(&condition)? {
+            Some(raced) => Some(raced.with(mend::mend(&asked, model, options, deadline)?)),
+            None => None,
+        },
         Race::Free | Race::Unknown => None,
     };
     Ok(Explanation {

@@ -3,35 +3,84 @@
 
 use std::ops::Range;
 
-use crate::cat::{Group, Kind, Node, NodeId, Plan, Value, apply_node};
+use crate::cat::{Group, Kind, Node, NodeId, Plan, Value, apply_to};
 use crate::matrix::{Bits, Matrix};
+use crate::prepared::Prepared;
 
 /// Lower and upper bounds of every node of a plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds<M: Matrix> {
     /// What is in the node whatever is chosen.
-    pub(crate) must: Vec<Value<M>>,
-    /// What is in the node for some choice.
-    pub(crate) may: Vec<Value<M>>,
+    must: Vec<Value<M>>,
+    /// What is in the node for some choice, from node `fixed` on: before, both bounds are one.
+    may: Vec<Value<M>>,
+    fixed: usize,
     /// Number of events.
     pub(crate) n: usize,
 }
 
+/// Which bounds of a node are evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) node: NodeId,
+    pub(crate) must: bool,
+    pub(crate) may: bool,
+}
+
 impl<M: Matrix> Bounds<M> {
-    pub(crate) fn new(plan: &Plan, n: usize) -> Bounds<M> {
-        let empty: Vec<Value<M>> = plan.nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
-        Bounds { must: empty.clone(), may: empty, n }
+    /// Everything empty.
+    pub(crate) fn new(prepared: &Prepared, n: usize) -> Bounds<M> {
+        let empty = |nodes: &[Node]| nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
+        let nodes = &prepared.plan.nodes;
+        Bounds { must: empty(nodes), may: empty(&nodes[prepared.fixed..]), fixed: prepared.fixed, n }
+    }
+
+    /// What is in the node whatever is chosen.
+    #[inline(always)]
+    pub(crate) fn must(&self, node: NodeId) -> &Value<M> {
+        &self.must[node.index()]
+    }
+
+    /// What is in the node for some choice.
+    #[inline(always)]
+    pub(crate) fn may(&self, node: NodeId) -> &Value<M> {
+        let index = node.index();
+        if index < self.fixed { &self.must[index] } else { &self.may[index - self.fixed] }
+    }
+
+    /// The lower bound of a relation, to change it.
+    pub(crate) fn must_relation(&mut self, node: NodeId) -> Option<&mut M> {
+        match &mut self.must[node.index()] {
+            Value::Relation(relation) => Some(relation),
+            Value::Set(_) => None,
+        }
+    }
+
+    /// The upper bound of a relation that depends on what is chosen, to change it.
+    pub(crate) fn may_relation(&mut self, node: NodeId) -> Option<&mut M> {
+        match self.may.get_mut(node.index().checked_sub(self.fixed)?)? {
+            Value::Relation(relation) => Some(relation),
+            Value::Set(_) => None,
+        }
+    }
+
+    /// Sets what does not depend on what is chosen.
+    pub(crate) fn set_fixed(&mut self, node: NodeId, value: Value<M>) {
+        self.must[node.index()] = value;
     }
 
     pub(crate) fn set(&mut self, node: NodeId, must: Value<M>, may: Value<M>) {
-        self.must[node.index()] = must;
-        self.may[node.index()] = may;
+        let index = node.index();
+        self.must[index] = must;
+        if index >= self.fixed {
+            self.may[index - self.fixed] = may;
+        }
     }
 
     /// The bounds of a few nodes, for [`Bounds::restore`]. A search saves the leaves alone: whatever depends on them is
     /// evaluated again after the next choice.
     pub(crate) fn save(&self, nodes: &[NodeId]) -> Vec<(Value<M>, Value<M>)> {
-        nodes.iter().map(|id| (self.must[id.index()].clone(), self.may[id.index()].clone())).collect()
+        nodes.iter().map(|id| (self.must(*id).clone(), self.may(*id).clone())).collect()
     }
 
     pub(crate) fn restore(&mut self, nodes: &[NodeId], saved: &[(Value<M>, Value<M>)]) {
@@ -40,10 +89,40 @@ impl<M: Matrix> Bounds<M> {
         }
     }
 
-    /// Evaluates the given nodes in order. Leaves must be set before; groups are evaluated as a whole.
-    pub(crate) fn evaluate(&mut self, plan: &Plan, nodes: &[NodeId]) {
+    /// Evaluates all nodes but the bases, which must be set before.
+    pub(crate) fn evaluate_all(&mut self, plan: &Plan) {
+        let fixed = self.fixed;
+        let mut index = 0;
+        while index < plan.nodes.len() {
+            let node = plan.nodes[index];
+            match node {
+                Node::BaseSet(_) | Node::BaseRelation(_) => {}
+                Node::Recursive { group, .. } => {
+                    let group = &plan.groups[group.0 as usize];
+                    self.evaluate_group(plan, group);
+                    index = group.nodes.end as usize;
+                    continue;
+                }
+                node => {
+                    let n = self.n;
+                    if index < fixed {
+                        if let Some(value) = apply_to(node, |id| self.must.get(id.index()), n) {
+                            self.must[index] = value;
+                        }
+                    } else {
+                        self.apply(NodeId(index as u32), node, true, true);
+                    }
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// Evaluates what is wanted, in order. Whatever it is computed from must be set or evaluated before; groups are
+    /// evaluated as a whole.
+    pub(crate) fn evaluate(&mut self, plan: &Plan, wanted: &[Wanted]) {
         let mut skip: Range<u32> = 0..0;
-        for &id in nodes {
+        for &Wanted { node: id, must, may } in wanted {
             if skip.contains(&id.0) {
                 continue;
             }
@@ -54,7 +133,7 @@ impl<M: Matrix> Bounds<M> {
                     self.evaluate_group(plan, group);
                     skip = group.nodes.clone();
                 }
-                node => self.apply(id, node),
+                node => self.apply(id, node, must, may),
             }
         }
     }
@@ -64,19 +143,18 @@ impl<M: Matrix> Bounds<M> {
         let inner = start + group.bodies.len()..group.nodes.end as usize;
         for member in start..inner.start {
             let kind: Kind = plan.nodes[member].kind();
-            self.must[member] = Value::empty(kind, self.n);
-            self.may[member] = Value::empty(kind, self.n);
+            self.set(NodeId(member as u32), Value::empty(kind, self.n), Value::empty(kind, self.n));
         }
         loop {
             for id in inner.clone() {
-                self.apply(NodeId(id as u32), plan.nodes[id]);
+                self.apply(NodeId(id as u32), plan.nodes[id], true, true);
             }
             let mut changed = false;
             for (member, body) in (start..).zip(&group.bodies) {
-                if self.must[member] != self.must[body.index()] || self.may[member] != self.may[body.index()]
-                {
-                    self.must[member] = self.must[body.index()].clone();
-                    self.may[member] = self.may[body.index()].clone();
+                let member = NodeId(member as u32);
+                if self.must(member) != self.must(*body) || self.may(member) != self.may(*body) {
+                    let (must, may) = (self.must(*body).clone(), self.may(*body).clone());
+                    self.set(member, must, may);
                     changed = true;
                 }
             }
@@ -87,68 +165,100 @@ impl<M: Matrix> Bounds<M> {
     }
 
     #[inline]
-    fn apply(&mut self, id: NodeId, node: Node) {
+    fn apply(&mut self, id: NodeId, node: Node, must: bool, may: bool) {
         let n = self.n;
-        let (must, may) = match node {
-            Node::SetDifference(a, b) => {
-                let (Some(a0), Some(a1), Some(b0), Some(b1)) = (
-                    self.must[a.index()].set(),
-                    self.may[a.index()].set(),
-                    self.must[b.index()].set(),
-                    self.may[b.index()].set(),
-                ) else {
-                    return;
-                };
-                (Value::Set(a0.difference(b1)), Value::Set(a1.difference(b0)))
-            }
-            Node::SetComplement(a) => {
-                let (Some(a0), Some(a1)) = (self.must[a.index()].set(), self.may[a.index()].set()) else {
-                    return;
-                };
-                (Value::Set(a1.complement(n)), Value::Set(a0.complement(n)))
-            }
+        let (lower, upper) = (|id| Some(self.must(id)), |id| Some(self.may(id)));
+        let set = |value: &Value<M>| value.set().unwrap_or_else(M::Set::empty);
+        let (new_must, new_may) = match node {
+            Node::SetDifference(a, b) => (
+                must.then(|| Value::Set(set(self.must(a)).difference(set(self.may(b))))),
+                may.then(|| Value::Set(set(self.may(a)).difference(set(self.must(b))))),
+            ),
+            Node::SetComplement(a) => (
+                must.then(|| Value::Set(set(self.may(a)).complement(n))),
+                may.then(|| Value::Set(set(self.must(a)).complement(n))),
+            ),
             Node::Difference(a, b) => {
-                let (Some(a0), Some(a1), Some(b0), Some(b1)) = (
-                    self.must[a.index()].relation(),
-                    self.may[a.index()].relation(),
-                    self.must[b.index()].relation(),
-                    self.may[b.index()].relation(),
-                ) else {
-                    return;
-                };
-                (Value::Relation(a0.difference(b1)), Value::Relation(a1.difference(b0)))
-            }
-            Node::Complement(a) => {
-                let (Some(a0), Some(a1)) = (self.must[a.index()].relation(), self.may[a.index()].relation())
-                else {
-                    return;
-                };
-                (Value::Relation(a1.complement(n)), Value::Relation(a0.complement(n)))
-            }
-            Node::Immediate(a) => {
-                let (Some(a0), Some(a1)) = (self.must[a.index()].relation(), self.may[a.index()].relation())
-                else {
-                    return;
+                let less = |a: &Value<M>, b: &Value<M>| {
+                    Some(Value::Relation(a.relation()?.difference(b.relation()?)))
                 };
                 (
-                    Value::Relation(a0.difference(&a1.compose(&a1.plus()))),
-                    Value::Relation(a1.difference(&a0.compose(&a0.plus()))),
+                    if must { less(self.must(a), self.may(b)) } else { None },
+                    if may { less(self.may(a), self.must(b)) } else { None },
+                )
+            }
+            Node::Complement(a) => {
+                let others = |a: &Value<M>| Some(Value::Relation(a.relation()?.complement(n)));
+                (if must { others(self.may(a)) } else { None }, if may { others(self.must(a)) } else { None })
+            }
+            Node::Immediate(a) => {
+                let steps = |kept: &Value<M>, around: &Value<M>| {
+                    let around = around.relation()?;
+                    Some(Value::Relation(kept.relation()?.difference(&around.compose(&around.plus()))))
+                };
+                (
+                    if must { steps(self.must(a), self.may(a)) } else { None },
+                    if may { steps(self.may(a), self.must(a)) } else { None },
                 )
             }
             // Every other operation is monotone in its operands.
-            node => {
-                let settled =
-                    node.operands().all(|operand| self.must[operand.index()] == self.may[operand.index()]);
-                let Some(must) = apply_node(node, &self.must, n) else { return };
-                if settled {
-                    (must.clone(), must)
-                } else {
-                    let Some(may) = apply_node(node, &self.may, n) else { return };
-                    (must, may)
-                }
-            }
+            node => (
+                if must { apply_to(node, lower, n) } else { None },
+                if may { apply_to(node, upper, n) } else { None },
+            ),
         };
-        self.must[id.index()] = must;
-        self.may[id.index()] = may;
+        let index = id.index();
+        if let Some(value) = new_must {
+            self.must[index] = value;
+        }
+        if let Some(value) = new_may
+            && index >= self.fixed
+        {
+            self.may[index - self.fixed] = value;
+        }
     }
+}
+
+/// What must be evaluated again after each choice so that `roots` are known, among the nodes that `open` says a choice can
+/// change; in order.
+pub(crate) fn wanted_for(
+    prepared: &Prepared,
+    roots: impl IntoIterator<Item = Wanted>,
+    open: impl Fn(NodeId) -> bool,
+) -> Vec<Wanted> {
+    let plan = &prepared.plan;
+    let mut wanted = vec![(false, false); plan.nodes.len()];
+    for root in roots {
+        let slot = &mut wanted[root.node.index()];
+        *slot = (slot.0 | root.must, slot.1 | root.may);
+    }
+    for index in (prepared.fixed..plan.nodes.len()).rev() {
+        if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
+            let range = group.nodes.start as usize..group.nodes.end as usize;
+            if wanted[range.clone()].iter().any(|(must, may)| *must || *may) {
+                wanted[range].fill((true, true));
+                group.bodies.iter().for_each(|body| wanted[body.index()] = (true, true));
+            }
+        }
+        let (must, may) = wanted[index];
+        if !must && !may {
+            continue;
+        }
+        let node = plan.nodes[index];
+        for (position, operand) in node.operands().enumerate() {
+            let (must, may) = match node {
+                Node::SetDifference(..) | Node::Difference(..) if position == 1 => (may, must),
+                Node::SetComplement(_) | Node::Complement(_) => (may, must),
+                Node::Immediate(_) => (true, true),
+                _ => (must, may),
+            };
+            let slot = &mut wanted[operand.index()];
+            *slot = (slot.0 | must, slot.1 | may);
+        }
+    }
+    (prepared.fixed..plan.nodes.len())
+        .map(|index| Wanted { node: NodeId(index as u32), must: wanted[index].0, may: wanted[index].1 })
+        .filter(|w| (w.must || w.may) && open(w.node))
+        .filter(|w| !matches!(plan.node(w.node), Node::BaseSet(_) | Node::BaseRelation(_)))
+        .collect()
 }

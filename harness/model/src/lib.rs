@@ -32,34 +32,46 @@
 //! ```
 
 mod activity;
+mod allows;
 pub mod cat;
+pub mod clauses;
 mod cells;
 mod combine;
 mod error;
 mod explain;
+mod explore;
+mod facts;
+mod few;
 mod forced;
 mod interval;
 mod local;
 pub mod matrix;
 mod model;
+pub mod mutation;
 pub mod naive;
 mod path;
 mod predict;
+mod prepared;
 pub mod progress;
 mod queries;
+mod quick;
 mod search;
 mod sequential;
+mod settle;
 mod skeleton;
 mod symbolic;
+pub mod synthesis;
 mod system;
 mod valuation;
 
+pub use allows::{OutcomeQuestion, allows};
 pub use error::PredictError;
 pub use explain::{
     Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, ExplainOptions, Explanation, Mend,
     Place, RaceFound, explain,
 };
 pub use model::Model;
-pub use predict::{Options, predict};
+pub use predict::{Options, Verdict, predict, verdict};
 pub use queries::answer_queries;
+pub use settle::settle;
 pub use skeleton::{BASE_RELATIONS, BASE_SETS, MAX_EVENTS, MAX_THREADS};

@@ -1,11 +1,15 @@
 //! One location solved alone: reads-from of its reads and the order of its writes, once everything global is chosen.
 
+use std::collections::hash_map::Entry;
+
 use litmus::LocationId;
 
 use crate::activity::Activity;
-use crate::cat::{Kind, Node, NodeId, Plan, Value};
-use crate::interval::Bounds;
+use crate::cat::{Node, NodeId, Value};
+use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::prepared::Prepared;
+use crate::quick::{QuickMap, QuickSet};
 use crate::search::{Deadline, ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{Skeleton, Tags};
 
@@ -39,57 +43,83 @@ impl Source {
     }
 }
 
+/// What solving a location gave.
+pub(crate) struct Solved {
+    pub(crate) solutions: Vec<Solution>,
+    /// Whether the search came to its end.
+    pub(crate) complete: bool,
+    /// How long the search was.
+    pub(crate) steps: u64,
+}
+
 /// What is evaluated in every location of a skeleton; the same for all of them.
+#[derive(Debug)]
 pub(crate) struct LocalPlan {
     /// Nodes that choices within a location can change, in order.
     nodes: Vec<NodeId>,
+    /// What is evaluated of them after each choice.
+    wanted: Vec<Wanted>,
     /// Nodes that those are computed from and that are settled by then.
-    constants: Vec<NodeId>,
+    pub(crate) constants: Vec<NodeId>,
     /// Axioms that are checked location by location.
     axioms: Vec<usize>,
 }
 
 impl LocalPlan {
-    pub(crate) fn new<M: Matrix>(plan: &Plan, activity: &Activity<M>, leaves: &[NodeId]) -> LocalPlan {
+    pub(crate) fn new<M: Matrix>(prepared: &Prepared, activity: &Activity<M>) -> LocalPlan {
+        let plan = &prepared.plan;
+        let is_leaf = |id: &NodeId| prepared.rf.contains(id) || prepared.co.contains(id);
         let mut open = vec![false; plan.nodes.len()];
         let mut nodes = Vec::new();
-        let mut constants = Vec::new();
-        for index in 0..plan.nodes.len() {
+        for index in prepared.fixed..plan.nodes.len() {
             let id = NodeId(index as u32);
-            if activity.local[index].is_empty() {
+            if activity.part(id, true).is_none_or(Value::is_empty) {
                 continue;
             }
-            if leaves.contains(&id) {
+            if is_leaf(&id) {
                 open[index] = true;
             } else if plan.node(id).operands().any(|operand| open[operand.index()]) {
                 open[index] = true;
                 nodes.push(id);
-                constants.extend(plan.node(id).operands());
             }
         }
-        constants.retain(|id| !open[id.index()] && !leaves.contains(id));
-        constants.sort_unstable();
-        constants.dedup();
-        let axioms = (0..plan.axioms.len())
+        let axioms: Vec<usize> = (0..plan.axioms.len())
             .filter(|&axiom| activity.axiom_is_local[axiom] && open[plan.axioms[axiom].node.index()])
             .collect();
-        LocalPlan { nodes, constants, axioms }
+        let checked = axioms.iter().map(|axiom| {
+            let axiom = &plan.axioms[*axiom];
+            Wanted { node: axiom.node, must: !axiom.negated, may: axiom.negated }
+        });
+        // By these nodes orders are told apart.
+        let told = nodes
+            .iter()
+            .filter(|id| plan.node(**id).operands().any(|operand| prepared.co.contains(&operand)))
+            .map(|id| Wanted { node: *id, must: true, may: false });
+        let wanted = wanted_for(prepared, checked.chain(told), |id| open[id.index()]);
+        let mut constants: Vec<NodeId> = wanted
+            .iter()
+            .flat_map(|wanted| plan.node(wanted.node).operands())
+            .filter(|id| !open[id.index()] && !is_leaf(id))
+            .collect();
+        constants.sort_unstable();
+        constants.dedup();
+        LocalPlan { nodes, wanted, constants, axioms }
     }
 }
 
 /// The question for one location.
 pub(crate) struct LocalProblem<'a, M: Matrix> {
-    plan: &'a Plan,
+    prepared: &'a Prepared,
     local: &'a LocalPlan,
     bounds: &'a Bounds<M>,
     /// Events of the location, ascending.
     events: Vec<usize>,
-    rf: &'a [NodeId],
-    co: &'a [NodeId],
     reads: Vec<LocalRead>,
     writes: Vec<usize>,
     initial: Option<usize>,
     observe_last: bool,
+    /// Whether one solution stands for all that agree in the last write.
+    any: bool,
 }
 
 struct LocalRead {
@@ -105,17 +135,18 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         reason = "one call site, each argument a different view of the search"
     )]
     pub(crate) fn new(
-        plan: &'a Plan,
+        prepared: &'a Prepared,
         local: &'a LocalPlan,
         skeleton: &Skeleton,
         bounds: &'a Bounds<M>,
         activity: &Activity<M>,
         reads: &[ReadChoice],
-        (rf, co): (&'a [NodeId], &'a [NodeId]),
         storage: LocationId,
         writes: Vec<usize>,
         observe_last: bool,
+        any: bool,
     ) -> LocalProblem<'a, M> {
+        let rf = &prepared.rf;
         let events: Vec<usize> =
             (0..skeleton.len()).filter(|&e| skeleton.events[e].storage == Some(storage)).collect();
         let reads = reads
@@ -129,22 +160,23 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
                     .copied()
                     .filter(|write| {
                         rf.iter().all(|id| {
-                            bounds.may[id.index()].relation().is_none_or(|m| m.contains(*write, choice.read))
+                            bounds.may(*id).relation().is_none_or(|m| m.contains(*write, choice.read))
                         })
                     })
                     .collect();
                 let mut column = M::Set::empty();
                 column.insert(choice.read);
                 let active = rf.iter().any(|id| {
-                    activity.local[id.index()]
-                        .relation()
+                    activity
+                        .part(*id, true)
+                        .and_then(Value::relation)
                         .is_some_and(|pairs| !pairs.restrict_columns(column).is_empty())
                 });
                 LocalRead { read: choice.read, candidates, active }
             })
             .collect();
         let initial = events.iter().copied().rfind(|&e| skeleton.events[e].tags.has(Tags::IW));
-        LocalProblem { plan, local, bounds, events, rf, co, reads, writes, initial, observe_last }
+        LocalProblem { prepared, local, bounds, events, reads, writes, initial, observe_last, any }
     }
 
     /// Everything that the solutions depend on, as a key.
@@ -158,28 +190,28 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         self.local
             .constants
             .iter()
-            .chain(self.rf)
-            .chain(self.co)
-            .flat_map(|id| [cut(&self.bounds.must[id.index()]), cut(&self.bounds.may[id.index()])])
+            .chain(&self.prepared.rf)
+            .chain(&self.prepared.co)
+            .flat_map(|id| [cut(self.bounds.must(*id)), cut(self.bounds.may(*id))])
             .collect()
     }
 
-    /// All solutions, and whether the search came to its end.
-    pub(crate) fn solve(&self, deadline: Deadline) -> (Vec<Solution>, bool) {
+    /// All solutions, as far as time and `limit`, a number of steps, reach.
+    pub(crate) fn solve(&self, deadline: Deadline, limit: u64) -> Solved {
         match self.events.len() {
-            0..=8 => self.solve_with::<Matrix8>(deadline),
-            9..=16 => self.solve_with::<Matrix16>(deadline),
-            17..=32 => self.solve_with::<Matrix32>(deadline),
-            33..=64 => self.solve_with::<Matrix64>(deadline),
-            _ => self.solve_with::<Matrix256>(deadline),
+            0..=8 => self.solve_with::<Matrix8>(deadline, limit),
+            9..=16 => self.solve_with::<Matrix16>(deadline, limit),
+            17..=32 => self.solve_with::<Matrix32>(deadline, limit),
+            33..=64 => self.solve_with::<Matrix64>(deadline, limit),
+            _ => self.solve_with::<Matrix256>(deadline, limit),
         }
     }
 
-    fn solve_with<L: Matrix>(&self, deadline: Deadline) -> (Vec<Solution>, bool) {
-        let mut bounds: Bounds<L> = Bounds::new(self.plan, self.events.len());
-        for id in self.local.constants.iter().chain(self.rf).chain(self.co) {
-            let must = self.project::<L>(&self.bounds.must[id.index()]);
-            let may = self.project::<L>(&self.bounds.may[id.index()]);
+    fn solve_with<L: Matrix>(&self, deadline: Deadline, limit: u64) -> Solved {
+        let mut bounds: Bounds<L> = Bounds::new(self.prepared, self.events.len());
+        for id in self.local.constants.iter().chain(&self.prepared.rf).chain(&self.prepared.co) {
+            let must = self.project::<L>(self.bounds.must(*id));
+            let may = self.project::<L>(self.bounds.may(*id));
             bounds.set(*id, must, may);
         }
         let mut open_writes: Vec<usize> = Vec::new();
@@ -192,24 +224,26 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         let mut solver = Solver {
             problem: self,
             deadline,
+            limit,
             solutions: Vec::new(),
             seen: Vec::new(),
+            index: QuickMap::default(),
             complete: true,
             chosen: vec![None; self.reads.len()],
             steps: 0,
         };
         if !self.writes.is_empty() && self.order_is_chosen() {
             let last = self.chosen_last();
-            bounds.evaluate(self.plan, &self.local.nodes);
+            bounds.evaluate(&self.prepared.plan, &self.local.wanted);
             solver.read(0, &mut bounds, last);
         } else {
-            bounds.evaluate(self.plan, &self.local.nodes);
+            bounds.evaluate(&self.prepared.plan, &self.local.wanted);
             if solver.possible(&bounds) {
                 let last = self.initial.and_then(|i| self.index(i));
                 solver.order(&open_writes, &mut bounds, last);
             }
         }
-        (solver.solutions, solver.complete)
+        Solved { solutions: solver.solutions, complete: solver.complete, steps: solver.steps }
     }
 
     fn index(&self, event: usize) -> Option<usize> {
@@ -218,12 +252,13 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 
     /// Whether the global search has already placed all writes of the location.
     fn order_is_chosen(&self) -> bool {
-        !self.co.is_empty()
+        !self.prepared.co.is_empty()
             && self.writes.iter().all(|a| {
                 self.writes.iter().all(|b| {
                     a == b
-                        || self.co.iter().all(|id| {
-                            self.bounds.must[id.index()]
+                        || self.prepared.co.iter().all(|id| {
+                            self.bounds
+                                .must(*id)
                                 .relation()
                                 .is_some_and(|must| must.contains(*a, *b) || must.contains(*b, *a))
                         })
@@ -232,14 +267,15 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
     }
 
     fn chosen_last(&self) -> Option<usize> {
-        let last = self.writes.iter().copied().find(|a| {
-            self.writes.iter().all(|b| {
-                a == b
-                    || self.co.iter().all(|id| {
-                        self.bounds.must[id.index()].relation().is_some_and(|must| must.contains(*b, *a))
-                    })
-            })
-        });
+        let last =
+            self.writes.iter().copied().find(|a| {
+                self.writes.iter().all(|b| {
+                    a == b
+                        || self.prepared.co.iter().all(|id| {
+                            self.bounds.must(*id).relation().is_some_and(|must| must.contains(*b, *a))
+                        })
+                })
+            });
         last.or(self.initial).and_then(|event| self.index(event))
     }
 
@@ -273,12 +309,15 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     problem: &'p LocalProblem<'a, M>,
     deadline: Deadline,
+    limit: u64,
     solutions: Vec<Solution>,
     /// For each solution the orders already counted, as far as the model can tell them apart.
-    seen: Vec<Vec<Vec<Value<L>>>>,
+    seen: Vec<QuickSet<Vec<L>>>,
+    /// The solution of each choice of reads and last write.
+    index: QuickMap<(Vec<Option<usize>>, Option<u16>), usize>,
     complete: bool,
     chosen: Vec<Option<usize>>,
-    steps: u32,
+    steps: u64,
 }
 
 impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
@@ -287,12 +326,17 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             .local
             .axioms
             .iter()
-            .all(|axiom| axiom_possible(&self.problem.plan.axioms[*axiom], bounds))
+            .all(|axiom| axiom_possible(&self.problem.prepared.plan.axioms[*axiom], bounds))
+    }
+
+    /// Whether a solution is found that stands for all others.
+    fn has_enough(&self) -> bool {
+        self.problem.any && !self.problem.observe_last && !self.solutions.is_empty()
     }
 
     fn out_of_time(&mut self) -> bool {
         self.steps += 1;
-        if self.steps.is_multiple_of(256) && self.deadline.passed() {
+        if self.steps > self.limit || self.steps.is_multiple_of(256) && self.deadline.passed() {
             self.complete = false;
         }
         !self.complete
@@ -300,11 +344,14 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
 
     /// Places the open writes one after the other, then chooses for the reads.
     fn order(&mut self, open: &[usize], bounds: &mut Bounds<L>, last: Option<usize>) {
+        if self.has_enough() {
+            return;
+        }
         if open.is_empty() {
             self.read(0, bounds, last);
             return;
         }
-        let saved = bounds.save(self.problem.co);
+        let saved = bounds.save(&self.problem.prepared.co);
         for (index, &write) in open.iter().enumerate() {
             if self.out_of_time() {
                 return;
@@ -313,26 +360,26 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             remaining.remove(index);
             let mut possible = true;
             if !remaining.is_empty() {
-                for id in self.problem.co {
+                for id in &self.problem.prepared.co {
                     fix_next(bounds, *id, write, &remaining);
                 }
-                bounds.evaluate(self.problem.plan, &self.problem.local.nodes);
+                bounds.evaluate(&self.problem.prepared.plan, &self.problem.local.wanted);
                 possible = self.possible(bounds);
             }
             if possible {
                 self.order(&remaining, bounds, Some(write));
             }
-            bounds.restore(self.problem.co, &saved);
+            bounds.restore(&self.problem.prepared.co, &saved);
         }
     }
 
     fn read(&mut self, index: usize, bounds: &mut Bounds<L>, last: Option<usize>) {
-        if self.out_of_time() {
+        if self.has_enough() || self.out_of_time() {
             return;
         }
         let problem = self.problem;
         let Some(read) = problem.reads.get(index) else {
-            bounds.evaluate(problem.plan, &problem.local.nodes);
+            bounds.evaluate(&problem.prepared.plan, &problem.local.wanted);
             if self.possible(bounds) {
                 self.record(bounds, last);
             }
@@ -343,77 +390,71 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
             self.read(index + 1, bounds, last);
             return;
         }
-        let saved = bounds.save(problem.rf);
+        let saved = bounds.save(&problem.prepared.rf);
         for &write in &read.candidates {
             let (Some(to), Some(from)) = (problem.index(read.read), problem.index(write)) else { continue };
-            for id in problem.rf {
+            for id in &problem.prepared.rf {
                 fix_read(bounds, *id, to, from);
             }
-            bounds.evaluate(problem.plan, &problem.local.nodes);
+            bounds.evaluate(&problem.prepared.plan, &problem.local.wanted);
             if self.possible(bounds) {
                 self.chosen[index] = Some(write);
                 self.read(index + 1, bounds, last);
             }
-            bounds.restore(problem.rf, &saved);
+            bounds.restore(&problem.prepared.rf, &saved);
         }
     }
 
     fn record(&mut self, bounds: &Bounds<L>, last: Option<usize>) {
         let problem = self.problem;
-        let reads_from = problem
-            .reads
-            .iter()
-            .zip(&self.chosen)
-            .map(|(read, chosen)| {
-                let source = match chosen {
-                    Some(write) => Source::Write(*write as u16),
-                    None => Source::AnyOf(read.candidates.iter().map(|w| *w as u16).collect()),
-                };
-                (read.read as u16, source)
-            })
-            .collect();
         let last_write =
             if problem.observe_last { last.map(|index| problem.events[index] as u16) } else { None };
-        let order: Vec<Value<L>> = problem.co.iter().map(|id| self.told_apart(*id, bounds)).collect();
-        let solution = Solution { reads_from, last_write, orders: 1 };
-        let known = self
-            .solutions
-            .iter()
-            .position(|s| s.reads_from == solution.reads_from && s.last_write == solution.last_write);
-        match known {
-            Some(index) => {
-                if !self.seen[index].contains(&order) {
-                    self.seen[index].push(order);
-                    self.solutions[index].orders += 1;
-                }
+        let next = self.solutions.len();
+        let index = match self.index.entry((self.chosen.clone(), last_write)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                new.insert(next);
+                let reads_from = problem
+                    .reads
+                    .iter()
+                    .zip(&self.chosen)
+                    .map(|(read, chosen)| {
+                        let source = match chosen {
+                            Some(write) => Source::Write(*write as u16),
+                            None => Source::AnyOf(read.candidates.iter().map(|w| *w as u16).collect()),
+                        };
+                        (read.read as u16, source)
+                    })
+                    .collect();
+                self.solutions.push(Solution { reads_from, last_write, orders: 0 });
+                self.seen.push(QuickSet::default());
+                next
             }
-            None => {
-                self.solutions.push(solution);
-                self.seen.push(vec![order]);
-            }
+        };
+        let order = problem.prepared.co.iter().map(|id| self.told_apart(*id, bounds)).collect();
+        if self.seen[index].insert(order) {
+            self.solutions[index].orders += 1;
         }
     }
 
     /// The modification order as far as nodes above it can see it.
-    fn told_apart(&self, co: NodeId, bounds: &Bounds<L>) -> Value<L> {
+    fn told_apart(&self, co: NodeId, bounds: &Bounds<L>) -> L {
         let problem = self.problem;
         let mut seen = L::empty(bounds.n);
-        let mut used = false;
         for id in &problem.local.nodes {
-            let node = problem.plan.node(*id);
+            let node = problem.prepared.plan.node(*id);
             if node.operands().any(|operand| operand == co) {
-                used = true;
-                match (node, &bounds.must[id.index()]) {
+                match (node, bounds.must(*id)) {
                     (
                         Node::Intersection(..) | Node::RestrictRows(..) | Node::RestrictColumns(..),
                         Value::Relation(r),
                     ) => {
                         seen.union_with(r);
                     }
-                    _ => return bounds.must[co.index()].clone(),
+                    _ => return bounds.must(co).relation().cloned().unwrap_or(seen),
                 }
             }
         }
-        if used { Value::Relation(seen) } else { Value::empty(Kind::Relation, bounds.n) }
+        seen
     }
 }

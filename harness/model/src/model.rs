@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 use include_dir::{Dir, include_dir};
 use litmus::{Access, Dialect, InstructionKind, Place, Scope, StorageClassSet, Test};
 
-use crate::PredictError;
 use crate::cat::options::{
     AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, RmwEvents, Values,
 };
 use crate::cat::{self, CatErrors, Families, Membership, Plan, Vocabulary};
 use crate::cells::Extent;
+use crate::prepared::Compiled;
 use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
 use crate::system::Features;
+use crate::{PredictError, predict};
 
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 
@@ -41,8 +42,8 @@ const NAMES: &[(&str, &str)] = &[
 pub struct Model {
     name: String,
     ast: cat::Model,
-    /// Plans by what a test has: its storage classes in the low bits, its [`Features`] above.
-    plans: Mutex<HashMap<u8, Arc<Plan>>>,
+    /// What was compiled, by what a test has: its storage classes in the low bits, its [`Features`] above.
+    compiled: Mutex<HashMap<u8, Arc<Compiled>>>,
 }
 
 impl Model {
@@ -81,10 +82,25 @@ impl Model {
                 .or_else(|| SHIPPED.get_file(file).and_then(|f| f.contents_utf8()).map(str::to_owned))
         };
         let ast = cat::parse(name, text, &resolve)?;
-        let model = Model { name: name.to_owned(), ast, plans: Mutex::new(HashMap::new()) };
+        let model = Model { name: name.to_owned(), ast, compiled: Mutex::default() };
         // Mistakes of meaning show when it is compiled; with all storage classes nothing is left out.
         cat::compile(&model.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL))?;
         Ok(model)
+    }
+
+    /// The same model with another text, such as one with a change.
+    pub(crate) fn with_ast(&self, ast: cat::Model) -> Model {
+        Model { name: self.name.clone(), ast, compiled: Mutex::default() }
+    }
+
+    /// Whether its text still makes sense, for a model that was changed.
+    pub(crate) fn is_sound(&self) -> bool {
+        cat::compile(&self.ast, &vocabulary(), &families(StorageClassSet(0b1111), Features::ALL)).is_ok()
+    }
+
+    /// The syntax tree of its text.
+    pub(crate) fn ast(&self) -> &cat::Model {
+        &self.ast
     }
 
     /// The name under which it was loaded.
@@ -105,16 +121,30 @@ impl Model {
         self.ast.options.language == language_of(dialect)
     }
 
-    /// Compiles the plan that a test needs, so that asking about the test does not have to.
+    /// Compiles the plans that a test and its queries need, so that asking about the test does not have to.
     ///
     /// # Errors
     /// As for [`crate::predict`].
     pub fn prepare(&self, test: &Test) -> Result<(), PredictError> {
-        self.plan_for(test).map(|_| ())
+        let compiled = self.compiled_for(test)?;
+        let queries = test.khronos.iter().flat_map(|khronos| &khronos.queries);
+        let asked: Vec<Arc<Compiled>> = queries.filter_map(|query| compiled.query(&query.terms)).collect();
+        for skeleton in predict::all_skeletons(test, self.semantic(), 1)? {
+            compiled.prepared(&skeleton);
+            for query in &asked {
+                query.prepared(&skeleton);
+            }
+        }
+        Ok(())
     }
 
-    /// The plan for the storage classes that a test names.
+    /// The whole plan for the storage classes that a test names.
     pub(crate) fn plan_for(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
+        Ok(self.compiled_for(test)?.plan.clone())
+    }
+
+    /// The model compiled for the storage classes that a test names.
+    pub(crate) fn compiled_for(&self, test: &Test) -> Result<Arc<Compiled>, PredictError> {
         if !self.judges(test.dialect) {
             return Err(PredictError::ForeignModel {
                 test: language_name(language_of(test.dialect)),
@@ -122,31 +152,31 @@ impl Model {
                 of: language_name(self.ast.options.language),
             });
         }
-        self.plan_for_kind(classes_of(test), features_of(test))
+        self.compiled_for_kind(classes_of(test), features_of(test))
     }
 
-    fn plan_for_kind(&self, classes: StorageClassSet, features: Features) -> Result<Arc<Plan>, PredictError> {
+    fn compiled_for_kind(
+        &self,
+        classes: StorageClassSet,
+        features: Features,
+    ) -> Result<Arc<Compiled>, PredictError> {
         let kind = classes.0 | (features.bits() << 4);
-        if let Ok(plans) = self.plans.lock()
-            && let Some(plan) = plans.get(&kind)
+        if let Ok(known) = self.compiled.lock()
+            && let Some(compiled) = known.get(&kind)
         {
-            return Ok(plan.clone());
+            return Ok(compiled.clone());
         }
-        let mut plan = cat::compile(&self.ast, &vocabulary(), &families(classes, features))
-            .map_err(PredictError::Model)?;
+        let (vocabulary, families) = (vocabulary(), families(classes, features));
+        let mut plan = cat::compile(&self.ast, &vocabulary, &families).map_err(PredictError::Model)?;
         if self.ast.options.asmo == AsmoOrder::Transitive && !plan.demand_transitive("asmo") {
             let why = "`asmo=transitive` without a definition of `asmo`";
             return Err(PredictError::NotAvailable { what: why.to_owned() });
         }
-        let plan = Arc::new(plan);
-        self.remember(kind, plan.clone());
-        Ok(plan)
-    }
-
-    fn remember(&self, kind: u8, plan: Arc<Plan>) {
-        if let Ok(mut plans) = self.plans.lock() {
-            plans.insert(kind, plan);
+        let compiled = Arc::new(Compiled::new(plan, vocabulary, families));
+        if let Ok(mut known) = self.compiled.lock() {
+            known.insert(kind, compiled.clone());
         }
+        Ok(compiled)
     }
 
     /// What the model asks of candidate executions.
@@ -186,6 +216,8 @@ fn vocabulary() -> Vocabulary {
         .with_indexed_set("SC", Membership::Any, 4)
         .with_indexed_set("SEM", Membership::All, 4)
         .with_class_names("SEMSC", "SEM", 4)
+        .with_rank("rf", 1)
+        .with_rank("co", 2)
 }
 
 /// The storage classes and masks that a program with these classes can tell apart, and what it has nothing of.
@@ -276,7 +308,6 @@ fn classes_of(test: &Test) -> StorageClassSet {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
     use super::*;
 
     /// Tests that have nothing of hosts, sizes, calls and sections do not pay for them.
@@ -284,8 +315,8 @@ mod tests {
     fn what_a_test_has_not_is_in_no_plan() {
         let model = Model::shipped("vulkan").unwrap().unwrap();
         let classes = StorageClassSet(1);
-        let plain = model.plan_for_kind(classes, Features::default()).unwrap();
-        let all = model.plan_for_kind(classes, Features::ALL).unwrap();
+        let plain = model.compiled_for_kind(classes, Features::default()).unwrap().plan.clone();
+        let all = model.compiled_for_kind(classes, Features::ALL).unwrap().plan.clone();
         let absent: Vec<&str> = Features::default().absent().collect();
         let used = |plan: &Plan| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
         assert_eq!(used(&plain), 0);

@@ -1,21 +1,22 @@
 //! From a test and a model to a prediction.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use litmus::{
     Condition, Dialect, InstructionKind, LocationInit, Observable, Operand, Outcome, Place, PredictedOutcome,
-    Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Value,
+    Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Undefinedness, Value,
 };
 
-use crate::cat::Plan;
 use crate::combine::{Combiner, Findings, ValueRules};
-use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::explore::explore;
+use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::model::{is_partial, scopes};
 use crate::path::{Path, paths};
-use crate::search::{Deadline, Search};
+use crate::prepared::Compiled;
+use crate::search::Deadline;
 use crate::sequential::{self, Turns};
-use crate::skeleton::{FinalValue, MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
+use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::system;
 use crate::{Model, PredictError};
 
@@ -41,35 +42,17 @@ impl Default for Options {
 pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
     let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let unroll = options.unroll.max(1);
-    let plan = model.plan_for(test)?;
-    let semantic = model.semantic();
-    let domain = value_domain(test);
-    let mut findings = Findings::default();
-    for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
-        let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-        let combiner = Combiner::new(test, &skeleton, rules, deadline);
-        combiner.add_candidates(&mut findings);
-        let searched = match skeleton.len() {
-            0..=8 => search::<Matrix8>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            9..=16 => search::<Matrix16>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            17..=32 => search::<Matrix32>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            33..=64 => search::<Matrix64>(&skeleton, &plan, &combiner, deadline, &mut findings),
-            _ => search::<Matrix256>(&skeleton, &plan, &combiner, deadline, &mut findings),
-        };
-        searched.map(|()| !findings.timed_out)
-    })?;
+    let compiled = model.compiled_for(test)?;
+    let observables = test.observables();
+    let findings = find(test, model, &compiled, &observables, unroll, deadline)?;
     let answer = |found: bool| (found || !findings.timed_out).then_some(found);
-    let (outcomes, listed) = list(test, &findings, unroll, deadline);
+    let (outcomes, listed) = list(test, &observables, &findings, unroll, deadline);
     Ok(Prediction {
         model: model.name().to_owned(),
-        observables: test.observables(),
+        observables,
         outcomes,
-        race: match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
-            (true, _) => Race::Racy,
-            (false, false) => Race::Free,
-            (false, true) => Race::Unknown,
-        },
-        level: findings.raised.level(&plan, !findings.timed_out),
+        race: race_of(&findings),
+        level: findings.raised.level(&compiled.plan, !findings.timed_out),
         candidate_executions: findings.candidate_executions,
         consistent_executions: findings.consistent_executions,
         meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
@@ -78,9 +61,73 @@ pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Predicti
     })
 }
 
+/// What tells models apart on a test: less than a [`Prediction`], and quicker to find.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether the program races; `Unknown` when time ran out, and then nothing may be concluded from the rest.
+    pub race: Race,
+    /// HSA's level of undefinedness.
+    pub level: Option<Undefinedness>,
+    /// The outcomes that some consistent execution shows.
+    pub allowed: BTreeSet<Outcome>,
+}
+
+/// The verdict of a model on a test.
+///
+/// # Errors
+/// As for [`predict`].
+pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict, PredictError> {
+    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    let compiled = model.compiled_for(test)?;
+    let findings = find(test, model, &compiled, &test.observables(), options.unroll.max(1), deadline)?;
+    let known = !findings.timed_out && !findings.unlisted;
+    Ok(Verdict {
+        race: if known { race_of(&findings) } else { Race::Unknown },
+        level: findings.raised.level(&compiled.plan, known),
+        allowed: findings.allowed.into_iter().collect(),
+    })
+}
+
+fn race_of(findings: &Findings) -> Race {
+    match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
+        (true, _) => Race::Racy,
+        (false, false) => Race::Free,
+        (false, true) => Race::Unknown,
+    }
+}
+
+/// What the executions of a test show under a model.
+fn find(
+    test: &Test,
+    model: &Model,
+    compiled: &Compiled,
+    observables: &[Observable],
+    unroll: u32,
+    deadline: Deadline,
+) -> Result<Findings, PredictError> {
+    let semantic = model.semantic();
+    let domain = value_domain(test);
+    let mut findings = Findings::default();
+    for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
+        let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
+        let combiner = Combiner::new(test, observables, &skeleton, rules, deadline);
+        let prepared = compiled.prepared(&skeleton);
+        let searched = match skeleton.len() {
+            0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, &mut findings),
+            9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, &mut findings),
+            17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, &mut findings),
+            33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, &mut findings),
+            _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, &mut findings),
+        };
+        searched.map(|()| !findings.timed_out)
+    })?;
+    Ok(findings)
+}
+
 /// The outcomes with what is said of each, and whether these are all; nothing where they are too many to list.
 fn list(
     test: &Test,
+    observables: &[Observable],
     findings: &Findings,
     unroll: u32,
     deadline: Deadline,
@@ -88,42 +135,19 @@ fn list(
     if findings.unlisted {
         return (BTreeMap::new(), false);
     }
-    let (sequential, sequential_complete) = sequential::outcomes(test, Turns::Interleaved, unroll, deadline);
-    let (serial, serial_complete) = sequential::outcomes(test, Turns::Serial, unroll, deadline);
-    let observables = test.observables();
+    let (sequential, sequential_complete) =
+        sequential::outcomes(test, observables, Turns::Interleaved, unroll, deadline);
+    let (serial, serial_complete) = sequential::outcomes(test, observables, Turns::Serial, unroll, deadline);
     let mut outcomes = BTreeMap::new();
     for outcome in findings.candidates.iter().chain(&findings.allowed) {
         outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
             allowed: findings.allowed.contains(outcome),
             weak: !sequential.contains(outcome),
             serial: serial.contains(outcome),
-            filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &observables, filter)),
+            filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, observables, filter)),
         });
     }
     (outcomes, !findings.timed_out && sequential_complete && serial_complete)
-}
-
-fn search<M: Matrix>(
-    skeleton: &Skeleton,
-    plan: &Plan,
-    combiner: &Combiner<'_>,
-    deadline: Deadline,
-    findings: &mut Findings,
-) -> Result<(), PredictError> {
-    let observed = skeleton
-        .finals
-        .iter()
-        .filter_map(|value| match value {
-            FinalValue::LastWrite(storage) => Some(*storage),
-            FinalValue::Expression(_) => None,
-        })
-        .collect();
-    let mut search = Search::<M>::new(skeleton, plan, observed, deadline)?;
-    let complete = search.run(&mut |leaf| combiner.add(&leaf, findings));
-    if !complete {
-        findings.timed_out = true;
-    }
-    Ok(())
 }
 
 /// All skeletons of a test.
@@ -140,7 +164,7 @@ pub(crate) fn all_skeletons(
     Ok(all)
 }
 
-fn for_each_skeleton(
+pub(crate) fn for_each_skeleton(
     test: &Test,
     semantic: Semantic,
     unroll: u32,

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use litmus::{Query, QueryTerm, Test};
+use litmus::{QueryTerm, Test};
 
 use crate::cat::{NodeId, Plan, Size};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
-use crate::search::{Deadline, Search};
+use crate::prepared::Prepared;
+use crate::search::{Deadline, Ground, Search};
 use crate::skeleton::Skeleton;
 use crate::valuation::is_plain;
 use crate::{Model, Options, PredictError, predict};
@@ -38,15 +39,14 @@ pub fn answer_queries(
             let Some(model) = (if query.without_chains { without_chains } else { Some(model) }) else {
                 return Ok(None);
             };
-            let plan = model.plan_for(test)?;
-            let Some(plan) = query_plan(&plan, query) else { return Ok(None) };
+            let Some(compiled) = model.compiled_for(test)?.query(&query.terms) else { return Ok(None) };
             let mut answer = Some(false);
             for skeleton in predict::all_skeletons(test, model.semantic(), options.unroll.max(1))? {
                 if !is_plain(&skeleton) || !skeleton.constraints.is_empty() {
                     let what = "queries about a program whose values decide what it does".to_owned();
                     return Err(PredictError::NotAvailable { what });
                 }
-                match satisfiable(&skeleton, &plan, deadline)? {
+                match satisfiable(&skeleton, &compiled.prepared(&skeleton), deadline)? {
                     Some(true) => {
                         answer = Some(true);
                         break;
@@ -61,9 +61,9 @@ pub fn answer_queries(
 }
 
 /// The plan whose executions are those that meet the query; `None` where the model lacks a relation that it counts.
-pub(crate) fn query_plan(plan: &Plan, query: &Query) -> Option<Plan> {
+pub(crate) fn query_plan(plan: &Plan, terms: &[QueryTerm]) -> Option<Plan> {
     let mut asked = plan.clone();
-    let consistent = query.terms.contains(&QueryTerm::Consistent);
+    let consistent = terms.contains(&QueryTerm::Consistent);
     let mut index = 0;
     asked.axioms.retain(|axiom| {
         let kept = !axiom.flag && (consistent || plan.facts.contains(&index));
@@ -71,7 +71,7 @@ pub(crate) fn query_plan(plan: &Plan, query: &Query) -> Option<Plan> {
         kept
     });
     asked.facts.clear();
-    for term in &query.terms {
+    for term in terms {
         let (node, comparison, number) = match term {
             QueryTerm::Consistent => continue,
             QueryTerm::Races(comparison, number) => (races(plan)?, *comparison, *number),
@@ -87,7 +87,11 @@ fn races(plan: &Plan) -> Option<NodeId> {
     plan.definition("dr").or_else(|| plan.definition("race"))
 }
 
-fn satisfiable(skeleton: &Skeleton, plan: &Plan, deadline: Deadline) -> Result<Option<bool>, PredictError> {
+fn satisfiable(
+    skeleton: &Skeleton,
+    plan: &Prepared,
+    deadline: Deadline,
+) -> Result<Option<bool>, PredictError> {
     match skeleton.len() {
         0..=8 => search::<Matrix8>(skeleton, plan, deadline),
         9..=16 => search::<Matrix16>(skeleton, plan, deadline),
@@ -99,8 +103,9 @@ fn satisfiable(skeleton: &Skeleton, plan: &Plan, deadline: Deadline) -> Result<O
 
 fn search<M: Matrix>(
     skeleton: &Skeleton,
-    plan: &Plan,
+    plan: &Prepared,
     deadline: Deadline,
 ) -> Result<Option<bool>, PredictError> {
-    Ok(Search::<M>::new(skeleton, plan, Vec::new(), deadline)?.satisfiable())
+    let ground = Ground::<M>::new(skeleton, plan)?;
+    Ok(Search::new(skeleton, plan, &ground, Vec::new(), deadline).satisfiable())
 }

@@ -5,18 +5,20 @@
 //! is already certain. What is left concerns one location at a time: each is solved alone on matrices of its own size, and
 //! the solutions are multiplied. The cost is the sum over the locations, not their product.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use litmus::{LocationId, Undefinedness};
 
 use crate::PredictError;
 use crate::activity::Activity;
-use crate::cat::{Axiom, AxiomKind, Base, Node, NodeId, Plan, Size, Value};
-use crate::interval::Bounds;
+use crate::cat::{Axiom, AxiomKind, Base, Kind, NodeId, Plan, Size, Value};
+use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
 use crate::matrix::{Bits, Matrix};
+use crate::prepared::Prepared;
+use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
 
 /// When to give up.
@@ -27,6 +29,11 @@ impl Deadline {
     /// Whether the time is up.
     pub(crate) fn passed(self) -> bool {
         self.0.is_some_and(|end| Instant::now() >= end)
+    }
+
+    /// The time that is left.
+    pub(crate) fn left(self) -> Option<Duration> {
+        self.0.map(|end| end.saturating_duration_since(Instant::now()))
     }
 }
 
@@ -81,6 +88,29 @@ pub(crate) struct Leaf {
     pub(crate) locations: Vec<Arc<Vec<Solution>>>,
 }
 
+/// What a search is for.
+pub(crate) trait Goal {
+    /// Whether executions are wanted that raise at most these flags and in which the reads read from what is chosen so far,
+    /// by event number.
+    fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
+
+    /// Takes a group of consistent executions.
+    fn take(&mut self, leaf: Leaf);
+}
+
+/// Any consistent execution will do.
+struct First(bool);
+
+impl Goal for First {
+    fn wants(&mut self, _: Flags, _: &[Option<u16>]) -> bool {
+        !self.0
+    }
+
+    fn take(&mut self, _: Leaf) {
+        self.0 = true;
+    }
+}
+
 /// A read and the writes it may read from.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadChoice {
@@ -88,27 +118,41 @@ pub(crate) struct ReadChoice {
     pub(crate) candidates: Vec<usize>,
 }
 
-/// What is searched, with everything that the program alone decides worked out.
-pub(crate) struct Search<'a, M: Matrix> {
-    skeleton: &'a Skeleton,
-    plan: &'a Plan,
-    rf: Vec<NodeId>,
-    co: Vec<NodeId>,
+/// What the program alone decides of a skeleton's executions.
+#[derive(Debug)]
+pub(crate) struct Ground<M: Matrix> {
     bounds: Bounds<M>,
     activity: Activity<M>,
-    /// Nodes that a choice can change, in order.
-    open_nodes: Vec<NodeId>,
+    /// What is evaluated after each choice.
+    wanted: Vec<Wanted>,
     local: LocalPlan,
-    reads: Vec<ReadChoice>,
+    /// Every read with all writes that it may read from.
+    pub(crate) reads: Vec<ReadChoice>,
     storages: Vec<LocationId>,
+}
+
+/// The search for the consistent executions of a skeleton.
+pub(crate) struct Search<'a, M: Matrix> {
+    skeleton: &'a Skeleton,
+    prepared: &'a Prepared,
+    ground: &'a Ground<M>,
+    /// Every read with the writes that are tried for it.
+    reads: Cow<'a, [ReadChoice]>,
+    /// Where each read reads from, as far as that is chosen.
+    reads_from: Vec<Option<u16>>,
     /// Storages whose last write must be told apart.
     observed: Vec<LocationId>,
+    /// Whether one solution of a location stands for all that agree in the last write.
+    any_solution: bool,
     deadline: Deadline,
-    memo: HashMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
+    memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
+    /// Whether the locations may have to be solved more than once.
+    branches: bool,
+    steps: u64,
+    /// The steps after which the search gives up.
+    limit: u64,
+    gave_up: bool,
     timed_out: bool,
-    /// Whether the first group of consistent executions is all that is wanted.
-    first_alone: bool,
-    found: bool,
 }
 
 /// What is chosen at one level of the search.
@@ -119,86 +163,91 @@ enum Step {
     Order(Vec<usize>),
 }
 
-impl<'a, M: Matrix> Search<'a, M> {
-    /// Prepares a search: evaluates what the program alone decides.
-    pub(crate) fn new(
-        skeleton: &'a Skeleton,
-        plan: &'a Plan,
-        observed: Vec<LocationId>,
-        deadline: Deadline,
-    ) -> Result<Search<'a, M>, PredictError> {
+impl<M: Matrix> Ground<M> {
+    /// Evaluates what the program alone decides.
+    pub(crate) fn new(skeleton: &Skeleton, prepared: &Prepared) -> Result<Ground<M>, PredictError> {
         let n = skeleton.len();
-        let mut bounds: Bounds<M> = Bounds::new(plan, n);
+        let plan = &prepared.plan;
+        let mut bounds: Bounds<M> = Bounds::new(prepared, n);
         let reads: Vec<ReadChoice> = (0..n)
             .filter(|&event| skeleton.events[event].tags.has(crate::skeleton::Tags::R))
             .map(|read| ReadChoice { read, candidates: skeleton.candidates(read) })
             .collect();
-        let (mut rf, mut co) = (Vec::new(), Vec::new());
-        for (index, node) in plan.nodes.iter().enumerate() {
-            let id = NodeId(index as u32);
-            match node {
-                Node::BaseSet(base) => {
-                    let set = base_set::<M>(plan, skeleton, *base)?;
-                    bounds.set(id, Value::Set(set), Value::Set(set));
-                }
-                Node::BaseRelation(base) => match plan.name(base.name) {
-                    "rf" => {
-                        rf.push(id);
-                        bounds.set(
-                            id,
-                            Value::Relation(rf_must(n, &reads)),
-                            Value::Relation(rf_may(n, &reads)),
-                        );
-                    }
-                    "co" => {
-                        co.push(id);
-                        let (must, may) = initial_order(skeleton);
-                        bounds.set(id, Value::Relation(must), Value::Relation(may));
-                    }
-                    name => {
-                        let relation: M = skeleton
-                            .base_relation(name)
-                            .ok_or_else(|| PredictError::UnknownBase { name: name.to_owned() })?;
-                        bounds.set(id, Value::Relation(relation.clone()), Value::Relation(relation));
-                    }
-                },
-                _ => {}
-            }
+        for &(id, base) in &prepared.leaves {
+            let value = base_value::<M>(plan, skeleton, plan.node(id).kind(), base)?;
+            bounds.set_fixed(id, value);
         }
-        let all: Vec<NodeId> = (0..plan.nodes.len()).map(|index| NodeId(index as u32)).collect();
-        bounds.evaluate(plan, &all);
+        for &id in &prepared.rf {
+            bounds.set(id, Value::Relation(rf_must(n, &reads)), Value::Relation(rf_may(n, &reads)));
+        }
+        for &id in &prepared.co {
+            let (must, may) = initial_order(skeleton);
+            bounds.set(id, Value::Relation(must), Value::Relation(may));
+        }
+        bounds.evaluate_all(plan);
         let same_location: M = skeleton.base_relation("loc").unwrap_or_else(|| M::empty(n));
-        let activity = Activity::new(plan, &bounds, &same_location);
-        let open_nodes: Vec<NodeId> = all
-            .iter()
-            .copied()
-            .filter(|id| activity.is_active(*id) && !rf.contains(id) && !co.contains(id))
-            .collect();
-        let storages = skeleton.storages();
-        let leaves: Vec<NodeId> = rf.iter().chain(&co).copied().collect();
-        let local = LocalPlan::new(plan, &activity, &leaves);
-        Ok(Search {
+        let activity = Activity::new(prepared, &bounds, &same_location);
+        let local = LocalPlan::new(prepared, &activity);
+        let asked = plan.axioms.iter().map(|axiom| Wanted {
+            node: axiom.node,
+            must: !axiom.negated,
+            may: axiom.negated,
+        });
+        let both = |node| Wanted { node, must: true, may: true };
+        let sizes = plan.sizes.iter().map(|size| both(size.node));
+        let constants = local.constants.iter().map(|id| both(*id));
+        let wanted = wanted_for(prepared, asked.chain(sizes).chain(constants), |id| activity.is_active(id));
+        Ok(Ground { bounds, activity, wanted, local, reads, storages: skeleton.storages() })
+    }
+}
+
+impl<'a, M: Matrix> Search<'a, M> {
+    /// A search for everything. `observed` are the storages whose last write must be told apart.
+    pub(crate) fn new(
+        skeleton: &'a Skeleton,
+        prepared: &'a Prepared,
+        ground: &'a Ground<M>,
+        observed: Vec<LocationId>,
+        deadline: Deadline,
+    ) -> Search<'a, M> {
+        Search {
             skeleton,
-            plan,
-            rf,
-            co,
-            bounds,
-            activity,
-            open_nodes,
-            local,
-            reads,
-            storages,
+            prepared,
+            ground,
+            reads: Cow::Borrowed(&ground.reads),
+            reads_from: vec![None; skeleton.len()],
             observed,
+            any_solution: false,
             deadline,
-            memo: HashMap::new(),
+            memo: QuickMap::default(),
+            branches: true,
+            steps: 0,
+            limit: u64::MAX,
+            gave_up: false,
             timed_out: false,
-            first_alone: false,
-            found: false,
-        })
+        }
     }
 
-    /// Visits every group of consistent executions. Returns false when the time was up before the end.
-    pub(crate) fn run(&mut self, visit: &mut impl FnMut(Leaf)) -> bool {
+    /// Tries for each read only some of its writes; the reads stand as in [`Ground::reads`]. Where `alike` says that all
+    /// of them show the same, one solution of a location stands for all that agree in its last write.
+    pub(crate) fn restrict(&mut self, reads: Vec<ReadChoice>, alike: bool) {
+        self.reads = Cow::Owned(reads);
+        self.any_solution = alike;
+    }
+
+    /// Gives up after so many steps.
+    pub(crate) fn limit(&mut self, steps: u64) {
+        self.limit = steps;
+    }
+
+    /// Whether the search ended because of its limit.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up && !self.timed_out
+    }
+
+    /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time or the steps
+    /// were used up before the end.
+    pub(crate) fn run(&mut self, goal: &mut impl Goal) -> bool {
         // A path that no value allows has a read without candidates.
         if self.reads.iter().any(|choice| choice.candidates.is_empty()) {
             return true;
@@ -207,42 +256,59 @@ impl<'a, M: Matrix> Search<'a, M> {
         for (index, choice) in self.reads.iter().enumerate() {
             let mut column = M::Set::empty();
             column.insert(choice.read);
-            let active = self.rf.iter().any(|id| {
-                self.activity.global[id.index()]
-                    .relation()
+            let active = self.prepared.rf.iter().any(|id| {
+                self.ground
+                    .activity
+                    .part(*id, false)
+                    .and_then(Value::relation)
                     .is_some_and(|pairs| !pairs.restrict_columns(column).is_empty())
             });
-            if active && choice.candidates.len() > 1 {
-                steps.push(Step::ReadsFrom(index));
+            match choice.candidates.as_slice() {
+                [write] => self.reads_from[choice.read] = Some(*write as u16),
+                _ if active => steps.push(Step::ReadsFrom(index)),
+                _ => {}
             }
         }
-        for &storage in &self.storages {
+        for &storage in &self.ground.storages {
             let writes = self.ordered_writes(storage, true);
             if !writes.is_empty() {
                 // The whole order of the location is chosen once any of it matters globally.
                 steps.push(Step::Order(self.ordered_writes(storage, false)));
             }
         }
-        let mut bounds = self.bounds.clone();
-        self.descend(&steps, &mut bounds, visit);
-        !self.timed_out
+        let mut bounds = self.ground.bounds.clone();
+        if let Cow::Owned(reads) = &self.reads {
+            for (choice, all) in reads.iter().zip(&self.ground.reads) {
+                if choice.candidates.len() == all.candidates.len() {
+                    continue;
+                }
+                for id in &self.prepared.rf {
+                    limit_read(&mut bounds, *id, choice);
+                }
+            }
+            bounds.evaluate(&self.prepared.plan, &self.ground.wanted);
+        }
+        self.branches = !steps.is_empty();
+        if self.possible(&bounds) {
+            self.descend(&steps, &mut bounds, goal);
+        }
+        !self.timed_out && !self.gave_up
     }
 
     /// Whether there is a consistent execution; `None` when the time was up before the end.
     pub(crate) fn satisfiable(&mut self) -> Option<bool> {
-        self.first_alone = true;
-        let complete = self.run(&mut |_| {});
-        (self.found || complete).then_some(self.found)
+        let mut first = First(false);
+        let complete = self.run(&mut first);
+        (first.0 || complete).then_some(first.0)
     }
 
     /// The writes of a storage whose order can matter: globally, or at all.
     fn ordered_writes(&self, storage: LocationId, global_only: bool) -> Vec<usize> {
         let mut involved = M::Set::empty();
-        for id in &self.co {
-            for (active, wanted) in
-                [(&self.activity.global[id.index()], true), (&self.activity.local[id.index()], !global_only)]
-            {
-                if wanted && let Some(pairs) = active.relation() {
+        for id in &self.prepared.co {
+            for (local, wanted) in [(false, true), (true, !global_only)] {
+                if wanted && let Some(pairs) = self.ground.activity.part(*id, local).and_then(Value::relation)
+                {
                     involved = involved.union(pairs.domain()).union(pairs.range());
                 }
             }
@@ -259,158 +325,193 @@ impl<'a, M: Matrix> Search<'a, M> {
             .collect()
     }
 
-    fn descend(&mut self, steps: &[Step], bounds: &mut Bounds<M>, visit: &mut impl FnMut(Leaf)) {
-        if self.found && self.first_alone {
+    fn descend(&mut self, steps: &[Step], bounds: &mut Bounds<M>, goal: &mut impl Goal) {
+        if self.out_of_time() {
             return;
         }
-        if self.timed_out || self.deadline.passed() {
-            self.timed_out = true;
+        let flags = self.raised(bounds);
+        if !goal.wants(flags, &self.reads_from) {
             return;
         }
         let Some((step, rest)) = steps.split_first() else {
-            self.leaf(bounds, visit);
+            self.leaf(bounds, flags, goal);
             return;
         };
+        let prepared = self.prepared;
         match step {
             Step::ReadsFrom(index) => {
-                let choice = self.reads[*index].clone();
-                let saved = bounds.save(&self.rf);
-                for write in choice.candidates {
-                    for id in &self.rf {
-                        fix_read(bounds, *id, choice.read, write);
+                let ReadChoice { read, candidates } = self.reads[*index].clone();
+                let saved = bounds.save(&prepared.rf);
+                for write in candidates {
+                    for id in &prepared.rf {
+                        fix_read(bounds, *id, read, write);
                     }
-                    bounds.evaluate(self.plan, &self.open_nodes);
+                    bounds.evaluate(&prepared.plan, &self.ground.wanted);
                     if self.possible(bounds) {
-                        self.descend(rest, bounds, visit);
+                        self.reads_from[read] = Some(write as u16);
+                        self.descend(rest, bounds, goal);
+                        self.reads_from[read] = None;
                     }
-                    bounds.restore(&self.rf, &saved);
+                    bounds.restore(&prepared.rf, &saved);
                 }
             }
-            Step::Order(writes) => {
-                let writes = writes.clone();
-                self.order(&writes, rest, bounds, visit);
-            }
+            Step::Order(writes) => self.order(writes, rest, bounds, goal),
         }
     }
 
     /// Places the writes of one storage one after the other.
-    fn order(&mut self, open: &[usize], rest: &[Step], bounds: &mut Bounds<M>, visit: &mut impl FnMut(Leaf)) {
+    fn order(&mut self, open: &[usize], rest: &[Step], bounds: &mut Bounds<M>, goal: &mut impl Goal) {
         if open.is_empty() {
-            self.descend(rest, bounds, visit);
+            self.descend(rest, bounds, goal);
             return;
         }
-        let saved = bounds.save(&self.co);
+        let prepared = self.prepared;
+        let saved = bounds.save(&prepared.co);
         for (index, &write) in open.iter().enumerate() {
-            if self.timed_out {
+            if self.out_of_time() {
                 return;
             }
             let mut remaining = open.to_vec();
             remaining.remove(index);
-            for id in &self.co {
-                fix_next(bounds, *id, write, &remaining);
+            let mut possible = true;
+            if !remaining.is_empty() {
+                for id in &prepared.co {
+                    fix_next(bounds, *id, write, &remaining);
+                }
+                bounds.evaluate(&prepared.plan, &self.ground.wanted);
+                possible = self.possible(bounds) && goal.wants(self.raised(bounds), &self.reads_from);
             }
-            let possible = remaining.is_empty() || {
-                bounds.evaluate(self.plan, &self.open_nodes);
-                self.possible(bounds)
-            };
             if possible {
-                self.order(&remaining, rest, bounds, visit);
+                self.order(&remaining, rest, bounds, goal);
             }
-            bounds.restore(&self.co, &saved);
+            bounds.restore(&prepared.co, &saved);
         }
+    }
+
+    /// Whether the time is up, looking at the clock now and then.
+    fn out_of_time(&mut self) -> bool {
+        if self.steps.is_multiple_of(32) && self.deadline.passed() {
+            self.timed_out = true;
+        }
+        self.steps = self.steps.saturating_add(1);
+        self.gave_up |= self.steps > self.limit;
+        self.timed_out || self.gave_up
     }
 
     /// Whether no axiom is broken by what is certain.
     fn possible(&self, bounds: &Bounds<M>) -> bool {
-        self.plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| axiom_possible(axiom, bounds))
-            && self.plan.sizes.iter().all(|size| size_possible(size, bounds))
+        let plan = &self.prepared.plan;
+        plan.axioms.iter().filter(|axiom| !axiom.flag).all(|axiom| axiom_possible(axiom, bounds))
+            && plan.sizes.iter().all(|size| size_possible(size, bounds))
     }
 
-    fn leaf(&mut self, bounds: &mut Bounds<M>, visit: &mut impl FnMut(Leaf)) {
-        bounds.evaluate(self.plan, &self.open_nodes);
-        if !self.possible(bounds) {
-            return;
+    /// The flags that may be raised; where every choice that matters to them is made, those that are.
+    fn raised(&self, bounds: &Bounds<M>) -> Flags {
+        let mut flags = Flags::default();
+        for axiom in self.prepared.plan.axioms.iter().filter(|axiom| axiom.flag) {
+            if axiom_possible(axiom, bounds) {
+                flags.raise(axiom);
+            }
         }
-        let mut flagged = Flags::default();
-        for axiom in self.plan.axioms.iter().filter(|axiom| axiom.flag && axiom_holds(axiom, bounds)) {
-            flagged.raise(axiom);
-        }
-        let mut locations = Vec::with_capacity(self.storages.len());
-        for index in 0..self.storages.len() {
+        flags
+    }
+
+    fn leaf(&mut self, bounds: &Bounds<M>, flagged: Flags, goal: &mut impl Goal) {
+        let mut locations = Vec::with_capacity(self.ground.storages.len());
+        for index in 0..self.ground.storages.len() {
             let solutions = self.solve_location(index, bounds);
-            if self.timed_out || solutions.is_empty() {
+            if self.timed_out || self.gave_up || solutions.is_empty() {
                 return;
             }
             locations.push(solutions);
         }
-        self.found = true;
-        visit(Leaf { flagged, locations });
+        goal.take(Leaf { flagged, locations });
     }
 
     fn solve_location(&mut self, index: usize, bounds: &Bounds<M>) -> Arc<Vec<Solution>> {
-        let storage = self.storages[index];
+        let storage = self.ground.storages[index];
         let problem = LocalProblem::new(
-            self.plan,
-            &self.local,
+            self.prepared,
+            &self.ground.local,
             self.skeleton,
             bounds,
-            &self.activity,
+            &self.ground.activity,
             &self.reads,
-            (&self.rf, &self.co),
             storage,
             self.ordered_writes(storage, false),
             self.observed.contains(&storage),
+            self.any_solution,
         );
-        let key = (index, problem.inputs());
-        if let Some(known) = self.memo.get(&key) {
+        let key = self.branches.then(|| (index, problem.inputs()));
+        if let Some(key) = &key
+            && let Some(known) = self.memo.get(key)
+        {
             return known.clone();
         }
-        let (solutions, complete) = problem.solve(self.deadline);
-        if !complete {
-            self.timed_out = true;
+        let left = self.limit.saturating_sub(self.steps);
+        let solved = problem.solve(self.deadline, left);
+        self.steps = self.steps.saturating_add(solved.steps);
+        if !solved.complete {
+            self.gave_up |= solved.steps > left;
+            self.timed_out |= solved.steps <= left;
         }
+        let solutions = solved.solutions;
         let solutions = Arc::new(solutions);
-        self.memo.insert(key, solutions.clone());
+        if let Some(key) = key {
+            self.memo.insert(key, solutions.clone());
+        }
         solutions
+    }
+}
+
+/// Restricts `rf` to the candidates of a read.
+fn limit_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, choice: &ReadChoice) {
+    let n = bounds.n;
+    if let Some(may) = bounds.may_relation(rf) {
+        (0..n).filter(|write| !choice.candidates.contains(write)).for_each(|w| may.remove(w, choice.read));
+    }
+    if let ([write], Some(must)) = (choice.candidates.as_slice(), bounds.must_relation(rf)) {
+        must.insert(*write, choice.read);
     }
 }
 
 /// Restricts `rf` so that `read` reads from `write`.
 pub(crate) fn fix_read<M: Matrix>(bounds: &mut Bounds<M>, rf: NodeId, read: usize, write: usize) {
-    if let Value::Relation(may) = &mut bounds.may[rf.index()] {
-        for source in 0..bounds.n {
+    let n = bounds.n;
+    if let Some(may) = bounds.may_relation(rf) {
+        for source in 0..n {
             if source != write {
                 may.remove(source, read);
             }
         }
     }
-    if let Value::Relation(must) = &mut bounds.must[rf.index()] {
+    if let Some(must) = bounds.must_relation(rf) {
         must.insert(write, read);
     }
 }
 
 /// Restricts `co` so that `write` comes before all of `remaining`.
 pub(crate) fn fix_next<M: Matrix>(bounds: &mut Bounds<M>, co: NodeId, write: usize, remaining: &[usize]) {
-    if let Value::Relation(may) = &mut bounds.may[co.index()] {
+    if let Some(may) = bounds.may_relation(co) {
         for &later in remaining {
             may.remove(later, write);
         }
     }
-    if let Value::Relation(must) = &mut bounds.must[co.index()] {
+    if let Some(must) = bounds.must_relation(co) {
         for &later in remaining {
             must.insert(write, later);
         }
     }
 }
 
-/// Whether some completion may keep the axiom.
+/// Whether some completion may keep the axiom, or raise the flag. Where every choice that matters to it is made, whether it
+/// is so.
 pub(crate) fn axiom_possible<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
-    let node = axiom.node.index();
     if axiom.negated {
         // The demand that something is there fails only when nothing can be.
-        return !plain(axiom.kind, &bounds.may[node]);
+        return !plain(axiom.kind, bounds.may(axiom.node));
     }
-    plain(axiom.kind, &bounds.must[node])
+    plain(axiom.kind, bounds.must(axiom.node))
 }
 
 /// Whether some completion may have the size.
@@ -419,13 +520,8 @@ fn size_possible<M: Matrix>(size: &Size, bounds: &Bounds<M>) -> bool {
         Value::Set(set) => set.len(),
         Value::Relation(relation) => relation.len(),
     };
-    let node = size.node.index();
-    (count(&bounds.must[node])..=count(&bounds.may[node])).any(|n| size.comparison.holds(n, size.number))
-}
-
-/// Whether what the axiom or flag says is so; every choice that matters to it is made.
-fn axiom_holds<M: Matrix>(axiom: &Axiom, bounds: &Bounds<M>) -> bool {
-    plain(axiom.kind, &bounds.must[axiom.node.index()]) != axiom.negated
+    let (must, may) = (bounds.must(size.node), bounds.may(size.node));
+    (count(must)..=count(may)).any(|n| size.comparison.holds(n, size.number))
 }
 
 fn plain<M: Matrix>(kind: AxiomKind, value: &Value<M>) -> bool {
@@ -436,9 +532,19 @@ fn plain<M: Matrix>(kind: AxiomKind, value: &Value<M>) -> bool {
     }
 }
 
-fn base_set<M: Matrix>(plan: &Plan, skeleton: &Skeleton, base: Base) -> Result<M::Set, PredictError> {
+/// The value of a base that the program alone decides.
+pub(crate) fn base_value<M: Matrix>(
+    plan: &Plan,
+    skeleton: &Skeleton,
+    kind: Kind,
+    base: Base,
+) -> Result<Value<M>, PredictError> {
     let name = plan.name(base.name);
-    skeleton.base_set(name, base.mask).ok_or_else(|| PredictError::UnknownBase { name: name.to_owned() })
+    match kind {
+        Kind::Set => skeleton.base_set(name, base.mask).map(Value::Set),
+        Kind::Relation => skeleton.base_relation(name).map(Value::Relation),
+    }
+    .ok_or_else(|| PredictError::UnknownBase { name: name.to_owned() })
 }
 
 fn rf_may<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
@@ -459,7 +565,7 @@ fn rf_must<M: Matrix>(n: usize, reads: &[ReadChoice]) -> M {
 }
 
 /// What is certain and what is possible of `co`: initial writes first, in the order of their names.
-fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
+pub(crate) fn initial_order<M: Matrix>(skeleton: &Skeleton) -> (M, M) {
     use crate::skeleton::Tags;
     let n = skeleton.len();
     let (mut must, mut may) = (M::empty(n), M::empty(n));

@@ -3,15 +3,13 @@
 //! This shares nothing with the axiomatic engine: what is *weak* and what is *interleaved* is measured against it, and the
 //! cat file `sc` is tested against it.
 
-use std::collections::HashSet;
-
 use litmus::{
     ArithmeticOperation, InstructionKind, InterlockEnd, LabelId, LocationId, Observable, Operand, Outcome,
     Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, Test, ThreadId, Value,
 };
 
 use crate::cells::Extent;
-
+use crate::quick::QuickSet;
 use crate::search::Deadline;
 
 /// How threads take turns.
@@ -26,17 +24,20 @@ pub(crate) enum Turns {
 /// The outcomes of all runs that end, and whether all runs were tried.
 pub(crate) fn outcomes(
     test: &Test,
+    observables: &[Observable],
     turns: Turns,
     unroll: u32,
     deadline: Deadline,
-) -> (HashSet<Outcome>, bool) {
-    let machine = Machine::new(test, turns, unroll);
-    let mut outcomes = HashSet::new();
-    let mut seen = HashSet::new();
+) -> (QuickSet<Outcome>, bool) {
+    let machine = Machine::new(test, observables, turns, unroll);
+    let mut outcomes = QuickSet::default();
+    let mut seen: QuickSet<State> = QuickSet::default();
     let mut open = vec![machine.initial()];
     let mut complete = true;
+    let mut steps = 0_u32;
     while let Some(state) = open.pop() {
-        if seen.len() % 1024 == 0 && deadline.passed() || seen.len() > MAX_STATES {
+        steps = steps.wrapping_add(1);
+        if steps.is_multiple_of(1024) && deadline.passed() || seen.len() > MAX_STATES {
             complete = false;
             break;
         }
@@ -44,13 +45,13 @@ pub(crate) fn outcomes(
         for thread in 0..test.threads.len() {
             if let Some(next) = machine.turn(&state, thread) {
                 moved = true;
-                // A path that takes a back-jump once too often never ends.
-                if !next.stuck && seen.insert(next.clone()) {
+                // A path that takes a back-jump once too often never ends; a state with one way into it needs no memory.
+                if !next.is_stuck() && (machine.alone(&next, thread) || seen.insert(next.clone())) {
                     open.push(next);
                 }
             }
         }
-        if !moved && state.threads.iter().all(|thread| thread.done) {
+        if !moved && machine.threads.iter().all(|layout| state.0[layout.at] == DONE) {
             outcomes.insert(machine.outcome(&state));
         }
     }
@@ -60,21 +61,36 @@ pub(crate) fn outcomes(
 /// Bound on the states visited.
 const MAX_STATES: usize = 1_000_000;
 
+/// The position of a thread that has run to its end.
+const DONE: u64 = u64::MAX;
+
+/// A state of the program: whether a thread is stuck, memory by location, then what [`Layout`] says for each thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct State {
-    threads: Vec<ThreadState>,
-    memory: Vec<Value>,
-    stuck: bool,
+struct State(Vec<u64>);
+
+impl State {
+    fn is_stuck(&self) -> bool {
+        self.0[0] != 0
+    }
+
+    fn stick(&mut self) {
+        self.0[0] = 1;
+    }
+
+    fn memory(&mut self, storage: usize) -> &mut u64 {
+        &mut self.0[1 + storage]
+    }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct ThreadState {
+/// Where a thread's part of the state is.
+#[derive(Clone, Debug)]
+struct Layout {
+    /// The position, [`DONE`] at the end; the registers follow it.
     at: usize,
-    registers: Vec<Value>,
-    jumps: Vec<u8>,
-    /// Control barriers reached so far, by instruction.
-    reached: Vec<u16>,
-    done: bool,
+    /// Counts of back-jumps by instruction, where the thread has any.
+    jumps: usize,
+    /// Bits of control barriers reached, where the thread has any.
+    reached: usize,
 }
 
 /// The lowest bytes of a word.
@@ -86,43 +102,108 @@ struct Machine<'a> {
     test: &'a Test,
     turns: Turns,
     unroll: u32,
-    observables: Vec<Observable>,
+    observables: &'a [Observable],
+    threads: Vec<Layout>,
+    /// Whether threads are submitted or called.
+    calls: bool,
+    /// The storage of each location.
+    storages: Vec<usize>,
+    /// The types of registers, for each thread.
+    types: Vec<Vec<ScalarType>>,
 }
 
 impl<'a> Machine<'a> {
-    fn new(test: &'a Test, turns: Turns, unroll: u32) -> Machine<'a> {
-        Machine { test, turns, unroll, observables: test.observables() }
+    fn new(test: &'a Test, observables: &'a [Observable], turns: Turns, unroll: u32) -> Machine<'a> {
+        let mut next = 1 + test.locations.len();
+        let mut threads = Vec::with_capacity(test.threads.len());
+        let mut types = Vec::with_capacity(test.threads.len());
+        for (index, thread) in test.threads.iter().enumerate() {
+            let count = thread.instructions.len();
+            let at = next;
+            let jumps = at + 1 + thread.registers.len();
+            let has = |wanted: fn(&InstructionKind) -> bool| {
+                thread.instructions.iter().any(|instruction| wanted(&instruction.kind))
+            };
+            let reached =
+                jumps + if has(|kind| matches!(kind, InstructionKind::Label(_))) { count } else { 0 };
+            next = reached
+                + if has(|kind| matches!(kind, InstructionKind::ControlBarrier(_))) {
+                    count.div_ceil(64)
+                } else {
+                    0
+                };
+            threads.push(Layout { at, jumps, reached });
+            let register = |r| test.register_type(ThreadId(index as u16), RegisterId(r as u16));
+            types.push((0..thread.registers.len()).map(register).collect());
+        }
+        let storages = (0..test.locations.len())
+            .map(|location| usize::from(test.storage_of(LocationId(location as u16)).0))
+            .collect();
+        let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+            matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
+        });
+        Machine { test, turns, unroll, observables, threads, calls, storages, types }
     }
 
     fn initial(&self) -> State {
-        let threads = self
-            .test
-            .threads
-            .iter()
-            .enumerate()
-            .map(|(index, thread)| ThreadState {
-                at: 0,
-                registers: (0..thread.registers.len())
-                    .map(|r| self.test.initial_register(ThreadId(index as u16), RegisterId(r as u16)))
-                    .collect(),
-                jumps: vec![0; thread.instructions.len()],
-                reached: Vec::new(),
-                done: false,
-            })
-            .collect();
-        let memory = (0..self.test.locations.len())
-            .map(|location| self.test.initial_value(LocationId(location as u16)))
-            .collect();
-        let mut state = State { threads, memory, stuck: false };
-        for thread in 0..state.threads.len() {
+        let mut words = vec![0];
+        words.extend((0..self.test.locations.len()).map(|l| self.test.initial_value(LocationId(l as u16)).0));
+        for (index, layout) in self.threads.iter().enumerate() {
+            words.resize(layout.at + 1, 0);
+            let registers = 0..self.test.threads[index].registers.len();
+            words.extend(
+                registers.map(|r| self.test.initial_register(ThreadId(index as u16), RegisterId(r as u16)).0),
+            );
+            let end =
+                self.threads.get(index + 1).map_or(layout.reached + self.words_of_barriers(index), |l| l.at);
+            words.resize(end, 0);
+        }
+        let mut state = State(words);
+        for thread in 0..self.threads.len() {
             self.settle(&mut state, thread);
         }
         state
     }
 
+    fn words_of_barriers(&self, thread: usize) -> usize {
+        let instructions = &self.test.threads[thread].instructions;
+        let any = instructions.iter().any(|i| matches!(i.kind, InstructionKind::ControlBarrier(_)));
+        if any { instructions.len().div_ceil(64) } else { 0 }
+    }
+
+    /// Whether no other thread can still move: then no other run meets this one again.
+    fn alone(&self, state: &State, thread: usize) -> bool {
+        self.threads.iter().enumerate().all(|(other, layout)| other == thread || state.0[layout.at] == DONE)
+    }
+
+    fn at(&self, state: &State, thread: usize) -> usize {
+        state.0[self.threads[thread].at] as usize
+    }
+
+    fn is_done(&self, state: &State, thread: usize) -> bool {
+        state.0[self.threads[thread].at] == DONE
+    }
+
+    fn advance(&self, state: &mut State, thread: usize) {
+        state.0[self.threads[thread].at] += 1;
+    }
+
+    fn register(&self, state: &State, thread: usize, register: RegisterId) -> Value {
+        Value(state.0[self.threads[thread].at + 1 + usize::from(register.0)])
+    }
+
+    fn assign(&self, state: &mut State, thread: usize, register: RegisterId, value: Value) {
+        state.0[self.threads[thread].at + 1 + usize::from(register.0)] = value.0;
+    }
+
+    fn has_reached(&self, state: &State, thread: usize, instruction: usize) -> bool {
+        let word = self.threads[thread].reached + instruction / 64;
+        state.0[word] & (1 << (instruction % 64)) != 0
+    }
+
     /// One move of a thread, or a whole thread's run; `None` where it cannot move.
     fn turn(&self, state: &State, thread: usize) -> Option<State> {
-        if state.threads[thread].done || !self.may_start(state, thread) {
+        if self.is_done(state, thread) || !self.may_start(state, thread) {
             return None;
         }
         let mut next = state.clone();
@@ -133,7 +214,7 @@ impl<'a> Machine<'a> {
             }
             Turns::Serial => {
                 let mut moved = false;
-                while !next.threads[thread].done && !next.stuck {
+                while !self.is_done(&next, thread) && !next.is_stuck() {
                     if !self.step(&mut next, thread) {
                         // It goes on when what it waits for is done.
                         return moved.then_some(next);
@@ -153,24 +234,27 @@ impl<'a> Machine<'a> {
                 let here = usize::from(sync.to.thread.0) == thread
                     && sync.from.thread != sync.to.thread
                     && sync.to.instruction.is_none_or(|i| {
-                        usize::from(i) == state.threads[thread].at || self.turns == Turns::Serial
+                        usize::from(i) == self.at(state, thread) || self.turns == Turns::Serial
                     });
-                let other = &state.threads[usize::from(sync.from.thread.0)];
-                !here || other.done || sync.from.instruction.is_some_and(|i| other.at > usize::from(i))
+                let other = usize::from(sync.from.thread.0);
+                // Whoever is done stands past every instruction.
+                !here
+                    || self.is_done(state, other)
+                    || sync.from.instruction.is_some_and(|i| self.at(state, other) > usize::from(i))
             })
     }
 
     /// Whether the submission or shader call of the thread has come, where it has one.
     fn is_started(&self, state: &State, thread: usize) -> bool {
+        if !self.calls {
+            return true;
+        }
         let names = |threads: &[ThreadId]| threads.iter().any(|other| usize::from(other.0) == thread);
-        self.test.threads.iter().zip(&state.threads).all(|(other, progress)| {
+        self.test.threads.iter().enumerate().all(|(number, other)| {
+            let at = self.at(state, number);
             other.instructions.iter().enumerate().all(|(index, instruction)| match &instruction.kind {
-                InstructionKind::System(SystemOperation::Submit(threads)) if names(threads) => {
-                    progress.done || progress.at > index
-                }
-                InstructionKind::ShaderCall(threads) if names(threads) => {
-                    progress.done || progress.at >= index
-                }
+                InstructionKind::System(SystemOperation::Submit(threads)) if names(threads) => at > index,
+                InstructionKind::ShaderCall(threads) if names(threads) => at >= index,
                 _ => true,
             })
         })
@@ -180,9 +264,9 @@ impl<'a> Machine<'a> {
     fn settle(&self, state: &mut State, thread: usize) {
         loop {
             let instructions = &self.test.threads[thread].instructions;
-            let at = state.threads[thread].at;
+            let at = self.at(state, thread);
             let Some(instruction) = instructions.get(at) else {
-                state.threads[thread].done = true;
+                state.0[self.threads[thread].at] = DONE;
                 return;
             };
             match &instruction.kind {
@@ -194,32 +278,29 @@ impl<'a> Machine<'a> {
                 | InstructionKind::Addressed { .. } => return,
                 InstructionKind::Move { destination, value } => {
                     let value = self.value(state, thread, *value, ScalarType::default());
-                    state.threads[thread].registers[usize::from(destination.0)] = value;
-                    state.threads[thread].at += 1;
+                    self.assign(state, thread, *destination, value);
+                    self.advance(state, thread);
                 }
                 InstructionKind::Compare { destination, relation, left, right } => {
                     let scalar = ScalarType::default();
                     let unsigned = |operand| self.value(state, thread, operand, scalar).0 as i64;
                     let holds = relation.holds(unsigned(*left), unsigned(*right));
-                    state.threads[thread].registers[usize::from(destination.0)] = Value(u64::from(holds));
-                    state.threads[thread].at += 1;
+                    self.assign(state, thread, *destination, Value(u64::from(holds)));
+                    self.advance(state, thread);
                 }
                 InstructionKind::BranchIf { condition, target } => {
-                    if state.threads[thread].registers[usize::from(condition.0)] != Value(0) {
+                    if self.register(state, thread, *condition) != Value(0) {
                         self.jump(state, thread, *target);
                     } else {
-                        state.threads[thread].at += 1;
+                        self.advance(state, thread);
                     }
                 }
                 InstructionKind::ControlBarrier(_) => {
-                    let reached = &mut state.threads[thread].reached;
-                    if !reached.contains(&(at as u16)) {
-                        reached.push(at as u16);
-                    }
+                    state.0[self.threads[thread].reached + at / 64] |= 1 << (at % 64);
                     if self.turns == Turns::Interleaved {
                         return;
                     }
-                    state.threads[thread].at += 1;
+                    self.advance(state, thread);
                 }
                 InstructionKind::Fence { .. }
                 | InstructionKind::AvailableToDevice
@@ -235,15 +316,14 @@ impl<'a> Machine<'a> {
                     if self.gated(thread, at) && self.turns == Turns::Interleaved {
                         return;
                     }
-                    state.threads[thread].at += 1;
+                    self.advance(state, thread);
                 }
                 InstructionKind::Arithmetic { destination, operation, left, right } => {
-                    let scalar = self.test.register_type(ThreadId(thread as u16), *destination);
+                    let scalar = self.types[thread][usize::from(destination.0)];
                     let left = self.value(state, thread, *left, scalar);
                     let right = self.value(state, thread, *right, scalar);
-                    state.threads[thread].registers[usize::from(destination.0)] =
-                        operation.apply(left, right, scalar);
-                    state.threads[thread].at += 1;
+                    self.assign(state, thread, *destination, operation.apply(left, right, scalar));
+                    self.advance(state, thread);
                 }
                 InstructionKind::Goto(target) => self.jump(state, thread, *target),
                 InstructionKind::Branch { relation, left, right, target } => {
@@ -253,11 +333,11 @@ impl<'a> Machine<'a> {
                     if relation.holds(left, right) {
                         self.jump(state, thread, *target);
                     } else {
-                        state.threads[thread].at += 1;
+                        self.advance(state, thread);
                     }
                 }
             }
-            if state.stuck {
+            if state.is_stuck() {
                 return;
             }
         }
@@ -273,7 +353,7 @@ impl<'a> Machine<'a> {
     fn comparison_type(&self, thread: usize, left: Operand, right: Operand) -> ScalarType {
         let ty = |operand| match operand {
             Operand::Constant(_) => ScalarType::default(),
-            Operand::Register(register) => self.test.register_type(ThreadId(thread as u16), register),
+            Operand::Register(register) => self.types[thread][usize::from(register.0)],
         };
         let (left, right) = (ty(left), ty(right));
         if right.bits() > left.bits() { right } else { left }
@@ -282,43 +362,43 @@ impl<'a> Machine<'a> {
     fn jump(&self, state: &mut State, thread: usize, target: LabelId) {
         let instructions = &self.test.threads[thread].instructions;
         let position = instructions.iter().position(|i| i.kind == InstructionKind::Label(target));
-        let state_of = &mut state.threads[thread];
-        let at = state_of.at;
+        let at = self.at(state, thread);
         let Some(position) = position else {
-            state.stuck = true;
+            state.stick();
             return;
         };
         if position <= at {
-            state_of.jumps[at] = state_of.jumps[at].saturating_add(1);
-            if u32::from(state_of.jumps[at]) >= self.unroll {
-                state.stuck = true;
+            let jumps = &mut state.0[self.threads[thread].jumps + at];
+            *jumps += 1;
+            if *jumps >= u64::from(self.unroll) {
+                state.stick();
                 return;
             }
         }
-        state_of.at = position;
+        state.0[self.threads[thread].at] = position as u64;
     }
 
     /// Executes the memory access or control barrier that the thread stands at; false where it must wait.
     fn step(&self, state: &mut State, thread: usize) -> bool {
-        let at = state.threads[thread].at;
+        let at = self.at(state, thread);
         let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
         match instruction.kind.without_address() {
             InstructionKind::Await { destination, location, value, .. } => {
-                let seen = state.memory[self.storage(*location)];
+                let seen = Value(*state.memory(self.storage(*location)));
                 if seen != self.value(state, thread, *value, self.test.location(*location).scalar_type()) {
                     return false;
                 }
-                state.threads[thread].registers[usize::from(destination.0)] = seen;
+                self.assign(state, thread, *destination, seen);
             }
             InstructionKind::Update { location, operation, operand, .. } => {
                 let scalar = self.test.location(*location).scalar_type();
                 let operand = self.value(state, thread, *operand, scalar);
                 let storage = self.storage(*location);
-                state.memory[storage] = operation.apply(state.memory[storage], operand, scalar);
+                *state.memory(storage) = operation.apply(Value(*state.memory(storage)), operand, scalar).0;
             }
             InstructionKind::Load { destination, location, offset, scalar, .. } => {
-                let extent = Extent::new(self.test, *location, *offset, *scalar);
-                state.threads[thread].registers[usize::from(destination.0)] = self.read(state, extent);
+                let value = self.read(state, Extent::new(self.test, *location, *offset, *scalar));
+                self.assign(state, thread, *destination, value);
             }
             InstructionKind::Store { location, offset, scalar, value, .. } => {
                 let extent = Extent::new(self.test, *location, *offset, *scalar);
@@ -344,13 +424,13 @@ impl<'a> Machine<'a> {
                 if let Some(new) = new {
                     self.write(state, extent, new);
                 }
-                state.threads[thread].registers[usize::from(destination.0)] = old;
+                self.assign(state, thread, *destination, old);
             }
             InstructionKind::ControlBarrier(_) if !self.passes(state, thread, at) => return false,
             _ if self.waits(state, thread, at) => return false,
             _ => {}
         }
-        state.threads[thread].at += 1;
+        self.advance(state, thread);
         true
     }
 
@@ -374,7 +454,7 @@ impl<'a> Machine<'a> {
                     && barrier.execution_scope == candidate.execution_scope
                     && self.together(thread, other, barrier.execution_scope)
                 {
-                    if state.threads[other].reached.contains(&(index as u16)) {
+                    if self.has_reached(state, other, index) {
                         arrived += 1;
                     } else {
                         missing = true;
@@ -406,30 +486,30 @@ impl<'a> Machine<'a> {
     }
 
     fn read(&self, state: &State, extent: Extent) -> Value {
-        let word = state.memory[usize::from(extent.storage.0)].0 >> (8 * extent.offset);
+        let word = state.0[1 + usize::from(extent.storage.0)] >> (8 * extent.offset);
         Value(word & low_bytes(extent.bytes))
     }
 
     fn write(&self, state: &mut State, extent: Extent, value: Value) {
-        let word = &mut state.memory[usize::from(extent.storage.0)].0;
+        let word = state.memory(usize::from(extent.storage.0));
         let kept = !(low_bytes(extent.bytes) << (8 * extent.offset));
         *word = (*word & kept) | (value.0 << (8 * extent.offset));
     }
 
     /// Whether a wait, a shader call or an interlocked section has to wait for other threads.
     fn waits(&self, state: &State, thread: usize, at: usize) -> bool {
-        let done = |other: &ThreadId| state.threads[usize::from(other.0)].done;
+        let done = |other: &ThreadId| self.is_done(state, usize::from(other.0));
         match &self.test.threads[thread].instructions[at].kind {
             InstructionKind::System(SystemOperation::Wait(threads))
             | InstructionKind::ShaderCall(threads) => !threads.iter().all(done),
             InstructionKind::Interlock(interlock) if interlock.end == InterlockEnd::Begin => {
                 // Sections of earlier columns come first.
-                self.test.threads[..thread].iter().zip(&state.threads).any(|(other, progress)| {
+                self.test.threads[..thread].iter().enumerate().any(|(number, other)| {
                     let last = other.instructions.iter().rposition(|instruction| {
                         matches!(&instruction.kind, InstructionKind::Interlock(end)
                             if end.end == InterlockEnd::End && end.section == interlock.section)
                     });
-                    last.is_some_and(|last| !progress.done && progress.at <= last)
+                    last.is_some_and(|last| self.at(state, number) <= last)
                 })
             }
             _ => false,
@@ -437,15 +517,13 @@ impl<'a> Machine<'a> {
     }
 
     fn storage(&self, location: LocationId) -> usize {
-        usize::from(self.test.storage_of(location).0)
+        self.storages[usize::from(location.0)]
     }
 
     fn value(&self, state: &State, thread: usize, operand: Operand, scalar: ScalarType) -> Value {
         match operand {
             Operand::Constant(constant) => Value::from_constant(constant, scalar),
-            Operand::Register(register) => {
-                state.threads[thread].registers[usize::from(register.0)].truncate(scalar)
-            }
+            Operand::Register(register) => self.register(state, thread, register).truncate(scalar),
         }
     }
 
@@ -455,7 +533,7 @@ impl<'a> Machine<'a> {
                 .iter()
                 .map(|observable| match observable {
                     Observable::Register(thread, register) => {
-                        state.threads[usize::from(thread.0)].registers[usize::from(register.0)]
+                        self.register(state, usize::from(thread.0), *register)
                     }
                     Observable::Location(location) => {
                         self.read(state, Extent::new(self.test, *location, 0, None))

@@ -69,7 +69,7 @@ pub(crate) struct Event {
     operation: u16,
     /// The write half's event of this cell, where this is the read half of a read-modify-write.
     write_half: Option<u16>,
-    place: Option<Placement>,
+    pub(crate) place: Option<Placement>,
 }
 
 /// The sets that an event is in.
@@ -87,7 +87,8 @@ macro_rules! tags {
         impl Tags { $(pub(crate) const $name: u32 = 1 << $bit;)* }
         /// The base sets of a model by name, with what they hold.
         pub const BASE_SETS: &[(&str, &str)] = &[$(($text, $doc)),*];
-        fn tag_of(name: &str) -> Option<u32> {
+        /// The tag of a base set that is one.
+        pub(crate) fn tag_of(name: &str) -> Option<u32> {
             match name { $($text => Some(Tags::$name),)* _ => None }
         }
     };
@@ -169,6 +170,10 @@ impl Tags {
         self.bits & bits != 0
     }
 
+    pub(crate) fn bits(self) -> u32 {
+        self.bits
+    }
+
     fn add(&mut self, bits: u32) {
         self.bits |= bits;
     }
@@ -229,10 +234,10 @@ pub(crate) struct Skeleton {
     /// Pairs of a read and a write that a `.test` file forces it to read from.
     pub(crate) forced: Vec<(u16, u16)>,
     /// Pairs of control-barrier events that meet.
-    meetings: Vec<(u16, u16)>,
-    system_sync: Vec<(u16, u16)>,
-    address: Vec<(u16, u16)>,
-    control: Vec<(u16, u16)>,
+    pub(crate) meetings: Vec<(u16, u16)>,
+    pub(crate) system_sync: Vec<(u16, u16)>,
+    pub(crate) address: Vec<(u16, u16)>,
+    pub(crate) control: Vec<(u16, u16)>,
     shader_calls: Vec<(u16, u16)>,
     sections: Vec<(u16, u16)>,
     uncovered: Vec<(u16, u16)>,
@@ -857,6 +862,17 @@ impl Skeleton {
         storages
     }
 
+    /// The storages whose last write is observed as such.
+    pub(crate) fn observed_storages(&self) -> Vec<LocationId> {
+        self.finals
+            .iter()
+            .filter_map(|value| match value {
+                FinalValue::LastWrite(storage) => Some(*storage),
+                FinalValue::Expression(_) => None,
+            })
+            .collect()
+    }
+
     /// A base set of the model. `mask` is the argument of `SC` and `SEM`.
     pub(crate) fn base_set<S: Bits>(&self, name: &str, mask: Option<u8>) -> Option<S> {
         let collect = |test: &dyn Fn(&Event) -> bool| {
@@ -896,32 +912,87 @@ impl Skeleton {
         }
     }
 
+    /// Each event with those of the same key; events without one are left out.
+    fn alike<M: Matrix, K: PartialEq>(&self, key: impl Fn(&Event) -> Option<K>) -> M {
+        let mut matrix = M::empty(self.len());
+        for (i, event) in self.events.iter().enumerate() {
+            let Some(wanted) = key(event) else { continue };
+            if !matrix.row(i).is_empty() {
+                continue;
+            }
+            let mut row = M::Set::empty();
+            for (j, other) in self.events.iter().enumerate().skip(i) {
+                if key(other).as_ref() == Some(&wanted) {
+                    row.insert(j);
+                }
+            }
+            row.iter().for_each(|j| matrix.set_row(j, row));
+        }
+        matrix
+    }
+
     /// A base relation of the model that the program alone decides; `None` for `rf`, `co` and unknown names.
     pub(crate) fn base_relation<M: Matrix>(&self, name: &str) -> Option<M> {
         let n = self.len();
-        let pairs = |related: &dyn Fn(usize, usize) -> bool| {
-            let mut matrix = M::empty(n);
-            for i in 0..n {
-                for j in 0..n {
-                    if related(i, j) {
-                        matrix.insert(i, j);
-                    }
-                }
-            }
-            matrix
-        };
-        let same_thread = |i: usize, j: usize| {
-            i == j || (self.events[i].owner == self.events[j].owner && self.events[i].owner != Owner::Initial)
-        };
-        let sharing =
-            |scope| move |i: usize, j: usize| shares(self.events[i].place, self.events[j].place, scope);
         let list = |list: &[(u16, u16)]| {
             M::from_pairs(n, list.iter().map(|(from, to)| (usize::from(*from), usize::from(*to))))
         };
+        let pairs = |related: &dyn Fn(usize, usize) -> bool| {
+            M::from_pairs(
+                n,
+                (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| related(*i, *j)),
+            )
+        };
+        let sharing = |scope: Scope| {
+            self.alike(|event| {
+                event.place.map(|place| match scope {
+                    Scope::Subgroup => place,
+                    Scope::Workgroup => Placement { subgroup: 0, ..place },
+                    _ => Placement { subgroup: 0, workgroup: 0, ..place },
+                })
+            })
+        };
+        // Events of one thread stand together.
+        let thread = |i: usize| {
+            let owner = self.events[i].owner;
+            let mut end = i + 1;
+            while owner != Owner::Initial && self.events.get(end).is_some_and(|e| e.owner == owner) {
+                end += 1;
+            }
+            end
+        };
+        let same_thread = || {
+            let mut matrix = M::empty(n);
+            let mut start = 0;
+            while start < n {
+                let end = thread(start);
+                let events = M::Set::universe(end).difference(M::Set::universe(start));
+                (start..end).for_each(|i| matrix.set_row(i, events));
+                start = end;
+            }
+            matrix
+        };
         Some(match name {
-            "po" => pairs(&|i, j| {
-                i < j && same_thread(i, j) && self.events[i].operation != self.events[j].operation
-            }),
+            "po" => {
+                let mut matrix = same_thread();
+                for i in 0..n {
+                    // Parts of one operation are in no order; they stand together.
+                    let operation = self.events[i].operation;
+                    let mut next = i + 1;
+                    while self.events.get(next).is_some_and(|event| event.operation == operation) {
+                        next += 1;
+                    }
+                    matrix.set_row(i, matrix.row(i).difference(M::Set::universe(next)));
+                }
+                matrix
+            }
+            "int" => same_thread(),
+            "ext" => same_thread().complement(n),
+            "loc" => self.alike(|event| event.storage),
+            "vloc" | "sref" => self.alike(|event| event.reference),
+            "ssg" => sharing(Scope::Subgroup),
+            "swg" => sharing(Scope::Workgroup),
+            "sqf" => sharing(Scope::QueueFamily),
             "part" => pairs(&|i, j| i != j && self.events[i].operation == self.events[j].operation),
             "partial" => pairs(&|i, j| match (self.events[i].extent, self.events[j].extent) {
                 (Some(left), Some(right)) => left.storage == right.storage && left != right,
@@ -940,18 +1011,10 @@ impl Skeleton {
                 self.both_threads(i, j)
                     .is_some_and(|pair| pair.0 == pair.1 || self.overlapping.contains(&pair))
             }),
-            "int" => pairs(&same_thread),
-            "ext" => pairs(&|i, j| !same_thread(i, j)),
-            "loc" => pairs(&|i, j| {
-                self.events[i].storage.is_some() && self.events[i].storage == self.events[j].storage
-            }),
-            "vloc" | "sref" => pairs(&|i, j| {
-                self.events[i].reference.is_some() && self.events[i].reference == self.events[j].reference
-            }),
-            "ssg" => pairs(&sharing(Scope::Subgroup)),
-            "swg" => pairs(&sharing(Scope::Workgroup)),
-            "sqf" => pairs(&sharing(Scope::QueueFamily)),
-            "rmw" => pairs(&|i, j| self.events[i].write_half.map(usize::from) == Some(j)),
+            "rmw" => {
+                let halves = self.events.iter().enumerate();
+                M::from_pairs(n, halves.filter_map(|(i, event)| Some((i, usize::from(event.write_half?)))))
+            }
             "addr" => list(&self.address),
             "ctrl" => list(&self.control),
             "syncbar" => list(&self.meetings),

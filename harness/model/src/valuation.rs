@@ -20,6 +20,18 @@ pub(crate) fn valuations(
 ) -> Vec<Values> {
     let mut values: Values = vec![None; skeleton.len()];
     let mut found = Vec::new();
+    // Where no value is computed from another, each is known at once.
+    let known = |write: u16| skeleton.events[usize::from(write)].stored.as_ref().and_then(Symbolic::known);
+    let mut all = true;
+    for (value, write) in values.iter_mut().zip(rf) {
+        if let Some(write) = write {
+            *value = known(*write);
+            all &= value.is_some();
+        }
+    }
+    if all {
+        return vec![values];
+    }
     resolve(skeleton, rf, out_of_thin_air, domain, &mut values, &mut found);
     found
 }

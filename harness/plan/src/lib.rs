@@ -246,6 +246,11 @@ pub trait Device {
     /// Whatever the plan needs and the device lacks, as [`DeviceError::Unsupported`]; otherwise what the driver said.
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError>;
 
+    /// Decides whatever the device itself draws from now on. Devices that draw nothing need not know.
+    fn reseed(&self, seed: u64) {
+        let _ = seed;
+    }
+
     /// Validation messages since the last call; empty unless validation was asked for and is there.
     fn validation_messages(&self) -> Vec<String> {
         Vec::new()
@@ -441,6 +446,9 @@ pub enum DeviceError {
     /// A submission is still in flight.
     #[error("a submission is still in flight")]
     Busy,
+    /// A device that counts its steps made as many as it makes at most: a kernel spins for ever, or a barrier never fills.
+    #[error("step budget")]
+    StepBudget,
     /// The plan contradicts itself.
     #[error("invalid plan: {0}")]
     InvalidPlan(String),

@@ -333,6 +333,7 @@ impl<'d> Run<'d> {
         way: (Join, Memory),
         settings: &'d Settings,
     ) -> Result<Run<'d>, Cause> {
+        device.reseed(settings.seed);
         let capabilities = device.capabilities();
         if !capabilities.executes {
             return Err(Cause::NullDevice);

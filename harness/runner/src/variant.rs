@@ -230,6 +230,8 @@ mod tests {
             lanes: 8,
             max_workgroup_invocations: 1024,
             device_scope: true,
+            loop_bound: 8,
+            variant: shaders::Variant::default(),
         };
         let program =
             shaders::program(&litmus::parse(test, "T").unwrap(), &config, Pipelines::Merged).unwrap();

@@ -209,6 +209,7 @@ impl From<DeviceError> for Failure {
             DeviceError::NoDriver(_) | DeviceError::NoSuchDevice(_) => Failure::NoDevice { message },
             DeviceError::Unsupported(what) => Failure::Lacks { what },
             DeviceError::DeviceLost(_) => Failure::DeviceLost { message },
+            DeviceError::StepBudget => Failure::TimedOut { message },
             DeviceError::OutOfMemory(_) | DeviceError::Driver { .. } => Failure::Driver { message },
             DeviceError::Busy | DeviceError::InvalidPlan(_) => Failure::Internal { message },
         }

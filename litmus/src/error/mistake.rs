@@ -1,4 +1,6 @@
 //! What can be wrong with a test's text: one variant for each mistake, with its place and what was expected there.
+//!
+//! Long because every mistake stands in the one list that messages, codes and examples are checked against.
 
 use miette::{Diagnostic, SourceSpan};
 use thiserror::Error;

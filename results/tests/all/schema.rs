@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
-use results::wire::{CheckLine, PlanRecord, RejectedLine, RunLine};
+use results::wire::{CheckLine, ClausesRecord, CompareRecord, PlanRecord, RejectedLine, RunLine};
 use schemars::Schema;
 use serde_json::Value;
 
@@ -15,6 +15,8 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("rejected.schema.json", schemars::schema_for!(RejectedLine)),
         ("run.schema.json", schemars::schema_for!(RunLine)),
         ("plan.schema.json", schemars::schema_for!(PlanRecord)),
+        ("clauses.schema.json", schemars::schema_for!(ClausesRecord)),
+        ("compare.schema.json", schemars::schema_for!(CompareRecord)),
     ]
 }
 

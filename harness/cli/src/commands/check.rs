@@ -149,13 +149,19 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         Err(failure) => return refused(failure),
     };
     let test = &loaded.test;
-    let asks = chosen.model.prepare(test).and_then(|()| {
+    let twin = models.for_nochains(chosen);
+    let without_chains =
+        test.khronos.as_ref().is_some_and(|khronos| khronos.queries.iter().any(|query| query.without_chains));
+    let prepared = chosen.model.prepare(test).and_then(|()| match twin {
+        Some(twin) if without_chains => twin.prepare(test),
+        _ => Ok(()),
+    });
+    let asks = prepared.and_then(|()| {
         let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
         let since = Instant::now();
         let prediction = predict(test, &chosen.model, &Options { timeout, unroll: asked.unroll })?;
         // What is left of the time is for the lines of a `.test` file.
         let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
-        let twin = models.for_nochains(chosen);
         let options = Options { timeout, unroll: asked.unroll };
         let answers = answer_queries(test, &chosen.model, twin, &options)?;
         let progress = match &asked.progress {

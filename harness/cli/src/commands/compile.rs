@@ -11,7 +11,7 @@ use crate::arguments::{Compile, Emit};
 use crate::commands::convert::one;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print};
-use crate::probe;
+use crate::probe::{self, Meant};
 
 /// What a kernel is made for when no device is named: sizes that every device with the Vulkan memory model has.
 const PLAIN: KernelConfig = KernelConfig {
@@ -41,8 +41,8 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         None => PLAIN,
         Some(text) => {
             let selectors = probe::selectors(std::slice::from_ref(text))?;
-            let devices = probe::list(&probe::environment(&selectors)?)?;
-            let selector = selectors.into_iter().next().unwrap_or(device::Selector::Best);
+            let (devices, _) = probe::list(&probe::environment(&selectors)?, &selectors)?;
+            let selector = selectors.into_iter().next().unwrap_or(Meant::Sim);
             let chosen = selector.choose(&devices).map_err(Failure::environment_error)?;
             let stress = Stress::for_device(&chosen.identity, &chosen.capabilities)
                 .map_err(Failure::environment_error)?;

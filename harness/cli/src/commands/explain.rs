@@ -28,7 +28,12 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         Some(text) => Some(litmus::parse_condition(text, "--outcome", test).map_err(Failure::input)?),
         None => None,
     };
-    let options = ExplainOptions { outcome: condition, ..ExplainOptions::default() };
+    let options = ExplainOptions {
+        outcome: condition,
+        timeout: Some(arguments.timeout),
+        unroll: arguments.unroll.get(),
+        ..ExplainOptions::default()
+    };
     let explanation = ask(test, &chosen.model, &options)
         .map_err(|error| Failure::input_message(format!("{file}: {error}")))?;
     if explanation.answer == Answer::Unknown && !quiet {

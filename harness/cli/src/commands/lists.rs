@@ -5,12 +5,13 @@ use clap_complete::Shell;
 use litmus::corpus;
 use model::Model;
 use serde::Serialize;
+use sim::{Expect, FAULTS};
 
 use crate::arguments::{CommandLine, ListFormat, Tests};
 use crate::commands::{coverage, print_json};
 use crate::cts;
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
+use crate::output::{Data, say};
 use crate::probe::{self, Found};
 
 /// `devices`.
@@ -18,7 +19,11 @@ use crate::probe::{self, Found};
 /// # Errors
 /// When there is none.
 pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
-    let devices: Vec<Found> = probe::list(&probe::environment(&[])?)?
+    let (devices, no_driver) = probe::list(&probe::environment(&[])?, &[])?;
+    if let Some(why) = no_driver {
+        say(&why);
+    }
+    let devices: Vec<Found> = devices
         .into_iter()
         .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
         .collect();
@@ -34,10 +39,11 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
         ];
         text += &format!("{index}: {} ({})\n", identity.name, identity.kind);
         text += &format!("   {}\n", identity.device_name);
-        text += &format!(
-            "   {} {}, Vulkan {}, UUID {}\n",
-            identity.driver_name, identity.driver_info, identity.api_version, identity.uuid
-        );
+        text += &format!("   {} {}", identity.driver_name, identity.driver_info);
+        if !identity.api_version.is_empty() {
+            text += &format!(", Vulkan {}, UUID {}", identity.api_version, identity.uuid);
+        }
+        text.push('\n');
         text += &format!(
             "   subgroups of {}, workgroups of at most {}\n",
             capabilities.subgroup_size, capabilities.max_workgroup_invocations
@@ -77,6 +83,45 @@ pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
     let lines: Vec<String> =
         Model::names().iter().map(|(name, says)| format!("{name:width$}  {says}\n")).collect();
     Data::new().print(&lines.concat())?;
+    Ok(Outcome::Success)
+}
+
+#[derive(Serialize)]
+struct FaultEntry {
+    name: &'static str,
+    rule: &'static str,
+    reference: Option<&'static str>,
+    expect: &'static str,
+}
+
+/// `faults`.
+///
+/// # Errors
+/// When they cannot be printed.
+pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
+    if format == ListFormat::Json {
+        let faults: Vec<FaultEntry> = FAULTS
+            .iter()
+            .map(|row| FaultEntry {
+                name: row.name,
+                rule: row.rule,
+                reference: row.reference,
+                expect: row.expect.word(),
+            })
+            .collect();
+        return print_json(&faults);
+    }
+    let mut text = String::new();
+    for row in FAULTS {
+        text += &format!("{} ({})\n   {}\n", row.name, row.expect.word(), row.rule);
+        if let Expect::Invisible(why) = row.expect {
+            text += &format!("   invisible: {why}\n");
+        }
+        if let Some(reference) = row.reference {
+            text += &format!("   as in {reference}\n");
+        }
+    }
+    Data::new().print(&text)?;
     Ok(Outcome::Success)
 }
 

@@ -19,6 +19,7 @@ use results::wire::{RunLine, VerdictWord};
 use results::write::{Format, RunWriter, run_writer};
 use runner::Variant;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use sim::{Fault, SimDevice};
 
 use crate::arguments::Run;
 use crate::choice;
@@ -101,7 +102,11 @@ fn run_tests(
         folder::ensure_empty(path).map_err(folder_failure)?;
     }
     let stress = arguments.stress.as_deref().map(plan::stress).transpose()?;
-    let (targets, environment) = plan::targets(&arguments.device, stress.as_ref())?;
+    let simulated = [SimDevice::NAME.to_owned()];
+    let fault = fault(arguments)?;
+    let devices = if fault == Fault::None { &arguments.device[..] } else { &simulated[..] };
+    let (mut targets, environment) = plan::targets(devices, stress.as_ref())?;
+    plan::break_rule(&mut targets, fault);
     let prediction_time = match budget {
         Budget::Time(time) => Some(time / PREDICTION_PART),
         Budget::Instances(_) => None,
@@ -114,6 +119,7 @@ fn run_tests(
         instances: arguments.instances,
         model: arguments.model.clone(),
         stress: arguments.stress.clone(),
+        fault: arguments.fault.clone(),
     };
     let execution = Execution {
         plan: &plan,
@@ -149,9 +155,17 @@ fn run_tests(
     Ok(outcome)
 }
 
+/// The fault of the simulated GPU that is asked for.
+fn fault(arguments: &Run) -> Result<Fault, Failure> {
+    let Some(name) = &arguments.fault else { return Ok(Fault::None) };
+    if arguments.device.iter().any(|device| device != SimDevice::NAME) {
+        return Err(Failure::input_message("`--fault` goes with `--device sim` alone"));
+    }
+    name.parse().map_err(Failure::input_error)
+}
+
 fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
     let refused = [
-        ("--fault", arguments.fault.is_some()),
         ("--expect", arguments.expect.is_some()),
         ("--save-baseline", arguments.save_baseline),
         ("--progress", arguments.progress.is_some()),

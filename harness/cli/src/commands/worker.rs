@@ -2,6 +2,7 @@
 
 use device::{Options, VulkanDevice};
 use plan::{Device, DeviceError};
+use sim::{Fault, SimDevice};
 
 use crate::arguments::Worker;
 use crate::commands::run::misbehave;
@@ -24,6 +25,12 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
 
 fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError> {
     misbehave::act(selector)?;
+    let (name, fault) = selector.split_once(':').unwrap_or((selector, ""));
+    if name == SimDevice::NAME {
+        let fault = if fault.is_empty() { Ok(Fault::None) } else { fault.parse() };
+        let fault = fault.map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
+        return Ok(Box::new(SimDevice::new(fault)));
+    }
     let meant = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
     Ok(Box::new(VulkanDevice::open(&meant, options)?))
 }

@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod cases;
+mod clauses;
 mod common;
 mod corpus;
 mod cts;
 mod inputs;
 mod readme;
 mod run;
+mod sim;

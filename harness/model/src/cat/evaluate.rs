@@ -73,8 +73,18 @@ pub struct MissingBase {
 /// is).
 #[inline]
 pub fn apply_node<M: Matrix>(node: Node, values: &[Value<M>], n: usize) -> Option<Value<M>> {
-    let set = |id: NodeId| values.get(id.index()).and_then(Value::set);
-    let relation = |id: NodeId| values.get(id.index()).and_then(Value::relation);
+    apply_to(node, |id| values.get(id.index()), n)
+}
+
+/// [`apply_node`] with the values of earlier nodes given by a function.
+#[inline(always)]
+pub(crate) fn apply_to<'v, M: Matrix>(
+    node: Node,
+    value: impl Fn(NodeId) -> Option<&'v Value<M>>,
+    n: usize,
+) -> Option<Value<M>> {
+    let set = |id: NodeId| value(id).and_then(Value::set);
+    let relation = |id: NodeId| value(id).and_then(Value::relation);
     let value = match node {
         Node::BaseSet(_) | Node::BaseRelation(_) | Node::Recursive { .. } => return None,
         Node::EmptySet => Value::Set(M::Set::empty()),

@@ -86,6 +86,15 @@ impl<'a> Graph<'a> {
         })
     }
 
+    /// A base set or relation as the engine supplies it, whatever is known of it.
+    pub(crate) fn leaf(&mut self, name: &str, kind: Kind, mask: Option<u8>) -> NodeId {
+        let base = Base { name: self.name_id(name), mask };
+        self.add(match kind {
+            Kind::Set => Node::BaseSet(base),
+            Kind::Relation => Node::BaseRelation(base),
+        })
+    }
+
     /// A set indexed by storage classes; classes that do not occur are left out, or leave nothing.
     pub(crate) fn indexed_set(&mut self, name: &str, membership: Membership, mask: u8) -> NodeId {
         let present = self.families.all_classes();

@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Instant;
 
 use litmus::{Condition, Outcome, Test, Value};
 
@@ -26,6 +25,7 @@ pub(super) struct Search<'a> {
     plan: Arc<Plan>,
     skeletons: Vec<Skeleton>,
     options: &'a ExplainOptions,
+    deadline: Deadline,
     out_of_thin_air: bool,
     domain: Vec<Value>,
 }
@@ -83,6 +83,7 @@ impl<'a> Search<'a> {
         test: &'a Test,
         model: &Model,
         options: &'a ExplainOptions,
+        deadline: Deadline,
     ) -> Result<Search<'a>, PredictError> {
         let semantic = model.semantic();
         Ok(Search {
@@ -90,6 +91,7 @@ impl<'a> Search<'a> {
             plan: model.plan_for(test)?,
             skeletons: predict::all_skeletons(test, semantic, options.unroll.max(1))?,
             options,
+            deadline,
             out_of_thin_air: semantic.values_free,
             domain: predict::value_domain(test),
         })
@@ -104,7 +106,7 @@ impl<'a> Search<'a> {
     ) -> Result<End, PredictError> {
         let mut bounds = Bounds {
             left: self.options.candidates,
-            deadline: Deadline(self.options.timeout.map(|timeout| Instant::now() + timeout)),
+            deadline: self.deadline,
             out_of_thin_air: self.out_of_thin_air,
             domain: &self.domain,
         };

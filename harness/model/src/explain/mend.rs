@@ -62,7 +62,7 @@ pub(super) fn mend(
     deadline: Deadline,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let asking = Asking { test, model, options };
+    let asking = Asking { test, model, options, deadline };
     let places: Vec<Place> = test
         .threads
         .iter()
@@ -124,11 +124,12 @@ struct Asking<'a> {
     test: &'a Test,
     model: &'a Model,
     options: &'a ExplainOptions,
+    deadline: Deadline,
 }
 
 impl Asking<'_> {
     fn ask(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = Options { timeout: self.options.timeout, unroll: self.options.unroll.max(1) };
+        let asked = Options { timeout: self.deadline.left(), unroll: self.options.unroll.max(1) };
         predict(&apply(self.test, strengthened), self.model, &asked)
     }
 

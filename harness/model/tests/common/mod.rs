@@ -1,11 +1,12 @@
 //! Random litmus tests, small enough for the naive enumerator.
 
 use litmus::{
-    Access, AccessMask, ArithmeticOperation, BranchRelation, Condition, ControlBarrier, Dialect, Instruction,
-    InstructionKind, Interlock, InterlockEnd, Khronos, Label, LabelId, Location, LocationId, LocationInit,
-    Metadata, Operand, Order, Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind,
-    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span,
-    StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
+    Access, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Condition, ControlBarrier, Dialect,
+    Instruction, InstructionKind, Interlock, InterlockEnd, Khronos, Label, LabelId, Location, LocationId,
+    LocationInit, Metadata, Operand, Order, Place, Placement, Query, QueryKind, QueryTerm, Question,
+    QuestionKind, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics,
+    SizeComparison, Span, StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test,
+    Thread, ThreadId,
 };
 use proptest::prelude::*;
 
@@ -21,7 +22,9 @@ fn scope() -> impl Strategy<Value = Scope> {
 }
 
 fn semantics(orders: &'static [Order]) -> impl Strategy<Value = Semantics> {
-    (proptest::sample::select(orders), 1u8..4, any::<bool>(), any::<bool>()).prop_map(
+    // Mostly the two classes that most accesses have, now and then any of the four.
+    let classes = prop_oneof![4 => 1u8..4, 1 => 1u8..16];
+    (proptest::sample::select(orders), classes, any::<bool>(), any::<bool>()).prop_map(
         |(order, classes, available, visible)| {
             if order == Order::Relaxed {
                 Semantics::RELAXED
@@ -46,13 +49,15 @@ fn access(orders: &'static [Order]) -> impl Strategy<Value = Access> {
     ]
 }
 
-/// The names: x and its alias y in class 0, z in class 1.
-fn location() -> impl Strategy<Value = u16> {
-    prop_oneof![4 => Just(0u16), 1 => Just(1u16), 3 => Just(2u16)]
-}
-
-fn class_of(location: u16) -> StorageClass {
-    if location == 2 { StorageClass::Workgroup } else { StorageClass::Buffer }
+/// The names: x and its alias y in class 0, z in class 1, now and then w in class 2, or one of them as another class.
+fn location() -> impl Strategy<Value = (u16, StorageClass)> {
+    let usual = prop_oneof![8 => Just(0u16), 2 => Just(1u16), 6 => Just(2u16), 1 => Just(3u16)];
+    (usual, proptest::option::weighted(0.04, 0..4usize)).prop_map(|(location, other)| {
+        let classes =
+            [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image, StorageClass::Output];
+        let usual = [0, 0, 1, 2][usize::from(location)];
+        (location, classes[other.unwrap_or(usual)])
+    })
 }
 
 fn operand(registers: u16) -> impl Strategy<Value = Operand> {
@@ -64,26 +69,45 @@ fn operand(registers: u16) -> impl Strategy<Value = Operand> {
 
 const REGISTERS: u16 = 2;
 
+/// What a read-modify-write does, its operand apart.
+#[derive(Clone, Copy, Debug)]
+enum RmwKind {
+    Exchange,
+    Fetch(ArithmeticOperation),
+    /// What is compared, and whether the failing case acquires where the other does.
+    CompareExchange(i64, bool),
+}
+
+fn rmw_kind() -> impl Strategy<Value = RmwKind> {
+    prop_oneof![
+        3 => Just(RmwKind::Exchange),
+        2 => Just(RmwKind::Fetch(ArithmeticOperation::Add)),
+        1 => Just(RmwKind::Fetch(ArithmeticOperation::Or)),
+        3 => (0..2i64, any::<bool>())
+            .prop_map(|(compare, acquires)| RmwKind::CompareExchange(compare, acquires)),
+    ]
+}
+
 fn instruction() -> impl Strategy<Value = InstructionKind> {
     use Order::{Acquire, AcquireRelease, Relaxed, Release};
     prop_oneof![
-        4 => (0..REGISTERS, location(), access(&[Relaxed, Acquire])).prop_map(|(r, l, access)| {
+        4 => (0..REGISTERS, location(), access(&[Relaxed, Acquire])).prop_map(|(r, (l, class), access)| {
             InstructionKind::Load {
                 destination: RegisterId(r),
                 location: LocationId(l),
                 offset: 0,
                 scalar: None,
-                class: class_of(l),
+                class,
                 access,
             }
         }),
-        4 => (location(), operand(REGISTERS), access(&[Relaxed, Release])).prop_map(|(l, value, access)| {
+        4 => (location(), operand(REGISTERS), access(&[Relaxed, Release])).prop_map(|((l, class), value, access)| {
             InstructionKind::Store {
                 location: LocationId(l),
                 offset: 0,
                 scalar: None,
                 value,
-                class: class_of(l),
+                class,
                 access,
             }
         }),
@@ -91,68 +115,138 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
             0..REGISTERS,
             location(),
             operand(REGISTERS),
-            0..3u8,
+            rmw_kind(),
             scope(),
             semantics(&[Relaxed, Acquire, Release, AcquireRelease]),
         )
-            .prop_map(|(r, l, value, operation, scope, semantics)| InstructionKind::Rmw {
+            .prop_map(|(r, (l, class), value, operation, scope, semantics)| InstructionKind::Rmw {
                 destination: RegisterId(r),
                 location: LocationId(l),
                 offset: 0,
                 scalar: None,
                 operation: match operation {
-                    0 => RmwOperation::Exchange(value),
-                    1 => RmwOperation::Fetch(ArithmeticOperation::Add, value),
-                    _ => RmwOperation::CompareExchange {
-                        compare: Operand::Constant(0),
+                    RmwKind::Exchange => RmwOperation::Exchange(value),
+                    RmwKind::Fetch(operation) => RmwOperation::Fetch(operation, value),
+                    RmwKind::CompareExchange(compare, unequal) => RmwOperation::CompareExchange {
+                        compare: Operand::Constant(compare),
                         value,
-                        unequal: Semantics::RELAXED,
+                        // Never stronger than where they are equal.
+                        unequal: if semantics.order.acquires() && unequal {
+                            Semantics { order: Order::Acquire, make_available: false, ..semantics }
+                        } else {
+                            Semantics::RELAXED
+                        },
                     },
                 },
-                class: class_of(l),
+                class,
                 scope,
                 semantics,
             }),
         2 => (scope(), semantics(&[Acquire, Release, AcquireRelease]))
             .prop_map(|(scope, semantics)| InstructionKind::Fence { scope, semantics }),
-        1 => (scope(), proptest::option::of(semantics(&[Acquire, Release, AcquireRelease])), 0..2u8).prop_map(
-            |(memory_scope, semantics, id)| InstructionKind::ControlBarrier(ControlBarrier {
-                execution_scope: Scope::Workgroup,
-                memory_scope,
-                semantics,
-                id: id.to_string(),
-                resource: None,
-                quorum: None,
-            })
-        ),
+        1 => (
+            scope(),
+            proptest::option::of(semantics(&[Acquire, Release, AcquireRelease])),
+            0..2u8,
+            proptest::option::weighted(0.25, (0..2u8, proptest::option::of(1..3u32))),
+        )
+            .prop_map(|(memory_scope, semantics, id, named)| {
+                InstructionKind::ControlBarrier(ControlBarrier {
+                    execution_scope: Scope::Workgroup,
+                    memory_scope,
+                    semantics,
+                    id: id.to_string(),
+                    resource: named.map(|(resource, _)| resource.to_string()),
+                    quorum: named.and_then(|(_, quorum)| quorum),
+                })
+            }),
+        // Dependencies through registers.
+        1 => (0..REGISTERS, 0..REGISTERS, 0..3i64).prop_map(|(to, from, addend)| {
+            InstructionKind::Arithmetic {
+                destination: RegisterId(to),
+                operation: ArithmeticOperation::Add,
+                left: Operand::Register(RegisterId(from)),
+                right: Operand::Constant(addend),
+            }
+        }),
         1 => Just(InstructionKind::AvailableToDevice),
         1 => Just(InstructionKind::VisibleFromDevice),
     ]
 }
 
-/// A thread; sometimes its last instruction is skipped when the first register is 0.
-fn thread() -> impl Strategy<Value = (Vec<InstructionKind>, Placement, bool)> {
-    (proptest::collection::vec(instruction(), 1..4), 0..2u32, 0..2u32, proptest::bool::weighted(0.2))
-        .prop_map(|(instructions, workgroup, subgroup, guarded)| {
-            (instructions, Placement { queue_family: 0, workgroup, subgroup }, guarded)
+/// How the end of a thread is guarded by its first register.
+#[derive(Clone, Copy, Debug)]
+struct Guard {
+    relation: BranchRelation,
+    constant: i64,
+    /// Whether the thread goes back to its start instead of past its last instruction.
+    back: bool,
+}
+
+fn guard() -> impl Strategy<Value = Guard> {
+    use BranchRelation::{Equal, Greater, GreaterOrEqual, Less, LessOrEqual, NotEqual};
+    let relations = [Equal, Equal, NotEqual, NotEqual, GreaterOrEqual, LessOrEqual, Greater, Less];
+    (proptest::sample::select(relations.to_vec()), 0..2i64, proptest::bool::weighted(0.3))
+        .prop_map(|(relation, constant, back)| Guard { relation, constant, back })
+}
+
+type ThreadParts = (Vec<InstructionKind>, Placement, Option<Guard>);
+
+/// A thread; sometimes its last instruction is skipped, or the thread is repeated, by what its first register holds.
+fn thread() -> impl Strategy<Value = ThreadParts> {
+    let place = (prop_oneof![6 => Just(0..1u32), 1 => Just(0..2u32)].prop_flat_map(|r| r), 0..2u32, 0..2u32);
+    (proptest::collection::vec(instruction(), 1..4), place, proptest::option::weighted(0.2, guard()))
+        .prop_map(|(instructions, (queue_family, workgroup, subgroup), guard)| {
+            (instructions, Placement { queue_family, workgroup, subgroup }, guard)
         })
 }
 
-/// A random test with two or three threads, three names of two locations, and now and then a condition on a location.
-pub fn test() -> impl Strategy<Value = Test> {
-    (
-        proptest::collection::vec(thread(), 2..4),
-        proptest::option::weighted(0.25, (0..2u16, 0..2u16)),
-        proptest::option::weighted(0.3, location()),
-    )
-        .prop_map(|(threads, sync, observed)| build(threads, sync, observed))
+/// A comparison of a register or a location with a small number, sometimes with another beside it.
+fn condition() -> impl Strategy<Value = Condition> {
+    let term = prop_oneof![
+        3 => (0..2u16, 0..REGISTERS).prop_map(|(thread, r)| Term::Register(ThreadId(thread), RegisterId(r))),
+        1 => (0..4u16).prop_map(|location| Term::Location(LocationId(location))),
+    ];
+    let compare = (term, any::<bool>(), 0..3i64).prop_map(|(left, equal, number)| Condition::Compare {
+        left,
+        comparison: if equal { Comparison::Equal } else { Comparison::NotEqual },
+        right: Term::Constant(number),
+    });
+    (proptest::collection::vec(compare, 1..3), 0..3u8).prop_map(|(parts, how)| {
+        let mut parts = parts.into_iter();
+        let first = parts.next().unwrap_or(Condition::True);
+        parts.fold(first, |left, right| match how {
+            0 => Condition::Or(Box::new(left), Box::new(right)),
+            1 => Condition::And(Box::new(left), Box::new(right)),
+            _ => Condition::And(Box::new(left), Box::new(Condition::Not(Box::new(right)))),
+        })
+    })
 }
 
-fn build(
-    threads: Vec<(Vec<InstructionKind>, Placement, bool)>,
-    sync: Option<(u16, u16)>,
-    observed: Option<u16>,
-) -> Test {
+type SyncParts = ((u16, u16), (Option<u16>, Option<u16>));
+
+/// A random test with two or three threads, four names of three locations, a condition, and now and then a filter,
+/// system synchronization of whole threads or of single instructions, and an observed location.
+pub fn test() -> impl Strategy<Value = Test> {
+    let point = || proptest::option::weighted(0.3, 0..3u16);
+    (
+        proptest::collection::vec(thread(), 2..4),
+        proptest::option::weighted(0.25, ((0..2u16, 0..2u16), (point(), point()))),
+        proptest::option::weighted(0.3, location()),
+        condition(),
+        proptest::option::weighted(0.15, condition()),
+    )
+        .prop_map(|(threads, sync, observed, condition, filter)| {
+            let mut test = build(threads, sync, observed.map(|(location, _)| location));
+            if let Some(question) = &mut test.question {
+                question.condition = condition;
+            }
+            test.filter = filter;
+            test
+        })
+}
+
+fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u16>) -> Test {
     let location = |name: &str, init| Location {
         name: name.to_owned(),
         reference: None,
@@ -167,23 +261,30 @@ fn build(
     let threads = threads
         .into_iter()
         .enumerate()
-        .map(|(number, (kinds, placement, guarded))| {
+        .map(|(number, (kinds, placement, guard))| {
             let mut instructions: Vec<Instruction> = kinds.into_iter().map(instruction).collect();
             let mut labels = Vec::new();
             let last = instructions.len() - 1;
             let movable = !matches!(instructions[last].kind, InstructionKind::ControlBarrier(_));
-            if guarded && last > 0 && movable {
-                labels.push(Label { name: "LC00".to_owned() });
-                instructions.insert(
-                    last,
-                    instruction(InstructionKind::Branch {
-                        relation: BranchRelation::Equal,
-                        left: Operand::Register(RegisterId(0)),
-                        right: Operand::Constant(0),
-                        target: LabelId(0),
-                    }),
-                );
-                instructions.push(instruction(InstructionKind::Label(LabelId(0))));
+            let branch = |guard: Guard| InstructionKind::Branch {
+                relation: guard.relation,
+                left: Operand::Register(RegisterId(0)),
+                right: Operand::Constant(guard.constant),
+                target: LabelId(0),
+            };
+            let label = || instruction(InstructionKind::Label(LabelId(0)));
+            match guard {
+                Some(guard) if guard.back && movable => {
+                    labels.push(Label { name: "LC00".to_owned() });
+                    instructions.insert(0, label());
+                    instructions.push(instruction(branch(guard)));
+                }
+                Some(guard) if !guard.back && last > 0 && movable => {
+                    labels.push(Label { name: "LC00".to_owned() });
+                    instructions.insert(last, instruction(branch(guard)));
+                    instructions.push(label());
+                }
+                _ => {}
             }
             Thread {
                 number: number as u32,
@@ -201,7 +302,20 @@ fn build(
             }
         })
         .collect();
-    let point = |thread| SyncPoint { thread: ThreadId(thread), instruction: None };
+    let threads: Vec<Thread> = threads;
+    let point = |thread: u16, instruction: Option<u16>| {
+        let count = threads[usize::from(thread)].instructions.len() as u16;
+        SyncPoint { thread: ThreadId(thread), instruction: instruction.filter(|i| *i < count) }
+    };
+    let system_sync = sync
+        .filter(|((from, to), _)| from != to)
+        .map(|((from, to), (first, second))| SystemSync {
+            from: point(from, first),
+            to: point(to, second),
+            span: Span::default(),
+        })
+        .into_iter()
+        .collect();
     Test {
         name: "random".to_owned(),
         dialect: Dialect::Vulkan,
@@ -210,13 +324,10 @@ fn build(
             location("x", LocationInit::Constant(0)),
             location("y", LocationInit::AliasOf(LocationId(0))),
             location("z", LocationInit::Constant(0)),
+            location("w", LocationInit::Constant(1)),
         ],
         threads,
-        system_sync: sync
-            .filter(|(from, to)| from != to)
-            .map(|(from, to)| SystemSync { from: point(from), to: point(to), span: Span::default() })
-            .into_iter()
-            .collect(),
+        system_sync,
         listed: observed.map(|l| Term::Location(LocationId(l))).into_iter().collect(),
         filter: None,
         khronos: None,
@@ -397,7 +508,8 @@ pub fn khronos() -> impl Strategy<Value = Test> {
             for thread in &mut test.threads {
                 thread.labels.clear();
                 thread.instructions.retain(|i| {
-                    !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_))
+                    use InstructionKind::{Arithmetic, Branch, Label};
+                    !matches!(i.kind, Branch { .. } | Label(_) | Arithmetic { .. })
                 });
                 for instruction in &mut thread.instructions {
                     match &mut instruction.kind {
@@ -410,7 +522,12 @@ pub fn khronos() -> impl Strategy<Value = Test> {
                 }
                 read_values.push(thread.instructions.iter().map(|_| given.next().flatten()).collect());
             }
+            // Instructions are gone, so whole threads are ordered.
+            for sync in &mut test.system_sync {
+                (sync.from.instruction, sync.to.instruction) = (None, None);
+            }
             test.listed.clear();
+            test.filter = None;
             test.question = None;
             test.dialect = Dialect::Khronos;
             let queries = queries.into_iter().map(|(kind, terms)| Query::new(kind, false, terms)).collect();

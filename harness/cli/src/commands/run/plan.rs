@@ -17,8 +17,9 @@ use crate::arguments::{Run, Shard};
 use crate::choice::{self, Chosen};
 use crate::exit::Failure;
 use crate::inputs::Loaded;
+use crate::output::say;
 use crate::parallel::in_order;
-use crate::probe;
+use crate::probe::{self, Meant};
 
 /// The longest that a test is asked about.
 const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
@@ -34,6 +35,13 @@ pub struct Target {
     pub listed: Listed,
     /// How tests are spread over it.
     pub stress: Stress,
+}
+
+impl Target {
+    /// The selector that the command line takes; a fault has a flag of its own.
+    pub fn device(&self) -> &str {
+        if probe::is_sim(&self.listed) { sim::SimDevice::NAME } else { &self.selector }
+    }
 }
 
 /// A test of the plan.
@@ -85,13 +93,16 @@ pub fn targets(
 ) -> Result<(Vec<Target>, device::DriverEnvironment), Failure> {
     let mut selectors = probe::selectors(devices)?;
     let environment = probe::environment(&selectors)?;
-    let all = probe::list(&environment)?;
+    let (all, no_driver) = probe::list(&environment, &selectors)?;
     if selectors.is_empty() {
-        selectors.push(device::Selector::Best);
+        if let Some(why) = &no_driver {
+            say(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
+        }
+        selectors.push(Meant::Listed(device::Selector::Best));
     }
     let mut targets: Vec<Target> = Vec::new();
     for selector in &selectors {
-        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all))?;
+        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &no_driver))?;
         if targets.iter().any(|target| target.listed.index == listed.index) {
             continue;
         }
@@ -110,10 +121,20 @@ pub fn targets(
     Ok((targets, environment))
 }
 
-fn no_such_device(error: &plan::DeviceError, all: &[Listed]) -> Failure {
+fn no_such_device(error: &plan::DeviceError, all: &[Listed], no_driver: &Option<String>) -> Failure {
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
-    Failure::environment_message(format!("{error}: there are {}", names.join(", ")))
+    let why = no_driver.as_ref().map_or_else(String::new, |why| format!("{why}\n"));
+    Failure::environment_message(format!("{why}{error}: there are {}", names.join(", ")))
+}
+
+/// Gives a fault to the simulated GPU.
+pub fn break_rule(targets: &mut [Target], fault: sim::Fault) {
+    let Some(row) = fault.row() else { return };
+    for target in targets {
+        target.selector = format!("{}:{}", target.selector, row.name);
+        target.listed = probe::simulated(target.listed.index, fault);
+    }
 }
 
 /// The stress of a file or of a preset.
@@ -387,7 +408,7 @@ fn predictions(
 }
 
 /// Marks the outcomes that the test's filter excludes.
-fn mark_filtered(test: &Test, prediction: &mut Prediction) {
+pub fn mark_filtered(test: &Test, prediction: &mut Prediction) {
     let Some(filter) = &test.filter else { return };
     for (outcome, says) in &mut prediction.outcomes {
         says.filtered = !outcome.meets(test, &prediction.observables, filter);

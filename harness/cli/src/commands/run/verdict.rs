@@ -1,12 +1,15 @@
 //! From what a worker reported to a verdict and its published line.
 
-use litmus::{Observation, Test};
+use std::time::Duration;
+
+use litmus::{Observation, Prediction, Test};
+use model::{Options, settle};
 use results::wire::{Hashes, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::pool::{Attempt, End, Failure, NotRun, Report};
 use runner::wire::{Answer, Failure as Told, Snapshot, WireObservation};
 
-use super::plan::{Cell, Plan};
+use super::plan::{Cell, Plan, mark_filtered};
 
 /// What became of a run, before it is judged.
 pub struct Ran {
@@ -99,6 +102,23 @@ pub fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
     }
 }
 
+/// How long the model is asked about outcomes that its prediction does not list.
+const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The prediction with the outcomes that were seen, where it lists none; nothing where it stands as it is.
+fn settled(plan: &Plan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Option<Prediction> {
+    if prediction.complete {
+        return None;
+    }
+    let test = &plan.items[cell.item].judged;
+    let seen = ran.seen.histogram.counts.keys();
+    let seen = seen.chain(ran.twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
+    let options = Options { timeout: Some(SETTLING_PATIENCE), ..Options::default() };
+    let mut settled = settle(prediction, test, &cell.model.model, seen, &options).ok()??;
+    mark_filtered(&plan.items[cell.item].loaded.test, &mut settled);
+    Some(settled)
+}
+
 /// Everything of a line that the command line decides.
 #[derive(Clone, Debug)]
 pub struct LineContext {
@@ -110,6 +130,8 @@ pub struct LineContext {
     pub model: Option<String>,
     /// `--stress`, where given.
     pub stress: Option<String>,
+    /// `--fault`, where given.
+    pub fault: Option<String>,
 }
 
 impl LineContext {
@@ -125,6 +147,9 @@ impl LineContext {
             (Err(missing), _) | (_, Err(missing)) => return self.skipped(plan, cell, missing),
         };
         let twin = ran.twin.as_ref().map(|observation| Twin { observation, early_reads: 0 });
+        // Outcomes that are too many to list are asked about one by one, those alone that were seen.
+        let settled = settled(plan, cell, prediction, ran);
+        let prediction = settled.as_ref().unwrap_or(prediction);
         let judgement = judge(&Evidence {
             test: self.test(plan, cell),
             prediction,
@@ -160,7 +185,7 @@ impl LineContext {
                 model: cell.model.model.name().to_owned(),
                 seed: self.seed,
                 stress: target.stress.name.clone(),
-                replay: self.replay(&item.loaded.source.argument, &target.selector, instances),
+                replay: self.replay(&item.loaded.source.argument, target.device(), instances),
                 memory,
                 hashes: Hashes {
                     test: item.hash.clone(),
@@ -177,6 +202,9 @@ impl LineContext {
             format!("vk-litmus run {} --device {} --seed {}", quoted(test), quoted(device), self.seed);
         if let Some(instances) = instances {
             command += &format!(" --instances {instances}");
+        }
+        if let Some(fault) = &self.fault {
+            command += &format!(" --fault {}", quoted(fault));
         }
         if let Some(model) = &self.model {
             command += &format!(" --model {}", quoted(model));

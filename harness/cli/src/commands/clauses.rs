@@ -1,0 +1,245 @@
+//! `clauses`: which statement of a model encodes which clause, which tests discriminate it, and what the tests miss.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use litmus::{Test, corpus};
+use model::clauses::{Clause, Disposition, citations, clauses as inventory};
+use model::mutation::{Difference, Equivalent, MUTATED, Mutant, equivalents, killer, mutants};
+use model::synthesis::operations;
+use model::{Model, Options, PredictError, Verdict, verdict};
+use results::wire::{ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus};
+
+use crate::arguments::ListFormat;
+use crate::commands::print_json;
+use crate::exit::{Failure, Outcome};
+use crate::output::Data;
+use crate::parallel::in_order;
+
+/// How long one test may take under one mutant.
+const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(2)), unroll: 1 };
+
+/// Runs the command.
+///
+/// # Errors
+/// When the matrix cannot be printed.
+pub fn clauses(format: ListFormat) -> Result<Outcome, Failure> {
+    let tests = embedded_tests()?;
+    let record = ClausesRecord { clauses: rows(&tests)?, mutants: mutant_rows(&tests)? };
+    match format {
+        ListFormat::Json => print_json(&record),
+        ListFormat::Text => {
+            Data::new().print(&text(&record))?;
+            Ok(Outcome::Success)
+        }
+    }
+}
+
+/// An embedded test with its id.
+struct Embedded {
+    id: String,
+    test: Test,
+}
+
+fn embedded_tests() -> Result<Vec<Embedded>, Failure> {
+    let entries = corpus::tests().into_iter().chain(corpus::model_only());
+    entries
+        .map(|entry| {
+            let test = litmus::parse(entry.text, &entry.path).map_err(Failure::input)?;
+            Ok(Embedded { id: entry.id, test })
+        })
+        .collect()
+}
+
+fn rows(tests: &[Embedded]) -> Result<Vec<ClauseRow>, Failure> {
+    let mut statements: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for citation in citations().map_err(Failure::input)? {
+        let place = format!("{}:{} {}", citation.file, citation.line, citation.name);
+        for clause in citation.clauses {
+            statements.entry(clause).or_default().push(place.clone());
+        }
+    }
+    let mut discriminating: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for Embedded { id, test } in tests {
+        for clause in &test.metadata.clauses {
+            discriminating.entry(clause).or_default().push(id.clone());
+        }
+    }
+    Ok(inventory().into_iter().map(|clause| row(&clause, &statements, &discriminating)).collect())
+}
+
+fn row(
+    clause: &Clause,
+    statements: &BTreeMap<String, Vec<String>>,
+    tests: &BTreeMap<&str, Vec<String>>,
+) -> ClauseRow {
+    let cited = statements.get(clause.id).cloned().unwrap_or_default();
+    // A statement that cites a clause encodes it, whatever else is said of the clause.
+    let disposition = if cited.is_empty() { clause.disposition } else { Disposition::Encoded };
+    let engine = clause.engine.iter().map(|name| format!("engine {name}"));
+    ClauseRow {
+        id: clause.id.to_owned(),
+        model: clause.specification.model().to_owned(),
+        anchor: clause.anchor.map(str::to_owned),
+        statement: clause.statement.to_owned(),
+        disposition: match disposition {
+            Disposition::Encoded => DispositionWord::Encoded,
+            Disposition::Static => DispositionWord::Static,
+            Disposition::Device => DispositionWord::Device,
+            Disposition::NotApplicable => DispositionWord::NotApplicable,
+        },
+        statements: cited.into_iter().chain(engine).collect(),
+        tests: tests.get(clause.id).cloned().unwrap_or_default(),
+        why: clause.why.filter(|_| disposition != Disposition::Encoded).map(str::to_owned),
+    }
+}
+
+/// A test and what its model says of it.
+struct Judged<'t> {
+    embedded: &'t Embedded,
+    verdict: Verdict,
+}
+
+fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
+    let (bound, known) = equivalents();
+    let mut rows = Vec::new();
+    for (name, file) in MUTATED {
+        let Some(model) = Model::shipped(name) else { continue };
+        let model = model.map_err(Failure::input)?;
+        let judged = judge(&model, tests)?;
+        let all = mutants(&model, &|source| file.is_none_or(|file| source == file));
+        in_order(
+            &all,
+            |mutant| mutant_row(name, mutant, &judged, &known, bound),
+            |row| {
+                rows.push(row);
+                Ok::<(), Failure>(())
+            },
+        )?;
+    }
+    Ok(rows)
+}
+
+/// The tests of a model's language with its verdicts, small ones first.
+fn judge<'t>(model: &Model, tests: &'t [Embedded]) -> Result<Vec<Judged<'t>>, Failure> {
+    let mut own: Vec<&Embedded> =
+        tests.iter().filter(|embedded| model.judges(embedded.test.dialect)).collect();
+    own.sort_by_key(|embedded| operations(&embedded.test));
+    let mut judged = Vec::with_capacity(own.len());
+    for embedded in own {
+        match verdict(&embedded.test, model, &PATIENCE) {
+            Ok(verdict) => judged.push(Judged { embedded, verdict }),
+            // An older text need not have words for everything.
+            Err(PredictError::NotAvailable { .. }) => {}
+            Err(error) => return Err(Failure::input_message(format!("{}: {error}", embedded.id))),
+        }
+    }
+    Ok(judged)
+}
+
+fn mutant_row(
+    name: &str,
+    mutant: &Mutant,
+    judged: &[Judged<'_>],
+    known: &[Equivalent],
+    bound: &str,
+) -> MutantRow {
+    let mutation = &mutant.mutation;
+    let cites = |test: &Test| test.metadata.clauses.iter().any(|clause| mutation.clauses.contains(clause));
+    // Tests for the clauses of the statement come first: they are what the statement is known by.
+    let (own, others): (Vec<&Judged<'_>>, Vec<&Judged<'_>>) =
+        judged.iter().partition(|judged| cites(&judged.embedded.test));
+    let asked = own
+        .into_iter()
+        .chain(others)
+        .map(|judged| (judged.embedded.id.as_str(), &judged.embedded.test, &judged.verdict));
+    let killed = killer(&mutant.model, asked, &PATIENCE);
+    let listed = known.iter().any(|equivalent| {
+        equivalent.model == name
+            && equivalent.statement == mutation.statement
+            && equivalent.change == mutation.change
+    });
+    let (status, by, difference, bound) = match killed {
+        Some((id, difference)) => (MutantStatus::Killed, Some(id), Some(difference), None),
+        None if listed => (MutantStatus::Equivalent, None, None, Some(bound)),
+        None => (MutantStatus::Alive, None, None, Some("the embedded tests")),
+    };
+    MutantRow {
+        model: name.to_owned(),
+        statement: format!("{}:{} {}", mutation.file, mutation.line, mutation.statement),
+        change: mutation.change.clone(),
+        status,
+        by: by.map(str::to_owned),
+        difference: difference.map(difference_word),
+        bound: bound.map(str::to_owned),
+    }
+}
+
+/// The published form of a difference.
+pub fn difference_word(difference: Difference) -> DifferenceWord {
+    match difference {
+        Difference::Outcome => DifferenceWord::Outcome,
+        Difference::RacyUnderSecond => DifferenceWord::RacyUnderSecond,
+        Difference::RacyUnderFirst => DifferenceWord::RacyUnderFirst,
+        Difference::Executions => DifferenceWord::Executions,
+    }
+}
+
+fn text(record: &ClausesRecord) -> String {
+    let mut text = String::new();
+    for row in &record.clauses {
+        let word = match row.disposition {
+            DispositionWord::Encoded => "encoded",
+            DispositionWord::Static => "static",
+            DispositionWord::Device => "device",
+            DispositionWord::NotApplicable => "not applicable",
+        };
+        text += &format!("{}  {word}: {}\n", row.id, row.statement);
+        if let Some(why) = &row.why {
+            text += &format!("    {why}\n");
+        }
+        for statement in &row.statements {
+            text += &format!("    {statement}\n");
+        }
+        if row.tests.is_empty() && row.disposition == DispositionWord::Encoded {
+            text += "    gap: no test discriminates it\n";
+        } else if !row.tests.is_empty() {
+            text += &format!("    tests: {}\n", row.tests.join(" "));
+        }
+    }
+    text.push('\n');
+    for row in &record.mutants {
+        let MutantRow { model, statement, change, .. } = row;
+        let end = match (row.status, &row.by, &row.bound) {
+            (MutantStatus::Killed, Some(by), _) => format!("killed by {by}"),
+            (MutantStatus::Equivalent, _, Some(bound)) => format!("equivalent within {bound}"),
+            _ => "ALIVE".to_owned(),
+        };
+        text += &format!("{model}  {statement}: {change}: {end}\n");
+    }
+    text.push('\n');
+    let count =
+        |wanted: DispositionWord| record.clauses.iter().filter(|row| row.disposition == wanted).count();
+    let gaps = record
+        .clauses
+        .iter()
+        .filter(|row| row.disposition == DispositionWord::Encoded && row.tests.is_empty())
+        .count();
+    let mutants = |wanted: MutantStatus| record.mutants.iter().filter(|row| row.status == wanted).count();
+    text += &format!(
+        "{} clauses: {} encoded ({gaps} without a test), {} static, {} device, {} not applicable\n",
+        record.clauses.len(),
+        count(DispositionWord::Encoded),
+        count(DispositionWord::Static),
+        count(DispositionWord::Device),
+        count(DispositionWord::NotApplicable)
+    );
+    text += &format!(
+        "{} mutants: {} killed, {} equivalent, {} alive\n",
+        record.mutants.len(),
+        mutants(MutantStatus::Killed),
+        mutants(MutantStatus::Equivalent),
+        mutants(MutantStatus::Alive)
+    );
+    text
+}

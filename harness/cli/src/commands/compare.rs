@@ -1,0 +1,221 @@
+//! `compare`: on which tests two models differ, and the smallest test on which they do.
+
+use std::time::Duration;
+
+use litmus::{Observable, Race, Test};
+use model::mutation::Difference;
+use model::synthesis::{LARGEST, distinguish, operations};
+use model::{Options, Verdict, verdict};
+use results::state::state;
+use results::wire::{
+    COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, RaceWord, RejectedLine, SynthesizedRecord,
+};
+
+use crate::arguments::{Compare, ListFormat};
+use crate::choice::{self, Chosen};
+use crate::commands::clauses::difference_word;
+use crate::commands::print_json;
+use crate::exit::{Failure, Outcome};
+use crate::inputs::{self, Source};
+use crate::output::{Data, complain, say};
+use crate::parallel::in_order;
+
+/// How long one test may take under one model.
+const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(5)), unroll: 1 };
+
+/// Runs the command.
+///
+/// # Errors
+/// When there are not two models, or the comparison cannot be printed.
+pub fn compare(arguments: &Compare, quiet: bool) -> Result<Outcome, Failure> {
+    let [first, second] = arguments.model.as_slice() else {
+        return Err(Failure::input_message("`compare` takes two models: `--model A --model B`"));
+    };
+    let models = [choice::load(first)?, choice::load(second)?];
+    let mut record = CompareRecord {
+        schema: COMPARE_SCHEMA.to_owned(),
+        models: [first.clone(), second.clone()],
+        compared: 0,
+        differences: Vec::new(),
+        rejected: Vec::new(),
+        synthesized: None,
+    };
+    let mut outcome = Outcome::Success;
+    match arguments.synthesize {
+        Some(events) => record.synthesized = Some(synthesize(&models, events)?),
+        None => outcome = over_tests(arguments, &models, &mut record)?,
+    }
+    if arguments.format == ListFormat::Json {
+        print_json(&record)?;
+        return Ok(outcome);
+    }
+    match &record.synthesized {
+        Some(found) => match &found.test {
+            Some(test) => {
+                if let (false, Some(difference), Some(operations)) =
+                    (quiet, found.difference, found.operations)
+                {
+                    say(&format!("{operations} operations: {}", words(difference, &record.models)));
+                }
+                Data::new().print(test)?;
+            }
+            None => say(&format!(
+                "no test of {} operations at most tells {first} from {second}: all programs up to {} operations of the \
+                 vocabulary, and shapes beyond",
+                found.events,
+                found.events.min(LARGEST)
+            )),
+        },
+        None => Data::new().print(&text(&record))?,
+    }
+    Ok(outcome)
+}
+
+fn synthesize([first, second]: &[Chosen; 2], events: u32) -> Result<SynthesizedRecord, Failure> {
+    let vulkan = litmus::Dialect::Vulkan;
+    if !first.model.judges(vulkan) || !second.model.judges(vulkan) {
+        return Err(Failure::not_available("`--synthesize` for models of the HSA dialect"));
+    }
+    let events = usize::try_from(events).unwrap_or(usize::MAX);
+    let found = distinguish(&first.model, &second.model, events, &PATIENCE).map_err(Failure::input_error)?;
+    Ok(SynthesizedRecord {
+        events,
+        difference: found.as_ref().map(|found| difference_word(found.difference)),
+        operations: found.as_ref().map(|found| operations(&found.test)),
+        test: found.as_ref().map(|found| litmus::print(&found.test)),
+    })
+}
+
+/// What became of one source.
+enum Compared {
+    /// Both models answer alike.
+    Same,
+    /// They do not.
+    Differs(Box<CompareRow>),
+    /// It is no test, or one of the models cannot answer.
+    Rejected(RejectedLine, Failure),
+}
+
+fn over_tests(
+    arguments: &Compare,
+    models: &[Chosen; 2],
+    record: &mut CompareRecord,
+) -> Result<Outcome, Failure> {
+    let mut sources = inputs::collect(&arguments.tests, None, || Ok(inputs::all_embedded()))?;
+    if arguments.tests.is_empty() {
+        sources.retain(|source| models.iter().all(|chosen| source.suits(&chosen.model)));
+    }
+    let mut outcome = Outcome::Success;
+    in_order(
+        &sources,
+        |source| one(source.clone(), models),
+        |compared| {
+            match compared {
+                Compared::Same => record.compared += 1,
+                Compared::Differs(row) => {
+                    record.compared += 1;
+                    record.differences.push(*row);
+                }
+                Compared::Rejected(line, failure) => {
+                    // Of the embedded tests those count that both models have words for.
+                    if !arguments.tests.is_empty() {
+                        outcome.note(failure.outcome());
+                        complain(failure.report());
+                    }
+                    record.rejected.push(line);
+                }
+            }
+            Ok::<(), Failure>(())
+        },
+    )?;
+    Ok(outcome)
+}
+
+fn one(source: Source, [first, second]: &[Chosen; 2]) -> Compared {
+    let loaded = match source.load() {
+        Ok(loaded) => loaded,
+        Err(rejected) => {
+            let (source, rejection) = *rejected;
+            return Compared::Rejected(rejection.line(&source.file), rejection.failure(&source.file));
+        }
+    };
+    let file = &loaded.source.file;
+    let test = &loaded.test;
+    let ask = |chosen: &Chosen| verdict(test, &chosen.model, &PATIENCE);
+    let (first, second) = match (ask(first), ask(second)) {
+        (Ok(first), Ok(second)) => (first, second),
+        (Err(error), _) | (_, Err(error)) => {
+            let error = error.to_string();
+            let failure = Failure::input_message(format!("{file}: {error}"));
+            return Compared::Rejected(
+                RejectedLine { file: file.clone(), error, line: 1, column: 1 },
+                failure,
+            );
+        }
+    };
+    if first.race == Race::Unknown || second.race == Race::Unknown {
+        let error = "no answer in time".to_owned();
+        let failure = Failure::input_message(format!("{file}: {error}"));
+        return Compared::Rejected(RejectedLine { file: file.clone(), error, line: 1, column: 1 }, failure);
+    }
+    match Difference::between(&first, &second) {
+        None => Compared::Same,
+        Some(difference) => Compared::Differs(Box::new(CompareRow {
+            id: loaded.source.id.clone(),
+            file: file.clone(),
+            difference: difference_word(difference),
+            race: [first.race.into(), second.race.into()],
+            holds: holds(test, &first).zip(holds(test, &second)).map(|(first, second)| [first, second]),
+            only_first: only(test, &first, &second),
+            only_second: only(test, &second, &first),
+        })),
+    }
+}
+
+/// Whether the question of a test holds under a model that gives this verdict.
+fn holds(test: &Test, verdict: &Verdict) -> Option<bool> {
+    let question = test.question.as_ref()?;
+    let observables = test.observables();
+    let mut meets =
+        verdict.allowed.iter().map(|outcome| outcome.meets(test, &observables, &question.condition));
+    Some(match question.kind {
+        litmus::QuestionKind::Exists | litmus::QuestionKind::Final => meets.any(|meets| meets),
+        litmus::QuestionKind::NotExists => !meets.any(|meets| meets),
+        litmus::QuestionKind::Forall => meets.all(|meets| meets),
+    })
+}
+
+/// The outcomes that the one allows and the other does not.
+fn only(test: &Test, one: &Verdict, other: &Verdict) -> Vec<results::state::State> {
+    let observables: Vec<Observable> = test.observables();
+    one.allowed.difference(&other.allowed).map(|outcome| state(test, &observables, outcome)).collect()
+}
+
+/// A difference in words.
+fn words(difference: DifferenceWord, [first, second]: &[String; 2]) -> String {
+    match difference {
+        DifferenceWord::Outcome => "race-free under both, and the allowed outcomes differ".to_owned(),
+        DifferenceWord::RacyUnderSecond => format!("race-free under {first}, racy under {second}"),
+        DifferenceWord::RacyUnderFirst => format!("racy under {first}, race-free under {second}"),
+        DifferenceWord::Executions => "racy under both, and the consistent executions differ".to_owned(),
+    }
+}
+
+fn text(record: &CompareRecord) -> String {
+    let mut text = String::new();
+    for row in &record.differences {
+        text += &format!("{}  {}\n", row.id, words(row.difference, &record.models));
+        if row.race.contains(&RaceWord::Free) || row.difference == DifferenceWord::Executions {
+            let sides = record.models.iter().zip([&row.only_first, &row.only_second]);
+            for (model, outcomes) in sides {
+                for outcome in outcomes {
+                    text += &format!("    only {model}: {}\n", results::state::text(outcome));
+                }
+            }
+        }
+    }
+    let [first, second] = &record.models;
+    text +=
+        &format!("{} tests: {first} and {second} differ on {}\n", record.compared, record.differences.len());
+    text
+}

@@ -1,0 +1,196 @@
+//! `generate`: the minimal forbidden tests of a model with their twins, or the smallest tests that a clause is known by.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use litmus::{Dialect, Expectation, Race, Reachability, Span, Test};
+use model::mutation::mutants;
+use model::synthesis::{Below, Cell, SHAPES, Weakened, distinguish, minimal_below, operations, placements};
+use model::{Model, Options};
+
+use crate::arguments::Generate;
+use crate::choice;
+use crate::exit::{Failure, Outcome};
+use crate::output::{Data, say};
+use crate::parallel::in_order;
+
+/// How long one test may take.
+const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(5)), unroll: 1 };
+/// Tests that are asked about below one strongest test.
+const MOST_BELOW: usize = 20_000;
+
+/// Runs the command.
+///
+/// # Errors
+/// When the model or the clause is not known, or the tests cannot be written.
+pub fn generate(arguments: &Generate, quiet: bool) -> Result<Outcome, Failure> {
+    let chosen = choice::load(&arguments.model)?;
+    if !chosen.model.judges(Dialect::Vulkan) {
+        return Err(Failure::not_available("`generate` for models of the HSA dialect"));
+    }
+    let mut written = Written::new(arguments.out.as_deref())?;
+    match &arguments.clause {
+        Some(clause) => for_clause(&chosen.model, clause, arguments.events, &mut written, quiet)?,
+        None => minimal(&chosen.model, arguments, &mut written, quiet)?,
+    }
+    Ok(Outcome::Success)
+}
+
+/// Where tests go: a folder, or standard output.
+struct Written<'a> {
+    folder: Option<&'a Path>,
+    data: Data,
+    count: usize,
+}
+
+impl<'a> Written<'a> {
+    fn new(folder: Option<&'a Path>) -> Result<Written<'a>, Failure> {
+        if let Some(folder) = folder {
+            let wrong = |error: std::io::Error| {
+                Failure::environment_message(format!("{}: {error}", folder.display()))
+            };
+            std::fs::create_dir_all(folder).map_err(wrong)?;
+            if std::fs::read_dir(folder).map_err(wrong)?.next().is_some() {
+                return Err(Failure::input_message(format!("{}: the folder is not empty", folder.display())));
+            }
+        }
+        Ok(Written { folder, data: Data::new(), count: 0 })
+    }
+
+    fn write(&mut self, test: &Test) -> Result<(), Failure> {
+        let text = litmus::print(test);
+        match self.folder {
+            Some(folder) => {
+                let file = folder.join(format!("{}.litmus", test.name));
+                std::fs::write(&file, text)
+                    .map_err(|error| Failure::environment_message(format!("{}: {error}", file.display())))?;
+            }
+            None => {
+                let gap = if self.count == 0 { "" } else { "\n" };
+                self.data.print(&format!("{gap}{text}"))?;
+            }
+        }
+        self.count += 1;
+        Ok(())
+    }
+}
+
+/// The strongest tests within the bounds.
+fn cells(threads: usize, events: usize) -> Vec<Cell> {
+    SHAPES
+        .iter()
+        .filter(|shape| shape.threads() <= threads)
+        .flat_map(|shape| {
+            placements(shape.threads(), false).into_iter().flat_map(move |places| shape.cells(&places))
+        })
+        .filter(|cell| operations(&cell.top()) <= events)
+        .collect()
+}
+
+fn minimal(
+    model: &Model,
+    arguments: &Generate,
+    written: &mut Written<'_>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let size = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+    let cells = cells(size(arguments.threads), size(arguments.events));
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let (mut minimal, mut twins, mut asked, mut incomplete) = (0, 0, 0, 0);
+    in_order(
+        &cells,
+        |cell| (cell.name(), minimal_below(&cell.top(), model, &PATIENCE, MOST_BELOW)),
+        |(name, below)| {
+            let Below { minimal: found, asked: now, complete } = below.map_err(Failure::input_error)?;
+            asked += now;
+            incomplete += usize::from(!complete);
+            let several = found.len() > 1;
+            for (index, test) in found.into_iter().enumerate() {
+                let name = if several { format!("{name}.{}", index + 1) } else { name.clone() };
+                if !seen.insert(program(&test.test)) {
+                    continue;
+                }
+                minimal += 1;
+                let why = "Minimal: one step of synchronization less, and the outcome is allowed or the program races.";
+                written.write(&described(test.test, &name, model, Reachability::Forbidden, why))?;
+                for (number, Weakened { step, test }) in test.twins.into_iter().enumerate() {
+                    if seen.insert(program(&test)) {
+                        twins += 1;
+                        let twin = format!("{name}.twin{}", number + 1);
+                        let why = format!("Twin of {name}: {step}.");
+                        written.write(&described(test, &twin, model, Reachability::Allowed, &why))?;
+                    }
+                }
+            }
+            Ok::<(), Failure>(())
+        },
+    )?;
+    if !quiet {
+        say(&format!(
+            "{minimal} minimal tests and {twins} twins of {} shapes; {asked} tests asked about",
+            cells.len()
+        ));
+    }
+    if incomplete > 0 {
+        say(&format!("warning: {incomplete} of the shapes are not done: their suites may lack tests"));
+    }
+    Ok(())
+}
+
+/// The program and question of a test without its name and header.
+fn program(test: &Test) -> String {
+    let mut bare = test.clone();
+    bare.name = "program".to_owned();
+    litmus::print(&bare)
+}
+
+fn described(mut test: Test, name: &str, model: &Model, reachability: Reachability, why: &str) -> Test {
+    test.name = name.to_owned();
+    test.metadata.expectations = vec![Expectation {
+        model: model.name().to_owned(),
+        reachability,
+        race: Some(Race::Free),
+        span: Span::default(),
+    }];
+    test.metadata.why = vec![why.to_owned()];
+    test
+}
+
+/// For each change of a statement that cites the clause the smallest test that notices.
+fn for_clause(
+    model: &Model,
+    clause: &str,
+    events: u32,
+    written: &mut Written<'_>,
+    quiet: bool,
+) -> Result<(), Failure> {
+    let mut changed = mutants(model, &|_| true);
+    changed.retain(|mutant| mutant.mutation.clauses.iter().any(|cited| cited == clause));
+    if changed.is_empty() {
+        let name = model.name();
+        return Err(Failure::input_message(format!(
+            "no statement of {name} that can be changed cites `{clause}`"
+        )));
+    }
+    let events = usize::try_from(events).unwrap_or(usize::MAX);
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for mutant in &changed {
+        let mutation = &mutant.mutation;
+        let what = format!("{} {}", mutation.statement, mutation.change);
+        match distinguish(model, &mutant.model, events, &PATIENCE).map_err(Failure::input_error)? {
+            Some(found) if seen.insert(program(&found.test)) => {
+                let mut test = found.test;
+                test.name = format!("{clause}.{}", seen.len());
+                test.metadata.expectations.truncate(1);
+                test.metadata.clauses = vec![clause.to_owned()];
+                test.metadata.why = vec![format!("Notices {what}.")];
+                written.write(&test)?;
+            }
+            Some(_) => {}
+            None if quiet => {}
+            None => say(&format!("no test of {events} operations at most notices {what}")),
+        }
+    }
+    Ok(())
+}

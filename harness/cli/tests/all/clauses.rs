@@ -1,0 +1,38 @@
+//! The matrix of clauses: valid, complete, and made of tests and statements that exist.
+
+use std::collections::BTreeSet;
+
+use crate::common::{Ran, assert_valid, schemas, vk_litmus};
+
+#[test]
+fn the_matrix_is_valid_and_complete() {
+    let ran = Ran::of(&mut vk_litmus(["clauses", "--format", "json"]));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let matrix: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    for schema in schemas("clauses.schema.json", "clauses.schema.json") {
+        assert_valid(&schema, &matrix);
+    }
+    let tests: BTreeSet<String> = litmus::corpus::tests()
+        .into_iter()
+        .chain(litmus::corpus::model_only())
+        .map(|entry| entry.id)
+        .collect();
+    let clauses = matrix["clauses"].as_array().unwrap();
+    let of = |model: &str| clauses.iter().filter(|clause| clause["model"] == model).count();
+    assert_eq!((of("vulkan"), of("hsa")), (227, 211));
+    for clause in clauses {
+        let encoded = clause["disposition"] == "encoded";
+        assert_eq!(encoded, !clause["statements"].as_array().unwrap().is_empty(), "{clause:#}");
+        assert_eq!(encoded, clause["why"].is_null(), "{clause:#}");
+        for test in clause["tests"].as_array().unwrap() {
+            assert!(tests.contains(test.as_str().unwrap()), "{clause:#}");
+        }
+    }
+    let mutants = matrix["mutants"].as_array().unwrap();
+    assert!(mutants.len() > 300, "{}", mutants.len());
+    for mutant in mutants {
+        let killed = mutant["status"] == "killed";
+        assert_eq!(killed, mutant["by"].as_str().is_some_and(|by| tests.contains(by)), "{mutant:#}");
+        assert_eq!(killed, mutant["bound"].is_null(), "{mutant:#}");
+    }
+}

@@ -1,0 +1,394 @@
+//! The figures that the engine is held to, as tables: time from a parsed test to its prediction on one core, beside the
+//! naive enumerator and a fixed loop of the same run, since machines differ and are noisy.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints what it measures")]
+
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use litmus::Test;
+use model::{Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
+
+fn main() {
+    // `cargo test --benches` passes `--test`: there is nothing to test here.
+    if std::env::args().any(|argument| argument == "--test") {
+        return;
+    }
+    let only: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|o| name.contains(o.as_str()));
+    let yardstick = yardstick();
+    println!("yardstick (10,000 dependent multiplications): {}\n", micros(yardstick));
+    if let Some(id) = only.iter().find_map(|o| o.strip_prefix("profile:")) {
+        let (test, model) = (corpus(id), shipped("vulkan"));
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(3) {
+            black_box(predict(&test, &model, &NO_LIMIT).unwrap());
+        }
+        return;
+    }
+    if wanted("small") {
+        small_tests(yardstick);
+    }
+    if wanted("outcome") {
+        given_outcomes(yardstick);
+    }
+    if wanted("peers") {
+        peers(yardstick);
+    }
+    if wanted("large") {
+        large_tests(yardstick);
+    }
+    if wanted("growth") {
+        growth(yardstick);
+    }
+}
+
+/// The shipped model of that name.
+fn shipped(name: &str) -> Model {
+    Model::shipped(name).unwrap().unwrap()
+}
+
+fn corpus(id: &str) -> Test {
+    let entry = litmus::corpus::tests().into_iter().find(|entry| entry.id == *id).unwrap();
+    litmus::parse(entry.text, &entry.id).unwrap()
+}
+
+/// The median time of one call, over samples of at least a hundred microseconds each.
+fn median(mut call: impl FnMut()) -> Duration {
+    let start = Instant::now();
+    call();
+    let once = start.elapsed().max(Duration::from_nanos(50));
+    let calls = (Duration::from_micros(200).as_nanos() / once.as_nanos()).clamp(1, 2000) as u32;
+    let budget = Duration::from_millis(300);
+    let mut samples = Vec::new();
+    let begin = Instant::now();
+    while samples.len() < 5 || (begin.elapsed() < budget && samples.len() < 401) {
+        let start = Instant::now();
+        for _ in 0..calls {
+            call();
+        }
+        samples.push(start.elapsed() / calls);
+        if once > Duration::from_secs(1) {
+            break;
+        }
+    }
+    samples.sort_unstable();
+    samples[samples.len() / 2]
+}
+
+/// A fixed amount of work.
+fn yardstick() -> Duration {
+    median(|| {
+        let mut x = black_box(0x9E37_79B9_7F4A_7C15_u64);
+        for _ in 0..10_000 {
+            x = x.wrapping_mul(0x2545_F491_4F6C_DD1D) ^ (x >> 29);
+        }
+        black_box(x);
+    })
+}
+
+fn micros(time: Duration) -> String {
+    let micros = time.as_secs_f64() * 1e6;
+    match micros {
+        m if m < 100.0 => format!("{m:.2} µs"),
+        m if m < 100_000.0 => format!("{:.2} ms", m / 1e3),
+        m => format!("{:.2} s", m / 1e6),
+    }
+}
+
+fn ratio(a: Duration, b: Duration) -> f64 {
+    a.as_secs_f64() / b.as_secs_f64()
+}
+
+const NO_LIMIT: Options = Options { timeout: None, unroll: 1 };
+
+fn small_tests(yardstick: Duration) {
+    println!(
+        "{:<28} {:>12} {:>12} {:>14} {:>8}",
+        "test (vulkan)", "predict", "/yardstick", "naive", "naive/"
+    );
+    let model = shipped("vulkan");
+    for id in ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"]
+    {
+        let test = corpus(id);
+        let time = median(|| {
+            black_box(predict(&test, &model, &Options::default()).unwrap());
+        });
+        let slow = median(|| {
+            black_box(naive::enumerate(&test, &model, 1, u64::MAX).unwrap());
+        });
+        println!(
+            "{id:<28} {:>12} {:>12.2} {:>14} {:>8.0}",
+            micros(time),
+            ratio(time, yardstick),
+            micros(slow),
+            ratio(slow, time)
+        );
+    }
+    println!();
+}
+
+fn given_outcomes(yardstick: Duration) {
+    println!(
+        "{:<28} {:>9} {:>12} {:>12} {:>12}",
+        "one outcome (vulkan)", "outcomes", "median", "worst", "/yardstick"
+    );
+    let model = shipped("vulkan");
+    for id in ["mp/MP+rlx-rlx", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "isa2/ISA2+rel-acqrel-acq", "iriw/IRIW+rlx"]
+    {
+        let test = corpus(id);
+        let prediction = predict(&test, &model, &NO_LIMIT).unwrap();
+        let question = OutcomeQuestion::new(&test, &model, &NO_LIMIT).unwrap();
+        let mut times: Vec<Duration> = prediction
+            .outcomes
+            .keys()
+            .map(|outcome| {
+                median(|| {
+                    black_box(question.allows(outcome, &NO_LIMIT));
+                })
+            })
+            .collect();
+        times.sort_unstable();
+        let middle = times[times.len() / 2];
+        println!(
+            "{id:<28} {:>9} {:>12} {:>12} {:>12.2}",
+            times.len(),
+            micros(middle),
+            micros(times[times.len() - 1]),
+            ratio(middle, yardstick)
+        );
+        let outcome = prediction.outcomes.keys().next().unwrap();
+        let cold = median(|| {
+            black_box(allows(&test, &model, outcome, &NO_LIMIT).unwrap());
+        });
+        println!("{:<28} {:>9} {:>12}", "  with its preparation", 1, micros(cold));
+    }
+    println!();
+}
+
+fn peers(yardstick: Duration) {
+    let Some(folder) = std::env::var_os("VK_LITMUS_CORPORA").map(PathBuf::from) else {
+        println!("peers' rows: skipped, VK_LITMUS_CORPORA is not set\n");
+        return;
+    };
+    let mut total = Duration::ZERO;
+    for (peer, chains, nochains) in
+        [("dat3m", "dartagnan", "dartagnan-nochains"), ("khronos", "khronos-alloy", "khronos-alloy-nochains")]
+    {
+        let (with, without) = (shipped(chains), shipped(nochains));
+        let table = std::fs::read_to_string(folder.join(peer).join("verdicts.csv")).unwrap();
+        let mut times: Vec<(Duration, String)> = Vec::new();
+        for line in table.lines().skip(1) {
+            let (path, rest) = line.split_once(',').unwrap();
+            let check = rest.split(',').next().unwrap();
+            let text = std::fs::read_to_string(folder.join(peer).join(path)).unwrap();
+            let mut test = litmus::parse(&text, path).unwrap();
+            let model = if check.ends_with("nochains") { &without } else { &with };
+            let time = if let Some(khronos) = &mut test.khronos {
+                let index: usize = check.split('-').nth(1).unwrap().parse().unwrap();
+                khronos.queries = vec![khronos.queries[index].clone()];
+                median_of_few(|| {
+                    black_box(answer_queries(&test, model, Some(model), &NO_LIMIT).unwrap());
+                })
+            } else {
+                median_of_few(|| {
+                    black_box(predict(&test, model, &NO_LIMIT).unwrap());
+                })
+            };
+            times.push((time, format!("{check} {path}")));
+        }
+        times.sort();
+        let sum: Duration = times.iter().map(|(time, _)| *time).sum();
+        total += sum;
+        println!(
+            "{peer}: {} rows, {} together, median {}",
+            times.len(),
+            micros(sum),
+            micros(times[times.len() / 2].0)
+        );
+        for (time, name) in times.iter().rev().take(8) {
+            println!("    {:>12} {name}", micros(*time));
+        }
+    }
+    println!("all peers' rows: {} ({:.0} yardsticks)\n", micros(total), ratio(total, yardstick));
+}
+
+fn median_of_few(mut call: impl FnMut()) -> Duration {
+    call();
+    let mut samples: Vec<Duration> = (0..7)
+        .map(|_| {
+            let start = Instant::now();
+            call();
+            start.elapsed()
+        })
+        .collect();
+    samples.sort_unstable();
+    samples[samples.len() / 2]
+}
+
+/// A sequence of numbers that is the same everywhere.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+}
+
+/// How the accesses of a generated test are made.
+#[derive(Clone, Copy, PartialEq)]
+enum Style {
+    Relaxed,
+    Synchronizing,
+    Plain,
+    Mixed,
+}
+
+/// A test of `threads` threads, each in a workgroup of its own, with `accesses` accesses to `locations` locations.
+fn generated(
+    threads: usize,
+    accesses: usize,
+    locations: u64,
+    writes: usize,
+    style: Style,
+    numbers: &mut Numbers,
+) -> Test {
+    let total = threads * accesses;
+    let mut is_write: Vec<bool> = (0..total).map(|i| i < writes).collect();
+    for i in (1..total).rev() {
+        is_write.swap(i, numbers.below(i as u64 + 1) as usize);
+    }
+    let mut columns = vec![Vec::new(); threads];
+    let mut value = 0;
+    for (i, write) in is_write.iter().enumerate() {
+        let thread = i % threads;
+        let name = ["x", "y", "z", "u", "v", "w"][numbers.below(locations) as usize];
+        let style = match style {
+            Style::Mixed => [Style::Relaxed, Style::Synchronizing, Style::Plain][numbers.below(3) as usize],
+            style => style,
+        };
+        value += 1;
+        let register = columns[thread].len();
+        columns[thread].push(match (write, style) {
+            (true, Style::Relaxed) => format!("st.atom.dv.sc0 {name}, {value}"),
+            (true, Style::Synchronizing) => format!("st.atom.rel.dv.sc0.semsc0 {name}, {value}"),
+            (true, _) => format!("st.av.dv.sc0 {name}, {value}"),
+            (false, Style::Relaxed) => format!("ld.atom.dv.sc0 r{register}, {name}"),
+            (false, Style::Synchronizing) => format!("ld.atom.acq.dv.sc0.semsc0 r{register}, {name}"),
+            (false, _) => format!("ld.vis.dv.sc0 r{register}, {name}"),
+        });
+    }
+    let header: Vec<String> = (0..threads).map(|t| format!("P{t}@sg 0, wg {t}, qf 0")).collect();
+    let mut text = format!("VULKAN generated\n{{ x = 0; }}\n{} ;\n", header.join(" | "));
+    for row in 0..accesses {
+        let cells: Vec<&str> = columns.iter().map(|column| column[row].as_str()).collect();
+        text.push_str(&format!("{} ;\n", cells.join(" | ")));
+    }
+    // What three of the reads saw together; values that no such write has make it unlikely, as in real questions.
+    let mut terms: Vec<String> = Vec::new();
+    for (thread, column) in columns.iter().enumerate() {
+        for (register, cell) in column.iter().enumerate() {
+            if cell.starts_with("ld") && terms.len() < 3 {
+                terms.push(format!("P{thread}:r{register} == {}", numbers.below(value + 1)));
+            }
+        }
+    }
+    if !terms.is_empty() {
+        text.push_str(&format!("exists ({})\n", terms.join(" /\\ ")));
+    }
+    litmus::parse(&text, "generated").unwrap()
+}
+
+fn large_tests(yardstick: Duration) {
+    println!("four threads of five accesses, two locations, twelve writes; 30 s at most");
+    println!(
+        "{:<16} {:<14} {:>5} {:>12} {:>12} {:>12} {:>12} {:>8}",
+        "model", "accesses", "tests", "median", "90th of 100", "worst", "/yardstick", "cut off"
+    );
+    for name in ["vulkan", "dartagnan", "khronos-alloy", "tso", "sc"] {
+        let model = shipped(name);
+        for (style, word, tests) in [
+            (Style::Mixed, "mixed", 40),
+            (Style::Relaxed, "relaxed", 10),
+            (Style::Synchronizing, "synchronizing", 10),
+            (Style::Plain, "plain", 10),
+        ] {
+            let mut numbers = Numbers(0x1234_5678_9ABC_DEF1);
+            let mut times = Vec::new();
+            let mut cut = 0;
+            for _ in 0..tests {
+                let test = generated(4, 5, 2, 12, style, &mut numbers);
+                model.prepare(&test).unwrap();
+                let options = Options { timeout: Some(Duration::from_secs(3)), unroll: 1 };
+                let start = Instant::now();
+                let prediction = black_box(predict(&test, &model, &options).unwrap());
+                times.push(start.elapsed());
+                cut += usize::from(prediction.misses.is_none() && prediction.race == litmus::Race::Unknown);
+            }
+            times.sort_unstable();
+            let middle = times[times.len() / 2];
+            println!(
+                "{name:<16} {word:<14} {tests:>5} {:>12} {:>12} {:>12} {:>12.0} {cut:>8}",
+                micros(middle),
+                micros(times[times.len() * 9 / 10]),
+                micros(times[times.len() - 1]),
+                ratio(middle, yardstick)
+            );
+        }
+    }
+    println!();
+}
+
+fn growth(yardstick: Duration) {
+    println!("growth under vulkan: median of 15 mixed tests, two locations, half of the accesses writes");
+    println!(
+        "{:>8} {:>9} {:>8} {:>12} {:>12} {:>12}",
+        "threads", "accesses", "events", "median", "worst", "/yardstick"
+    );
+    let model = shipped("vulkan");
+    for threads in [2usize, 3, 4, 6, 8] {
+        for accesses in [1usize, 2, 3, 4, 5, 6] {
+            let total = threads * accesses;
+            if total > 24 {
+                continue;
+            }
+            let mut numbers = Numbers(0xABCD_EF01_2345_6789);
+            let mut times: Vec<Duration> = (0..15)
+                .map(|_| {
+                    let test = generated(threads, accesses, 2, total / 2, Style::Mixed, &mut numbers);
+                    model.prepare(&test).unwrap();
+                    let options = Options { timeout: Some(Duration::from_secs(3)), unroll: 1 };
+                    median_of_one(|| {
+                        black_box(predict(&test, &model, &options).unwrap());
+                    })
+                })
+                .collect();
+            times.sort_unstable();
+            let middle = times[times.len() / 2];
+            println!(
+                "{threads:>8} {accesses:>9} {:>8} {:>12} {:>12} {:>12.1}",
+                total + 2,
+                micros(middle),
+                micros(times[times.len() - 1]),
+                ratio(middle, yardstick)
+            );
+        }
+    }
+    println!();
+}
+
+/// The shorter of two calls, or the only one where it takes long.
+fn median_of_one(mut call: impl FnMut()) -> Duration {
+    let start = Instant::now();
+    call();
+    let first = start.elapsed();
+    if first > Duration::from_millis(50) {
+        return first;
+    }
+    let start = Instant::now();
+    call();
+    first.min(start.elapsed())
+}

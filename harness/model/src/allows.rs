@@ -1,0 +1,146 @@
+//! Whether one given outcome is allowed, without listing the others.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use litmus::{Observable, Outcome, Test, Value};
+
+use crate::combine::{Combiner, Sought, ValueRules};
+use crate::explore::find;
+use crate::few::Few;
+use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
+use crate::prepared::Prepared;
+use crate::search::{Deadline, Ground};
+use crate::skeleton::Skeleton;
+use crate::{Model, Options, PredictError, predict};
+
+/// Whether a model allows an outcome of a test, one whose values stand in the order of [`Test::observables`]; `None` when
+/// the time was up before that was known. A test's filter plays no part in it.
+///
+/// Whoever has several outcomes of one test asks an [`OutcomeQuestion`].
+///
+/// # Errors
+/// As for [`predict`](crate::predict).
+pub fn allows(
+    test: &Test,
+    model: &Model,
+    outcome: &Outcome,
+    options: &Options,
+) -> Result<Option<bool>, PredictError> {
+    Ok(OutcomeQuestion::new(test, model, options)?.allows(outcome, options))
+}
+
+/// A test and a model, ready to be asked about outcomes one by one.
+#[derive(Debug)]
+pub struct OutcomeQuestion<'t> {
+    test: &'t Test,
+    observables: Vec<Observable>,
+    out_of_thin_air: bool,
+    domain: Vec<Value>,
+    grounds: Vec<(Skeleton, Arc<Prepared>, AnyGround)>,
+}
+
+/// What is known of a skeleton, on matrices of the smallest size that holds it.
+#[derive(Debug)]
+enum AnyGround {
+    Of8(Start<Matrix8>),
+    Of16(Start<Matrix16>),
+    Of32(Start<Matrix32>),
+    Of64(Start<Matrix64>),
+    Of256(Start<Matrix256>),
+}
+
+/// Where the question begins.
+#[derive(Debug)]
+enum Start<M: Matrix> {
+    Few(Few<M>),
+    Many(Box<Ground<M>>),
+}
+
+impl<M: Matrix> Start<M> {
+    fn new(
+        skeleton: &Skeleton,
+        prepared: &Prepared,
+        combiner: &Combiner<'_>,
+    ) -> Result<Start<M>, PredictError> {
+        Ok(match Few::new(skeleton, prepared, combiner)? {
+            Some(few) => Start::Few(few),
+            None => Start::Many(Box::new(Ground::new(skeleton, prepared)?)),
+        })
+    }
+
+    fn finds(
+        &self,
+        skeleton: &Skeleton,
+        prepared: &Prepared,
+        combiner: &Combiner<'_>,
+        sought: Sought<'_>,
+    ) -> Option<bool> {
+        match self {
+            Start::Few(few) => Some(few.finds(skeleton, prepared, combiner, sought)),
+            Start::Many(ground) => find(skeleton, prepared, ground, combiner, sought, None),
+        }
+    }
+}
+
+impl<'t> OutcomeQuestion<'t> {
+    /// Works out what the program alone decides. Of `options` only the unrolling of loops matters here.
+    ///
+    /// # Errors
+    /// As for [`predict`](crate::predict).
+    pub fn new(
+        test: &'t Test,
+        model: &Model,
+        options: &Options,
+    ) -> Result<OutcomeQuestion<'t>, PredictError> {
+        let compiled = model.compiled_for(test)?;
+        let semantic = model.semantic();
+        let (observables, domain) = (test.observables(), predict::value_domain(test));
+        let mut grounds = Vec::new();
+        predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
+            if skeleton.terminated {
+                let prepared = compiled.prepared(&skeleton);
+                let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
+                let combiner = Combiner::new(test, &observables, &skeleton, rules, Deadline(None));
+                let ground = match skeleton.len() {
+                    0..=8 => AnyGround::Of8(Start::new(&skeleton, &prepared, &combiner)?),
+                    9..=16 => AnyGround::Of16(Start::new(&skeleton, &prepared, &combiner)?),
+                    17..=32 => AnyGround::Of32(Start::new(&skeleton, &prepared, &combiner)?),
+                    33..=64 => AnyGround::Of64(Start::new(&skeleton, &prepared, &combiner)?),
+                    _ => AnyGround::Of256(Start::new(&skeleton, &prepared, &combiner)?),
+                };
+                grounds.push((skeleton, prepared, ground));
+            }
+            Ok(true)
+        })?;
+        Ok(OutcomeQuestion { test, observables, out_of_thin_air: semantic.values_free, domain, grounds })
+    }
+
+    /// Whether the outcome is allowed; `None` when the time was up before that was known. An outcome of another length
+    /// than [`Test::observables`] is none of the test's.
+    pub fn allows(&self, outcome: &Outcome, options: &Options) -> Option<bool> {
+        if outcome.0.len() != self.observables.len() {
+            return Some(false);
+        }
+        let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+        let sought = Sought::Outcome(outcome);
+        let mut answer = Some(false);
+        for (skeleton, prepared, ground) in &self.grounds {
+            let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };
+            let combiner = Combiner::new(self.test, &self.observables, skeleton, rules, deadline);
+            let shown = match ground {
+                AnyGround::Of8(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of16(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of32(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of64(start) => start.finds(skeleton, prepared, &combiner, sought),
+                AnyGround::Of256(start) => start.finds(skeleton, prepared, &combiner, sought),
+            };
+            match shown {
+                Some(true) => return Some(true),
+                Some(false) => {}
+                None => answer = None,
+            }
+        }
+        answer
+    }
+}

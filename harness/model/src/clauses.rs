@@ -1,0 +1,153 @@
+//! The clauses of the specifications, and which statements of the shipped models cite them.
+//!
+//! The list is data: `harness/model/clauses/*.tsv`, a line a clause, in the project's own words.
+
+use std::collections::BTreeSet;
+
+use crate::Model;
+use crate::cat::CatErrors;
+use crate::cat::ast::StatementKind;
+
+/// A specification whose clauses are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Specification {
+    /// The appendix "Memory Model" of the Vulkan specification.
+    Vulkan,
+    /// The HSA Platform System Architecture.
+    Hsa,
+}
+
+impl Specification {
+    /// The name of the model of its latest text.
+    pub fn model(self) -> &'static str {
+        match self {
+            Specification::Vulkan => "vulkan",
+            Specification::Hsa => "hsa",
+        }
+    }
+}
+
+/// What becomes of a clause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Disposition {
+    /// A statement of a model, or the engine's events and relations, say it.
+    Encoded,
+    /// The parser or the compiler sees to it.
+    Static,
+    /// It is about devices: their features, memory and scheduling.
+    Device,
+    /// Nothing here can show it.
+    NotApplicable,
+}
+
+/// A clause of a specification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Clause {
+    /// Its id, such as `VK-SW-01`.
+    pub id: &'static str,
+    /// Whose it is.
+    pub specification: Specification,
+    /// The anchor or section where it is said; `None` for what stands outside of the chapter.
+    pub anchor: Option<&'static str>,
+    /// What becomes of it where no statement cites it.
+    pub disposition: Disposition,
+    /// The sets and relations of the engine that say it.
+    pub engine: Vec<&'static str>,
+    /// What it says, in short.
+    pub statement: &'static str,
+    /// Why it is not encoded; `None` where it is.
+    pub why: Option<&'static str>,
+}
+
+/// A statement of a shipped model with the clauses that it cites.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Citation {
+    /// The cat file.
+    pub file: String,
+    /// Its line there, from 1.
+    pub line: u32,
+    /// What it defines, or the axiom's name.
+    pub name: String,
+    /// The clauses.
+    pub clauses: Vec<String>,
+}
+
+const LISTS: [(Specification, &str); 2] = [
+    (Specification::Vulkan, include_str!("../clauses/vulkan.tsv")),
+    (Specification::Hsa, include_str!("../clauses/hsa.tsv")),
+];
+
+/// Every clause, in the order of the texts.
+pub fn clauses() -> Vec<Clause> {
+    LISTS
+        .into_iter()
+        .flat_map(|(specification, text)| {
+            text.lines().skip(1).filter_map(move |line| clause(specification, line))
+        })
+        .collect()
+}
+
+/// A line of a list; `None` where it is malformed, which a test excludes.
+fn clause(specification: Specification, line: &'static str) -> Option<Clause> {
+    let mut fields = line.split('\t').map(|field| (field != "-").then_some(field));
+    let id = fields.next()??;
+    let anchor = fields.next()?;
+    let disposition = match fields.next()?? {
+        "encoded" => Disposition::Encoded,
+        "static" => Disposition::Static,
+        "device" => Disposition::Device,
+        "not-applicable" => Disposition::NotApplicable,
+        _ => return None,
+    };
+    let engine = fields.next()?.map_or(Vec::new(), |names| names.split(' ').collect());
+    let statement = fields.next()??;
+    let why = fields.next()?;
+    fields.next().is_none().then_some(Clause {
+        id,
+        specification,
+        anchor,
+        disposition,
+        engine,
+        statement,
+        why,
+    })
+}
+
+/// Every statement of a shipped model that cites a clause, in the order of files and lines; a statement of a file that several
+/// models include is there once.
+///
+/// # Errors
+/// None for the models as shipped.
+pub fn citations() -> Result<Vec<Citation>, CatErrors> {
+    let mut found = BTreeSet::new();
+    for (name, _) in Model::names() {
+        let Some(model) = Model::shipped(name) else { continue };
+        let model = model?;
+        let ast = model.ast();
+        for statement in ast.statements.iter().filter(|statement| !statement.clauses.is_empty()) {
+            let Some(source) = ast.sources.get(usize::from(statement.span.source.0)) else { continue };
+            let statement_name = match &statement.kind {
+                StatementKind::Let(bindings) => {
+                    let names: Vec<&str> =
+                        bindings.bindings.iter().map(|binding| binding.name.text.as_str()).collect();
+                    names.join(", ")
+                }
+                StatementKind::Axiom { name, .. } => {
+                    name.as_ref().map_or_else(|| "axiom".to_owned(), |name| name.text.clone())
+                }
+            };
+            found.insert(Citation {
+                file: file_name(&source.name),
+                line: statement.span.line,
+                name: statement_name,
+                clauses: statement.clauses.clone(),
+            });
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// The file of a source of a shipped model: the model itself goes by its name alone.
+pub(crate) fn file_name(source: &str) -> String {
+    if source.ends_with(".cat") { source.to_owned() } else { format!("{source}.cat") }
+}

@@ -1,0 +1,108 @@
+//! What is known of a candidate execution's base sets and relations before any is computed: which are empty, which equal.
+//!
+//! Programs with the same facts share a specialized plan.
+
+use litmus::LocationId;
+
+use crate::cat::Known;
+use crate::skeleton::{Owner, Skeleton, Tags, tag_of};
+
+/// The facts of a skeleton; equal for skeletons that one specialized plan serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Facts {
+    /// Tags that some event has.
+    tags: u32,
+    /// Storage classes of accesses, as bits.
+    classes: u8,
+    /// Bit m: some event has the storage-class semantics m.
+    semantics: u16,
+    relations: u16,
+}
+
+impl Facts {
+    const SYSTEM_SYNC: u16 = 1;
+    const MEETINGS: u16 = 1 << 1;
+    const ADDRESS: u16 = 1 << 2;
+    const CONTROL: u16 = 1 << 3;
+    const DATA: u16 = 1 << 4;
+    /// Some storage is accessed under two names, or two parts of memory under one.
+    const ALIASES: u16 = 1 << 5;
+    /// Some subgroups share a workgroup.
+    const SUBGROUPS: u16 = 1 << 6;
+    /// Some workgroups share a queue family.
+    const WORKGROUPS: u16 = 1 << 7;
+
+    pub(crate) fn of(skeleton: &Skeleton) -> Facts {
+        let mut facts = Facts { tags: 0, classes: 0, semantics: 0, relations: 0 };
+        let mut note = |fact: u16, holds: bool| facts.relations |= if holds { fact } else { 0 };
+        note(Facts::SYSTEM_SYNC, !skeleton.system_sync.is_empty());
+        note(Facts::MEETINGS, !skeleton.meetings.is_empty());
+        note(Facts::ADDRESS, !skeleton.address.is_empty());
+        note(Facts::CONTROL, !skeleton.control.is_empty());
+        let mut names: Vec<(LocationId, LocationId)> = Vec::new();
+        let mut places = Vec::new();
+        let mut last = Owner::Initial;
+        for event in &skeleton.events {
+            facts.tags |= event.tags.bits();
+            facts.classes |= event.tags.classes;
+            facts.semantics |= 1u16.checked_shl(u32::from(event.tags.semantics)).unwrap_or(0);
+            if event.stored.as_ref().is_some_and(|stored| stored.known().is_none()) {
+                facts.relations |= Facts::DATA;
+            }
+            if let (Some(storage), Some(reference)) = (event.storage, event.reference) {
+                match names.iter().find(|known| known.0 == storage || known.1 == reference) {
+                    Some(known) if *known != (storage, reference) => facts.relations |= Facts::ALIASES,
+                    Some(_) => {}
+                    None => names.push((storage, reference)),
+                }
+            }
+            if event.owner != last
+                && let Some(place) = event.place
+            {
+                places.push(place);
+                last = event.owner;
+            }
+        }
+        for (index, left) in places.iter().enumerate() {
+            for right in &places[..index] {
+                let family = left.queue_family == right.queue_family;
+                let workgroup = family && left.workgroup == right.workgroup;
+                if workgroup && left.subgroup != right.subgroup {
+                    facts.relations |= Facts::SUBGROUPS;
+                }
+                if family && !workgroup {
+                    facts.relations |= Facts::WORKGROUPS;
+                }
+            }
+        }
+        facts
+    }
+
+    /// What they say of a base; `mask` is the argument of an indexed set.
+    pub(crate) fn known(&self, name: &str, mask: Option<u8>) -> Known<'static> {
+        let empty_unless = |holds: bool| if holds { Known::Nothing } else { Known::Empty };
+        let relation = |fact: u16| empty_unless(self.relations & fact != 0);
+        match (name, mask) {
+            ("SC", Some(mask)) => empty_unless(self.classes & mask != 0),
+            ("SEM", Some(mask)) => empty_unless(
+                (0..16u8).any(|semantics| self.semantics & (1 << semantics) != 0 && semantics & mask == mask),
+            ),
+            (_, Some(_)) => Known::Nothing,
+            ("ssw" | "pkt", _) => relation(Facts::SYSTEM_SYNC),
+            ("syncbar", _) => relation(Facts::MEETINGS),
+            ("addr", _) => relation(Facts::ADDRESS),
+            ("ctrl", _) => relation(Facts::CONTROL),
+            ("data", _) => relation(Facts::DATA),
+            ("rmw", _) => empty_unless(self.tags & Tags::RMW != 0),
+            ("vloc" | "sref", _) if self.relations & Facts::ALIASES == 0 => Known::Same("loc"),
+            ("sref", _) => Known::Same("vloc"),
+            ("sqf", _) if self.relations & (Facts::WORKGROUPS | Facts::SUBGROUPS) == 0 => Known::Same("ssg"),
+            ("sqf", _) if self.relations & Facts::WORKGROUPS == 0 => Known::Same("swg"),
+            ("swg", _) if self.relations & Facts::SUBGROUPS == 0 => Known::Same("ssg"),
+            _ => match tag_of(name) {
+                Some(tag) => empty_unless(self.tags & tag != 0),
+                None => Known::Nothing,
+            },
+        }
+    }
+}

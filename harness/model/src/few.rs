@@ -1,0 +1,179 @@
+//! Skeletons with few executions: each is evaluated as a whole, without the bounds that a search needs.
+
+use crate::PredictError;
+use crate::cat::{self, Node, Plan, Value, apply_to};
+use crate::combine::{Combiner, Findings, Sought};
+use crate::matrix::Matrix;
+use crate::prepared::Prepared;
+use crate::search::{Flags, ReadChoice, base_value, initial_order};
+use crate::skeleton::{FinalValue, Skeleton, Tags};
+
+/// Executions that are evaluated one by one at most.
+const MOST: usize = 64;
+
+/// A skeleton in which nothing but reads-from is open, and that not much.
+#[derive(Debug)]
+pub(crate) struct Few<M: Matrix> {
+    /// The values of the nodes that the program alone decides; the others are empty.
+    values: Vec<Value<M>>,
+    /// Every read with all writes that it may read from.
+    pub(crate) reads: Vec<ReadChoice>,
+    /// The last write of each storage whose last write is observed.
+    last: Vec<u16>,
+}
+
+/// What is done with an execution: where each read reads from, and the flags that are raised where it is consistent.
+type Visit<'v> = dyn FnMut(&[Option<u16>], Option<Flags>) -> bool + 'v;
+
+impl<M: Matrix> Few<M> {
+    /// Evaluates what the program alone decides. `None` where there are too many executions, or an order of writes is
+    /// open, or values depend on each other.
+    pub(crate) fn new(
+        skeleton: &Skeleton,
+        prepared: &Prepared,
+        combiner: &Combiner<'_>,
+    ) -> Result<Option<Few<M>>, PredictError> {
+        let n = skeleton.len();
+        let is_own = |event: usize| {
+            let tags = skeleton.events[event].tags;
+            tags.has(Tags::W) && !tags.has(Tags::IW)
+        };
+        let mut written = Vec::new();
+        for event in (0..n).filter(|event| is_own(*event)) {
+            let storage = skeleton.events[event].storage;
+            if written.contains(&storage) {
+                return Ok(None);
+            }
+            written.push(storage);
+        }
+        let mut reads = Vec::new();
+        let mut count = 1usize;
+        for read in (0..n).filter(|event| skeleton.events[*event].tags.has(Tags::R)) {
+            let candidates = skeleton.candidates(read);
+            count = count.saturating_mul(candidates.len());
+            reads.push(ReadChoice { read, candidates });
+        }
+        if count > MOST || !combiner.plain {
+            return Ok(None);
+        }
+        let plan = &prepared.plan;
+        let mut values: Vec<Value<M>> = plan.nodes.iter().map(|node| Value::empty(node.kind(), n)).collect();
+        for &(id, base) in &prepared.leaves {
+            values[id.index()] = base_value(plan, skeleton, plan.node(id).kind(), base)?;
+        }
+        for id in &prepared.co {
+            values[id.index()] = Value::Relation(initial_order(skeleton).1);
+        }
+        evaluate(plan, 0, prepared.fixed, &mut values, n);
+        let last = skeleton.finals.iter().filter_map(|observed| {
+            let FinalValue::LastWrite(storage) = observed else { return None };
+            let of_storage = |event: &usize| {
+                skeleton.events[*event].storage == Some(*storage) && skeleton.events[*event].tags.has(Tags::W)
+            };
+            let own = (0..n).find(|event| is_own(*event) && of_storage(event));
+            own.or_else(|| (0..n).rfind(of_storage)).map(|event| event as u16)
+        });
+        let last = last.collect();
+        Ok(Some(Few { values, reads, last }))
+    }
+
+    /// Visits every way in which the reads may read from their candidates, with the flags that are raised where the
+    /// execution is consistent, until `visit` has enough.
+    fn executions(
+        &self,
+        skeleton: &Skeleton,
+        prepared: &Prepared,
+        reads: &[ReadChoice],
+        visit: &mut Visit<'_>,
+    ) {
+        if reads.iter().any(|choice| choice.candidates.is_empty()) {
+            return;
+        }
+        let (plan, n) = (&prepared.plan, skeleton.len());
+        let mut values = self.values.clone();
+        let mut chosen = vec![0; reads.len()];
+        let mut reads_from = vec![None; n];
+        loop {
+            let mut rf = M::empty(n);
+            for (choice, index) in reads.iter().zip(&chosen) {
+                let write: usize = choice.candidates[*index];
+                rf.insert(write, choice.read);
+                reads_from[choice.read] = Some(write as u16);
+            }
+            for id in &prepared.rf {
+                values[id.index()] = Value::Relation(rf.clone());
+            }
+            evaluate(plan, prepared.fixed, plan.nodes.len(), &mut values, n);
+            let holds = |axiom: &cat::Axiom| cat::holds(axiom, &values[axiom.node.index()]);
+            let consistent = plan.axioms.iter().all(|axiom| axiom.flag || holds(axiom));
+            let flags = consistent.then(|| {
+                let mut flags = Flags::default();
+                plan.axioms.iter().filter(|axiom| axiom.flag && holds(axiom)).for_each(|a| flags.raise(a));
+                flags
+            });
+            if !visit(&reads_from, flags) {
+                return;
+            }
+            let next = chosen.iter_mut().zip(reads).find_map(|(index, choice)| {
+                *index = (*index + 1) % choice.candidates.len();
+                (*index != 0).then_some(())
+            });
+            if next.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Adds everything that the executions show, candidates before the axioms included.
+    pub(crate) fn add(
+        &self,
+        skeleton: &Skeleton,
+        prepared: &Prepared,
+        combiner: &Combiner<'_>,
+        findings: &mut Findings,
+    ) {
+        self.executions(skeleton, prepared, &self.reads, &mut |reads_from, flags| {
+            combiner.add_execution(reads_from, &self.last, flags, findings);
+            true
+        });
+    }
+
+    /// Whether some consistent execution is looked for.
+    pub(crate) fn finds(
+        &self,
+        skeleton: &Skeleton,
+        prepared: &Prepared,
+        combiner: &Combiner<'_>,
+        sought: Sought<'_>,
+    ) -> bool {
+        let Some((reads, _)) = combiner.sources(&self.reads, sought) else { return false };
+        let mut found = false;
+        self.executions(skeleton, prepared, &reads, &mut |reads_from, flags| {
+            found = flags.is_some() && combiner.meets_so_far(sought, reads_from, &self.last) == Some(true);
+            !found
+        });
+        found
+    }
+}
+
+/// Evaluates the nodes of a range on one execution; the bases among them are set.
+fn evaluate<M: Matrix>(plan: &Plan, start: usize, end: usize, values: &mut [Value<M>], n: usize) {
+    let mut index = start;
+    while index < end {
+        match plan.nodes[index] {
+            Node::BaseSet(_) | Node::BaseRelation(_) => {}
+            Node::Recursive { group, .. } => {
+                let group = &plan.groups[group.0 as usize];
+                cat::evaluate_group(plan, group, values, n);
+                index = group.nodes.end as usize;
+                continue;
+            }
+            node => {
+                if let Some(value) = apply_to(node, |id| values.get(id.index()), n) {
+                    values[index] = value;
+                }
+            }
+        }
+        index += 1;
+    }
+}

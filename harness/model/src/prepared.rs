@@ -1,0 +1,144 @@
+//! A plan made ready for the search: cut down to what one kind of program can show, with what the program alone decides in
+//! front of what reads-from and modification order decide.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use litmus::QueryTerm;
+
+use crate::cat::{Base, Families, Group, Known, Node, NodeId, Plan, Vocabulary, specialize};
+use crate::facts::Facts;
+use crate::queries::query_plan;
+use crate::skeleton::Skeleton;
+
+/// A model compiled for programs with certain storage classes, and what was made of it for kinds of programs.
+#[derive(Debug)]
+pub(crate) struct Compiled {
+    /// The whole model.
+    pub(crate) plan: Arc<Plan>,
+    vocabulary: Vocabulary,
+    families: Families,
+    prepared: Mutex<HashMap<Facts, Arc<Prepared>>>,
+    queries: Mutex<Vec<AskedQuery>>,
+}
+
+/// The terms of a query, and what answers it.
+type AskedQuery = (Vec<QueryTerm>, Option<Arc<Compiled>>);
+
+/// A specialized plan.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    /// Axioms, flags and sizes are those of the whole plan, as far as the program can show them.
+    pub(crate) plan: Plan,
+    /// The nodes below this number depend on the program alone.
+    pub(crate) fixed: usize,
+    /// The bases that depend on the program alone.
+    pub(crate) leaves: Vec<(NodeId, Base)>,
+    /// The base `rf`, if anything depends on it.
+    pub(crate) rf: Vec<NodeId>,
+    /// The base `co`, if anything depends on it.
+    pub(crate) co: Vec<NodeId>,
+}
+
+impl Compiled {
+    pub(crate) fn new(plan: Plan, vocabulary: Vocabulary, families: Families) -> Compiled {
+        Compiled {
+            plan: Arc::new(plan),
+            vocabulary,
+            families,
+            prepared: Mutex::default(),
+            queries: Mutex::default(),
+        }
+    }
+
+    /// The plan for programs like the skeleton.
+    pub(crate) fn prepared(&self, skeleton: &Skeleton) -> Arc<Prepared> {
+        let facts = Facts::of(skeleton);
+        if let Ok(known) = self.prepared.lock()
+            && let Some(prepared) = known.get(&facts)
+        {
+            return prepared.clone();
+        }
+        let plan = specialize(&self.plan, &self.vocabulary, &self.families, &|name, base| {
+            if matches!(name, "rf" | "co") { Known::Nothing } else { facts.known(name, base.mask) }
+        });
+        let prepared = Arc::new(Prepared::new(plan));
+        if let Ok(mut known) = self.prepared.lock() {
+            known.insert(facts, prepared.clone());
+        }
+        prepared
+    }
+
+    /// What answers a query: its executions are those that meet the terms. `None` where the model lacks a relation that
+    /// they count.
+    pub(crate) fn query(&self, terms: &[QueryTerm]) -> Option<Arc<Compiled>> {
+        if let Ok(known) = self.queries.lock()
+            && let Some((_, compiled)) = known.iter().find(|(asked, _)| asked == terms)
+        {
+            return compiled.clone();
+        }
+        let compiled = query_plan(&self.plan, terms)
+            .map(|plan| Arc::new(Compiled::new(plan, self.vocabulary.clone(), self.families.clone())));
+        if let Ok(mut known) = self.queries.lock() {
+            known.push((terms.to_vec(), compiled.clone()));
+        }
+        compiled
+    }
+}
+
+impl Prepared {
+    fn new(mut plan: Plan) -> Prepared {
+        let changing = changing_nodes(&plan);
+        // A stable partition keeps operands first and groups together.
+        let count = plan.nodes.len();
+        let order: Vec<usize> = (0..count)
+            .filter(|index| !changing[*index])
+            .chain((0..count).filter(|index| changing[*index]))
+            .collect();
+        let mut places = vec![NodeId(0); count];
+        for (place, index) in order.iter().enumerate() {
+            places[*index] = NodeId(place as u32);
+        }
+        let at = |id: NodeId| places[id.index()];
+        plan.nodes = order.iter().map(|index| plan.nodes[*index].map_operands(at)).collect();
+        plan.origins = order.iter().map(|index| plan.origins[*index]).collect();
+        for Group { nodes, bodies } in &mut plan.groups {
+            let start = at(NodeId(nodes.start)).0;
+            *nodes = start..start + (nodes.end - nodes.start);
+            bodies.iter_mut().for_each(|body| *body = at(*body));
+        }
+        plan.axioms.iter_mut().for_each(|axiom| axiom.node = at(axiom.node));
+        plan.sizes.iter_mut().for_each(|size| size.node = at(size.node));
+        let fixed = changing.iter().filter(|changes| !**changes).count();
+        let (mut leaves, mut rf, mut co) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, node) in plan.nodes.iter().enumerate() {
+            let id = NodeId(index as u32);
+            match node {
+                Node::BaseRelation(base) if plan.name(base.name) == "rf" => rf.push(id),
+                Node::BaseRelation(base) if plan.name(base.name) == "co" => co.push(id),
+                Node::BaseSet(base) | Node::BaseRelation(base) => leaves.push((id, *base)),
+                _ => {}
+            }
+        }
+        Prepared { plan, fixed, leaves, rf, co }
+    }
+}
+
+/// Whether each node depends on reads-from or modification order.
+fn changing_nodes(plan: &Plan) -> Vec<bool> {
+    let mut changing = vec![false; plan.nodes.len()];
+    for (index, node) in plan.nodes.iter().enumerate() {
+        changing[index] = match node {
+            Node::BaseRelation(base) => matches!(plan.name(base.name), "rf" | "co"),
+            node => node.operands().any(|operand| changing[operand.index()]),
+        };
+        // A recursive group changes as a whole.
+        if let Some(group) = plan.groups.iter().find(|group| group.nodes.end as usize == index + 1) {
+            let range = group.nodes.start as usize..group.nodes.end as usize;
+            let changes = changing[range.clone()].contains(&true)
+                || group.bodies.iter().any(|body| changing[body.index()]);
+            changing[range].fill(changes);
+        }
+    }
+    changing
+}

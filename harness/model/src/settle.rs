@@ -1,0 +1,59 @@
+//! Predictions that are too long to list, completed for the outcomes that were seen.
+
+use std::time::Instant;
+
+use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
+
+use crate::allows::OutcomeQuestion;
+use crate::search::Deadline;
+use crate::sequential::{self, Turns};
+use crate::{Model, Options, PredictError};
+
+/// Completes a prediction whose outcomes are too many to list, for the outcomes in `seen`: each gets its row, and the
+/// prediction counts as complete, since what was not seen needs no row to be judged. `None` where that is not possible:
+/// the prediction was cut short, so that races are not excluded, or the time was up.
+///
+/// A prediction that is complete stays as it is.
+///
+/// # Errors
+/// As for [`predict`](crate::predict).
+pub fn settle<'o>(
+    prediction: &Prediction,
+    test: &Test,
+    model: &Model,
+    seen: impl IntoIterator<Item = &'o Outcome>,
+    options: &Options,
+) -> Result<Option<Prediction>, PredictError> {
+    if prediction.complete {
+        return Ok(Some(prediction.clone()));
+    }
+    // Rows of a search that was cut short may be wrong; those of an unlisted one are not there.
+    let sound = prediction.race == Race::Free || prediction.outcomes.is_empty();
+    if prediction.race == Race::Unknown || !sound || test.dialect == Dialect::Hsa {
+        return Ok(None);
+    }
+    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    let left = || Options { timeout: deadline.left(), ..*options };
+    let Some(Ok(sequential)) = Model::shipped("sc") else { return Ok(None) };
+    let allowed = OutcomeQuestion::new(test, model, options)?;
+    let strong = OutcomeQuestion::new(test, &sequential, options)?;
+    let unroll = options.unroll.max(1);
+    let (serial, all) = sequential::outcomes(test, &prediction.observables, Turns::Serial, unroll, deadline);
+    if !all {
+        return Ok(None);
+    }
+    let mut settled = prediction.clone();
+    for outcome in seen {
+        let (Some(allowed), Some(strong)) =
+            (allowed.allows(outcome, &left()), strong.allows(outcome, &left()))
+        else {
+            return Ok(None);
+        };
+        let filtered =
+            test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &prediction.observables, filter));
+        let says = PredictedOutcome { allowed, weak: !strong, serial: serial.contains(outcome), filtered };
+        settled.outcomes.insert(outcome.clone(), says);
+    }
+    settled.complete = true;
+    Ok(Some(settled))
+}

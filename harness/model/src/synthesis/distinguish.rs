@@ -1,0 +1,397 @@
+//! The smallest test that tells two models apart.
+
+use std::collections::{HashSet, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use litmus::{
+    Expectation, InstructionKind, Metadata, Observable, Outcome, Race, Reachability, Span, StorageClass,
+    Term, Test, ThreadId,
+};
+
+use super::draft::question;
+use super::enumerate::{LARGEST, Vocabulary};
+use super::minimal::{Standing, standing_of};
+use super::shape::{Cell, SHAPES, operations, placements};
+use super::weaken::weakenings;
+use crate::mutation::Difference;
+use crate::{Model, Options, PredictError, Verdict, verdict};
+
+/// A test that tells two models apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Distinction {
+    /// The test: its question is about what differs, and it expects what each of the models says.
+    pub test: Test,
+    /// What differs.
+    pub difference: Difference,
+    /// What the first model says.
+    pub first: Verdict,
+    /// What the second model says.
+    pub second: Verdict,
+}
+
+/// Tests that are asked about at once.
+const BATCH: usize = 1024;
+/// Tests that are asked about below one strongest test of a shape.
+const MOST_BELOW: usize = 200;
+/// Strongest tests that are walked down from at once.
+const TOPS: usize = 32;
+
+/// The smallest test of `events` operations at most that tells two models apart, as far as it is among all programs of up
+/// to [`LARGEST`] operations of the [`Vocabulary`] and the weakenings of the [`SHAPES`]. A test that is racy under both
+/// models is the answer only where there is no better one; tests of one size are taken in a fixed order.
+///
+/// # Errors
+/// As for [`verdict`].
+pub fn distinguish(
+    first: &Model,
+    second: &Model,
+    events: usize,
+    options: &Options,
+) -> Result<Option<Distinction>, PredictError> {
+    let pair = Pair { first, second, options: *options };
+    let vocabulary = Vocabulary::of(&[first, second]);
+    let mut fallback = None;
+    for size in 1..=events {
+        let mut found = None;
+        if size <= LARGEST {
+            pair.scan(size, &vocabulary, &mut found)?;
+        }
+        if found.as_ref().is_none_or(|(_, difference)| *difference != Difference::Outcome) {
+            pair.walk_shapes(size, &mut found)?;
+        }
+        match found {
+            Some((test, Difference::Executions)) => fallback = fallback.or(Some(test)),
+            Some((test, _)) => return pair.finish(test).map(Some),
+            None => {}
+        }
+    }
+    fallback.map(|test| pair.finish(test)).transpose()
+}
+
+/// Does `work` for every item on all processors; the results are in the order of the items.
+fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    let mut found: Vec<(usize, R)> = std::thread::scope(|scope| {
+        let worker = || {
+            let mut mine = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(index) else { return mine };
+                mine.push((index, work(item)));
+            }
+        };
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(worker)).collect();
+        let mut found = Vec::with_capacity(items.len());
+        for handle in handles {
+            match handle.join() {
+                Ok(mine) => found.extend(mine),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        found
+    });
+    found.sort_by_key(|(index, _)| *index);
+    found.into_iter().map(|(_, result)| result).collect()
+}
+
+/// Tests to try models on, each once: all programs of so many operations of what the model has words for, the strongest tests
+/// of the shapes, the given tests, and everything one step below the latter two.
+pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
+    let mut tests = Vec::new();
+    let mut seen = HashSet::new();
+    let mut add = |mut test: Test| {
+        test.name = "pool".to_owned();
+        test.metadata = Metadata::default();
+        if seen.insert(litmus::print(&test)) {
+            tests.push(test);
+        }
+    };
+    let vocabulary = Vocabulary::of(&[model]);
+    for size in 1..=operations.min(LARGEST) {
+        // The visitor never breaks off.
+        let _ = vocabulary.for_each(size, &mut |test| {
+            add(test);
+            ControlFlow::Continue(())
+        });
+    }
+    let tops = SHAPES.iter().flat_map(|shape| {
+        placements(shape.threads(), false).into_iter().flat_map(|places| shape.cells(&places))
+    });
+    for test in tops.flat_map(variants).map(|cell| cell.top()).chain(given.iter().cloned()) {
+        weakenings(&test).into_iter().for_each(|weaker| add(weaker.test));
+        add(test);
+    }
+    tests
+}
+
+/// Two models and how they are asked.
+struct Pair<'a> {
+    first: &'a Model,
+    second: &'a Model,
+    options: Options,
+}
+
+/// The best test of one size so far.
+type Best = Option<(Test, Difference)>;
+
+/// Keeps the more telling of two tests, and the earlier of two that tell as much.
+fn keep(best: &mut Best, test: &Test, difference: Difference) {
+    if best.as_ref().is_none_or(|(_, known)| difference < *known) {
+        *best = Some((test.clone(), difference));
+    }
+}
+
+impl Pair<'_> {
+    fn verdicts(&self, test: &Test) -> Result<(Verdict, Verdict), PredictError> {
+        Ok((verdict(test, self.first, &self.options)?, verdict(test, self.second, &self.options)?))
+    }
+
+    fn difference(&self, test: &Test) -> Result<Option<Difference>, PredictError> {
+        let (first, second) = self.verdicts(test)?;
+        Ok(Difference::between(&first, &second))
+    }
+
+    /// Looks at all programs of one size.
+    fn scan(&self, size: usize, vocabulary: &Vocabulary, best: &mut Best) -> Result<(), PredictError> {
+        let mut batch = Vec::with_capacity(BATCH);
+        let mut failed = None;
+        let flow = vocabulary.for_each(size, &mut |test| {
+            batch.push(test);
+            if batch.len() < BATCH {
+                return ControlFlow::Continue(());
+            }
+            match self.look(&batch, best) {
+                Ok(()) => {}
+                Err(error) => {
+                    failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            batch.clear();
+            if best.as_ref().is_some_and(|(_, difference)| *difference == Difference::Outcome) {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+        match (failed, flow) {
+            (Some(error), _) => Err(error),
+            (None, ControlFlow::Continue(())) => self.look(&batch, best),
+            (None, ControlFlow::Break(())) => Ok(()),
+        }
+    }
+
+    /// Asks about a batch on all processors; which test is kept does not depend on who was faster.
+    fn look(&self, batch: &[Test], best: &mut Best) -> Result<(), PredictError> {
+        let found = on_all_processors(batch, |test| self.difference(test));
+        for (test, difference) in batch.iter().zip(found) {
+            if let Some(difference) = difference? {
+                keep(best, test, difference);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the strongest tests of one size of every shape, then at what lies below them where all pairs of threads
+    /// are equally far apart, as far down as one of the models forbids.
+    fn walk_shapes(&self, size: usize, best: &mut Best) -> Result<(), PredictError> {
+        let tops = |unequal: bool| -> Vec<Test> {
+            let told = SHAPES.iter().flat_map(|shape| {
+                placements(shape.threads(), unequal).into_iter().flat_map(|places| shape.cells(&places))
+            });
+            told.flat_map(variants).map(|cell| cell.top()).filter(|top| operations(top) == size).collect()
+        };
+        self.look(&tops(true), best)?;
+        for tops in tops(false).chunks(TOPS) {
+            if best.as_ref().is_some_and(|(_, difference)| *difference == Difference::Outcome) {
+                return Ok(());
+            }
+            for found in on_all_processors(tops, |top| self.walk(top)) {
+                if let Some((test, difference)) = found? {
+                    keep(best, &test, difference);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The most telling test at or below `top`, the nearest of those that tell as much.
+    fn walk(&self, top: &Test) -> Result<Best, PredictError> {
+        let mut best = None;
+        let mut seen: HashSet<String> = HashSet::from([litmus::print(top)]);
+        let mut open = VecDeque::from([top.clone()]);
+        let mut asked = 0;
+        while let Some(test) = open.pop_front() {
+            let (first, second) = self.verdicts(&test)?;
+            asked += 1;
+            if let Some(difference) = Difference::between(&first, &second) {
+                keep(&mut best, &test, difference);
+                if difference == Difference::Outcome {
+                    return Ok(best);
+                }
+            }
+            let forbids = |verdict| standing_of(&test, verdict) == Standing::Forbidden;
+            if asked >= MOST_BELOW || !(forbids(&first) || forbids(&second)) {
+                continue;
+            }
+            for weaker in weakenings(&test) {
+                if seen.len() < MOST_BELOW && seen.insert(litmus::print(&weaker.test)) {
+                    open.push_back(weaker.test);
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Makes the test as small and as weak as the difference allows, and writes down what the models say of it.
+    fn finish(&self, test: Test) -> Result<Distinction, PredictError> {
+        let wanted = self.difference(&test)?;
+        let mut test = without_question(test);
+        // Without its question a test shows at least the same registers.
+        let mut difference = self.difference(&test)?.or(wanted);
+        loop {
+            let mut smaller = None;
+            for candidate in smaller_tests(&test) {
+                let now = self.difference(&candidate)?;
+                if now.is_some() && now <= difference {
+                    smaller = Some((candidate, now));
+                    break;
+                }
+            }
+            match smaller {
+                Some((candidate, now)) => (test, difference) = (candidate, now),
+                None => break,
+            }
+        }
+        let (first, second) = self.verdicts(&test)?;
+        let difference = Difference::between(&first, &second).unwrap_or(Difference::Executions);
+        let mut test = test;
+        let observables = test.observables();
+        if let Some(outcome) = telling(&first, &second) {
+            let wanted: Vec<(Term, i64)> = observables
+                .iter()
+                .zip(&outcome.0)
+                .map(|(observable, value)| {
+                    let (term, ty) = match observable {
+                        Observable::Register(thread, register) => {
+                            (Term::Register(*thread, *register), test.register_type(*thread, *register))
+                        }
+                        Observable::Location(location) => {
+                            (Term::Location(*location), test.location(*location).scalar_type())
+                        }
+                    };
+                    (term, value.signed(ty))
+                })
+                .collect();
+            test.question = (!wanted.is_empty()).then(|| question(&wanted));
+        }
+        test.listed.clear();
+        test.name = format!("{}-{}", self.first.name(), self.second.name());
+        test.metadata = Metadata::default();
+        for model in [self.first, self.second] {
+            let verdict = verdict(&test, model, &self.options)?;
+            test.metadata.expectations.push(expectation(&test, model, &verdict));
+        }
+        Ok(Distinction { test, difference, first, second })
+    }
+}
+
+/// What a test expects of a model that gives this verdict.
+pub fn expectation(test: &Test, model: &Model, verdict: &Verdict) -> Expectation {
+    let observables = test.observables();
+    let meets = test.question.as_ref().is_none_or(|question| {
+        verdict.allowed.iter().any(|outcome| outcome.meets(test, &observables, &question.condition))
+    });
+    Expectation {
+        model: model.name().to_owned(),
+        reachability: if meets { Reachability::Allowed } else { Reachability::Forbidden },
+        race: Some(verdict.race).filter(|race| *race != Race::Unknown),
+        span: Span::default(),
+    }
+}
+
+/// An outcome that one of the models alone allows, or one that both do where only the race differs.
+fn telling<'v>(first: &'v Verdict, second: &'v Verdict) -> Option<&'v Outcome> {
+    let alone = first.allowed.symmetric_difference(&second.allowed).next();
+    alone.or_else(|| first.allowed.intersection(&second.allowed).last())
+}
+
+/// The cell with its payload and what carries synchronization in one storage class, and in two; and with scopes that are
+/// no wider than they need to be.
+fn variants(cell: Cell) -> Vec<Cell> {
+    let two = |payload, carrier| Cell { payload, carrier, ..cell.clone() };
+    let mut found = vec![
+        cell.clone(),
+        two(StorageClass::Workgroup, StorageClass::Buffer),
+        two(StorageClass::Buffer, StorageClass::Workgroup),
+    ];
+    if cell.places.len() > 2 {
+        found.push(Cell { tight: true, ..cell });
+    }
+    found
+}
+
+/// The test without its question; final values that it asked about stay in sight.
+fn without_question(mut test: Test) -> Test {
+    if let Some(question) = test.question.take() {
+        question.condition.for_each_term(&mut |term| {
+            if matches!(term, Term::Location(_)) && !test.listed.contains(term) {
+                test.listed.push(term.clone());
+            }
+        });
+    }
+    test
+}
+
+/// Tests with an instruction less, then tests with a step of synchronization less.
+fn smaller_tests(test: &Test) -> Vec<Test> {
+    let mut found = Vec::new();
+    for (thread, column) in test.threads.iter().enumerate() {
+        for (index, instruction) in column.instructions.iter().enumerate() {
+            if !matches!(instruction.kind, InstructionKind::Label(_)) {
+                let mut smaller = test.clone();
+                smaller.threads[thread].instructions.remove(index);
+                found.push(tidy(smaller));
+            }
+        }
+    }
+    found.extend(weakenings(test).into_iter().map(|weaker| tidy(weaker.test)));
+    found
+}
+
+/// Leaves out what a test no longer needs: threads without instructions, labels without jumps.
+fn tidy(mut test: Test) -> Test {
+    for thread in &mut test.threads {
+        let jumps = thread.instructions.iter().any(|instruction| {
+            matches!(instruction.kind, InstructionKind::Branch { .. } | InstructionKind::Goto(_))
+        });
+        if !jumps {
+            thread.instructions.retain(|i| !matches!(i.kind, InstructionKind::Label(_)));
+            thread.labels.clear();
+        }
+    }
+    let kept: Vec<usize> =
+        (0..test.threads.len()).filter(|index| !test.threads[*index].instructions.is_empty()).collect();
+    if kept.len() < test.threads.len() {
+        let new_id = |old: ThreadId| {
+            kept.iter().position(|kept| *kept == usize::from(old.0)).map(|new| ThreadId(new as u16))
+        };
+        test.system_sync = test
+            .system_sync
+            .iter()
+            .filter_map(|pair| {
+                let mut pair = *pair;
+                pair.from.thread = new_id(pair.from.thread)?;
+                pair.to.thread = new_id(pair.to.thread)?;
+                Some(pair)
+            })
+            .collect();
+        test.threads = kept.iter().map(|index| test.threads[*index].clone()).collect();
+        for (number, thread) in test.threads.iter_mut().enumerate() {
+            thread.number = number as u32;
+        }
+    }
+    // Names that nothing uses any more go where the text is read again.
+    test
+}

@@ -1,0 +1,134 @@
+//! A test that is being written: names for what it uses, and its question.
+
+use litmus::{
+    Access, Comparison, Condition, Dialect, Instruction, InstructionKind, Label, Location, LocationId,
+    LocationInit, Metadata, Operand, Place, Placement, Question, QuestionKind, Register, RegisterId,
+    RegisterInit, Span, StorageClass, Term, Test, Thread, ThreadId,
+};
+
+/// A test in the making.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    pub(super) test: Test,
+}
+
+impl Draft {
+    pub(super) fn new(name: &str) -> Draft {
+        Draft {
+            test: Test {
+                name: name.to_owned(),
+                dialect: Dialect::Vulkan,
+                metadata: Metadata::default(),
+                locations: Vec::new(),
+                threads: Vec::new(),
+                system_sync: Vec::new(),
+                listed: Vec::new(),
+                filter: None,
+                question: None,
+                khronos: None,
+            },
+        }
+    }
+
+    pub(super) fn thread(&mut self, place: Placement) -> ThreadId {
+        let number = self.test.threads.len() as u16;
+        self.test.threads.push(Thread {
+            number: u32::from(number),
+            place: Place::Device(place),
+            registers: Vec::new(),
+            labels: Vec::new(),
+            instructions: Vec::new(),
+            span: Span::default(),
+        });
+        ThreadId(number)
+    }
+
+    /// The location of a name, which holds 0 at first.
+    pub(super) fn location(&mut self, name: char) -> LocationId {
+        let name = name.to_string();
+        let known = self.test.locations.iter().position(|location| location.name == name);
+        let index = known.unwrap_or_else(|| {
+            self.test.locations.push(Location {
+                name,
+                reference: None,
+                scalar: None,
+                init: LocationInit::Constant(0),
+                host: false,
+                noncoherent: false,
+                declared: true,
+                span: Span::default(),
+            });
+            self.test.locations.len() - 1
+        });
+        LocationId(index as u16)
+    }
+
+    pub(super) fn register(&mut self, thread: ThreadId) -> RegisterId {
+        let Some(column) = self.test.threads.get_mut(usize::from(thread.0)) else { return RegisterId(0) };
+        let index = column.registers.len() as u16;
+        column.registers.push(Register {
+            name: format!("r{index}"),
+            init: RegisterInit::Constant(0),
+            declared: false,
+        });
+        RegisterId(index)
+    }
+
+    /// Names the one label of a thread.
+    pub(super) fn label(&mut self, thread: ThreadId) {
+        if let Some(column) = self.test.threads.get_mut(usize::from(thread.0)) {
+            column.labels.push(Label { name: "LC00".to_owned() });
+        }
+    }
+
+    pub(super) fn push(&mut self, thread: ThreadId, kind: InstructionKind) {
+        if let Some(column) = self.test.threads.get_mut(usize::from(thread.0)) {
+            column.instructions.push(Instruction { kind, span: Span::default() });
+        }
+    }
+
+    pub(super) fn store(
+        &mut self,
+        thread: ThreadId,
+        location: LocationId,
+        value: Operand,
+        class: StorageClass,
+        access: Access,
+    ) {
+        let kind = InstructionKind::Store { location, offset: 0, scalar: None, value, class, access };
+        self.push(thread, kind);
+    }
+
+    pub(super) fn load(
+        &mut self,
+        thread: ThreadId,
+        location: LocationId,
+        class: StorageClass,
+        access: Access,
+    ) -> RegisterId {
+        let destination = self.register(thread);
+        let kind = InstructionKind::Load { destination, location, offset: 0, scalar: None, class, access };
+        self.push(thread, kind);
+        destination
+    }
+
+    /// Asks whether some execution ends with all these values.
+    pub(super) fn ask(&mut self, wanted: &[(Term, i64)]) {
+        self.test.question = Some(question(wanted));
+    }
+}
+
+/// Whether some execution ends with all these values.
+pub(super) fn question(wanted: &[(Term, i64)]) -> Question {
+    let equal = |(term, value): &(Term, i64)| Condition::Compare {
+        left: term.clone(),
+        comparison: Comparison::Equal,
+        right: Term::Constant(*value),
+    };
+    let condition = wanted
+        .iter()
+        .map(equal)
+        .reduce(|all, one| Condition::And(Box::new(all), Box::new(one)))
+        .unwrap_or(Condition::True);
+    Question { kind: QuestionKind::Exists, condition, span: Span::default() }
+}

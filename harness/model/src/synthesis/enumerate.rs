@@ -1,0 +1,395 @@
+//! All small programs over a vocabulary of instructions, each up to renaming once.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use litmus::{
+    Access, ArithmeticOperation, ControlBarrier, InstructionKind, LocationId, Operand, Order, Placement,
+    RmwOperation, Scope, Semantics, Span, StorageClass, StorageClassSet, SyncPoint, SystemSync, Term, Test,
+    ThreadId,
+};
+
+use super::draft::Draft;
+use super::shape::placements;
+use crate::Model;
+use crate::cat::ast::{Expression, ExpressionKind, StatementKind};
+use crate::mutation::children;
+
+/// Locations that one program uses at most.
+const MOST_LOCATIONS: usize = 2;
+/// Threads that one program has at most.
+const MOST_THREADS: usize = 4;
+/// The same where not every instruction is tried: what needs more threads is left to the shapes.
+const MOST_THREADS_OF_LARGE: usize = 2;
+/// Programs up to this size are made of every instruction of the vocabulary, larger ones of the common ones.
+const RICH: usize = 3;
+/// The largest programs that are enumerated; beyond, their number is out of reach.
+pub const LARGEST: usize = 4;
+
+/// An instruction, but for its location and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Load(Access),
+    Store(Access),
+    Rmw(Scope, Semantics),
+    Fence(Scope, Semantics),
+    ControlBarrier(Option<Semantics>),
+    AvailableToDevice,
+    VisibleFromDevice,
+}
+
+impl Form {
+    fn accesses(self) -> bool {
+        matches!(self, Form::Load(_) | Form::Store(_) | Form::Rmw(..))
+    }
+
+    fn writes(self) -> bool {
+        matches!(self, Form::Store(_) | Form::Rmw(..))
+    }
+}
+
+/// The instructions that some of the models can tell apart.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    rich: Vec<Form>,
+    common: Vec<Form>,
+    scopes: bool,
+    system_sync: bool,
+}
+
+/// The names that a model's text uses.
+fn names_of(model: &Model) -> BTreeSet<String> {
+    fn collect(expression: &Expression, names: &mut BTreeSet<String>) {
+        match &expression.kind {
+            ExpressionKind::Name(name) => {
+                names.insert(name.clone());
+            }
+            ExpressionKind::Call(name, _) => {
+                names.insert(name.text.clone());
+            }
+            _ => {}
+        }
+        children(&expression.kind).into_iter().for_each(|child| collect(child, names));
+    }
+    let mut names = BTreeSet::new();
+    for statement in &model.ast().statements {
+        match &statement.kind {
+            StatementKind::Let(bindings) => {
+                bindings.bindings.iter().for_each(|binding| collect(&binding.body, &mut names));
+            }
+            StatementKind::Axiom { body, .. } => collect(body, &mut names),
+        }
+    }
+    names
+}
+
+fn semantics(order: Order) -> Semantics {
+    if order == Order::Relaxed {
+        return Semantics::RELAXED;
+    }
+    Semantics { order, classes: StorageClassSet::EMPTY.with(StorageClass::Buffer), ..Semantics::RELAXED }
+}
+
+fn publishing(order: Order) -> Semantics {
+    Semantics { make_available: order.releases(), make_visible: order.acquires(), ..semantics(order) }
+}
+
+impl Vocabulary {
+    /// What matters to these models: a form that none of them has a word for is left out.
+    pub fn of(models: &[&Model]) -> Vocabulary {
+        let names: BTreeSet<String> = models.iter().flat_map(|model| names_of(model)).collect();
+        let knows = |words: &[&str]| words.iter().any(|word| names.contains(*word));
+        let scopes = knows(&["SG", "WG", "QF"]);
+        let orders = knows(&["ACQ", "REL"]);
+        let availability = knows(&["AV", "VIS", "SEMAV", "SEMVIS"]);
+        let plain = knows(&["ATOM", "A"]);
+        let device_domain = knows(&["AVDEVICE", "VISDEVICE"]);
+        let system_sync = knows(&["ssw"]);
+        let mut rich = Vec::new();
+        let mut common = Vec::new();
+        let mut add = |form: Form, is_common: bool| {
+            rich.push(form);
+            if is_common {
+                common.push(form);
+            }
+        };
+        for scope in [Scope::Device, Scope::Workgroup] {
+            let wide = scope == Scope::Device;
+            if !wide && !scopes {
+                continue;
+            }
+            let atomic = |order| Access::Atomic { scope, semantics: semantics(order) };
+            add(Form::Load(atomic(Order::Relaxed)), wide);
+            add(Form::Store(atomic(Order::Relaxed)), wide);
+            add(Form::Rmw(scope, Semantics::RELAXED), wide);
+            if orders {
+                add(Form::Load(atomic(Order::Acquire)), wide);
+                add(Form::Store(atomic(Order::Release)), wide);
+                add(Form::Rmw(scope, semantics(Order::AcquireRelease)), false);
+                add(Form::Fence(scope, publishing(Order::AcquireRelease)), wide);
+            }
+            if plain && availability {
+                add(Form::Load(Access::Coherent { scope }), wide);
+                add(Form::Store(Access::Coherent { scope }), wide);
+            }
+        }
+        if plain {
+            add(Form::Load(Access::NonPrivate), false);
+            add(Form::Store(Access::NonPrivate), false);
+            if knows(&["NONPRIV", "PRIV"]) {
+                add(Form::Load(Access::Private), false);
+                add(Form::Store(Access::Private), false);
+            }
+        }
+        if knows(&["syncbar", "CBAR"]) {
+            add(Form::ControlBarrier(orders.then(|| publishing(Order::AcquireRelease))), true);
+            if orders {
+                add(Form::ControlBarrier(None), false);
+            }
+        }
+        if device_domain {
+            add(Form::AvailableToDevice, false);
+            add(Form::VisibleFromDevice, false);
+        }
+        Vocabulary { rich, common, scopes, system_sync }
+    }
+
+    fn forms(&self, events: usize) -> &[Form] {
+        if events <= RICH { &self.rich } else { &self.common }
+    }
+
+    /// Visits every program of so many operations.
+    pub fn for_each(&self, events: usize, visit: &mut dyn FnMut(Test) -> ControlFlow<()>) -> ControlFlow<()> {
+        let most = if events <= RICH { MOST_THREADS } else { MOST_THREADS_OF_LARGE };
+        for threads in 1..=events.min(most) {
+            for sizes in partitions(events, threads) {
+                self.of_sizes(&sizes, visit)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn of_sizes(&self, sizes: &[usize], visit: &mut dyn FnMut(Test) -> ControlFlow<()>) -> ControlFlow<()> {
+        let events: usize = sizes.iter().sum();
+        let forms = self.forms(events);
+        let mut slots: Vec<(usize, usize)> = Vec::with_capacity(events);
+        self.fill(sizes, forms, &mut slots, visit)
+    }
+
+    /// Extends a program by every form at every location that is named already or next.
+    fn fill(
+        &self,
+        sizes: &[usize],
+        forms: &[Form],
+        slots: &mut Vec<(usize, usize)>,
+        visit: &mut dyn FnMut(Test) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let events: usize = sizes.iter().sum();
+        if slots.len() == events {
+            return self.complete(sizes, forms, slots, visit);
+        }
+        let named = slots.iter().filter(|(form, _)| forms[*form].accesses()).map(|(_, l)| l + 1).max();
+        let named = named.unwrap_or(0);
+        // A location that nothing else accesses tells nothing: each one needs a second access.
+        let left = events - slots.len();
+        let single = (0..named)
+            .filter(|l| slots.iter().filter(|(f, at)| forms[*f].accesses() && at == l).count() == 1)
+            .count();
+        if single > left {
+            return ControlFlow::Continue(());
+        }
+        for (index, form) in forms.iter().enumerate() {
+            let locations = if form.accesses() { (named + 1).min(MOST_LOCATIONS) } else { 1 };
+            for location in 0..locations {
+                slots.push((index, location));
+                let flow = self.fill(sizes, forms, slots, visit);
+                slots.pop();
+                flow?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn complete(
+        &self,
+        sizes: &[usize],
+        forms: &[Form],
+        slots: &[(usize, usize)],
+        visit: &mut dyn FnMut(Test) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut columns: Vec<&[(usize, usize)]> = Vec::with_capacity(sizes.len());
+        let mut rest = slots;
+        for size in sizes {
+            let (column, after) = rest.split_at(*size);
+            columns.push(column);
+            rest = after;
+        }
+        if !tells_something(forms, slots, &columns) {
+            return ControlFlow::Continue(());
+        }
+        // Threads of one length are interchangeable: they stand in the order of their forms.
+        let forms_of = |column: &[(usize, usize)]| column.iter().map(|(form, _)| *form).collect::<Vec<_>>();
+        let sorted = columns
+            .windows(2)
+            .all(|pair| pair[0].len() != pair[1].len() || forms_of(pair[0]) <= forms_of(pair[1]));
+        if !sorted {
+            return ControlFlow::Continue(());
+        }
+        let meets = slots.iter().any(|(form, _)| matches!(forms[*form], Form::ControlBarrier(_)));
+        let mut all_places = placements(columns.len(), false);
+        // Two workgroups, then two subgroups of one; control barriers meet in a workgroup alone.
+        all_places.truncate(if self.scopes || meets { 2 } else { 1 });
+        for places in &all_places {
+            let far = places.iter().any(|place| place.workgroup != 0);
+            if meets && far && columns.len() > 1 {
+                continue;
+            }
+            for order in self.orders(columns.len(), slots.len()) {
+                visit(build(forms, &columns, places, &order))?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// The system synchronizations to try: none, and where models know any, one thread before another and all in a row.
+    fn orders(&self, threads: usize, events: usize) -> Vec<Vec<(u16, u16)>> {
+        let mut found = vec![Vec::new()];
+        if self.system_sync && threads > 1 && events <= RICH {
+            for from in 0..threads as u16 {
+                for to in 0..threads as u16 {
+                    if from != to {
+                        found.push(vec![(from, to)]);
+                    }
+                }
+            }
+            if threads > 2 {
+                let all = (0..threads as u16).flat_map(|to| (0..to).map(move |from| (from, to)));
+                found.push(all.collect());
+            }
+        }
+        found
+    }
+}
+
+/// Whether every part of a program can matter.
+fn tells_something(forms: &[Form], slots: &[(usize, usize)], columns: &[&[(usize, usize)]]) -> bool {
+    let mut accesses = [0; MOST_LOCATIONS];
+    let mut writes = [0; MOST_LOCATIONS];
+    for (form, location) in slots {
+        accesses[*location] += usize::from(forms[*form].accesses());
+        writes[*location] += usize::from(forms[*form].writes());
+    }
+    if accesses.iter().zip(writes).any(|(accesses, writes)| *accesses == 1 || (*accesses > 0 && writes == 0))
+    {
+        return false;
+    }
+    let mut barriers = 0;
+    for column in columns {
+        let last = column.len() - 1;
+        for (position, (form, _)) in column.iter().enumerate() {
+            let (first, last) = (position == 0, position == last);
+            match forms[*form] {
+                // A memory barrier joins what is before it with what is after it.
+                Form::Fence(..) if first || last => return false,
+                Form::AvailableToDevice if first => return false,
+                Form::VisibleFromDevice if last => return false,
+                Form::ControlBarrier(_) => barriers += 1,
+                _ => {}
+            }
+        }
+    }
+    let meeting = columns
+        .iter()
+        .filter(|column| column.iter().any(|(form, _)| matches!(forms[*form], Form::ControlBarrier(_))));
+    let meeting = meeting.count();
+    barriers == meeting && meeting != 1 && slots.iter().any(|(form, _)| forms[*form].accesses())
+}
+
+fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], order: &[(u16, u16)]) -> Test {
+    let mut draft = Draft::new("synthesized");
+    let mut values = [0i64; MOST_LOCATIONS];
+    let mut unread = [true; MOST_LOCATIONS];
+    for (column, place) in columns.iter().zip(places) {
+        let thread = draft.thread(*place);
+        for (form, index) in *column {
+            let name = ['x', 'y'][*index];
+            match forms[*form] {
+                Form::Load(access) => {
+                    let location = draft.location(name);
+                    unread[*index] = false;
+                    draft.load(thread, location, StorageClass::Buffer, access);
+                }
+                Form::Store(access) => {
+                    let location = draft.location(name);
+                    values[*index] += 1;
+                    let value = Operand::Constant(values[*index]);
+                    draft.store(thread, location, value, StorageClass::Buffer, access);
+                }
+                Form::Rmw(scope, semantics) => {
+                    let location = draft.location(name);
+                    let destination = draft.register(thread);
+                    unread[*index] = false;
+                    let operation = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(1));
+                    let class = StorageClass::Buffer;
+                    draft.push(
+                        thread,
+                        InstructionKind::Rmw {
+                            destination,
+                            location,
+                            offset: 0,
+                            scalar: None,
+                            operation,
+                            class,
+                            scope,
+                            semantics,
+                        },
+                    );
+                }
+                Form::Fence(scope, semantics) => {
+                    draft.push(thread, InstructionKind::Fence { scope, semantics });
+                }
+                Form::ControlBarrier(semantics) => draft.push(
+                    thread,
+                    InstructionKind::ControlBarrier(ControlBarrier {
+                        execution_scope: Scope::Workgroup,
+                        memory_scope: Scope::Workgroup,
+                        semantics,
+                        id: "0".to_owned(),
+                        resource: None,
+                        quorum: None,
+                    }),
+                ),
+                Form::AvailableToDevice => draft.push(thread, InstructionKind::AvailableToDevice),
+                Form::VisibleFromDevice => draft.push(thread, InstructionKind::VisibleFromDevice),
+            }
+        }
+    }
+    for (from, to) in order {
+        let point = |thread: u16| SyncPoint { thread: ThreadId(thread), instruction: None };
+        draft.test.system_sync.push(SystemSync { from: point(*from), to: point(*to), span: Span::default() });
+    }
+    // What nobody reads shows in its final value.
+    let finals = (0..draft.test.locations.len()).filter(|l| unread[*l] && values[*l] > 1);
+    draft.test.listed = finals.map(|l| Term::Location(LocationId(l as u16))).collect();
+    draft.test
+}
+
+/// The ways to write a number as a sum of so many, larger ones first.
+fn partitions(sum: usize, parts: usize) -> Vec<Vec<usize>> {
+    fn extend(sum: usize, parts: usize, most: usize, chosen: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
+        if parts == 0 {
+            if sum == 0 {
+                found.push(chosen.clone());
+            }
+            return;
+        }
+        for part in (1..=most.min(sum)).rev() {
+            chosen.push(part);
+            extend(sum - part, parts - 1, part, chosen, found);
+            chosen.pop();
+        }
+    }
+    let mut found = Vec::new();
+    extend(sum, parts, sum, &mut Vec::new(), &mut found);
+    found
+}

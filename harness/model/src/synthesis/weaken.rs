@@ -1,0 +1,302 @@
+//! One step down: every way of asking for a little less synchronization in a test.
+//!
+//! The steps are those by which a test is called minimal: a scope one level narrower, one semantics fewer, an order
+//! weakened, an atomic made plain, a barrier or a system synchronization left out. Placement, storage classes, values
+//! and guards stay. All instances of one control barrier change together, as in a shader they are one instruction.
+
+use litmus::{
+    Access, ControlBarrier, Dialect, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet, Test,
+};
+
+/// A test with one step less, and which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weakened {
+    /// Which thread, which of its instructions from 0, and what became of it: `P0.0: scope wg`.
+    pub step: String,
+    /// The test.
+    pub test: Test,
+}
+
+/// Every step down from a test.
+pub fn weakenings(test: &Test) -> Vec<Weakened> {
+    let mut found = Vec::new();
+    let mut barriers: Vec<&str> = Vec::new();
+    for (thread, column) in test.threads.iter().enumerate() {
+        for (index, instruction) in column.instructions.iter().enumerate() {
+            let at = format!("P{}.{index}", column.number);
+            if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
+                if !barriers.contains(&barrier.id.as_str()) {
+                    barriers.push(&barrier.id);
+                    found.extend(weaken_barrier(test, barrier, &at));
+                }
+                continue;
+            }
+            for (what, replacement) in steps(&instruction.kind, test.dialect) {
+                if let Some(weaker) = replace(test, thread, index, replacement) {
+                    found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
+                }
+            }
+        }
+    }
+    for index in 0..test.system_sync.len() {
+        let mut weaker = test.clone();
+        let pair = weaker.system_sync.remove(index);
+        let number = |point: litmus::SyncPoint| test.thread(point.thread).number;
+        let step = format!("no ssw P{} P{}", number(pair.from), number(pair.to));
+        found.push(Weakened { step, test: weaker });
+    }
+    found
+}
+
+/// The test with other instructions in the place of one; `None` where a system synchronization counts instructions
+/// whose number changes.
+fn replace(test: &Test, thread: usize, index: usize, by: Vec<InstructionKind>) -> Option<Test> {
+    if by.len() != 1 && counts_instructions(test, thread) {
+        return None;
+    }
+    let mut changed = test.clone();
+    let column = changed.threads.get_mut(thread)?;
+    let span = column.instructions.get(index)?.span;
+    let by = by.into_iter().map(|kind| litmus::Instruction { kind, span });
+    column.instructions.splice(index..=index, by);
+    Some(changed)
+}
+
+fn counts_instructions(test: &Test, thread: usize) -> bool {
+    test.system_sync
+        .iter()
+        .flat_map(|pair| [pair.from, pair.to])
+        .any(|point| usize::from(point.thread.0) == thread && point.instruction.is_some())
+}
+
+/// The same change of all instances of a control barrier.
+fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weakened> {
+    let mut found = Vec::new();
+    let mut change = |what: &str, weaken: &dyn Fn(&mut ControlBarrier)| {
+        let mut weaker = test.clone();
+        for instruction in weaker.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+            if let InstructionKind::ControlBarrier(other) = &mut instruction.kind
+                && other.id == barrier.id
+            {
+                weaken(other);
+            }
+        }
+        found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
+    };
+    if let Some(semantics) = barrier.semantics {
+        if let Some(scope) = narrower(barrier.memory_scope, test.dialect) {
+            change(&format!("scope {}", word(scope)), &|other| other.memory_scope = scope);
+        }
+        for (what, weaker) in weaker_semantics(semantics) {
+            let weaker = (weaker.order != Order::Relaxed).then_some(weaker);
+            change(&what, &|other| other.semantics = weaker);
+        }
+    }
+    if !(0..test.threads.len()).any(|thread| counts_instructions(test, thread)) {
+        let mut weaker = test.clone();
+        for thread in &mut weaker.threads {
+            thread.instructions.retain(|instruction| {
+                !matches!(&instruction.kind, InstructionKind::ControlBarrier(other) if other.id == barrier.id)
+            });
+        }
+        found.push(Weakened { step: format!("{at}: no barrier"), test: weaker });
+    }
+    found
+}
+
+/// The weaker forms of one instruction, each as what stands in its place.
+fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
+    match kind {
+        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
+            weaker_accesses(*access, dialect)
+                .into_iter()
+                .map(|(what, weaker)| {
+                    let mut changed = kind.clone();
+                    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
+                        &mut changed
+                    {
+                        *access = weaker;
+                    }
+                    (what, vec![changed])
+                })
+                .collect()
+        }
+        InstructionKind::Rmw { scope, semantics, .. } => {
+            let mut found = Vec::new();
+            let mut change = |what: String, new_scope: Scope, new_semantics: Semantics| {
+                let mut changed = kind.clone();
+                if let InstructionKind::Rmw { scope, semantics, .. } = &mut changed {
+                    (*scope, *semantics) = (new_scope, new_semantics);
+                }
+                found.push((what, vec![changed]));
+            };
+            if let Some(scope) = narrower(*scope, dialect) {
+                change(format!("scope {}", word(scope)), scope, *semantics);
+            }
+            for (what, weaker) in weaker_semantics(*semantics) {
+                change(what, *scope, weaker);
+            }
+            found.extend(taken_apart(kind).map(|parts| ("load and store".to_owned(), parts)));
+            found
+        }
+        InstructionKind::Fence { scope, semantics } => {
+            let mut found = Vec::new();
+            if let Some(scope) = narrower(*scope, dialect) {
+                let semantics = *semantics;
+                found.push((
+                    format!("scope {}", word(scope)),
+                    vec![InstructionKind::Fence { scope, semantics }],
+                ));
+            }
+            for (what, semantics) in weaker_semantics(*semantics) {
+                let rest = if semantics.order == Order::Relaxed {
+                    Vec::new()
+                } else {
+                    vec![InstructionKind::Fence { scope: *scope, semantics }]
+                };
+                found.push((what, rest));
+            }
+            found
+        }
+        InstructionKind::AvailableToDevice => vec![("no avdevice".to_owned(), Vec::new())],
+        InstructionKind::VisibleFromDevice => vec![("no visdevice".to_owned(), Vec::new())],
+        _ => Vec::new(),
+    }
+}
+
+fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
+    match access {
+        Access::Private => Vec::new(),
+        // HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step.
+        Access::NonPrivate | Access::Coherent { .. } if dialect == Dialect::Hsa => Vec::new(),
+        Access::NonPrivate => vec![("private".to_owned(), Access::Private)],
+        Access::Coherent { scope } => narrower(scope, dialect)
+            .map(|scope| (format!("scope {}", word(scope)), Access::Coherent { scope }))
+            .into_iter()
+            .chain([("nonpriv".to_owned(), Access::NonPrivate)])
+            .collect(),
+        Access::Atomic { scope, semantics } => {
+            let mut found = Vec::new();
+            if let Some(scope) = narrower(scope, dialect) {
+                found.push((format!("scope {}", word(scope)), Access::Atomic { scope, semantics }));
+            }
+            for (what, semantics) in weaker_semantics(semantics) {
+                found.push((what, Access::Atomic { scope, semantics }));
+            }
+            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa {
+                found.push(("plain".to_owned(), Access::Coherent { scope }));
+            }
+            found
+        }
+    }
+}
+
+/// A read-modify-write without its atomicity, where it writes what does not depend on what it reads.
+fn taken_apart(kind: &InstructionKind) -> Option<Vec<InstructionKind>> {
+    let InstructionKind::Rmw {
+        destination,
+        location,
+        offset,
+        scalar,
+        operation: RmwOperation::Exchange(value),
+        class,
+        scope,
+        semantics,
+    } = kind
+    else {
+        return None;
+    };
+    let half = |order: Order| {
+        if order == Order::Relaxed {
+            Semantics::RELAXED
+        } else {
+            Semantics {
+                order,
+                make_available: semantics.make_available && order.releases(),
+                make_visible: semantics.make_visible && order.acquires(),
+                ..*semantics
+            }
+        }
+    };
+    let read = if semantics.order.acquires() { Order::Acquire } else { Order::Relaxed };
+    let write = if semantics.order.releases() { Order::Release } else { Order::Relaxed };
+    Some(vec![
+        InstructionKind::Load {
+            destination: *destination,
+            location: *location,
+            offset: *offset,
+            scalar: *scalar,
+            class: *class,
+            access: Access::Atomic { scope: *scope, semantics: half(read) },
+        },
+        InstructionKind::Store {
+            location: *location,
+            offset: *offset,
+            scalar: *scalar,
+            value: *value,
+            class: *class,
+            access: Access::Atomic { scope: *scope, semantics: half(write) },
+        },
+    ])
+}
+
+/// One step less of semantics; the last is relaxed.
+fn weaker_semantics(semantics: Semantics) -> Vec<(String, Semantics)> {
+    let mut found = Vec::new();
+    if semantics.order == Order::Relaxed {
+        return found;
+    }
+    if semantics.classes.iter().count() > 1 {
+        for class in semantics.classes.iter() {
+            let classes = StorageClassSet(semantics.classes.0 & !(1 << class.index()));
+            found.push((format!("no semsc{}", class.index()), Semantics { classes, ..semantics }));
+        }
+    }
+    if semantics.make_available {
+        found.push(("no semav".to_owned(), Semantics { make_available: false, ..semantics }));
+    }
+    if semantics.make_visible {
+        found.push(("no semvis".to_owned(), Semantics { make_visible: false, ..semantics }));
+    }
+    match semantics.order {
+        Order::AcquireRelease => {
+            found.push((
+                "acq".to_owned(),
+                Semantics { order: Order::Acquire, make_available: false, ..semantics },
+            ));
+            found.push((
+                "rel".to_owned(),
+                Semantics { order: Order::Release, make_visible: false, ..semantics },
+            ));
+        }
+        Order::Acquire | Order::Release => found.push(("relaxed".to_owned(), Semantics::RELAXED)),
+        Order::Relaxed => {}
+    }
+    found
+}
+
+/// The next narrower scope that shaders synchronize at.
+fn narrower(scope: Scope, dialect: Dialect) -> Option<Scope> {
+    match scope {
+        // HSA's agent scope, next to which are its work-groups.
+        Scope::Device if dialect == Dialect::Hsa => Some(Scope::Workgroup),
+        Scope::CrossDevice => Some(Scope::Device),
+        Scope::Device => Some(Scope::QueueFamily),
+        Scope::QueueFamily => Some(Scope::Workgroup),
+        Scope::Workgroup => Some(Scope::Subgroup),
+        Scope::Subgroup | Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
+    }
+}
+
+fn word(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Invocation => "inv",
+        Scope::Subgroup => "sg",
+        Scope::Workgroup => "wg",
+        Scope::QueueFamily => "qf",
+        Scope::Device => "dv",
+        Scope::ShaderCall => "call",
+        Scope::FragmentInterlock => "fi",
+        Scope::CrossDevice => "xd",
+    }
+}

@@ -1,0 +1,204 @@
+//! What is bounded: sizes, time, loops, and control barriers that block.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use litmus::{Outcome, Prediction, Race, Test, Value};
+use model::{
+    ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, explain, naive,
+    predict, settle,
+};
+
+fn parsed(text: &str) -> Test {
+    litmus::parse(text, "test").unwrap()
+}
+
+fn model(name: &str) -> Model {
+    Model::shipped(name).expect("a shipped model").unwrap()
+}
+
+const ALONE: Options = Options { timeout: None, unroll: 1 };
+
+/// The allowed outcomes as lists of numbers; the oracle says the same.
+fn allowed(test: &Test, name: &str, unroll: u32) -> Vec<Vec<u64>> {
+    let model = model(name);
+    let prediction = predict(test, &model, &Options { timeout: None, unroll }).unwrap();
+    let oracle = naive::enumerate(test, &model, unroll, 1_000_000).unwrap().expect("a small test");
+    let kept = prediction.outcomes.iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome);
+    let kept: Vec<&Outcome> = kept.collect();
+    assert_eq!(kept.len(), oracle.allowed.len());
+    assert!(kept.iter().all(|outcome| oracle.allowed.contains(*outcome)));
+    kept.into_iter().map(|outcome| outcome.0.iter().map(|value| value.0).collect()).collect()
+}
+
+/// A test with so many threads, all of which store so often.
+fn stores(threads: usize, each: usize) -> Test {
+    let header: Vec<String> = (0..threads).map(|t| format!("P{t}@sg 0, wg {t}, qf 0")).collect();
+    let row = vec!["st.atom.dv.sc0 x, 1"; threads].join(" | ");
+    let mut text = format!("VULKAN stores\n{{ x = 0; }}\n{} ;\n", header.join(" | "));
+    for _ in 0..each {
+        writeln!(text, "{row} ;").unwrap();
+    }
+    parsed(&text)
+}
+
+#[test]
+fn sizes_past_the_bounds_are_refused_with_the_bound() {
+    let vulkan = model("vulkan");
+    let error = predict(&stores(MAX_THREADS + 1, 1), &vulkan, &ALONE).unwrap_err();
+    assert!(matches!(error, PredictError::TooManyThreads { threads: 17, bound: 16 }), "{error:?}");
+    assert_eq!(error.to_string(), "the test has 17 threads; at most 16 are supported");
+    // With the initial write there is one event too many.
+    let error = predict(&stores(1, MAX_EVENTS), &vulkan, &ALONE).unwrap_err();
+    assert!(matches!(error, PredictError::TooManyEvents { events: 257, bound: 256 }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the test has 257 events, initial writes included; at most 256 are supported"
+    );
+    let largest = predict(&stores(1, MAX_EVENTS - 1), &vulkan, &ALONE).unwrap();
+    assert_eq!(largest.race, Race::Free);
+}
+
+/// Many synchronizing accesses, so that the search is long.
+fn long() -> Test {
+    let mut text = String::from("VULKAN long\n{ x = 0; y = 0; }\n");
+    text += "P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 | P3@sg 0, wg 3, qf 0 ;\n";
+    for row in 0..3 {
+        let cell = |thread: usize, location: char| {
+            let value = 4 * row + thread + 1;
+            format!("rmw.atom.acq_rel.dv.sc0.semsc0.add r{row}, {location}, {value}")
+        };
+        let cells = [cell(0, 'x'), cell(1, 'y'), cell(2, 'x'), cell(3, 'y')];
+        writeln!(text, "{} ;", cells.join(" | ")).unwrap();
+    }
+    text += "exists (P0:r0 == 77 /\\ P1:r0 == 78)";
+    parsed(&text)
+}
+
+#[test]
+fn without_time_nothing_is_claimed() {
+    let options = Options { timeout: Some(Duration::ZERO), unroll: 1 };
+    let prediction = predict(&long(), &model("vulkan"), &options).unwrap();
+    assert_eq!(prediction.race, Race::Unknown);
+    assert_eq!((prediction.meets, prediction.misses, prediction.complete), (None, None, false));
+    let test = long();
+    let vulkan = model("vulkan");
+    let question = OutcomeQuestion::new(&test, &vulkan, &options).unwrap();
+    let outcome = Outcome(vec![Value(1); test.observables().len()]);
+    assert_eq!(question.allows(&outcome, &options), None);
+    let options = ExplainOptions { timeout: Some(Duration::ZERO), ..ExplainOptions::default() };
+    let explanation = explain(&test, &vulkan, &options).unwrap();
+    assert_eq!(explanation.answer, model::Answer::Unknown);
+}
+
+/// One thread spins on a flag that another sets.
+const SPIN: &str = "VULKAN spin
+{ f = 0; }
+P0@sg 0, wg 0, qf 0  | P1@sg 0, wg 1, qf 0  ;
+st.atom.dv.sc0 f, 1  | LC00:                ;
+                     | add r1, r1, 1        ;
+                     | ld.atom.dv.sc0 r0, f ;
+                     | beq r0, 0, LC00      ;
+exists (P1:r0 == 1)";
+
+#[test]
+fn a_loop_is_run_as_often_as_it_may_be() {
+    let test = parsed(SPIN);
+    // Outcomes are r0 and how often the loop was run; whoever would spin on has not ended and shows nothing.
+    assert_eq!(allowed(&test, "vulkan", 1), [[1, 1]]);
+    assert_eq!(allowed(&test, "vulkan", 2), [[1, 1], [1, 2]]);
+    assert_eq!(allowed(&test, "dartagnan", 4), [[1, 1], [1, 2], [1, 3], [1, 4]]);
+    let prediction = predict(&test, &model("vulkan"), &ALONE).unwrap();
+    assert_eq!((prediction.meets, prediction.misses), (Some(true), Some(false)));
+}
+
+/// P1 meets P0 in a barrier only where it reads 1.
+fn barriers(left: &str, right: &str) -> Test {
+    parsed(&format!(
+        "VULKAN barriers
+{{ x = 0; }}
+P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 0, qf 0 ;
+{left} ;
+{right} ;
+exists (P0:r0 == 0)"
+    ))
+}
+
+#[test]
+fn a_barrier_that_nobody_joins_blocks_for_ever() {
+    // The second instance of barrier 1 is in a branch that P1 never takes.
+    let test = parsed(
+        "VULKAN blocked
+{ x = 0; }
+P0@sg 0, wg 0, qf 0  | P1@sg 0, wg 0, qf 0 ;
+cbar.wg 1            | goto LC00           ;
+ld.atom.wg.sc0 r0, x | cbar.wg 1           ;
+                     | LC00:               ;
+forall (P0:r0 == 5)",
+    );
+    assert_eq!(allowed(&test, "vulkan", 1), Vec::<Vec<u64>>::new());
+    let prediction = predict(&test, &model("vulkan"), &ALONE).unwrap();
+    assert_eq!((prediction.meets, prediction.misses), (Some(false), Some(false)));
+    // In Khronos' model barriers never block.
+    assert_eq!(allowed(&test, "khronos-alloy", 1), [[0]]);
+}
+
+#[test]
+fn barriers_in_crossed_order_block_each_other() {
+    let test = barriers("cbar.wg 1 | cbar.wg 2", "cbar.wg 2 | cbar.wg 1");
+    assert_eq!(predict(&test, &model("dartagnan"), &ALONE).unwrap().meets, Some(false));
+    let test = barriers("cbar.wg 1 | cbar.wg 1", "cbar.wg 2 | cbar.wg 2");
+    assert_eq!(predict(&test, &model("dartagnan"), &ALONE).unwrap().meets, Some(true));
+}
+
+#[test]
+fn the_text_of_a_barriers_id_names_it() {
+    let same = barriers("cbar.wg 0 | cbar.wg 0", "ld.atom.wg.sc0 r0, x | ");
+    assert_eq!(predict(&same, &model("vulkan"), &ALONE).unwrap().meets, Some(true));
+    // `0` and `00` are two barriers: each has one participant, which does not wait.
+    let two = barriers("cbar.wg 0 | cbar.wg 00", "ld.atom.wg.sc0 r0, x | ");
+    assert_eq!(predict(&two, &model("vulkan"), &ALONE).unwrap().meets, Some(true));
+}
+
+/// Reads of one location that all may differ: more outcomes than are listed.
+fn many_outcomes() -> Test {
+    let mut text = String::from("VULKAN many\n{ x = 0; y = 0; }\n");
+    let header: Vec<String> = (0..6).map(|t| format!("P{t}@sg 0, wg {t}, qf 0")).collect();
+    writeln!(text, "{} ;", header.join(" | ")).unwrap();
+    for row in 0..3 {
+        let cells: Vec<String> = (0..6)
+            .map(|t| match t {
+                0 => format!("st.atom.dv.sc0 x, {}", row + 1),
+                1 => format!("st.atom.dv.sc0 y, {}", row + 1),
+                t => format!("ld.atom.dv.sc0 r{row}, {}", if t % 2 == 0 { 'x' } else { 'y' }),
+            })
+            .collect();
+        writeln!(text, "{} ;", cells.join(" | ")).unwrap();
+    }
+    text += "exists (P2:r0 == 3 /\\ P2:r1 == 1)";
+    parsed(&text)
+}
+
+#[test]
+fn outcomes_that_are_too_many_to_list_are_judged_one_by_one() {
+    let (test, vulkan) = (many_outcomes(), model("vulkan"));
+    let prediction = predict(&test, &vulkan, &ALONE).unwrap();
+    assert!(!prediction.complete && prediction.outcomes.is_empty());
+    assert_eq!((prediction.race, prediction.meets, prediction.misses), (Race::Free, Some(false), Some(true)));
+    let outcome = |first: [u64; 3]| {
+        let mut values = vec![Value(0); 12];
+        values[..3].copy_from_slice(&first.map(Value));
+        Outcome(values)
+    };
+    let (in_order, torn, backwards) = (outcome([0, 2, 3]), outcome([0, 7, 0]), outcome([3, 1, 3]));
+    let seen = [&in_order, &torn, &backwards];
+    let settled: Prediction = settle(&prediction, &test, &vulkan, seen, &ALONE).unwrap().expect("in time");
+    assert!(settled.complete);
+    let says = |outcome| settled.outcomes[outcome];
+    assert!(says(&in_order).allowed && !says(&in_order).weak && !says(&in_order).serial);
+    assert!(!says(&torn).allowed && says(&torn).weak);
+    assert!(!says(&backwards).allowed && says(&backwards).weak);
+    let none = Options { timeout: Some(Duration::ZERO), unroll: 1 };
+    assert_eq!(settle(&prediction, &test, &vulkan, seen, &none).unwrap(), None);
+}

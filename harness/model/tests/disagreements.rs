@@ -1,0 +1,100 @@
+//! Where the texts and the peers disagree: the page of the documentation is what the models say today.
+//!
+//! `disagreements.tsv` has the disagreements, their tests and decisions; the verdicts in `docs/disagreements.md` are computed.
+//! `VK_LITMUS_BLESS=1` writes the page anew.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use litmus::{Race, Test};
+use model::synthesis::{Standing, standing_of};
+use model::{Model, Options, PredictError, verdict};
+
+const MODELS: &[&str] = &["vulkan", "vulkan-2024", "vulkan-1.2", "vulkan-2019", "khronos-alloy", "dartagnan"];
+
+struct Row {
+    name: &'static str,
+    topic: &'static str,
+    tests: Vec<&'static str>,
+    decision: &'static str,
+}
+
+fn rows() -> Vec<Row> {
+    include_str!("disagreements.tsv")
+        .lines()
+        .map(|line| {
+            let [name, topic, tests, decision] = line.split('\t').collect::<Vec<_>>()[..] else {
+                panic!("not a row: {line}");
+            };
+            Row { name, topic, tests: tests.split(' ').filter(|test| *test != "-").collect(), decision }
+        })
+        .collect()
+}
+
+fn test_of(id: &str) -> Test {
+    let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
+    let entry = entries.into_iter().find(|entry| entry.id == id).unwrap_or_else(|| panic!("no test {id}"));
+    litmus::parse(entry.text, &entry.path).unwrap()
+}
+
+/// Whether the outcome asked about is allowed, and whether the program races.
+fn says(model: &Model, test: &Test) -> String {
+    let options = Options { timeout: None, unroll: 1 };
+    let verdict = match verdict(test, model, &options) {
+        Ok(verdict) => verdict,
+        Err(PredictError::NotAvailable { .. }) => return "no words for it".to_owned(),
+        Err(error) => panic!("{}: {error}", test.name),
+    };
+    let free = model::Verdict { race: Race::Free, ..verdict.clone() };
+    let reachable = match standing_of(test, &free) {
+        Standing::Allowed => "allowed",
+        _ => "forbidden",
+    };
+    match verdict.race {
+        Race::Racy => format!("{reachable}, racy"),
+        _ => reachable.to_owned(),
+    }
+}
+
+fn page() -> String {
+    let models: Vec<Model> = MODELS.iter().map(|name| Model::shipped(name).unwrap().unwrap()).collect();
+    let mut page = String::from(
+        "# Where the texts and the peers disagree\n\n\
+         Each disagreement has a name (D1 to D23) by which cat files, tests and `decisions.md` refer to it. Beside each test stands \
+         what every model\nsays of the outcome that the test asks about; `racy` means that the program has no defined outcome \
+         there, whatever the\nconsistent executions show. A test checks this page against the models; its source is\n\
+         `harness/model/tests/disagreements.tsv`.\n",
+    );
+    for Row { name, topic, tests, decision } in rows() {
+        write!(page, "\n## {name}: {topic}\n\n{decision}\n").unwrap();
+        if tests.is_empty() {
+            continue;
+        }
+        writeln!(page, "\n| test | {} |\n|---|{}", MODELS.join(" | "), "---|".repeat(MODELS.len())).unwrap();
+        for id in tests {
+            let test = test_of(id);
+            let cells: Vec<String> = models.iter().map(|model| says(model, &test)).collect();
+            writeln!(page, "| `{id}` | {} |", cells.join(" | ")).unwrap();
+        }
+    }
+    page
+}
+
+#[test]
+fn the_page_is_what_the_models_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/disagreements.md");
+    let current = page();
+    if std::env::var_os("VK_LITMUS_BLESS").is_some() {
+        std::fs::write(&path, &current).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap();
+    assert!(committed == current, "docs/disagreements.md is not what the models say: VK_LITMUS_BLESS=1 writes it");
+}
+
+#[test]
+fn every_disagreement_is_there() {
+    let names: Vec<&str> = rows().iter().map(|row| row.name).collect();
+    let expected: Vec<String> = (1..=23).map(|number| format!("D{number}")).collect();
+    assert_eq!(names, expected);
+}

@@ -1,0 +1,423 @@
+//! The device interface: plans as submissions of the machine.
+
+mod bind;
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use plan::{
+    BufferId, Capabilities, Device, DeviceError, Identity, MemoryProperties, Plan, Prepared, Progress, Step,
+};
+
+use crate::fault::Fault;
+use crate::lower;
+use crate::machine::{Machine, State};
+use crate::module::LoadError;
+use crate::program::Program;
+use crate::random::Random;
+use crate::wave::Dispatch;
+
+/// Invocations of a subgroup.
+pub(crate) const SUBGROUP_SIZE: u32 = 16;
+/// Choices of the scheduler between two looks at the clock.
+const SLICE: u32 = 256;
+/// Choices at most between two accesses of the host while a submission is in flight.
+const HOST_PACE: usize = 48;
+
+/// The kinds of memory that tests can ask for. They are one to the machine.
+const MEMORY_TYPES: [MemoryProperties; 3] = [
+    MemoryProperties { device_local: true, host_visible: false, host_coherent: false, host_cached: false },
+    MemoryProperties { device_local: false, host_visible: true, host_coherent: true, host_cached: false },
+    MemoryProperties { device_local: false, host_visible: true, host_coherent: false, host_cached: true },
+];
+
+/// The simulated GPU.
+#[derive(Debug)]
+pub struct SimDevice {
+    identity: Identity,
+    capabilities: Capabilities,
+    fault: Fault,
+    seed: Cell<u64>,
+}
+
+impl SimDevice {
+    /// The name of the device in selectors and reports.
+    pub const NAME: &'static str = "sim";
+
+    /// A device with a fault; [`Fault::None`] for a sound one.
+    pub fn new(fault: Fault) -> SimDevice {
+        let faulty = fault.row().map_or_else(String::new, |row| format!(", fault {}", row.name));
+        SimDevice {
+            identity: Identity {
+                name: SimDevice::NAME.into(),
+                device_name: "simulated GPU with weak memory".into(),
+                kind: "simulated".into(),
+                driver_name: "vk-litmus".into(),
+                driver_info: format!("{}{faulty}", env!("CARGO_PKG_VERSION")),
+                ..Identity::default()
+            },
+            capabilities: Capabilities {
+                executes: true,
+                is_cpu: true,
+                memory_model: true,
+                device_scope: true,
+                availability_visibility_chains: true,
+                subgroup_size: SUBGROUP_SIZE,
+                subgroup_size_range: (SUBGROUP_SIZE, SUBGROUP_SIZE),
+                full_subgroups: true,
+                subgroups_in_compute: true,
+                max_workgroup_invocations: 1024,
+                max_workgroups: 65_535,
+                max_workgroup_subgroups: 1024 / SUBGROUP_SIZE,
+                max_workgroup_memory_bytes: 32_768,
+                max_storage_buffer_bytes: 1 << 27,
+                max_storage_buffers: 64,
+                max_push_constant_bytes: 256,
+                compute_queues: vec![2, 2],
+                loop_budget: None,
+                memory_types: MEMORY_TYPES.to_vec(),
+                features: [
+                    "vulkanMemoryModel",
+                    "vulkanMemoryModelDeviceScope",
+                    "vulkanMemoryModelAvailabilityVisibilityChains",
+                    "subgroupSizeControl",
+                    "computeFullSubgroups",
+                    "timelineSemaphore",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+            },
+            fault,
+            seed: Cell::new(0),
+        }
+    }
+
+    /// The fault that it has.
+    pub fn fault(&self) -> Fault {
+        self.fault
+    }
+}
+
+impl Device for SimDevice {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn reseed(&self, seed: u64) {
+        self.seed.set(seed);
+    }
+
+    fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
+        plan.validate()?;
+        self.capabilities.check(plan)?;
+        Ok(Box::new(SimPrepared::new(self, plan)?))
+    }
+}
+
+/// A step as the machine takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Dispatches, by step, that nothing orders.
+    Run(Vec<usize>),
+    /// Every word of a buffer.
+    Fill(BufferId, u32),
+    /// All words of a buffer.
+    Copy(BufferId, BufferId),
+    /// What went before has ended; whether its writes are made available, and what is available visible.
+    Order { available: bool, visible: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flight {
+    NeverSubmitted,
+    /// Before this phase, or within it.
+    InPhase {
+        phase: usize,
+        started: bool,
+    },
+    Finished,
+}
+
+/// A plan on the simulated GPU.
+struct SimPrepared<'d> {
+    device: &'d SimDevice,
+    programs: Vec<Program>,
+    steps: Vec<Step>,
+    phases: Vec<Phase>,
+    /// Queue family of each queue.
+    families: Vec<u32>,
+    /// First address and number of words of each buffer.
+    buffers: Vec<(u32, u32)>,
+    machine: Machine,
+    dispatches: Vec<Dispatch>,
+    layout: bind::Layout,
+    flight: Flight,
+    submissions: u64,
+}
+
+impl<'d> SimPrepared<'d> {
+    fn new(device: &'d SimDevice, plan: &Plan) -> Result<SimPrepared<'d>, DeviceError> {
+        let mut programs = Vec::with_capacity(plan.kernels.len());
+        for (number, kernel) in plan.kernels.iter().enumerate() {
+            let program = lower::load(&kernel.words, device.fault).map_err(|error| match error {
+                lacks @ LoadError::Lacks(_) => DeviceError::Unsupported(lacks.to_string()),
+                wrong @ LoadError::Malformed { .. } => {
+                    DeviceError::InvalidPlan(format!("kernel {number}: {wrong}"))
+                }
+            })?;
+            programs.push(program);
+        }
+        let mut buffers = Vec::with_capacity(plan.buffers.len());
+        let mut next: u32 = 1;
+        for buffer in &plan.buffers {
+            let words = u32::try_from(buffer.words).ok();
+            let after = words.and_then(|words| next.checked_add(words)).filter(|after| *after < 1 << 30);
+            let (Some(words), Some(after)) = (words, after) else {
+                return Err(DeviceError::OutOfMemory("the buffers of a plan"));
+            };
+            buffers.push((next, words));
+            next = after;
+        }
+        let mut machine = Machine::new(device.fault);
+        machine.memory.words = vec![0; next as usize];
+        Ok(SimPrepared {
+            device,
+            programs,
+            phases: phases(&plan.steps, device.fault),
+            families: plan.queues.iter().map(|queue| queue.family).collect(),
+            steps: plan.steps.clone(),
+            buffers,
+            machine,
+            dispatches: Vec::new(),
+            layout: bind::Layout::default(),
+            flight: Flight::NeverSubmitted,
+            submissions: 0,
+        })
+    }
+
+    /// Goes on with the submission for about `choices` choices.
+    fn advance(&mut self, choices: u32) -> Result<(), DeviceError> {
+        let Flight::InPhase { phase, started } = self.flight else { return Ok(()) };
+        let Some(current) = self.phases.get(phase) else {
+            self.machine.memory.write_back_all();
+            self.machine.memory.invalidate_all();
+            self.flight = Flight::Finished;
+            return Ok(());
+        };
+        let next = Flight::InPhase { phase: phase + 1, started: false };
+        match current {
+            Phase::Run(steps) => {
+                if !started {
+                    let waves = self.layout.waves(steps, &self.programs, &self.dispatches, &mut self.machine);
+                    let cached = self.layout.cached.clone();
+                    self.machine.start(waves, cached);
+                    self.flight = Flight::InPhase { phase, started: true };
+                }
+                match self.machine.advance(&self.programs, &self.dispatches, choices) {
+                    State::Running => {}
+                    State::Ended => self.flight = next,
+                    State::OutOfBudget => {
+                        self.flight = Flight::Finished;
+                        return Err(DeviceError::StepBudget);
+                    }
+                }
+            }
+            Phase::Fill(buffer, value) => {
+                let (first, words) = self.place(*buffer);
+                let value = *value;
+                if let Some(words) = self.machine.memory.words.get_mut(first..first + words) {
+                    words.fill(value);
+                }
+                self.flight = next;
+            }
+            Phase::Copy(from, to) => {
+                let ((first, words), (target, _)) = (self.place(*from), self.place(*to));
+                self.machine.memory.words.copy_within(first..first + words, target);
+                self.flight = next;
+            }
+            Phase::Order { available, visible } => {
+                if *available && self.device.fault != Fault::AvailableDeviceNothing {
+                    self.machine.memory.write_back_all();
+                }
+                if *visible && self.device.fault != Fault::VisibleDeviceNothing {
+                    self.machine.memory.invalidate_all();
+                }
+                self.flight = next;
+            }
+        }
+        Ok(())
+    }
+
+    fn place(&self, buffer: BufferId) -> (usize, usize) {
+        let (first, words) = self.buffers.get(buffer.0 as usize).copied().unwrap_or((0, 0));
+        (first as usize, words as usize)
+    }
+
+    fn idle(&self, buffer: BufferId) -> Result<(usize, usize), DeviceError> {
+        if matches!(self.flight, Flight::InPhase { .. }) {
+            return Err(DeviceError::Busy);
+        }
+        let (first, words) = self.place(buffer);
+        if words == 0 {
+            return Err(DeviceError::InvalidPlan(format!("no buffer {}", buffer.0)));
+        }
+        Ok((first, words))
+    }
+
+    /// The address of a word for the host, after whatever the device does meanwhile.
+    fn host_address(&mut self, buffer: BufferId, word: u64) -> Result<u32, DeviceError> {
+        if matches!(self.flight, Flight::InPhase { .. }) {
+            let pace = self.machine.random.below(HOST_PACE) as u32;
+            self.advance(pace)?;
+        }
+        let (first, words) = self.buffers.get(buffer.0 as usize).copied().unwrap_or((0, 0));
+        match u32::try_from(word) {
+            Ok(word) if word < words => Ok(first + word),
+            _ => Err(DeviceError::InvalidPlan(format!("buffer {} has no word {word}", buffer.0))),
+        }
+    }
+}
+
+/// The steps as phases: what stands together without a step between runs together.
+fn phases(steps: &[Step], fault: Fault) -> Vec<Phase> {
+    let mut phases: Vec<Phase> = Vec::new();
+    let mut joined = false;
+    for (number, step) in steps.iter().enumerate() {
+        let mut together = false;
+        match step {
+            Step::Fill { buffer, value, .. } => phases.push(Phase::Fill(*buffer, *value)),
+            Step::Copy { from, to, .. } => {
+                phases.push(Phase::Order { available: true, visible: false });
+                phases.push(Phase::Copy(*from, *to));
+            }
+            Step::Dispatch { .. } => {
+                together = true;
+                match phases.last_mut() {
+                    Some(Phase::Run(steps)) if joined => steps.push(number),
+                    _ => phases.push(Phase::Run(vec![number])),
+                }
+            }
+            // Nothing is ordered by how commands are recorded and submitted.
+            Step::CommandBuffer { .. } | Step::Submit { .. } => together = joined,
+            Step::Barrier { .. }
+            | Step::ExecutionBarrier { .. }
+            | Step::Dependency { .. }
+            | Step::Signal { .. }
+            | Step::Wait { .. }
+            | Step::HostWait { .. }
+                if fault == Fault::DependencyIgnored =>
+            {
+                together = joined;
+            }
+            Step::Barrier { .. } | Step::ToHost { .. } | Step::HostWait { .. } => {
+                phases.push(Phase::Order { available: true, visible: true });
+            }
+            Step::ExecutionBarrier { .. } => phases.push(Phase::Order { available: false, visible: false }),
+            Step::Dependency { available, reads, writes, .. } => {
+                phases.push(Phase::Order { available: *available, visible: *reads || *writes });
+            }
+            Step::Signal { .. } => phases.push(Phase::Order { available: true, visible: false }),
+            Step::Wait { .. } => phases.push(Phase::Order { available: false, visible: true }),
+        }
+        joined = together;
+    }
+    phases
+}
+
+impl Prepared for SimPrepared<'_> {
+    fn submit(&mut self) -> Result<(), DeviceError> {
+        if matches!(self.flight, Flight::InPhase { .. }) {
+            return Err(DeviceError::Busy);
+        }
+        let mut random = Random::new(self.device.seed.get());
+        let seed = random.word() ^ self.submissions.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.submissions += 1;
+        let bound =
+            bind::bind(&self.steps, &self.families, &self.programs, &self.buffers, &mut self.machine, seed)?;
+        (self.dispatches, self.layout) = bound;
+        if self.device.fault == Fault::ZeroInitMissing {
+            self.layout.spoil(&self.dispatches, &mut self.machine);
+        }
+        self.flight = Flight::InPhase { phase: 0, started: false };
+        Ok(())
+    }
+
+    fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError> {
+        if self.flight == Flight::NeverSubmitted {
+            return Err(DeviceError::InvalidPlan("nothing was submitted".to_owned()));
+        }
+        if self.device.fault == Fault::DeviceLost && self.submissions.is_multiple_of(4) {
+            self.flight = Flight::Finished;
+            return Err(DeviceError::DeviceLost("a submission"));
+        }
+        let since = Instant::now();
+        loop {
+            if self.flight == Flight::Finished {
+                return Ok(Progress::Finished { device_time: None });
+            }
+            self.advance(SLICE)?;
+            if self.flight != Flight::Finished && since.elapsed() >= timeout {
+                return Ok(Progress::Running);
+            }
+        }
+    }
+
+    fn set_push_constants(&mut self, step: usize, bytes: &[u8]) -> Result<(), DeviceError> {
+        match self.steps.get_mut(step) {
+            Some(Step::Dispatch { push_constants, .. }) if push_constants.len() == bytes.len() => {
+                push_constants.copy_from_slice(bytes);
+                Ok(())
+            }
+            Some(Step::Dispatch { push_constants, .. }) => Err(DeviceError::InvalidPlan(format!(
+                "{} bytes of push constants for {}",
+                bytes.len(),
+                push_constants.len()
+            ))),
+            _ => Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch"))),
+        }
+    }
+
+    fn set_workgroups(&mut self, step: usize, workgroups: u32) -> Result<(), DeviceError> {
+        let most = self.device.capabilities.max_workgroups;
+        let Some(Step::Dispatch { workgroups: old, .. }) = self.steps.get_mut(step) else {
+            return Err(DeviceError::InvalidPlan(format!("step {step} is no dispatch")));
+        };
+        match workgroups {
+            0 => Err(DeviceError::InvalidPlan("a dispatch of no workgroup".to_owned())),
+            more if more > most => {
+                Err(DeviceError::Unsupported(format!("{more} workgroups in a dispatch (it has {most})")))
+            }
+            new => {
+                *old = new;
+                Ok(())
+            }
+        }
+    }
+
+    fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {
+        let (first, words) = self.idle(buffer)?;
+        let words = self.machine.memory.words.get(first..first + words);
+        words.ok_or_else(|| DeviceError::InvalidPlan(format!("no buffer {}", buffer.0)))
+    }
+
+    fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {
+        let (first, words) = self.idle(buffer)?;
+        let words = self.machine.memory.words.get_mut(first..first + words);
+        words.ok_or_else(|| DeviceError::InvalidPlan(format!("no buffer {}", buffer.0)))
+    }
+
+    fn load(&mut self, buffer: BufferId, word: u64) -> Result<u32, DeviceError> {
+        let address = self.host_address(buffer, word)?;
+        Ok(self.machine.memory.peek(address))
+    }
+
+    fn store(&mut self, buffer: BufferId, word: u64, value: u32) -> Result<(), DeviceError> {
+        let address = self.host_address(buffer, word)?;
+        self.machine.memory.poke(address, value);
+        Ok(())
+    }
+}

@@ -1,0 +1,251 @@
+//! What a submission needs before it starts: where references lie, which caches there are, who runs in which wave.
+
+use std::collections::BTreeMap;
+
+use plan::{DeviceError, Step};
+
+use super::SUBGROUP_SIZE;
+use crate::machine::Machine;
+use crate::memory::{Path, Shape};
+use crate::program::{DEVICE, LANES, MEMORY, Place, Program, SUBGROUP, WORKGROUP};
+use crate::wave::{Bound, Dispatch, Surroundings, Wave};
+
+/// Caches of an invocation, and its place: workgroup, index in it, subgroup, lane.
+type Invocation = (Path, [u32; 4]);
+
+/// The dispatches of a submission in the tree of caches.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Layout {
+    /// By step: number of the dispatch.
+    of_step: BTreeMap<usize, usize>,
+    /// By dispatch: workgroups, first subgroup, first invocation, subgroups of a workgroup.
+    places: Vec<(u32, u32, u32, u32)>,
+    /// By dispatch: references that an invocation's own cache may hold.
+    pub cached: Vec<Vec<usize>>,
+    parents: [Vec<u32>; 3],
+}
+
+/// Binds every dispatch, shapes the caches and begins the submission.
+///
+/// # Errors
+/// When the memory of all workgroups is too large.
+pub(super) fn bind(
+    steps: &[Step],
+    families: &[u32],
+    programs: &[Program],
+    buffers: &[(u32, u32)],
+    machine: &mut Machine,
+    seed: u64,
+) -> Result<(Vec<Dispatch>, Layout), DeviceError> {
+    let mut layout = Layout::default();
+    let mut dispatches: Vec<Dispatch> = Vec::new();
+    // A reference is what a buffer is called: kernels that call it by one name mean one reference.
+    let mut references: BTreeMap<(u32, String), usize> = BTreeMap::new();
+    let (mut homes, mut lowest, mut classes) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut invocations, mut subgroups, mut workgroups) = (0u32, 0u32, 0u32);
+    let mut next = buffers.iter().map(|(first, words)| first + words).max().unwrap_or(1);
+    // By buffer: how many references, and whether all stay at the device's level.
+    let mut uses: BTreeMap<u32, (usize, bool)> = BTreeMap::new();
+    for (number, step) in steps.iter().enumerate() {
+        let Step::Dispatch { queue, kernel, workgroups: count, bindings, push_constants } = step else {
+            continue;
+        };
+        let family = families.get(queue.0 as usize).copied().unwrap_or(0);
+        let Some(program) = programs.get(kernel.0 as usize) else { continue };
+        for reference in &program.references {
+            if let Place::Binding(binding) = reference.place {
+                let buffer = bindings.get(binding as usize).map_or(0, |buffer| buffer.0);
+                let of_buffer = uses.entry(buffer).or_insert((0, true));
+                of_buffer.0 += 1;
+                of_buffer.1 &= reference.lowest >= DEVICE && !reference.aliased;
+            }
+        }
+        let size = program.workgroup_size;
+        let in_each = size.div_ceil(SUBGROUP_SIZE);
+        layout.of_step.insert(number, dispatches.len());
+        layout.places.push((*count, subgroups, invocations, in_each));
+        for group in 0..*count {
+            layout.parents[2].push(family);
+            for subgroup in 0..in_each {
+                let of = (size - subgroup * SUBGROUP_SIZE).min(SUBGROUP_SIZE);
+                layout.parents[0].extend((0..of).map(|_| subgroups + group * in_each + subgroup));
+                layout.parents[1].push(workgroups + group);
+            }
+        }
+        dispatches.push(Dispatch {
+            program: kernel.0 as usize,
+            parameters: push_constants
+                .chunks_exact(4)
+                .map(|bytes| bytes.iter().rev().fold(0, |word, byte| (word << 8) | u32::from(*byte)))
+                .collect(),
+            bound: Vec::new(),
+            first_workgroup: workgroups,
+        });
+        invocations += count * size;
+        subgroups += count * in_each;
+        workgroups += count;
+    }
+    let mut dispatch_steps = steps.iter().filter_map(|step| match step {
+        Step::Dispatch { workgroups, bindings, .. } => Some((*workgroups, bindings)),
+        _ => None,
+    });
+    for dispatch in &mut dispatches {
+        let Some((count, bindings)) = dispatch_steps.next() else { break };
+        let Some(program) = programs.get(dispatch.program) else { continue };
+        let mut cached = Vec::new();
+        for reference in &program.references {
+            let (buffer, base, words, each_workgroup, mut home) = match reference.place {
+                Place::Binding(binding) => {
+                    let buffer = bindings.get(binding as usize).map_or(0, |buffer| buffer.0);
+                    let (base, words) = buffers.get(buffer as usize).copied().unwrap_or((0, 0));
+                    (buffer, base, words, 0, MEMORY)
+                }
+                Place::Workgroup(first, words) => (
+                    u32::MAX - dispatch.first_workgroup,
+                    next + first,
+                    words,
+                    program.workgroup_words,
+                    WORKGROUP,
+                ),
+            };
+            let (sharers, shallow) = uses.get(&buffer).copied().unwrap_or((1, false));
+            let direct = reference.write_only && sharers == 1;
+            if shallow && home == MEMORY {
+                // Only atomics of the widest scope, and no two references to one location: nothing is ever cached.
+                home = DEVICE;
+            }
+            let fresh = homes.len();
+            let global = *references.entry((buffer, reference.name.clone())).or_insert(fresh);
+            if global == fresh {
+                homes.push(home);
+                lowest.push(reference.lowest);
+                classes.push(reference.class);
+            } else if let Some(level) = lowest.get_mut(global) {
+                *level = reference.lowest.min(*level);
+            }
+            if !direct && reference.lowest == 0 {
+                cached.push(global);
+            }
+            dispatch.bound.push(Bound { reference: global, base, each_workgroup, words, direct });
+        }
+        next = program
+            .workgroup_words
+            .checked_mul(count)
+            .and_then(|words| next.checked_add(words))
+            .filter(|next| *next < 1 << 30)
+            .ok_or(DeviceError::OutOfMemory("workgroup memory"))?;
+        layout.cached.push(cached);
+    }
+    let queue_families = families.iter().max().map_or(1, |last| *last as usize + 1);
+    let shape = Shape {
+        caches: [invocations as usize, subgroups as usize, workgroups as usize, queue_families, 1],
+        parents: [
+            layout.parents[0].clone(),
+            layout.parents[1].clone(),
+            layout.parents[2].clone(),
+            vec![0; queue_families],
+            Vec::new(),
+        ],
+        homes,
+        lowest,
+        classes,
+    };
+    machine.begin(subgroups as usize, workgroups as usize, seed);
+    machine.memory.words.resize(next as usize, 0);
+    machine.memory.reshape(shape, invocations as usize);
+    Ok((dispatches, layout))
+}
+
+impl Layout {
+    /// The waves of the dispatches of a phase: invocations that play the same are together.
+    pub fn waves(
+        &self,
+        steps: &[usize],
+        programs: &[Program],
+        dispatches: &[Dispatch],
+        machine: &mut Machine,
+    ) -> Vec<Wave> {
+        let mut waves = Vec::new();
+        for step in steps {
+            let Some(number) = self.of_step.get(step).copied() else { continue };
+            let Some(dispatch) = dispatches.get(number) else { continue };
+            let Some(program) = programs.get(dispatch.program) else { continue };
+            let mut all = self.invocations(number, program, dispatch, machine);
+            if !program.keys.is_empty() {
+                let mut keyed: Vec<(Vec<u32>, Invocation)> = Vec::with_capacity(all.len());
+                for some in all.chunks(LANES) {
+                    let mut wave = wave(number, program, some);
+                    let keys = wave.keys(&mut surroundings(program, dispatch, machine));
+                    keyed.extend(keys.into_iter().zip(some.iter().copied()));
+                }
+                keyed.sort_by(|left, right| left.0.cmp(&right.0));
+                for same in keyed.chunk_by(|left, right| left.0 == right.0) {
+                    let same: Vec<Invocation> = same.iter().map(|(_, who)| *who).collect();
+                    waves.extend(same.chunks(LANES).map(|some| wave(number, program, some)));
+                }
+            } else {
+                waves.extend(all.chunks_mut(LANES).map(|some| wave(number, program, some)));
+            }
+        }
+        waves
+    }
+
+    /// Path and place of every invocation of a dispatch.
+    fn invocations(
+        &self,
+        number: usize,
+        program: &Program,
+        dispatch: &Dispatch,
+        machine: &mut Machine,
+    ) -> Vec<Invocation> {
+        let Some((count, first_subgroup, first_invocation, in_each)) = self.places.get(number).copied()
+        else {
+            return Vec::new();
+        };
+        let size = program.workgroup_size;
+        let mut all = Vec::with_capacity((count * size) as usize);
+        for group in 0..count {
+            let workgroup = dispatch.first_workgroup + group;
+            machine.meet(WORKGROUP, workgroup, size);
+            for local in 0..size {
+                let subgroup = first_subgroup + group * in_each + local / SUBGROUP_SIZE;
+                let lane = local % SUBGROUP_SIZE;
+                if lane == 0 {
+                    machine.meet(SUBGROUP, subgroup, (size - local).min(SUBGROUP_SIZE));
+                }
+                let family = self.parents[2].get(workgroup as usize).copied().unwrap_or(0);
+                let path = [first_invocation + group * size + local, subgroup, workgroup, family, 0];
+                all.push((path, [group, local, local / SUBGROUP_SIZE, lane]));
+            }
+        }
+        all
+    }
+
+    /// Puts garbage into some memory that kernels read; a fault.
+    pub fn spoil(&self, dispatches: &[Dispatch], machine: &mut Machine) {
+        for bound in dispatches.iter().flat_map(|dispatch| &dispatch.bound) {
+            if bound.direct || bound.each_workgroup > 0 {
+                continue;
+            }
+            for address in bound.base..bound.base + bound.words {
+                if machine.random.chance(2) {
+                    let garbage = machine.random.word() as u32 & 0xff_ff00;
+                    machine.memory.poke(address, garbage);
+                }
+            }
+        }
+    }
+}
+
+fn wave(number: usize, program: &Program, some: &[Invocation]) -> Wave {
+    let (paths, places) = some.iter().copied().unzip();
+    Wave::new(number, program, paths, places)
+}
+
+fn surroundings<'a>(
+    program: &'a Program,
+    dispatch: &'a Dispatch,
+    machine: &'a mut Machine,
+) -> Surroundings<'a> {
+    machine.surroundings(program, dispatch)
+}

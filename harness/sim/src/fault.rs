@@ -1,0 +1,308 @@
+//! Faults: rules that the machine breaks on demand, the way drivers, compilers and chips have broken them.
+//!
+//! One row of the table is one fault. To add one: a row here, and the place in the machine that asks for it.
+
+use std::str::FromStr;
+
+/// What a fault leads to when the tests of its suite are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expect {
+    /// A forbidden outcome, or values that no execution produces.
+    Violates,
+    /// No answer: the device hangs, is lost, or leaves instances unexecuted.
+    Inconclusive,
+    /// Nothing that a race-free test can tell from a sound device; the reason.
+    Invisible(&'static str),
+}
+
+impl Expect {
+    /// The word for reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Expect::Violates => "violates",
+            Expect::Inconclusive => "inconclusive",
+            Expect::Invisible(_) => "invisible",
+        }
+    }
+}
+
+/// A fault as users see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Which one.
+    pub fault: Fault,
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Which rule is broken, and how.
+    pub rule: &'static str,
+    /// A real bug of this kind, where one is known.
+    pub reference: Option<&'static str>,
+    /// What it leads to.
+    pub expect: Expect,
+}
+
+macro_rules! faults {
+    ($($variant:ident $name:literal $rule:literal $reference:expr, $expect:expr;)*) => {
+        /// A rule that the machine breaks.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum Fault {
+            /// A sound machine.
+            #[default]
+            None,
+            $(
+                #[doc = $rule]
+                $variant,
+            )*
+        }
+
+        /// Every fault.
+        pub const FAULTS: &[Row] = &[
+            $(Row { fault: Fault::$variant, name: $name, rule: $rule, reference: $reference, expect: $expect },)*
+        ];
+    };
+}
+
+use Expect::{Inconclusive, Invisible, Violates};
+
+faults! {
+    // Release side.
+    ReleaseNoFlush "release-no-flush"
+        "MakeAvailable of a release flushes nothing"
+        Some("google/clspv#1638"), Violates;
+    ReleaseNotCumulative "release-not-cumulative"
+        "a release flushes the invocation's own lines, not what others of its workgroup have handed to it"
+        Some("llvm/llvm-project#160501"), Violates;
+    StoreSinksBelowRelease "store-sinks-below-release"
+        "the compiler moves plain stores past a release"
+        Some("google/clspv#1652"), Violates;
+    LoadSinksBelowRelease "load-sinks-below-release"
+        "the compiler moves plain loads past a release"
+        Some("google/clspv#1652"), Violates;
+    AtomicStoreSinksBelowRelease "release-does-not-drain-stores"
+        "older atomic stores are performed after a release"
+        Some("KhronosGroup/VK-GL-CTS#295"), Violates;
+    FlagOvertakesFlush "flag-overtakes-flush"
+        "a releasing store is performed before the flush that belongs to it has ended"
+        Some("JuliaGPU/AcceleratedKernels.jl#91"), Violates;
+    // Acquire side.
+    AcquireNoInvalidate "acquire-no-invalidate"
+        "MakeVisible of an acquire invalidates nothing"
+        Some("google/clspv#1638"), Violates;
+    AcquireOwnCacheOnly "acquire-own-cache-only"
+        "an acquire invalidates the invocation's own cache, not those above it"
+        Some("llvm/llvm-project#81450"), Violates;
+    InvalidateOrderWrong "invalidate-order-wrong"
+        "the inner cache is invalidated before the outer one, and filled again with what is stale there"
+        Some("llvm/llvm-project#81450"), Violates;
+    LoadHoistedOverAcquire "load-hoisted-over-acquire"
+        "the compiler moves plain loads before an acquire"
+        Some("gpuweb/spirv-execution-env#16"), Violates;
+    AtomicLoadHoistedOverAcquire "atomic-load-hoisted-over-acquire"
+        "later atomic loads are performed before an acquire"
+        Some("KhronosGroup/VK-GL-CTS#295"), Violates;
+    StoreHoistedOverAcquire "store-hoisted-over-acquire"
+        "the compiler moves stores before an acquire"
+        Some("gpuweb/spirv-execution-env#16"), Violates;
+    // Memory barriers.
+    FenceOrdersNothing "fence-orders-nothing"
+        "memory barriers order nothing"
+        Some("llvm/llvm-project#223023"), Violates;
+    FenceWaitOnly "fence-waitcnt-only"
+        "memory barriers wait, but neither flush nor invalidate"
+        Some("GPUOpen-Drivers/llpc#144"), Violates;
+    AtomicHoistedOverReleaseFence "atomic-hoisted-over-rel-fence"
+        "an atomic store is performed before the releasing barrier in front of it"
+        Some("llvm/llvm-project#223023"), Violates;
+    AtomicSunkBelowAcquireFence "atomic-sunk-below-acq-fence"
+        "an atomic load is performed after the acquiring barrier behind it"
+        Some("llvm/llvm-project#223023"), Violates;
+    // Control barriers.
+    BarrierWithoutMemory "cbar-without-memory"
+        "control barriers wait, but neither flush nor invalidate"
+        Some("gfx-rs/wgpu#4500"), Violates;
+    BarrierOrdersNothing "cbar-orders-nothing"
+        "accesses move across control barriers with semantics"
+        Some("tracel-ai/cubecl#1466"), Violates;
+    BarrierDoesNotWait "cbar-does-not-wait"
+        "control barriers do not wait"
+        Some("KhronosGroup/MoltenVK#2711"), Violates;
+    BarrierOpensEarly "cbar-releases-early"
+        "control barriers open when half have arrived"
+        Some("KhronosGroup/MoltenVK#2711"), Violates;
+    BarrierScopeDemoted "cbar-scope-demoted-sg"
+        "the memory part of control barriers reaches the subgroup only"
+        Some("tracel-ai/cubecl#1466"), Violates;
+    // Scopes.
+    SyncScopeDemoted "sync-scope-demoted-wg"
+        "availability and visibility reach the workgroup at most"
+        Some("KhronosGroup/SPIRV-Cross#2473"), Violates;
+    AtomicScopeDemoted "atomic-scope-demoted-wg"
+        "atomics are performed at the workgroup's cache at most"
+        Some("KhronosGroup/Vulkan-Docs#2172"), Violates;
+    SubgroupSyncNothing "subgroup-sync-noop"
+        "synchronization at subgroup scope is lowered to nothing"
+        Some("tracel-ai/cubecl#1466"), Violates;
+    QueueFamilyDemoted "qf-scope-demoted-wg"
+        "queue-family scope is treated as workgroup scope"
+        Some("microsoft/DirectXShaderCompiler#6848"), Violates;
+    DeviceScopeIsQueueFamily "dv-scope-demoted-qf"
+        "device scope is treated as queue-family scope"
+        Some("microsoft/DirectXShaderCompiler#6848"),
+        Invisible("all invocations of a kernel run on one queue family");
+    // Availability and visibility on accesses.
+    AvailableDropped "av-on-access-dropped"
+        "MakePointerAvailable on a store is lost"
+        Some("GPUOpen-Drivers/llpc#94"), Violates;
+    VisibleDropped "vis-on-access-dropped"
+        "MakePointerVisible on a load is lost"
+        Some("GPUOpen-Drivers/llpc#819"), Violates;
+    NonPrivateLost "nonprivate-lost"
+        "NonPrivatePointer is lost"
+        Some("gfx-rs/wgpu#8805"), Violates;
+    // Storage classes.
+    BufferNotFlushed "class0-not-flushed"
+        "UniformMemory is left out of the flush of a release"
+        Some("GPUOpen-Drivers/llpc#144"), Violates;
+    SemanticsOfFlagOnly "sem-uses-flag-class-only"
+        "the storage classes of an atomic's semantics are replaced by that of the atomic itself"
+        Some("shader-slang/slang#6401"), Invisible("all memory of a test lies in buffers");
+    WorkgroupMemoryNotFlushed "class1-not-flushed"
+        "WorkgroupMemory is left out of the flush of a release"
+        None, Invisible("workgroup memory is not tested yet");
+    WorkgroupMemoryNotInvalidated "class1-not-invalidated"
+        "WorkgroupMemory is left out of the invalidation of an acquire"
+        Some("Mesa KBL-0550"), Invisible("workgroup memory is not tested yet");
+    ImageNotFlushed "image-not-flushed"
+        "ImageMemory is left out of the flush of a release"
+        Some("gfx-rs/wgpu#9185"), Invisible("images are not tested yet");
+    ImageNotInvalidated "image-not-invalidated"
+        "ImageMemory is left out of the invalidation of an acquire"
+        Some("Mesa freedreno, A6xx register stomp list"), Invisible("images are not tested yet");
+    // Coherence.
+    AtomicLoadsReordered "corr-stale-atomic-load"
+        "two atomic loads of one location are performed in either order"
+        Some("reeselevine/arm-issue"), Violates;
+    AtomicLoadPassesStore "cowr-atomic-load-early"
+        "an atomic load is performed before an older atomic store to the same location"
+        Some("llvm/offload-test-suite#226"), Violates;
+    AtomicStoreHoistedOverLoad "corw-atomic-store-early"
+        "an atomic store is performed before an older atomic load of the same location"
+        Some("llvm/offload-test-suite#226"), Violates;
+    RelaxedAtomicFromL0 "relaxed-atomic-from-l0"
+        "atomic loads hit the invocation's own cache"
+        Some("reeselevine/arm-issue"), Violates;
+    StaleWorkgroupLine "stale-l1-survives-atomic"
+        "atomic loads of wide scope are served by the workgroup's cache"
+        Some("KhronosGroup/VK-GL-CTS#295"), Violates;
+    AtomicStoreInL0 "atomic-store-in-l0"
+        "atomic stores stay in the invocation's own cache"
+        Some("gfx-rs/wgpu#9185"), Violates;
+    PlainLoadsReordered "plain-same-addr-loads-reordered"
+        "two plain loads of one location are performed in either order"
+        Some("reeselevine/webgpu-litmus#36"),
+        Invisible("no ordered write of another invocation fits between two adjacent plain loads of a race-free test");
+    PlainStoresReordered "plain-same-addr-stores-reordered"
+        "two plain stores to one location are performed in either order"
+        Some("reeselevine/amd-issue"), Violates;
+    LoadMissesOwnStore "load-misses-own-store"
+        "a plain load is performed before an older plain store to the same location"
+        Some("llvm/offload-test-suite#226"), Violates;
+    StoreHoistedOverLoad "store-hoisted-over-load"
+        "a plain store is performed before an older plain load of the same location"
+        Some("llvm/offload-test-suite#226"), Violates;
+    // Read-modify-writes.
+    RmwNotAtomic "rmw-not-atomic"
+        "the halves of a read-modify-write are performed apart"
+        Some("google/amber#1055"), Violates;
+    RmwAtWorkgroup "rmw-at-l1"
+        "read-modify-writes are performed at the workgroup's cache"
+        Some("KhronosGroup/Vulkan-Docs#2172"), Violates;
+    RmwPassesStore "rmw-bypasses-store-buffer"
+        "a read-modify-write is performed before an older atomic store to the same location"
+        Some("llvm/offload-test-suite#226"), Violates;
+    RmwResultLost "rmw-result-lost"
+        "the write of a read-modify-write is lost now and then"
+        Some("google/amber#1055"), Violates;
+    // Memory and its lines.
+    ZeroInitMissing "zero-init-missing"
+        "some memory holds garbage where its initial contents should be"
+        Some("gfx-rs/wgpu#4591"), Violates;
+    EvictionDropsDirty "eviction-drops-dirty"
+        "dirty lines are lost now and then on their way up"
+        Some("KhronosGroup/Vulkan-Docs#2172"), Violates;
+    // Dispatches.
+    AvailableDeviceNothing "avdevice-no-flush"
+        "a barrier between dispatches writes nothing back"
+        Some("gfx-rs/wgpu#9185"), Invisible("all threads of a test run in one dispatch");
+    VisibleDeviceNothing "visdevice-no-invalidate"
+        "a barrier between dispatches invalidates nothing"
+        Some("gfx-rs/wgpu#9185"), Invisible("all threads of a test run in one dispatch");
+    DependencyIgnored "dispatch-dependency-ignored"
+        "a dispatch starts before the one that it waits for has ended"
+        Some("gfx-rs/wgpu#9185"), Invisible("all threads of a test run in one dispatch");
+    // The device as a whole.
+    GarbageResults "garbage-results"
+        "single bits of results are wrong"
+        Some("Mesa freedreno, A6xx register stomp list"), Violates;
+    LoopsStopSilently "loops-stop-silently"
+        "loops end after a number of iterations without a word"
+        Some("Mesa lavapipe, LP_MAX_TGSI_LOOP_ITERATIONS"), Inconclusive;
+    Hang "hang"
+        "a wave is never scheduled again"
+        Some("gfx-rs/wgpu#3181"), Inconclusive;
+    DeviceLost "device-lost"
+        "the device is lost during a submission"
+        Some("NVIDIA/open-gpu-kernel-modules#929"), Inconclusive;
+}
+
+/// A name that no fault has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no fault `{name}`; there are {}", FAULTS.iter().map(|row| row.name).collect::<Vec<_>>().join(", "))]
+pub struct UnknownFault {
+    /// The name.
+    pub name: String,
+}
+
+impl FromStr for Fault {
+    type Err = UnknownFault;
+
+    fn from_str(name: &str) -> Result<Fault, UnknownFault> {
+        let row = FAULTS.iter().find(|row| row.name == name);
+        row.map(|row| row.fault).ok_or_else(|| UnknownFault { name: name.to_owned() })
+    }
+}
+
+impl Fault {
+    /// Its row; none for a sound machine.
+    pub fn row(self) -> Option<&'static Row> {
+        FAULTS.iter().find(|row| row.fault == self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_lead_back() {
+        let names: BTreeSet<&str> = FAULTS.iter().map(|row| row.name).collect();
+        assert_eq!(names.len(), FAULTS.len());
+        assert!(FAULTS.len() >= 40);
+        for row in FAULTS {
+            assert_eq!(row.name.parse(), Ok(row.fault));
+            assert!(
+                row.name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_fault_names_the_known_ones() {
+        let error = "gremlin".parse::<Fault>().unwrap_err().to_string();
+        assert!(error.starts_with("no fault `gremlin`; there are release-no-flush, "), "{error}");
+    }
+}

@@ -1,0 +1,126 @@
+//! A simulated GPU: executes SPIR-V on an operational machine with weak memory, soundly, and on demand wrongly.
+//!
+//! [`SimDevice`] implements the device interface of the crate `plan`, as Vulkan devices do. It runs the very words that a
+//! Vulkan driver would get. It needs no driver, is the same everywhere, and a seed decides all that it does: it is the
+//! device where there is no other, a witness that shares no code with model or translation, and, with a [`Fault`], the
+//! measure of what a suite of tests can find.
+//!
+//! # The machine
+//! Invocations sit at the leaves of a tree of incoherent caches: their own, the subgroup's, the workgroup's, the queue
+//! family's, the device's; memory lies behind. A cache line belongs to one *reference* (a variable of the module), so
+//! that references to one location meet in memory alone. A program runs in order and hands its memory operations to a
+//! window, from which they are performed out of order as far as the memory model allows (`order`). Availability flushes
+//! lines upward, visibility drops clean ones, both as far as their scope reaches and for the storage classes that they
+//! name; atomics are performed at the level of their scope. Caches prefetch, write back and evict of their own accord.
+//!
+//! | module | idea |
+//! |---|---|
+//! | `module`, `lower`, `program` | a SPIR-V module as flat operations on registers, 64 invocations at once |
+//! | `order` | which memory operation of an invocation waits for which |
+//! | `memory` | caches, their lines, and what moves them |
+//! | `wave` | 64 invocations in step, and what they have under way |
+//! | `machine` | the scheduler: every choice from one seed |
+//! | `device` | the device interface |
+//! | `fault` | the rules that can be broken |
+//!
+//! A round of a kernel's outermost loop ends for all invocations before the next one begins for any: a device may
+//! schedule so, and it makes the threads of a test meet. All lanes of a wave share some choices: what is independent is
+//! a round, not an instance.
+
+mod device;
+mod fault;
+mod lower;
+mod machine;
+mod memory;
+mod module;
+mod order;
+mod program;
+mod random;
+mod wave;
+
+use rspirv::spirv::Op;
+
+pub use device::SimDevice;
+pub use fault::{Expect, FAULTS, Fault, Row, UnknownFault};
+pub use module::LoadError;
+
+/// Every instruction that the machine executes, and those that say nothing to it.
+pub const OPCODES: &[Op] = &[
+    Op::Capability,
+    Op::Extension,
+    Op::MemoryModel,
+    Op::EntryPoint,
+    Op::ExecutionMode,
+    Op::Name,
+    Op::MemberName,
+    Op::Decorate,
+    Op::MemberDecorate,
+    Op::TypeVoid,
+    Op::TypeBool,
+    Op::TypeInt,
+    Op::TypeVector,
+    Op::TypeArray,
+    Op::TypeRuntimeArray,
+    Op::TypeStruct,
+    Op::TypePointer,
+    Op::TypeFunction,
+    Op::Constant,
+    Op::ConstantTrue,
+    Op::ConstantFalse,
+    Op::Variable,
+    Op::Function,
+    Op::FunctionEnd,
+    Op::Label,
+    Op::Phi,
+    Op::LoopMerge,
+    Op::SelectionMerge,
+    Op::Branch,
+    Op::BranchConditional,
+    Op::Switch,
+    Op::Return,
+    Op::AccessChain,
+    Op::CompositeExtract,
+    Op::CopyObject,
+    Op::Load,
+    Op::Store,
+    Op::AtomicLoad,
+    Op::AtomicStore,
+    Op::AtomicExchange,
+    Op::AtomicCompareExchange,
+    Op::AtomicIAdd,
+    Op::AtomicISub,
+    Op::AtomicAnd,
+    Op::AtomicOr,
+    Op::AtomicXor,
+    Op::AtomicSMin,
+    Op::AtomicUMin,
+    Op::AtomicSMax,
+    Op::AtomicUMax,
+    Op::MemoryBarrier,
+    Op::ControlBarrier,
+    Op::IAdd,
+    Op::ISub,
+    Op::IMul,
+    Op::UDiv,
+    Op::UMod,
+    Op::ShiftLeftLogical,
+    Op::ShiftRightLogical,
+    Op::BitwiseAnd,
+    Op::BitwiseOr,
+    Op::BitwiseXor,
+    Op::Select,
+    Op::LogicalAnd,
+    Op::LogicalOr,
+    Op::LogicalEqual,
+    Op::LogicalNotEqual,
+    Op::IEqual,
+    Op::INotEqual,
+    Op::SGreaterThanEqual,
+    Op::SLessThanEqual,
+    Op::SGreaterThan,
+    Op::SLessThan,
+    Op::UGreaterThanEqual,
+    Op::ULessThanEqual,
+    Op::UGreaterThan,
+    Op::ULessThan,
+];

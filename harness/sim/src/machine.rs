@@ -1,0 +1,614 @@
+//! The scheduler: which wave goes on, which of its memory operations is performed in which lanes, and what the caches do
+//! of their own accord. Every choice comes from one seed.
+
+use crate::fault::Fault;
+use crate::memory::{Memory, Path};
+use crate::program::{
+    DEVICE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP,
+};
+use crate::random::{Random, lanes};
+use crate::wave::{Dispatch, Surroundings, Wave};
+
+/// Blocks that all waves together may run while nothing is stored.
+const IDLE_BUDGET: u64 = 1 << 18;
+/// Blocks that all waves together may run in one submission.
+const WHOLE_BUDGET: u64 = 1 << 27;
+/// Choices in a row that may come to nothing.
+const PATIENCE: u32 = 1 << 14;
+
+/// How far a machine has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// There is more to do.
+    Running,
+    /// Every invocation has ended.
+    Ended,
+    /// It would go on for ever, or waits for what cannot come.
+    OutOfBudget,
+}
+
+/// What is likely for a while: a mixture of temperaments shows what none of them shows alone.
+#[derive(Clone, Copy, Debug)]
+struct Mood {
+    /// Cache events.
+    events: u32,
+    /// Operations taken out of order.
+    disorder: u32,
+    /// Lines fetched as soon as their pointer is known.
+    warm_up: u32,
+    /// Loads that go past clean lines.
+    bypass: u32,
+    /// Staying with a wave.
+    stickiness: u32,
+    /// Steps that only some lanes take.
+    raggedness: u32,
+}
+
+impl Mood {
+    fn draw(random: &mut Random) -> Mood {
+        let mut pick = |choices: [u32; 4]| choices[random.below(4)];
+        Mood {
+            events: pick([0, 32, 80, 140]),
+            disorder: pick([0, 80, 160, 256]),
+            warm_up: pick([0, 64, 160, 224]),
+            bypass: pick([0, 0, 32, 96]),
+            stickiness: pick([0, 64, 128, 200]),
+            raggedness: pick([0, 128, 200, 240]),
+        }
+    }
+}
+
+/// Invocations that meet in control barriers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Meeting {
+    size: u32,
+    /// Arrivals at all its barriers so far.
+    arrived: u32,
+}
+
+/// A read-modify-write of which only the read was done; a fault.
+#[derive(Clone, Copy, Debug)]
+struct Half {
+    wave: usize,
+    slot: u8,
+    lane: usize,
+    old: u32,
+}
+
+/// Dispatches that run together.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub memory: Memory,
+    pub random: Random,
+    fault: Fault,
+    waves: Vec<Wave>,
+    /// Waves that have something left.
+    live: Vec<usize>,
+    current: usize,
+    mood: Mood,
+    last_round: u32,
+    /// By level: of the subgroups and of the workgroups.
+    meetings: [Vec<Meeting>; 2],
+    /// By wave and level: the barriers that each lane has arrived at so far.
+    tickets: Vec<[[u32; LANES]; 2]>,
+    ready: Vec<(u8, u64)>,
+    halves: Vec<Half>,
+    idle: u32,
+    idle_budget: u64,
+    budget: u64,
+    /// Whether any line can be in a cache at all.
+    caches: bool,
+    /// By dispatch: references that an invocation's own cache may hold.
+    cached: Vec<Vec<usize>>,
+    /// A wave that no longer runs; a fault.
+    stuck: Option<usize>,
+    /// Where a look ahead notes what it would store.
+    looked: bool,
+}
+
+impl Machine {
+    pub fn new(fault: Fault) -> Machine {
+        let mut random = Random::new(0);
+        let mut memory = Memory::default();
+        memory.fault = fault;
+        Machine {
+            memory,
+            mood: Mood::draw(&mut random),
+            random,
+            fault,
+            waves: Vec::new(),
+            live: Vec::new(),
+            current: 0,
+            last_round: 0,
+            meetings: [Vec::new(), Vec::new()],
+            tickets: Vec::new(),
+            ready: Vec::new(),
+            halves: Vec::new(),
+            idle: 0,
+            idle_budget: IDLE_BUDGET,
+            budget: WHOLE_BUDGET,
+            caches: false,
+            cached: Vec::new(),
+            stuck: None,
+            looked: false,
+        }
+    }
+
+    /// Begins a submission: nobody has arrived anywhere, and the budget is full.
+    pub fn begin(&mut self, subgroups: usize, workgroups: usize, seed: u64) {
+        self.random = Random::new(seed);
+        self.waves.clear();
+        self.live.clear();
+        for (meetings, count) in self.meetings.iter_mut().zip([subgroups, workgroups]) {
+            meetings.clear();
+            meetings.resize(count, Meeting::default());
+        }
+        self.budget = WHOLE_BUDGET;
+        self.stuck = None;
+    }
+
+    /// Says how many invocations meet in a subgroup and in a workgroup.
+    pub fn meet(&mut self, level: u8, group: u32, size: u32) {
+        let of_level = self.meetings.get_mut(usize::from(level) - 1);
+        if let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group as usize)) {
+            meeting.size = size;
+        }
+    }
+
+    /// Starts a phase: dispatches that nothing orders run together.
+    pub fn start(&mut self, waves: Vec<Wave>, cached: Vec<Vec<usize>>) {
+        self.waves = waves;
+        self.cached = cached;
+        self.caches = self.memory.caches_anything();
+        self.live = (0..self.waves.len()).collect();
+        self.tickets = vec![[[0; LANES]; 2]; self.waves.len()];
+        self.current = 0;
+        self.last_round = 0;
+        self.idle = 0;
+        self.idle_budget = IDLE_BUDGET;
+        self.halves.clear();
+        self.mood = Mood::draw(&mut self.random);
+        self.stuck = match self.fault {
+            Fault::Hang if self.random.chance(64) => Some(self.random.below(self.waves.len())),
+            _ => None,
+        };
+    }
+
+    /// Makes at most `choices` choices.
+    pub fn advance(&mut self, programs: &[Program], dispatches: &[Dispatch], choices: u32) -> State {
+        for _ in 0..choices {
+            if self.live.is_empty() {
+                return State::Ended;
+            }
+            if !self.choose(programs, dispatches) {
+                self.idle += 1;
+                if self.idle > PATIENCE {
+                    return State::OutOfBudget;
+                }
+            } else {
+                self.idle = 0;
+            }
+            if self.idle_budget == 0 || self.budget == 0 {
+                return State::OutOfBudget;
+            }
+        }
+        if self.live.is_empty() { State::Ended } else { State::Running }
+    }
+
+    /// One choice; false when it came to nothing.
+    fn choose(&mut self, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+        if !(self.live.contains(&self.current) && self.random.chance(self.mood.stickiness)) {
+            self.current = self.live[self.random.below(self.live.len())];
+        }
+        let number = self.current;
+        if self.stuck == Some(number) {
+            return false;
+        }
+        let Some(dispatch) = dispatches.get(self.waves[number].dispatch) else { return false };
+        let Some(program) = programs.get(dispatch.program) else { return false };
+        let mut moved = false;
+        if self.waves[number].may_run(self.last_round) {
+            moved = self.run_front(number, program, dispatch);
+        }
+        self.waves[number].ready(&mut self.ready);
+        self.wait_at_barriers(number, program);
+        if !self.ready.is_empty() {
+            let out_of_order = self.ready.len() > 1 && self.random.chance(self.mood.disorder);
+            let pick = if out_of_order { self.random.below(self.ready.len()) } else { 0 };
+            let (slot, mut mask) = self.ready[pick];
+            if self.random.chance(self.mood.raggedness) {
+                mask &= self.random.word();
+            }
+            if mask != 0 {
+                self.perform(number, slot, mask, program, dispatch);
+                moved = true;
+            }
+        }
+        if self.mood.events > 0 && self.random.chance(self.mood.events) {
+            self.event(number, program, dispatch);
+        }
+        let wave = &self.waves[number];
+        if wave.ended && !wave.is_busy() {
+            self.live.retain(|live| *live != number);
+            moved = true;
+        }
+        if moved {
+            self.next_round();
+        }
+        moved
+    }
+
+    /// Lets waves begin another round when all have ended theirs.
+    fn next_round(&mut self) {
+        let waves = self.live.iter().map(|number| &self.waves[*number]).filter(|wave| !wave.ended);
+        let lowest = waves.map(|wave| wave.rounds).min().unwrap_or(self.last_round);
+        if lowest > self.last_round {
+            self.last_round = lowest;
+            self.mood = Mood::draw(&mut self.random);
+        }
+    }
+
+    fn run_front(&mut self, number: usize, program: &Program, dispatch: &Dispatch) -> bool {
+        let loop_limit = if self.fault == Fault::LoopsStopSilently { 3 } else { u32::MAX };
+        let mut stored = false;
+        let before = self.idle_budget;
+        let mut surroundings = Surroundings {
+            program,
+            dispatch,
+            memory: &mut self.memory,
+            random: &mut self.random,
+            warm_up: self.mood.warm_up,
+            last_round: self.last_round,
+            budget: &mut self.idle_budget,
+            stored: &mut stored,
+            loop_limit,
+            garbage: self.fault == Fault::GarbageResults,
+        };
+        let moved = self.waves[number].run(&mut surroundings);
+        self.budget = self.budget.saturating_sub(before - self.idle_budget);
+        if stored {
+            self.idle_budget = IDLE_BUDGET;
+        }
+        moved
+    }
+
+    /// Takes away the lanes whose control barrier is not full yet.
+    fn wait_at_barriers(&mut self, number: usize, program: &Program) {
+        let wave = &self.waves[number];
+        let (meetings, tickets) = (&self.meetings, &self.tickets[number]);
+        for (slot, mask) in &mut self.ready {
+            let Some(op) = wave.operation(*slot, program).filter(|op| op.kind == Kind::Leave) else {
+                continue;
+            };
+            if self.fault == Fault::BarrierDoesNotWait {
+                continue;
+            }
+            let level = usize::from(op.execution);
+            for lane in lanes(*mask) {
+                let group = wave.paths.get(lane).map_or(0, |path| path[level]);
+                let meeting = meetings.get(level - 1).and_then(|meetings| meetings.get(group as usize));
+                let open = meeting.is_none_or(|meeting| {
+                    let early = self.fault == Fault::BarrierOpensEarly;
+                    let needed = if early { meeting.size.div_ceil(2) } else { meeting.size };
+                    let before = tickets[level - 1][lane].saturating_sub(1);
+                    meeting.arrived >= before.wrapping_mul(meeting.size).wrapping_add(needed)
+                });
+                if !open {
+                    *mask &= !(1 << lane);
+                }
+            }
+        }
+        self.ready.retain(|(_, mask)| *mask != 0);
+    }
+
+    fn perform(&mut self, number: usize, slot: u8, mask: u64, program: &Program, dispatch: &Dispatch) {
+        let Some(op) = self.waves[number].operation(slot, program).copied() else { return };
+        let reference = dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
+        let mut done = mask;
+        match op.kind {
+            Kind::PlainLoad => self.plain_load(number, slot, mask, &op, reference),
+            Kind::PlainStore => {
+                let available =
+                    (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(&op));
+                let wave = &self.waves[number];
+                for lane in lanes(mask) {
+                    let (address, value, _) = wave.operands(slot, lane);
+                    if address != 0 {
+                        let path = &wave.paths[lane];
+                        self.memory.store(path, reference, address, value, op.private, available);
+                    }
+                }
+            }
+            Kind::AtomicLoad => {
+                let level = self.atomic_scope(&op);
+                let wave = &mut self.waves[number];
+                for lane in lanes(mask) {
+                    let (address, ..) = wave.operands(slot, lane);
+                    let value = match address {
+                        0 => 0,
+                        _ => self.memory.atomic_load(&wave.paths[lane], reference, address, level),
+                    };
+                    wave.loaded(slot, lane, value);
+                }
+            }
+            Kind::AtomicStore => {
+                self.idle_budget = IDLE_BUDGET;
+                let level = self.atomic_scope(&op);
+                let wave = &self.waves[number];
+                for lane in lanes(mask) {
+                    let (address, value, _) = wave.operands(slot, lane);
+                    if address != 0 {
+                        self.memory.atomic_store(&wave.paths[lane], reference, address, level, value);
+                    }
+                }
+            }
+            Kind::Rmw(change) => done = self.rmw(number, slot, mask, (&op, change), reference),
+            Kind::Fence | Kind::ReleasePart | Kind::AcquirePart => self.synchronize(number, mask, &op),
+            Kind::Arrive => {
+                self.synchronize(number, mask, &op);
+                self.arrive(number, mask, &op);
+            }
+            Kind::Leave => self.synchronize(number, mask, &op),
+        }
+        self.waves[number].performed(slot, done);
+    }
+
+    fn plain_load(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
+        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.scope(op));
+        let bypass = if self.mood.bypass > 0 { self.random.mask(self.mood.bypass) } else { 0 };
+        let wave = &mut self.waves[number];
+        for lane in lanes(mask) {
+            let (address, ..) = wave.operands(slot, lane);
+            let value = match address {
+                0 => 0,
+                _ => {
+                    let path = &wave.paths[lane];
+                    let past = (bypass >> lane) & 1 != 0;
+                    self.memory.load(path, reference, address, op.private, visible, past)
+                }
+            };
+            wave.loaded(slot, lane, value);
+        }
+    }
+
+    /// Read-modify-writes; gives the lanes that are done.
+    fn rmw(
+        &mut self,
+        number: usize,
+        slot: u8,
+        mask: u64,
+        (op, change): (&MemoryOp, Rmw),
+        reference: usize,
+    ) -> u64 {
+        self.idle_budget = IDLE_BUDGET;
+        let level = self.atomic_scope(op);
+        let mut done = mask;
+        for lane in lanes(mask) {
+            let (address, value, compare) = self.waves[number].operands(slot, lane);
+            if address == 0 {
+                self.waves[number].loaded(slot, lane, 0);
+                continue;
+            }
+            let path = self.waves[number].paths[lane];
+            if self.fault == Fault::RmwNotAtomic {
+                let mine = |half: &Half| half.wave == number && half.slot == slot && half.lane == lane;
+                match self.halves.iter().position(mine) {
+                    None => {
+                        let old = self.memory.atomic_load(&path, reference, address, level);
+                        self.halves.push(Half { wave: number, slot, lane, old });
+                        done &= !(1 << lane);
+                    }
+                    Some(position) => {
+                        let half = self.halves.swap_remove(position);
+                        if let Some(new) = changed(change, half.old, value, compare) {
+                            self.memory.atomic_store(&path, reference, address, level, new);
+                        }
+                        self.waves[number].loaded(slot, lane, half.old);
+                    }
+                }
+                continue;
+            }
+            self.release(&path, op);
+            let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
+            let old = self.memory.rmw(&path, reference, address, level, |old| {
+                changed(change, old, value, compare).filter(|_| !lost)
+            });
+            self.acquire(&path, op);
+            self.waves[number].loaded(slot, lane, old);
+        }
+        done
+    }
+
+    /// The parts of a barrier, or of an atomic with semantics.
+    fn synchronize(&mut self, number: usize, mask: u64, op: &MemoryOp) {
+        for lane in lanes(mask) {
+            let path = self.waves[number].paths[lane];
+            self.release(&path, op);
+            self.acquire(&path, op);
+        }
+    }
+
+    fn release(&mut self, path: &Path, op: &MemoryOp) {
+        if !(op.release && op.make_available) || self.skips_memory(op) || self.fault == Fault::ReleaseNoFlush
+        {
+            return;
+        }
+        let mask = match self.fault {
+            Fault::SemanticsOfFlagOnly if !op.is_fence() => op.mask & (1 << op.class),
+            Fault::BufferNotFlushed => op.mask & !1,
+            Fault::WorkgroupMemoryNotFlushed => op.mask & !2,
+            Fault::ImageNotFlushed => op.mask & !4,
+            _ => op.mask,
+        };
+        let level = self.scope(op);
+        self.memory.release(path, mask, level);
+    }
+
+    fn acquire(&mut self, path: &Path, op: &MemoryOp) {
+        if !(op.acquire && op.make_visible)
+            || self.skips_memory(op)
+            || self.fault == Fault::AcquireNoInvalidate
+        {
+            return;
+        }
+        let mask = match self.fault {
+            Fault::SemanticsOfFlagOnly if !op.is_fence() => op.mask & (1 << op.class),
+            Fault::WorkgroupMemoryNotInvalidated => op.mask & !2,
+            Fault::ImageNotInvalidated => op.mask & !4,
+            _ => op.mask,
+        };
+        let level = self.scope(op);
+        self.memory.acquire(path, mask, level);
+    }
+
+    fn skips_memory(&self, op: &MemoryOp) -> bool {
+        match self.fault {
+            Fault::FenceWaitOnly => op.kind == Kind::Fence,
+            Fault::BarrierWithoutMemory => op.is_control(),
+            _ => false,
+        }
+    }
+
+    /// The level of the semantics of an operation.
+    fn scope(&self, op: &MemoryOp) -> u8 {
+        let control = op.is_control();
+        match (self.fault, op.scope) {
+            (Fault::SyncScopeDemoted, scope) => scope.min(WORKGROUP),
+            (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),
+            (Fault::SubgroupSyncNothing, SUBGROUP) => INVOCATION,
+            (Fault::QueueFamilyDemoted, QUEUE_FAMILY) => WORKGROUP,
+            (Fault::BarrierScopeDemoted, scope) if control => scope.min(SUBGROUP),
+            (_, scope) => scope,
+        }
+    }
+
+    /// The level at which an atomic is performed.
+    fn atomic_scope(&self, op: &MemoryOp) -> u8 {
+        match (self.fault, op.scope) {
+            (Fault::AtomicScopeDemoted, scope) => scope.min(WORKGROUP),
+            (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),
+            (Fault::QueueFamilyDemoted, QUEUE_FAMILY) => WORKGROUP,
+            (_, scope) => scope,
+        }
+    }
+
+    fn arrive(&mut self, number: usize, mask: u64, op: &MemoryOp) {
+        self.idle_budget = IDLE_BUDGET;
+        let level = usize::from(op.execution);
+        let (wave, tickets) = (&self.waves[number], &mut self.tickets[number]);
+        for lane in lanes(mask) {
+            let group = wave.paths.get(lane).map_or(0, |path| path[level]) as usize;
+            let of_level = self.meetings.get_mut(level - 1);
+            let Some(meeting) = of_level.and_then(|meetings| meetings.get_mut(group)) else { continue };
+            tickets[level - 1][lane] += 1;
+            meeting.arrived += 1;
+        }
+    }
+
+    /// What a front end needs that looks ahead and stores nothing.
+    pub fn surroundings<'a>(&'a mut self, program: &'a Program, dispatch: &'a Dispatch) -> Surroundings<'a> {
+        Surroundings {
+            program,
+            dispatch,
+            memory: &mut self.memory,
+            random: &mut self.random,
+            warm_up: 0,
+            last_round: 0,
+            budget: &mut self.budget,
+            stored: &mut self.looked,
+            loop_limit: u32::MAX,
+            garbage: false,
+        }
+    }
+
+    /// Something that a shared cache does of its own accord.
+    fn shared_event(&mut self, number: usize) {
+        let choice = self.random.word();
+        let level = (choice >> 8) as usize % 4 + 1;
+        let levels = (choice >> 16) as u8 % 4 + 1;
+        let drops = (choice >> 24).is_multiple_of(4);
+        let mask = self.random.mask(64);
+        for lane in lanes(mask & self.waves[number].lanes) {
+            let cache = self.waves[number].paths[lane][level];
+            if drops {
+                self.memory.evict_shared(level, cache);
+            } else {
+                self.memory.write_back_shared(level, cache, (choice >> 32) as usize, levels);
+            }
+        }
+    }
+
+    /// Something that caches do of their own accord, for some lanes of a wave.
+    fn event(&mut self, number: usize, program: &Program, dispatch: &Dispatch) {
+        let cached = &self.cached[self.waves[number].dispatch];
+        if !self.caches {
+            return;
+        }
+        if cached.is_empty() || self.random.chance(80) {
+            return self.shared_event(number);
+        }
+        let choice = self.random.word();
+        let mask = self.random.mask(64 << (choice & 1));
+        let reference = cached[self.random.below(cached.len())];
+        let deep = ((choice >> 8) % 5) as u8 + 1;
+        match (choice >> 16) % 8 {
+            0..4 => {
+                for lane in lanes(mask & self.waves[number].lanes) {
+                    let path = self.waves[number].paths[lane];
+                    let address = self.memory.own_line(path[0], reference);
+                    if address != 0 {
+                        self.memory.write_back(&path, reference, address, deep);
+                    }
+                }
+            }
+            4 => {
+                for lane in lanes(mask & self.waves[number].lanes) {
+                    let path = self.waves[number].paths[lane];
+                    let address = self.memory.own_line(path[0], reference);
+                    if address != 0 {
+                        self.memory.evict(&path, reference, address, (deep - 1).min(DEVICE));
+                    }
+                }
+            }
+            _ => {
+                let reads = &program.plain_reads;
+                if reads.is_empty() {
+                    return;
+                }
+                let (pointer, memory) = reads[self.random.below(reads.len())];
+                let level = deep.saturating_sub(3);
+                let mut surroundings = Surroundings {
+                    program,
+                    dispatch,
+                    memory: &mut self.memory,
+                    random: &mut self.random,
+                    warm_up: 0,
+                    last_round: 0,
+                    budget: &mut self.budget,
+                    stored: &mut self.looked,
+                    loop_limit: u32::MAX,
+                    garbage: false,
+                };
+                self.waves[number].prefetch(pointer, memory, mask, level, &mut surroundings);
+            }
+        }
+    }
+}
+
+/// What a read-modify-write makes of a value.
+fn changed(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
+    Some(match change {
+        Rmw::Exchange => value,
+        Rmw::CompareExchange if old == compare => value,
+        Rmw::CompareExchange => return None,
+        Rmw::Add => old.wrapping_add(value),
+        Rmw::Subtract => old.wrapping_sub(value),
+        Rmw::And => old & value,
+        Rmw::Or => old | value,
+        Rmw::Xor => old ^ value,
+        Rmw::SignedMin => (old as i32).min(value as i32) as u32,
+        Rmw::Min => old.min(value),
+        Rmw::SignedMax => (old as i32).max(value as i32) as u32,
+        Rmw::Max => old.max(value),
+    })
+}

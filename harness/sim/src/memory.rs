@@ -1,0 +1,512 @@
+//! Memory behind a tree of incoherent caches.
+//!
+//! A line belongs to one cache and one *reference*, never to a location: two references to one location meet in memory
+//! alone. Levels run from an invocation's own cache to that of the device; memory lies behind the last. A line is a
+//! word. A clean line is never newer than the next valid line above it, so that dropping or passing by clean lines
+//! loses nothing.
+
+use crate::fault::Fault;
+use crate::program::{INVOCATION, LEVELS};
+
+/// The caches on the way from an invocation to memory.
+pub(crate) type Path = [u32; LEVELS];
+
+const DIRTY: u32 = 1;
+const PRIVATE: u32 = 2;
+
+/// A word in a cache.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    /// The address; 0 for none.
+    address: u32,
+    value: u32,
+    /// The invalidation that a clean line of a shared cache has survived; older ones are dead.
+    epoch: u32,
+    flags: u32,
+}
+
+/// The shape of the tree for one submission.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shape {
+    /// Caches of each level.
+    pub caches: [usize; LEVELS],
+    /// For each cache of a level the one that it belongs to a level up.
+    pub parents: [Vec<u32>; LEVELS],
+    /// Level behind which each reference has no cache: [`crate::program::MEMORY`], or less for memory that a workgroup shares.
+    pub homes: Vec<u8>,
+    /// The lowest level that may hold a line of each reference.
+    pub lowest: Vec<u8>,
+    /// Class of each reference.
+    pub classes: Vec<u8>,
+}
+
+/// Words and caches.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    /// Memory. Word 0 is no word: addresses out of bounds lead there.
+    pub words: Vec<u32>,
+    /// The fault that the machine has.
+    pub fault: Fault,
+    shape: Shape,
+    lines: [Vec<Line>; LEVELS],
+    /// Sets of a cache, as a power of two.
+    bits: [u32; LEVELS],
+    epochs: [Vec<u32>; LEVELS],
+    /// Dirty lines of each shared cache; some may be clean by now.
+    dirty: [Vec<Vec<u32>>; LEVELS],
+    /// Counts lost lines of a fault.
+    lost: u32,
+}
+
+impl Memory {
+    /// Empty caches of this shape, with room for `busy` lines of a reference on the device.
+    pub fn reshape(&mut self, shape: Shape, busy: usize) {
+        let references = shape.homes.len();
+        for level in 0..LEVELS {
+            let caches = shape.caches[level].max(1);
+            let each = if level == 0 { 1 } else { (busy / caches).max(1) * 2 };
+            let bits = if level == 0 { 0 } else { each.next_power_of_two().trailing_zeros().clamp(1, 12) };
+            self.bits[level] = bits;
+            self.lines[level].clear();
+            self.lines[level].resize((caches * references) << bits, Line::default());
+            self.epochs[level].clear();
+            self.epochs[level].resize(caches, 0);
+            self.dirty[level].iter_mut().for_each(Vec::clear);
+            self.dirty[level].resize(caches, Vec::new());
+        }
+        self.shape = shape;
+        self.lost = 0;
+    }
+
+    #[inline]
+    fn slot(&self, level: usize, cache: u32, reference: usize, address: u32) -> usize {
+        let set = (cache as usize * self.shape.homes.len() + reference) << self.bits[level];
+        let bits = self.bits[level];
+        if bits == 0 {
+            return set;
+        }
+        set + (address.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
+    }
+
+    #[inline]
+    fn reference_of(&self, level: usize, slot: usize) -> usize {
+        (slot >> self.bits[level]) % self.shape.homes.len()
+    }
+
+    #[inline]
+    fn cache_of(&self, level: usize, slot: usize) -> usize {
+        (slot >> self.bits[level]) / self.shape.homes.len()
+    }
+
+    /// Whether the line holds the address.
+    #[inline]
+    fn holds(&self, level: usize, cache: u32, slot: usize, address: u32) -> bool {
+        let line = &self.lines[level][slot];
+        line.address == address
+            && (line.flags & DIRTY != 0 || line.epoch == self.epochs[level][cache as usize])
+    }
+
+    /// Puts a value into a line of its own.
+    #[inline]
+    fn fill(&mut self, level: usize, cache: u32, reference: usize, address: u32, value: u32, flags: u32) {
+        let slot = self.slot(level, cache, reference, address);
+        let line = self.lines[level][slot];
+        if line.flags & DIRTY != 0 && line.address != address {
+            self.push_up(level, slot);
+        }
+        let listed = level > 0 && flags & DIRTY != 0;
+        if listed && (line.flags & DIRTY == 0 || line.address != address) {
+            self.dirty[level][cache as usize].push(slot as u32);
+        }
+        let epoch = self.epochs[level][cache as usize];
+        self.lines[level][slot] = Line { address, value, epoch, flags };
+    }
+
+    /// Moves a dirty line one level up. It stays, clean.
+    fn push_up(&mut self, level: usize, slot: usize) {
+        let reference = self.reference_of(level, slot);
+        let cache = self.cache_of(level, slot);
+        let line = &mut self.lines[level][slot];
+        let Line { address, value, .. } = *line;
+        line.flags &= !DIRTY;
+        line.epoch = self.epochs[level][cache];
+        if self.fault == Fault::EvictionDropsDirty {
+            self.lost = self.lost.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+            if self.lost >> 28 == 0 {
+                return;
+            }
+        }
+        if level + 1 == usize::from(self.shape.homes[reference]) {
+            self.set(address, value);
+            return;
+        }
+        let parent = self.shape.parents[level][cache];
+        self.fill(level + 1, parent, reference, address, value, DIRTY);
+    }
+
+    fn set(&mut self, address: u32, value: u32) {
+        if let Some(word) = self.words.get_mut(address as usize).filter(|_| address != 0) {
+            *word = value;
+        }
+    }
+
+    #[inline]
+    fn word(&self, address: u32) -> u32 {
+        self.words.get(address as usize).copied().unwrap_or(0)
+    }
+
+    /// Moves what is dirty of one address up to `level`.
+    #[inline]
+    fn flush(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
+        let lowest = usize::from(self.shape.lowest[reference]);
+        for (below, cache) in path.iter().enumerate().take(level.into()).skip(lowest) {
+            let slot = self.slot(below, *cache, reference, address);
+            let line = &self.lines[below][slot];
+            if line.address == address && line.flags & DIRTY != 0 {
+                self.push_up(below, slot);
+                if below == 0 {
+                    self.lines[below][slot].flags &= !PRIVATE;
+                }
+            }
+        }
+    }
+
+    /// Drops the clean lines of one address below `level`.
+    #[inline]
+    fn invalidate(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
+        let lowest = usize::from(self.shape.lowest[reference]);
+        for (below, cache) in path.iter().enumerate().take(level.into()).skip(lowest) {
+            let slot = self.slot(below, *cache, reference, address);
+            let line = &mut self.lines[below][slot];
+            if line.address == address && line.flags & DIRTY == 0 {
+                line.address = 0;
+            }
+        }
+    }
+
+    /// The value at `level`, fetched from above where that level has none.
+    #[inline]
+    fn read_at(&mut self, path: &Path, reference: usize, address: u32, level: u8) -> u32 {
+        let home = self.shape.homes[reference];
+        if level >= home {
+            return self.word(address);
+        }
+        let here = usize::from(level);
+        let slot = self.slot(here, path[here], reference, address);
+        if self.holds(here, path[here], slot, address) {
+            return self.lines[here][slot].value;
+        }
+        let value = self.read_at(path, reference, address, level + 1);
+        self.fill(here, path[here], reference, address, value, 0);
+        value
+    }
+
+    #[inline]
+    fn write_at(&mut self, path: &Path, reference: usize, address: u32, level: u8, value: u32) {
+        if level >= self.shape.homes[reference] {
+            self.set(address, value);
+        } else {
+            let here = usize::from(level);
+            self.fill(here, path[here], reference, address, value, DIRTY);
+        }
+    }
+
+    /// An atomic load at a level.
+    #[inline]
+    pub fn atomic_load(&mut self, path: &Path, reference: usize, address: u32, level: u8) -> u32 {
+        let level = level.min(self.shape.homes[reference]);
+        match self.fault {
+            Fault::RelaxedAtomicFromL0 => return self.read_at(path, reference, address, INVOCATION),
+            Fault::StaleWorkgroupLine => {
+                let from = level.min(crate::program::WORKGROUP);
+                self.flush(path, reference, address, from);
+                self.invalidate(path, reference, address, from);
+                return self.read_at(path, reference, address, from);
+            }
+            _ => {}
+        }
+        self.flush(path, reference, address, level);
+        self.invalidate(path, reference, address, level);
+        self.read_at(path, reference, address, level)
+    }
+
+    /// An atomic store at a level.
+    #[inline]
+    pub fn atomic_store(&mut self, path: &Path, reference: usize, address: u32, level: u8, value: u32) {
+        let mut level = level.min(self.shape.homes[reference]);
+        if self.fault == Fault::AtomicStoreInL0 {
+            level = INVOCATION;
+        }
+        self.flush(path, reference, address, level);
+        self.invalidate(path, reference, address, level);
+        self.write_at(path, reference, address, level, value);
+    }
+
+    /// A read-modify-write at a level: gives the old value and writes what `change` makes of it.
+    #[inline]
+    pub fn rmw(
+        &mut self,
+        path: &Path,
+        reference: usize,
+        address: u32,
+        level: u8,
+        change: impl FnOnce(u32) -> Option<u32>,
+    ) -> u32 {
+        let mut level = level.min(self.shape.homes[reference]);
+        if self.fault == Fault::RmwAtWorkgroup {
+            level = level.min(crate::program::WORKGROUP);
+        }
+        self.flush(path, reference, address, level);
+        self.invalidate(path, reference, address, level);
+        let old = self.read_at(path, reference, address, level);
+        if let Some(new) = change(old) {
+            self.write_at(path, reference, address, level, new);
+        }
+        old
+    }
+
+    /// A plain store, made available as far as `available` says.
+    #[inline]
+    pub fn store(
+        &mut self,
+        path: &Path,
+        reference: usize,
+        address: u32,
+        value: u32,
+        private: bool,
+        available: Option<u8>,
+    ) {
+        let private = private || self.fault == Fault::NonPrivateLost;
+        self.fill(0, path[0], reference, address, value, DIRTY | if private { PRIVATE } else { 0 });
+        if let Some(level) = available {
+            self.flush(path, reference, address, level.min(self.shape.homes[reference]));
+        }
+    }
+
+    /// A plain load, made visible from as far as `visible` says. `bypass` goes past clean lines.
+    #[inline]
+    pub fn load(
+        &mut self,
+        path: &Path,
+        reference: usize,
+        address: u32,
+        private: bool,
+        visible: Option<u8>,
+        bypass: bool,
+    ) -> u32 {
+        let home = usize::from(self.shape.homes[reference]);
+        if let Some(level) = visible {
+            self.invalidate(path, reference, address, level.min(self.shape.homes[reference]));
+        }
+        if bypass {
+            // Never past a dirty line: what it holds is the newest on this path.
+            for (level, cache) in path.iter().enumerate().take(home) {
+                let line = &self.lines[level][self.slot(level, *cache, reference, address)];
+                if line.address == address && line.flags & DIRTY != 0 {
+                    return line.value;
+                }
+            }
+            return self.word(address);
+        }
+        let private = private || self.fault == Fault::NonPrivateLost;
+        let slot = self.slot(0, path[0], reference, address);
+        let line = self.lines[0][slot];
+        if line.address == address && (line.flags & DIRTY != 0 || line.flags & PRIVATE == 0 || private) {
+            return line.value;
+        }
+        let value = self.read_at(path, reference, address, 1);
+        self.fill(0, path[0], reference, address, value, if private { PRIVATE } else { 0 });
+        value
+    }
+
+    /// Copies the value that is found from `level` upward into the lines below that are not dirty.
+    pub fn prefetch(&mut self, path: &Path, reference: usize, address: u32, private: bool, level: u8) {
+        let home = self.shape.homes[reference];
+        if address == 0 || level >= home || level < self.shape.lowest[reference] {
+            return;
+        }
+        let here = usize::from(level);
+        let slot = self.slot(here, path[here], reference, address);
+        if !self.holds(here, path[here], slot, address) {
+            let value = self.read_at(path, reference, address, level + 1);
+            let flags = if here == 0 && private { PRIVATE } else { 0 };
+            self.fill(here, path[here], reference, address, value, flags);
+        }
+    }
+
+    /// Moves a dirty line of an invocation's own cache up, through `levels` levels.
+    pub fn write_back(&mut self, path: &Path, reference: usize, address: u32, levels: u8) {
+        let home = usize::from(self.shape.homes[reference]);
+        for (level, cache) in path.iter().enumerate().take(usize::from(levels).min(home)) {
+            let slot = self.slot(level, *cache, reference, address);
+            let line = &self.lines[level][slot];
+            if line.address == address && line.flags & DIRTY != 0 {
+                self.push_up(level, slot);
+            }
+        }
+    }
+
+    /// Drops a clean line.
+    pub fn evict(&mut self, path: &Path, reference: usize, address: u32, level: u8) {
+        let here = usize::from(level);
+        if level >= self.shape.homes[reference] {
+            return;
+        }
+        let slot = self.slot(here, path[here], reference, address);
+        let line = &mut self.lines[here][slot];
+        if line.address == address && line.flags & DIRTY == 0 {
+            line.address = 0;
+        }
+    }
+
+    /// Makes what is dirty below `level` available there: of the invocation's own cache the non-private lines of the
+    /// classes of `mask`, of the caches between everything, since other accesses may have left it there on its way.
+    pub fn release(&mut self, path: &Path, mask: u8, level: u8) {
+        let level = usize::from(level);
+        if level > 0 {
+            for reference in 0..self.shape.homes.len() {
+                let slot = self.slot(0, path[0], reference, 0);
+                let line = self.lines[0][slot];
+                if line.flags & DIRTY != 0
+                    && line.flags & PRIVATE == 0
+                    && mask & (1 << self.shape.classes[reference]) != 0
+                {
+                    self.push_up(0, slot);
+                    if self.fault == Fault::ReleaseNotCumulative {
+                        let top = (level as u8).min(self.shape.homes[reference]);
+                        self.flush(path, reference, line.address, top);
+                    }
+                }
+            }
+        }
+        if self.fault == Fault::ReleaseNotCumulative {
+            return;
+        }
+        for (below, cache) in path.iter().enumerate().take(level).skip(1) {
+            self.clean_cache(below, *cache);
+        }
+    }
+
+    /// Moves some dirty line of a shared cache up, through `levels` levels; `choice` says which.
+    pub fn write_back_shared(&mut self, level: usize, cache: u32, choice: usize, levels: u8) {
+        let list = &mut self.dirty[level][cache as usize];
+        if list.is_empty() {
+            return;
+        }
+        let mut slot = list.swap_remove(choice % list.len()) as usize;
+        let address = self.lines[level][slot].address;
+        let (mut here, mut cache) = (level, cache);
+        for _ in 0..levels {
+            let line = self.lines[here][slot];
+            if line.address != address || line.flags & DIRTY == 0 {
+                return;
+            }
+            let reference = self.reference_of(here, slot);
+            self.push_up(here, slot);
+            if here + 1 >= usize::from(self.shape.homes[reference]) {
+                return;
+            }
+            cache = self.shape.parents[here][cache as usize];
+            here += 1;
+            slot = self.slot(here, cache, reference, address);
+        }
+    }
+
+    /// Drops the clean lines of a shared cache.
+    pub fn evict_shared(&mut self, level: usize, cache: u32) {
+        let epoch = &mut self.epochs[level][cache as usize];
+        *epoch = epoch.wrapping_add(1);
+    }
+
+    /// Moves every dirty line of a shared cache one level up.
+    fn clean_cache(&mut self, level: usize, cache: u32) {
+        if self.dirty[level][cache as usize].is_empty() {
+            return;
+        }
+        let mut list = std::mem::take(&mut self.dirty[level][cache as usize]);
+        for slot in list.drain(..) {
+            if self.lines[level][slot as usize].flags & DIRTY != 0 {
+                self.push_up(level, slot as usize);
+            }
+        }
+        self.dirty[level][cache as usize] = list;
+    }
+
+    /// Makes what is available at `level` visible: drops clean lines below it. Of the invocation's own cache only the
+    /// non-private ones of the classes of `mask`.
+    pub fn acquire(&mut self, path: &Path, mask: u8, level: u8) {
+        let level = usize::from(level);
+        if level > 0 {
+            for reference in 0..self.shape.homes.len() {
+                let slot = self.slot(0, path[0], reference, 0);
+                let line = &mut self.lines[0][slot];
+                let address = line.address;
+                if address != 0
+                    && line.flags & (DIRTY | PRIVATE) == 0
+                    && mask & (1 << self.shape.classes[reference]) != 0
+                {
+                    line.address = 0;
+                    if self.fault == Fault::InvalidateOrderWrong {
+                        // Filled again from the next cache, whose turn has not come yet.
+                        self.prefetch(path, reference, address, false, INVOCATION);
+                    }
+                }
+            }
+        }
+        if self.fault != Fault::AcquireOwnCacheOnly {
+            for (below, cache) in path.iter().enumerate().take(level).skip(1) {
+                let epoch = &mut self.epochs[below][*cache as usize];
+                *epoch = epoch.wrapping_add(1);
+            }
+        }
+    }
+
+    /// Writes back everything to memory: the availability operation of a domain, or the end of a submission.
+    pub fn write_back_all(&mut self) {
+        for level in 0..LEVELS {
+            if level == 0 {
+                for slot in 0..self.lines[0].len() {
+                    if self.lines[0][slot].flags & DIRTY != 0 {
+                        self.push_up(0, slot);
+                    }
+                }
+            } else {
+                for cache in 0..self.shape.caches[level] {
+                    self.clean_cache(level, cache as u32);
+                }
+            }
+        }
+    }
+
+    /// Drops every clean line: the visibility operation of a domain.
+    pub fn invalidate_all(&mut self) {
+        for line in &mut self.lines[0] {
+            if line.flags & DIRTY == 0 {
+                line.address = 0;
+            }
+        }
+        for epoch in self.epochs.iter_mut().flatten() {
+            *epoch = epoch.wrapping_add(1);
+        }
+    }
+
+    /// Whether any reference can have lines.
+    pub fn caches_anything(&self) -> bool {
+        self.shape.homes.iter().zip(&self.shape.lowest).any(|(home, lowest)| lowest < home)
+    }
+
+    /// A word as it stands in memory.
+    pub fn peek(&self, address: u32) -> u32 {
+        self.word(address)
+    }
+
+    /// Changes a word in memory.
+    pub fn poke(&mut self, address: u32, value: u32) {
+        self.set(address, value);
+    }
+
+    /// The address that an invocation's own cache holds of a reference.
+    pub fn own_line(&self, invocation: u32, reference: usize) -> u32 {
+        self.lines[0][self.slot(0, invocation, reference, 0)].address
+    }
+}

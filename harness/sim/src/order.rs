@@ -1,0 +1,108 @@
+//! Program order as the machine keeps it: which later operation of an invocation waits for which earlier one.
+//!
+//! Everything else may float. The rules are the weakest under which happens-before edges are edges in time; they do not
+//! depend on values, so that they are computed once for each pair of operations of a kernel.
+
+use crate::fault::Fault;
+use crate::program::{Kind, MemoryOp, Wait};
+
+/// How `later` waits for `earlier`.
+pub(crate) fn wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
+    if always(earlier, later, fault) {
+        return Wait::Always;
+    }
+    if !earlier.is_access() || !later.is_access() {
+        return Wait::Never;
+    }
+    let both = |kind| earlier.kind == kind && later.kind == kind;
+    let broken = match fault {
+        Fault::PlainLoadsReordered => both(Kind::PlainLoad),
+        Fault::PlainStoresReordered => both(Kind::PlainStore),
+        Fault::AtomicLoadsReordered => both(Kind::AtomicLoad),
+        Fault::StoreHoistedOverLoad => earlier.kind == Kind::PlainLoad && later.kind == Kind::PlainStore,
+        Fault::LoadMissesOwnStore => earlier.kind == Kind::PlainStore && later.kind == Kind::PlainLoad,
+        Fault::RmwPassesStore => earlier.kind == Kind::AtomicStore && matches!(later.kind, Kind::Rmw(_)),
+        Fault::AtomicStoreHoistedOverLoad => {
+            earlier.kind == Kind::AtomicLoad && later.kind == Kind::AtomicStore
+        }
+        Fault::AtomicLoadPassesStore => earlier.kind == Kind::AtomicStore && later.kind == Kind::AtomicLoad,
+        _ => false,
+    };
+    // A store and a later access through another reference to the same memory are not ordered.
+    let ordered =
+        earlier.reference == later.reference || earlier.kind != Kind::PlainStore && earlier.is_read();
+    if ordered && !broken { Wait::SameAddress } else { Wait::Never }
+}
+
+/// Whether the order holds whatever the addresses.
+fn always(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> bool {
+    let classes = |op: &MemoryOp| if op.is_access() { 1 << op.class } else { 0 };
+    let met = |op: &MemoryOp, mask: u8| mask & (classes(op) | op.mask) != 0;
+    let (e, l) = (earlier, later);
+
+    let plain_store_sinks = fault == Fault::StoreSinksBelowRelease && e.kind == Kind::PlainStore;
+    let atomic_sinks = fault == Fault::AtomicStoreSinksBelowRelease && e.kind == Kind::AtomicStore;
+    let plain_load_hoisted = fault == Fault::LoadHoistedOverAcquire && l.kind == Kind::PlainLoad;
+    let atomic_load_hoisted = fault == Fault::AtomicLoadHoistedOverAcquire && l.kind == Kind::AtomicLoad;
+    let store_hoisted = fault == Fault::StoreHoistedOverAcquire && l.is_write();
+    let load_sinks = fault == Fault::LoadSinksBelowRelease && e.kind == Kind::PlainLoad;
+    let unordered_fence =
+        fault == Fault::FenceOrdersNothing && (e.kind == Kind::Fence || l.kind == Kind::Fence);
+    let unordered_barrier = fault == Fault::BarrierOrdersNothing && (e.is_control() || l.is_control());
+    let compiler = plain_store_sinks || load_sinks || atomic_sinks;
+    let compiler_after = plain_load_hoisted || store_hoisted || atomic_load_hoisted;
+    let ordering = !unordered_fence && !unordered_barrier;
+
+    // What comes before a release stays before it, what comes after an acquire stays after it.
+    if ordering && !compiler && l.release && met(e, l.mask) {
+        return true;
+    }
+    if ordering && !compiler_after && e.acquire && met(l, e.mask) {
+        return true;
+    }
+    // The atomic of a fence stays on its side: the store behind a releasing fence, the load before an acquiring one.
+    let covered = |op: &MemoryOp, fence: &MemoryOp| fence.mask & (1 << op.class) != 0;
+    if ordering
+        && e.is_fence()
+        && e.release
+        && l.is_atomic()
+        && l.is_write()
+        && covered(l, e)
+        && fault != Fault::AtomicHoistedOverReleaseFence
+    {
+        return true;
+    }
+    if ordering
+        && l.is_fence()
+        && l.acquire
+        && e.is_atomic()
+        && e.is_read()
+        && covered(e, l)
+        && fault != Fault::AtomicSunkBelowAcquireFence
+    {
+        return true;
+    }
+    if e.kind == Kind::ReleasePart && l.kind == Kind::AtomicStore && fault == Fault::FlagOvertakesFlush {
+        return false;
+    }
+    // Links of a chain of availability and visibility are joined by program order alone, whatever the classes.
+    let writes_non_private = l.is_write() && !l.private;
+    let reads_visibly = l.visible || l.is_atomic() && l.is_read();
+    if ordering
+        && e.make_available
+        && (writes_non_private || reads_visibly || l.make_visible)
+        && !compiler_after
+    {
+        return true;
+    }
+    if ordering && (e.available || e.is_atomic() && e.is_write()) && l.make_visible && !compiler {
+        return true;
+    }
+    // Barriers among themselves, and the two halves of one operation.
+    if e.is_control() && (l.is_fence()) || l.is_control() && e.is_fence() {
+        return true;
+    }
+    let same = e.reference == l.reference && e.scope == l.scope && e.mask == l.mask;
+    let halves = |first: Kind, second: Kind| e.kind == first && l.kind == second && same;
+    halves(Kind::ReleasePart, Kind::AtomicStore) || halves(Kind::AtomicLoad, Kind::AcquirePart)
+}

@@ -1,0 +1,302 @@
+//! A kernel in the form that is executed: flat operations on numbered registers, and the memory operations apart.
+
+/// Lanes that execute one operation together.
+pub(crate) const LANES: usize = 64;
+
+/// One register of all lanes.
+pub(crate) type Lanes = [u32; LANES];
+
+/// Number of a register.
+pub(crate) type Register = u32;
+
+/// No register.
+pub(crate) const NONE: Register = Register::MAX;
+
+/// Levels of the cache tree, from an invocation's own cache to that of the device. Memory lies behind.
+pub(crate) const LEVELS: usize = 5;
+
+/// The level of an invocation's own cache.
+pub(crate) const INVOCATION: u8 = 0;
+/// The level of a subgroup's cache.
+pub(crate) const SUBGROUP: u8 = 1;
+/// The level of a workgroup's cache.
+pub(crate) const WORKGROUP: u8 = 2;
+/// The level of a queue family's cache.
+pub(crate) const QUEUE_FAMILY: u8 = 3;
+/// The level of the device's cache: the shader domain.
+pub(crate) const DEVICE: u8 = 4;
+/// Behind all caches: the device domain.
+pub(crate) const MEMORY: u8 = 5;
+
+/// A kernel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Program {
+    /// All operations, block after block.
+    pub ops: Vec<Op>,
+    /// Where each block begins, and the end of the last one.
+    pub blocks: Vec<u32>,
+    /// Ways from one block to another.
+    pub edges: Vec<Edge>,
+    /// Copies of all edges.
+    pub copies: Vec<(Register, Register)>,
+    /// Targets of all switches.
+    pub cases: Vec<(u32, u32)>,
+    /// Number of registers.
+    pub registers: usize,
+    /// Registers that hold one value for ever.
+    pub constants: Vec<(Register, u32)>,
+    /// Selectors of switches that are known at the end of the first block: what an invocation plays.
+    pub keys: Vec<Register>,
+    /// Memory operations.
+    pub memory: Vec<MemoryOp>,
+    /// For each pair of an earlier and a later memory operation how the later waits.
+    pub order: Vec<Wait>,
+    /// References: each variable in memory.
+    pub references: Vec<Reference>,
+    /// Pointers through which plain loads read, with the load.
+    pub plain_reads: Vec<(Register, u16)>,
+    /// Invocations of a workgroup.
+    pub workgroup_size: u32,
+    /// Words of workgroup memory.
+    pub workgroup_words: u32,
+    /// Words of push constants that are read.
+    pub parameter_words: u32,
+}
+
+/// A variable in memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// The name that the module gives it, or its binding: what tells the references to one location apart.
+    pub name: String,
+    /// Where it lies.
+    pub place: Place,
+    /// Which bit of memory semantics covers it: 0 buffers, 1 workgroup memory, 2 images, 3 outputs.
+    pub class: u8,
+    /// The lowest cache level that an access may leave it in.
+    pub lowest: u8,
+    /// Only ever written, by plain private stores, and declared to have no alias: the stores go straight to memory.
+    pub write_only: bool,
+    /// Another reference is used with the very same index: the two mean one location.
+    pub aliased: bool,
+}
+
+/// Where a variable lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The buffer of a binding.
+    Binding(u32),
+    /// Workgroup memory, from this word on.
+    Workgroup(u32, u32),
+}
+
+/// A way from one block to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Edge {
+    /// The block.
+    pub to: u32,
+    /// Range of [`Program::copies`]: what phis take on this way.
+    pub copies: (u32, u32),
+    /// Whether the copies must all be read before one is written.
+    pub crossing: bool,
+    /// Whether this ends a round: it goes back to the head of an outermost loop.
+    pub ends_round: bool,
+}
+
+/// An operation on registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    /// `to` = `left` ∘ `right`.
+    Binary { op: Binary, to: Register, left: Register, right: Register },
+    /// `to` = `condition` ? `yes` : `no`.
+    Select { to: Register, condition: Register, yes: Register, no: Register },
+    /// `to` = `from`, in the lanes that are on.
+    Assign { to: Register, from: Register },
+    /// `to` = `from` in all lanes: a value of its own.
+    Copy { to: Register, from: Register },
+    /// `to` = a word of the push constants.
+    Parameter { to: Register, word: u32 },
+    /// `to` = something about the invocation.
+    BuiltIn { to: Register, built_in: BuiltIn },
+    /// `to` = address of word `offset + index × scale` of a reference.
+    Address { to: Register, reference: u16, index: Register, scale: u32, offset: u32 },
+    /// Waits until a load has filled the register.
+    Await { register: Register },
+    /// Hands a memory operation to the window.
+    Memory(Access),
+    /// Ends a block.
+    Jump { edge: u32 },
+    /// Ends a block.
+    Branch { condition: Register, yes: u32, no: u32 },
+    /// Ends a block: range of [`Program::cases`], and the default edge.
+    Switch { selector: Register, cases: (u32, u32), otherwise: u32 },
+    /// Ends the invocation.
+    Return,
+}
+
+/// A memory operation with its registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    /// Index into [`Program::memory`].
+    pub memory: u16,
+    /// Address, or [`NONE`].
+    pub address: Register,
+    /// What is stored, or the operand of a read-modify-write, or [`NONE`].
+    pub value: Register,
+    /// Comparand, or [`NONE`].
+    pub compare: Register,
+    /// What is loaded, or [`NONE`].
+    pub to: Register,
+}
+
+/// What an invocation may ask about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BuiltIn {
+    /// Number of the workgroup in x.
+    Workgroup,
+    /// Index within the workgroup.
+    Local,
+    /// Number of the subgroup within the workgroup.
+    Subgroup,
+    /// Index within the subgroup.
+    Lane,
+    /// Index within the dispatch.
+    Global,
+    /// Zero: coordinates in y and z.
+    Zero,
+}
+
+/// Operations on two words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Modulo,
+    And,
+    Or,
+    Xor,
+    ShiftLeft,
+    ShiftRight,
+    Equal,
+    NotEqual,
+    SignedLess,
+    SignedLessEqual,
+    Less,
+    LessEqual,
+}
+
+/// What a memory operation does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A load that is not atomic.
+    PlainLoad,
+    /// A store that is not atomic.
+    PlainStore,
+    /// An atomic load.
+    AtomicLoad,
+    /// An atomic store.
+    AtomicStore,
+    /// A read-modify-write.
+    Rmw(Rmw),
+    /// A memory barrier.
+    Fence,
+    /// The releasing half of an atomic store.
+    ReleasePart,
+    /// The acquiring half of an atomic load.
+    AcquirePart,
+    /// Arrival at a control barrier, with its releasing half.
+    Arrive,
+    /// Departure from a control barrier, with its acquiring half.
+    Leave,
+}
+
+/// Read-modify-write operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rmw {
+    Exchange,
+    CompareExchange,
+    Add,
+    Subtract,
+    And,
+    Or,
+    Xor,
+    SignedMin,
+    Min,
+    SignedMax,
+    Max,
+}
+
+/// A memory operation without its registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryOp {
+    /// What it does.
+    pub kind: Kind,
+    /// Index into [`Program::references`]; 0 for operations without an address.
+    pub reference: u16,
+    /// The reference's class.
+    pub class: u8,
+    /// Level of the scope: of the atomic, of the semantics, of the availability or visibility on the access.
+    pub scope: u8,
+    /// Level of the execution scope of a control barrier.
+    pub execution: u8,
+    /// Classes of the semantics, a bit each.
+    pub mask: u8,
+    /// Acquires.
+    pub acquire: bool,
+    /// Releases.
+    pub release: bool,
+    /// MakeAvailable in the semantics.
+    pub make_available: bool,
+    /// MakeVisible in the semantics.
+    pub make_visible: bool,
+    /// MakePointerAvailable on a plain store.
+    pub available: bool,
+    /// MakePointerVisible on a plain load.
+    pub visible: bool,
+    /// A plain access without NonPrivatePointer.
+    pub private: bool,
+}
+
+impl MemoryOp {
+    /// Whether it has an address.
+    pub fn is_access(&self) -> bool {
+        self.is_read() || self.is_write()
+    }
+
+    /// Whether it reads.
+    pub fn is_read(&self) -> bool {
+        matches!(self.kind, Kind::PlainLoad | Kind::AtomicLoad | Kind::Rmw(_))
+    }
+
+    /// Whether it writes.
+    pub fn is_write(&self) -> bool {
+        matches!(self.kind, Kind::PlainStore | Kind::AtomicStore | Kind::Rmw(_))
+    }
+
+    /// Whether it is atomic.
+    pub fn is_atomic(&self) -> bool {
+        matches!(self.kind, Kind::AtomicLoad | Kind::AtomicStore | Kind::Rmw(_))
+    }
+
+    /// Whether it is a barrier, or half of one.
+    pub fn is_fence(&self) -> bool {
+        matches!(self.kind, Kind::Fence | Kind::Arrive | Kind::Leave)
+    }
+
+    /// Whether it is one half of a control barrier.
+    pub fn is_control(&self) -> bool {
+        matches!(self.kind, Kind::Arrive | Kind::Leave)
+    }
+}
+
+/// How a later memory operation of an invocation waits for an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Not at all.
+    Never,
+    /// Where both have the same address.
+    SameAddress,
+    /// Always.
+    Always,
+}

@@ -1,0 +1,685 @@
+//! A wave: up to 64 invocations that run one program together, and the memory operations that they have under way.
+//!
+//! The front end runs in order and hands memory operations to a window; the machine performs them out of order, lane by
+//! lane. The front end waits only where it needs a value: loads return late, stores sink. Nothing is issued past a
+//! branch whose condition is not known, so that no value comes out of thin air.
+
+use crate::memory::{Memory, Path};
+use crate::program::{
+    Access, Binary, BuiltIn, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register, Wait,
+};
+use crate::random::{Random, lanes};
+
+/// Memory operations that a wave may have under way.
+const WINDOW: usize = 32;
+/// Blocks that a wave runs without a break.
+const BLOCKS_AT_ONCE: u64 = 64;
+const NO_SLOT: u8 = u8::MAX;
+
+/// A memory operation under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// Index into [`Program::memory`].
+    pub memory: u16,
+    /// Lanes that do it.
+    pub active: u64,
+    /// Lanes that have done it.
+    pub done: u64,
+    /// Slots that every lane waits for.
+    before: u32,
+    /// Slots that some lanes wait for.
+    before_in: Vec<(u8, u64)>,
+    /// Where the value comes from when it was not known yet.
+    late_value: Register,
+    /// What is loaded.
+    to: Register,
+    address: Lanes,
+    value: Lanes,
+    compare: Lanes,
+}
+
+impl Entry {
+    fn new() -> Entry {
+        Entry {
+            memory: 0,
+            active: 0,
+            done: 0,
+            before: 0,
+            before_in: Vec::new(),
+            late_value: NONE,
+            to: NONE,
+            address: [0; LANES],
+            value: [0; LANES],
+            compare: [0; LANES],
+        }
+    }
+}
+
+/// What a dispatch gives to its invocations.
+#[derive(Clone, Debug)]
+pub(crate) struct Dispatch {
+    /// The program.
+    pub program: usize,
+    /// Push constants.
+    pub parameters: Vec<u32>,
+    /// By reference of the program: the machine's reference, its first word, its size in words, whether stores go
+    /// straight to memory.
+    pub bound: Vec<Bound>,
+    /// First workgroup among all of the submission: numbers in arrays.
+    pub first_workgroup: u32,
+}
+
+/// A reference as it is bound.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Bound {
+    /// Number in the caches.
+    pub reference: usize,
+    /// Address of the first word.
+    pub base: u32,
+    /// Words from one workgroup's copy to the next one's; 0 for buffers.
+    pub each_workgroup: u32,
+    /// Words.
+    pub words: u32,
+    /// Stores go straight to memory.
+    pub direct: bool,
+}
+
+/// Up to 64 invocations.
+#[derive(Clone, Debug)]
+pub(crate) struct Wave {
+    /// Index of its dispatch.
+    pub dispatch: usize,
+    /// Lanes that there are.
+    pub lanes: u64,
+    /// Caches of each lane.
+    pub paths: Vec<Path>,
+    /// Workgroup of each lane within its dispatch, index within the workgroup, subgroup and lane.
+    pub places: Vec<[u32; 4]>,
+    /// Rounds that it has made.
+    pub rounds: u32,
+    /// Whether all lanes have returned.
+    pub ended: bool,
+    registers: Vec<Lanes>,
+    /// Slot that will fill a register.
+    producers: Vec<u8>,
+    at: u32,
+    mask: u64,
+    /// Lanes that wait at the start of a block, by block.
+    parked: Vec<(u32, u64)>,
+    window: Vec<Entry>,
+    /// Slots in use, oldest first.
+    order: Vec<u8>,
+}
+
+/// What the front end needs besides the wave.
+pub(crate) struct Surroundings<'a> {
+    pub program: &'a Program,
+    pub dispatch: &'a Dispatch,
+    pub memory: &'a mut Memory,
+    pub random: &'a mut Random,
+    /// In how many of 256 cases a line is fetched as soon as its pointer is known.
+    pub warm_up: u32,
+    /// Rounds that no wave may pass.
+    pub last_round: u32,
+    /// Blocks left of the budget.
+    pub budget: &'a mut u64,
+    /// Whether something was stored.
+    pub stored: &'a mut bool,
+    /// Iterations of all loops after which a loop is left without a word; a fault.
+    pub loop_limit: u32,
+    /// Whether some results are wrong; a fault.
+    pub garbage: bool,
+}
+
+impl Wave {
+    /// A wave at the start of its program.
+    pub fn new(dispatch: usize, program: &Program, paths: Vec<Path>, places: Vec<[u32; 4]>) -> Wave {
+        let count = places.len();
+        let lanes = if count >= LANES { u64::MAX } else { (1 << count) - 1 };
+        let mut registers = vec![[0; LANES]; program.registers];
+        for (register, value) in &program.constants {
+            if let Some(register) = registers.get_mut(*register as usize) {
+                *register = [*value; LANES];
+            }
+        }
+        Wave {
+            dispatch,
+            lanes,
+            paths,
+            places,
+            rounds: 0,
+            ended: lanes == 0,
+            registers,
+            producers: vec![NO_SLOT; program.registers],
+            at: 0,
+            mask: lanes,
+            parked: Vec::new(),
+            window: vec![Entry::new(); WINDOW],
+            order: Vec::new(),
+        }
+    }
+
+    /// The values of registers after the first block, which touches no memory: what each lane plays.
+    pub fn keys(&mut self, surroundings: &mut Surroundings<'_>) -> Vec<Vec<u32>> {
+        let program = surroundings.program;
+        let end = program.blocks.get(1).copied().unwrap_or(0);
+        while self.at < end {
+            match program.ops.get(self.at as usize) {
+                Some(Op::Memory(_) | Op::Await { .. } | Op::Jump { .. } | Op::Branch { .. })
+                | Some(Op::Switch { .. } | Op::Return)
+                | None => break,
+                Some(op) => self.compute(*op, surroundings),
+            }
+            self.at += 1;
+        }
+        let value = |register: &Register, lane: usize| {
+            self.registers.get(*register as usize).map_or(0, |values| values[lane])
+        };
+        (0..self.places.len())
+            .map(|lane| program.keys.iter().map(|register| value(register, lane)).collect())
+            .collect()
+    }
+
+    /// Whether the front end has anything to do before others have caught up.
+    pub fn may_run(&self, last_round: u32) -> bool {
+        !self.ended && self.rounds <= last_round
+    }
+
+    /// Whether memory operations are under way.
+    pub fn is_busy(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// Runs until a value is missing, the window is full, or a round has ended. True when anything was done.
+    pub fn run(&mut self, surroundings: &mut Surroundings<'_>) -> bool {
+        let program = surroundings.program;
+        let mut moved = false;
+        // A wave that spins lets others go on, and whoever watches look at the clock.
+        let enough = surroundings.budget.saturating_sub(BLOCKS_AT_ONCE);
+        while !self.ended && self.rounds <= surroundings.last_round && *surroundings.budget > enough {
+            let Some(op) = program.ops.get(self.at as usize) else {
+                self.ended = true;
+                return true;
+            };
+            match *op {
+                Op::Await { register } => {
+                    if self.is_pending(register, self.mask) {
+                        return moved;
+                    }
+                }
+                Op::Memory(access) => {
+                    if !self.issue(access, surroundings) {
+                        return moved;
+                    }
+                }
+                Op::Jump { edge } => {
+                    self.go(&[(edge, self.mask)], surroundings);
+                    moved = true;
+                    continue;
+                }
+                Op::Branch { condition, yes, no } => {
+                    let taken = self.truth(condition) & self.mask;
+                    self.go(&[(yes, taken), (no, self.mask & !taken)], surroundings);
+                    moved = true;
+                    continue;
+                }
+                Op::Switch { selector, cases, otherwise } => {
+                    self.switch(selector, cases, otherwise, surroundings);
+                    moved = true;
+                    continue;
+                }
+                Op::Return => {
+                    self.mask = 0;
+                    self.next_group(surroundings);
+                    moved = true;
+                    continue;
+                }
+                other => self.compute(other, surroundings),
+            }
+            self.at += 1;
+            moved = true;
+        }
+        moved
+    }
+
+    fn switch(
+        &mut self,
+        selector: Register,
+        cases: (u32, u32),
+        otherwise: u32,
+        surroundings: &mut Surroundings<'_>,
+    ) {
+        let program = surroundings.program;
+        let Some(values) = self.registers.get(selector as usize) else { return };
+        let all = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
+        let mut left = self.mask;
+        let mut ways: Vec<(u32, u64)> = Vec::with_capacity(2);
+        for (literal, edge) in all {
+            if left == 0 {
+                break;
+            }
+            let mut found = 0;
+            for (lane, value) in values.iter().enumerate() {
+                found |= u64::from(value == literal) << lane;
+            }
+            found &= left;
+            if found != 0 {
+                left &= !found;
+                ways.push((*edge, found));
+            }
+        }
+        if left != 0 {
+            ways.push((otherwise, left));
+        }
+        self.go(&ways, surroundings);
+    }
+
+    fn truth(&self, register: Register) -> u64 {
+        let Some(values) = self.registers.get(register as usize) else { return 0 };
+        let mut mask = 0;
+        for (lane, value) in values.iter().enumerate() {
+            mask |= u64::from(*value != 0) << lane;
+        }
+        mask
+    }
+
+    /// Follows edges, each with its lanes; what is left of the mask is gone.
+    fn go(&mut self, ways: &[(u32, u64)], surroundings: &mut Surroundings<'_>) {
+        let program = surroundings.program;
+        *surroundings.budget = surroundings.budget.saturating_sub(1);
+        let mut ended_round = false;
+        for (edge, mask) in ways.iter().filter(|(_, mask)| *mask != 0) {
+            let Some(edge) = program.edges.get(*edge as usize) else { continue };
+            self.copy(program, edge, *mask);
+            ended_round |= edge.ends_round;
+            let limited = edge.ends_round && self.rounds >= surroundings.loop_limit;
+            if limited {
+                continue;
+            }
+            match self.parked.iter_mut().find(|(block, _)| *block == edge.to) {
+                Some((_, parked)) => *parked |= *mask,
+                None => self.parked.push((edge.to, *mask)),
+            }
+        }
+        self.mask = 0;
+        if ended_round {
+            self.rounds += 1;
+        }
+        self.next_group(surroundings);
+    }
+
+    /// Goes on with the lanes at the first block: those behind catch up before the others go on.
+    fn next_group(&mut self, surroundings: &mut Surroundings<'_>) {
+        let lowest = self.parked.iter().enumerate().min_by_key(|(_, (block, _))| *block);
+        let Some((index, (block, mask))) = lowest.map(|(index, group)| (index, *group)) else {
+            self.ended = true;
+            return;
+        };
+        self.parked.swap_remove(index);
+        self.mask = mask;
+        self.at = surroundings.program.blocks.get(block as usize).copied().unwrap_or(u32::MAX);
+    }
+
+    fn copy(&mut self, program: &Program, edge: &Edge, mask: u64) {
+        let copies = program.copies.get(edge.copies.0 as usize..edge.copies.1 as usize).unwrap_or_default();
+        if edge.crossing {
+            let values: Vec<Lanes> = copies
+                .iter()
+                .map(|(_, from)| self.registers.get(*from as usize).copied().unwrap_or([0; LANES]))
+                .collect();
+            for ((to, _), value) in copies.iter().zip(&values) {
+                self.assign(*to, value, mask);
+            }
+        } else {
+            for (to, from) in copies {
+                let value = self.registers.get(*from as usize).copied().unwrap_or([0; LANES]);
+                self.assign(*to, &value, mask);
+            }
+        }
+    }
+
+    fn assign(&mut self, to: Register, value: &Lanes, mask: u64) {
+        let all = mask == self.lanes;
+        let Some(to) = self.registers.get_mut(to as usize) else { return };
+        if all {
+            *to = *value;
+        } else {
+            for (lane, (to, value)) in to.iter_mut().zip(value).enumerate() {
+                let keep = ((mask >> lane) & 1).wrapping_sub(1) as u32;
+                *to = (*to & keep) | (*value & !keep);
+            }
+        }
+    }
+
+    fn is_pending(&self, register: Register, mask: u64) -> bool {
+        let slot = self.producers.get(register as usize).copied().unwrap_or(NO_SLOT);
+        self.window.get(usize::from(slot)).is_some_and(|entry| entry.active & !entry.done & mask != 0)
+    }
+
+    fn compute(&mut self, op: Op, surroundings: &mut Surroundings<'_>) {
+        match op {
+            Op::Binary { op, to, left, right } => self.binary(op, to, left, right),
+            Op::Select { to, condition, yes, no } => {
+                let Some((sources, to)) = self.split(to) else { return };
+                let (Some(condition), Some(yes), Some(no)) =
+                    (get(sources, condition), get(sources, yes), get(sources, no))
+                else {
+                    return;
+                };
+                for lane in 0..LANES {
+                    to[lane] = if condition[lane] != 0 { yes[lane] } else { no[lane] };
+                }
+            }
+            Op::Assign { to, from } => {
+                let value = self.registers.get(from as usize).copied().unwrap_or([0; LANES]);
+                let mask = self.mask;
+                self.assign(to, &value, mask);
+            }
+            Op::Copy { to, from } => {
+                let value = self.registers.get(from as usize).copied().unwrap_or([0; LANES]);
+                if let Some(to) = self.registers.get_mut(to as usize) {
+                    *to = value;
+                }
+            }
+            Op::Parameter { to, word } => {
+                let value = surroundings.dispatch.parameters.get(word as usize).copied().unwrap_or(0);
+                if let Some(to) = self.registers.get_mut(to as usize) {
+                    *to = [value; LANES];
+                }
+            }
+            Op::BuiltIn { to, built_in } => {
+                let size = surroundings.program.workgroup_size;
+                let Some(to) = self.registers.get_mut(to as usize) else { return };
+                for (to, place) in to.iter_mut().zip(&self.places) {
+                    *to = match built_in {
+                        BuiltIn::Workgroup => place[0],
+                        BuiltIn::Local => place[1],
+                        BuiltIn::Subgroup => place[2],
+                        BuiltIn::Lane => place[3],
+                        BuiltIn::Global => place[0].wrapping_mul(size).wrapping_add(place[1]),
+                        BuiltIn::Zero => 0,
+                    };
+                }
+            }
+            Op::Address { to, reference, index, scale, offset } => {
+                self.address(to, reference, index, (scale, offset), surroundings);
+            }
+            _ => {}
+        }
+    }
+
+    fn address(
+        &mut self,
+        register: Register,
+        reference: u16,
+        index: Register,
+        (scale, offset): (u32, u32),
+        surroundings: &mut Surroundings<'_>,
+    ) {
+        let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
+        let places = std::mem::take(&mut self.places);
+        if let Some((sources, to)) = self.split(register) {
+            let zeros = [0; LANES];
+            let index = get(sources, index).unwrap_or(&zeros);
+            for lane in 0..LANES {
+                let word = index[lane].wrapping_mul(scale).wrapping_add(offset);
+                to[lane] = if word < bound.words { bound.base.wrapping_add(word) } else { 0 };
+            }
+            if bound.each_workgroup > 0 {
+                for (to, place) in to.iter_mut().zip(&places).filter(|(to, _)| **to != 0) {
+                    *to += place[0].wrapping_mul(bound.each_workgroup);
+                }
+            }
+        }
+        self.places = places;
+        if surroundings.warm_up > 0 {
+            for (pointer, memory) in &surroundings.program.plain_reads {
+                if *pointer == register {
+                    let mask = surroundings.random.mask(surroundings.warm_up) & self.mask;
+                    let level = match surroundings.random.below(8) {
+                        0 => 1,
+                        1 => 2,
+                        2 => 3,
+                        _ => 0,
+                    };
+                    self.prefetch(*pointer, *memory, mask, level, surroundings);
+                }
+            }
+        }
+    }
+
+    /// Fetches the lines of a pointer into a cache.
+    pub fn prefetch(
+        &mut self,
+        pointer: Register,
+        memory: u16,
+        mask: u64,
+        level: u8,
+        surroundings: &mut Surroundings<'_>,
+    ) {
+        let Some(op) = surroundings.program.memory.get(usize::from(memory)) else { return };
+        let Some(bound) = surroundings.dispatch.bound.get(usize::from(op.reference)) else { return };
+        let Some(addresses) = self.registers.get(pointer as usize) else { return };
+        for lane in lanes(mask & self.lanes) {
+            let Some(path) = self.paths.get(lane) else { return };
+            surroundings.memory.prefetch(path, bound.reference, addresses[lane], op.private, level);
+        }
+    }
+
+    fn split(&mut self, to: Register) -> Option<(&[Lanes], &mut Lanes)> {
+        let (sources, rest) = self.registers.split_at_mut_checked(to as usize)?;
+        Some((sources, rest.first_mut()?))
+    }
+
+    fn binary(&mut self, op: Binary, to: Register, left: Register, right: Register) {
+        let Some((sources, to)) = self.split(to) else { return };
+        let (Some(left), Some(right)) = (get(sources, left), get(sources, right)) else { return };
+        macro_rules! each {
+            ($function:expr) => {
+                for lane in 0..LANES {
+                    to[lane] = $function(left[lane], right[lane]);
+                }
+            };
+        }
+        match op {
+            Binary::Add => each!(u32::wrapping_add),
+            Binary::Subtract => each!(u32::wrapping_sub),
+            Binary::Multiply => each!(u32::wrapping_mul),
+            Binary::Divide => divide(to, left, right, |a, b| a / b),
+            Binary::Modulo => divide(to, left, right, |a, b| a % b),
+            Binary::And => each!(|a: u32, b: u32| a & b),
+            Binary::Or => each!(|a: u32, b: u32| a | b),
+            Binary::Xor => each!(|a: u32, b: u32| a ^ b),
+            Binary::ShiftLeft => each!(u32::wrapping_shl),
+            Binary::ShiftRight => each!(u32::wrapping_shr),
+            Binary::Equal => each!(|a: u32, b: u32| u32::from(a == b)),
+            Binary::NotEqual => each!(|a: u32, b: u32| u32::from(a != b)),
+            Binary::SignedLess => each!(|a: u32, b: u32| u32::from((a as i32) < (b as i32))),
+            Binary::SignedLessEqual => each!(|a: u32, b: u32| u32::from((a as i32) <= (b as i32))),
+            Binary::Less => each!(|a: u32, b: u32| u32::from(a < b)),
+            Binary::LessEqual => each!(|a: u32, b: u32| u32::from(a <= b)),
+        }
+    }
+
+    /// Hands an operation to the window; false when there is no room, or a register is still in use.
+    fn issue(&mut self, access: Access, surroundings: &mut Surroundings<'_>) -> bool {
+        let program = surroundings.program;
+        let Some(op) = program.memory.get(usize::from(access.memory)) else { return true };
+        let bound = surroundings.dispatch.bound.get(usize::from(op.reference)).copied().unwrap_or_default();
+        if bound.direct && op.kind == Kind::PlainStore {
+            if self.is_pending(access.value, self.mask) {
+                return false;
+            }
+            self.store_directly(access, surroundings);
+            return true;
+        }
+        let Some(slot) = (0..WINDOW as u8).find(|slot| !self.order.contains(slot)) else { return false };
+        let in_use = |register: Register| {
+            register != NONE
+                && self.order.iter().any(|slot| {
+                    let entry = &self.window[usize::from(*slot)];
+                    entry.to == register || entry.late_value == register
+                })
+        };
+        if in_use(access.to) {
+            return false;
+        }
+        let late = access.value != NONE && self.is_pending(access.value, self.mask);
+        if access.compare != NONE && self.is_pending(access.compare, self.mask) {
+            return false;
+        }
+        let zeros = [0; LANES];
+        let address = self.registers.get(access.address as usize).unwrap_or(&zeros);
+        let mut before = 0;
+        let mut before_in = std::mem::take(&mut self.window[usize::from(slot)].before_in);
+        before_in.clear();
+        if late {
+            let producer = self.producers.get(access.value as usize).copied().unwrap_or(NO_SLOT);
+            before |= 1u32.checked_shl(producer.into()).unwrap_or(0);
+        }
+        for earlier_slot in &self.order {
+            let earlier = &self.window[usize::from(*earlier_slot)];
+            let both = earlier.active & !earlier.done & self.mask;
+            if both == 0 {
+                continue;
+            }
+            let pair = usize::from(earlier.memory) * program.memory.len() + usize::from(access.memory);
+            match program.order.get(pair) {
+                Some(Wait::Always) => before |= 1 << earlier_slot,
+                Some(Wait::SameAddress) => {
+                    let mut same = 0;
+                    for (lane, (earlier, later)) in earlier.address.iter().zip(address).enumerate() {
+                        same |= u64::from(earlier == later) << lane;
+                    }
+                    if same & both != 0 {
+                        before_in.push((*earlier_slot, same & both));
+                    }
+                }
+                Some(Wait::Never) | None => {}
+            }
+        }
+        let entry = &mut self.window[usize::from(slot)];
+        entry.memory = access.memory;
+        entry.active = self.mask;
+        entry.done = 0;
+        entry.before = before;
+        entry.before_in = before_in;
+        entry.to = access.to;
+        entry.late_value = if late { access.value } else { NONE };
+        let registers = [
+            (&mut entry.address, access.address),
+            (&mut entry.value, access.value),
+            (&mut entry.compare, access.compare),
+        ];
+        for (to, from) in registers {
+            if let Some(values) = self.registers.get(from as usize) {
+                *to = *values;
+            }
+        }
+        self.order.push(slot);
+        if let Some(producer) = self.producers.get_mut(access.to as usize) {
+            *producer = slot;
+        }
+        if op.is_write() {
+            *surroundings.stored = true;
+        }
+        true
+    }
+
+    fn store_directly(&mut self, access: Access, surroundings: &mut Surroundings<'_>) {
+        *surroundings.stored = true;
+        let registers = &self.registers;
+        let (Some(addresses), Some(values)) =
+            (registers.get(access.address as usize), registers.get(access.value as usize))
+        else {
+            return;
+        };
+        let words = &mut surroundings.memory.words;
+        for lane in lanes(self.mask) {
+            let address = addresses[lane] as usize;
+            if let Some(word) = words.get_mut(address).filter(|_| address != 0) {
+                *word = values[lane];
+                if surroundings.garbage && surroundings.random.chance(4) {
+                    *word ^= 1 << surroundings.random.below(32);
+                }
+            }
+        }
+    }
+
+    /// The operations under way, oldest first, each with the lanes in which it may be performed now.
+    pub fn ready(&self, out: &mut Vec<(u8, u64)>) {
+        out.clear();
+        for slot in &self.order {
+            let entry = &self.window[usize::from(*slot)];
+            let mut mask = entry.active & !entry.done;
+            for before in lanes(entry.before.into()) {
+                let before = &self.window[before];
+                mask &= before.done | !before.active;
+            }
+            for (before, only) in &entry.before_in {
+                let before = &self.window[usize::from(*before)];
+                mask &= before.done | !before.active | !only;
+            }
+            if mask != 0 {
+                out.push((*slot, mask));
+            }
+        }
+    }
+
+    /// Address and value of a lane.
+    #[inline]
+    pub fn operands(&self, slot: u8, lane: usize) -> (u32, u32, u32) {
+        let entry = &self.window[usize::from(slot)];
+        let value = match self.registers.get(entry.late_value as usize) {
+            Some(late) => late[lane],
+            None => entry.value[lane],
+        };
+        (entry.address[lane], value, entry.compare[lane])
+    }
+
+    /// Takes a loaded value.
+    #[inline]
+    pub fn loaded(&mut self, slot: u8, lane: usize, value: u32) {
+        let to = self.window[usize::from(slot)].to;
+        if let Some(to) = self.registers.get_mut(to as usize) {
+            to[lane] = value;
+        }
+    }
+
+    /// Notes that an operation was performed in some lanes; where in all, its place is free again.
+    pub fn performed(&mut self, slot: u8, mask: u64) {
+        let entry = &mut self.window[usize::from(slot)];
+        entry.done |= mask;
+        if entry.active & !entry.done != 0 {
+            return;
+        }
+        let to = entry.to;
+        entry.to = NONE;
+        entry.late_value = NONE;
+        if let Some(producer) = self.producers.get_mut(to as usize).filter(|producer| **producer == slot) {
+            *producer = NO_SLOT;
+        }
+        self.order.retain(|used| *used != slot);
+        for other in &self.order {
+            let other = &mut self.window[usize::from(*other)];
+            other.before &= !(1 << slot);
+            other.before_in.retain(|(before, _)| *before != slot);
+        }
+    }
+
+    /// The machine's reference and the operation of an entry.
+    pub fn operation<'p>(&self, slot: u8, program: &'p Program) -> Option<&'p MemoryOp> {
+        program.memory.get(usize::from(self.window[usize::from(slot)].memory))
+    }
+}
+
+fn get(registers: &[Lanes], register: Register) -> Option<&Lanes> {
+    registers.get(register as usize)
+}
+
+fn divide(to: &mut Lanes, left: &Lanes, right: &Lanes, by: impl Fn(u32, u32) -> u32) {
+    // Most divisors are the same in all lanes, and a power of two often enough; the processor's division is slow.
+    for lane in 0..LANES {
+        to[lane] = if right[lane] == 0 { 0 } else { by(left[lane], right[lane]) };
+    }
+}

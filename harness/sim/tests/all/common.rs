@@ -1,0 +1,77 @@
+//! Runs tests on the simulated GPU and asks the model about them.
+
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+use litmus::{Observation, Prediction, Race, Test};
+use model::{Model, Options, predict};
+use plan::Device;
+use runner::{Budget, Join, RunError, Settings, Stress};
+use shaders::Pipelines;
+use sim::SimDevice;
+
+/// How phases of a test are joined, and where its locations lie.
+const WAY: (Join, plan::Memory) = (Join::Barrier, plan::Memory::Device);
+
+/// The model that judges.
+pub static VULKAN: LazyLock<Model> = LazyLock::new(|| Model::shipped("vulkan").unwrap().unwrap());
+
+/// A number of cases: small in every test run, larger where the environment asks for a soak.
+pub fn cases(usual: u64) -> u64 {
+    match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|cases| cases.parse::<u64>().ok()) {
+        Some(cases) => cases.max(usual),
+        None => usual,
+    }
+}
+
+/// Instances of each test: more in a soak.
+pub fn instances(usual: u64) -> u64 {
+    if std::env::var_os("VK_LITMUS_SOAK").is_some() { usual * 40 } else { usual }
+}
+
+/// Small dispatches, so that few instances still see many schedules.
+pub fn stress(device: &SimDevice) -> Stress {
+    let stress = Stress::for_device(device.identity(), device.capabilities()).unwrap();
+    Stress { rounds: (8, 16), groups: (1, 4), groups_within: (1, 8), ..stress }
+}
+
+/// Runs a test; none where it has no kernel.
+pub fn run(
+    device: &SimDevice,
+    test: &Test,
+    instances: u64,
+    seed: u64,
+) -> Option<Result<Observation, RunError>> {
+    let stress = stress(device);
+    let config = stress.kernel_config(device.capabilities());
+    let program = shaders::program(test, &config, Pipelines::Merged).ok()?;
+    let settings = Settings::new(stress, Budget::instances(instances), seed);
+    Some(runner::run_program(device, &program, WAY, test, &settings, &mut |_| ControlFlow::Continue(())))
+}
+
+/// What the model says; none where it has no full answer.
+pub fn prediction(test: &Test) -> Option<Prediction> {
+    let prediction = predict(test, &VULKAN, &Options { timeout: None, ..Options::default() }).ok()?;
+    prediction.complete.then_some(prediction)
+}
+
+/// Outcomes of a race-free test that the model forbids, and raw values that no execution has.
+pub fn exceptions(test: &Test, prediction: &Prediction, seen: &Observation) -> Vec<String> {
+    if prediction.race != Race::Free {
+        return Vec::new();
+    }
+    let forbidden = seen
+        .histogram
+        .counts
+        .iter()
+        .filter(|(outcome, _)| !prediction.outcomes.get(*outcome).is_some_and(|says| says.allowed));
+    let mut wrong: Vec<String> =
+        forbidden.map(|(outcome, count)| format!("{}: {outcome:?} {count} times", test.name)).collect();
+    wrong.extend(
+        seen.unexpected.iter().map(|(raw, count)| format!("{}: raw {raw:?} {count} times", test.name)),
+    );
+    if seen.not_executed > 0 {
+        wrong.push(format!("{}: {} not executed", test.name, seen.not_executed));
+    }
+    wrong
+}

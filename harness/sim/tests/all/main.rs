@@ -1,0 +1,9 @@
+//! The simulated GPU against tests and models: what it shows is allowed, what it should show it shows, what is broken is
+//! found.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod common;
+mod corpus;
+mod device;
+mod faults;
+mod random;

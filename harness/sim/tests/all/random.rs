@@ -1,0 +1,212 @@
+//! Random race-free programs: every outcome is allowed.
+
+use litmus::Race;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use sim::{Fault, SimDevice};
+
+use crate::common::{cases, exceptions, prediction, run};
+
+/// An instruction as text; `r` numbers registers and `v` values.
+#[derive(Clone, Debug)]
+struct Line {
+    kind: u8,
+    location: usize,
+    scope: usize,
+    order: u8,
+    extra: u8,
+}
+
+const SCOPES: [&str; 3] = ["sg", "wg", "dv"];
+const LOCATIONS: [&str; 4] = ["x", "y", "f", "g"];
+
+fn line() -> impl Strategy<Value = Line> {
+    (0u8..14, 0usize..4, 0usize..6, 0u8..4, 0u8..8).prop_map(|(kind, location, scope, order, extra)| Line {
+        kind,
+        location,
+        scope: [0, 1, 1, 2, 2, 2][scope],
+        order,
+        extra,
+    })
+}
+
+#[derive(Clone, Debug)]
+struct Random {
+    threads: Vec<Vec<Line>>,
+    /// 0: a workgroup each; 1: one workgroup, subgroups of their own; 2: one subgroup; 3: mixed.
+    placement: u8,
+    /// How strong most accesses are: 0 anything, 1 all atomic, 2 mostly right.
+    style: u8,
+}
+
+fn program() -> impl Strategy<Value = Random> {
+    (proptest::collection::vec(proptest::collection::vec(line(), 1..5), 2..4), 0u8..4, 0u8..3)
+        .prop_map(|(threads, placement, style)| Random { threads, placement, style })
+}
+
+/// The text of a program. Plain accesses go to `x` and `y` where the style is mostly right, atomics to `f` and `g`.
+fn text(random: &Random) -> String {
+    let mut columns = Vec::new();
+    let mut value = 0;
+    for (number, lines) in random.threads.iter().enumerate() {
+        let (sg, wg) = match random.placement {
+            0 => (0, number),
+            1 => (number, 0),
+            2 => (0, 0),
+            _ => (number % 2, number / 2),
+        };
+        let mut column = vec![format!("P{number}@sg {sg}, wg {wg}, qf 0")];
+        let (mut register, mut guard) = (0, false);
+        for Line { kind, location, scope, order, extra } in lines {
+            let mut kind = *kind;
+            let mut scope = SCOPES[*scope];
+            let mut location = LOCATIONS[*location];
+            if random.style == 1 {
+                kind = [4, 5, 4, 5, 6, 4, 5, 4, 5, 6, 4, 5, 7, 4][usize::from(kind)];
+                scope = if random.placement == 0 { "dv" } else { "wg" };
+                if random.placement == 3 {
+                    scope = "dv"
+                }
+            }
+            if random.style == 2 {
+                let plain = kind < 4;
+                location = if plain {
+                    ["x", "y"][usize::from(extra & 1)]
+                } else {
+                    ["f", "g"][usize::from(extra & 1)]
+                };
+                scope = "dv";
+            }
+            let fresh = |register: &mut u32| {
+                *register += 1;
+                format!("r{}", *register - 1)
+            };
+            let sem = |acquires: bool, releases: bool, class: &str| {
+                let mut text = class.to_owned();
+                if releases && extra & 2 == 0 {
+                    text += ".semav"
+                }
+                if acquires && extra & 4 == 0 {
+                    text += ".semvis"
+                }
+                text
+            };
+            let strong = *order > 0 || random.style == 2;
+            match kind {
+                0 => {
+                    value += 1;
+                    column.push(format!("st.sc0 {location}, {value}"))
+                }
+                1 => {
+                    value += 1;
+                    column.push(match extra & 1 {
+                        0 => format!("st.av.{scope}.sc0 {location}, {value}"),
+                        _ => format!("st.nonpriv.sc0 {location}, {value}"),
+                    })
+                }
+                2 => {
+                    let r = fresh(&mut register);
+                    column.push(format!("ld.sc0 {r}, {location}"))
+                }
+                3 => {
+                    let r = fresh(&mut register);
+                    column.push(match extra & 1 {
+                        0 => format!("ld.vis.{scope}.sc0 {r}, {location}"),
+                        _ => format!("ld.nonpriv.sc0 {r}, {location}"),
+                    })
+                }
+                4 | 8 | 12 => {
+                    value += 1;
+                    column.push(if strong {
+                        format!("st.atom.rel.{scope}.sc0{} {location}, {value}", sem(false, true, ".semsc0"))
+                    } else {
+                        format!("st.atom.{scope}.sc0 {location}, {value}")
+                    })
+                }
+                5 | 9 | 13 => {
+                    let r = fresh(&mut register);
+                    column.push(if strong {
+                        format!("ld.atom.acq.{scope}.sc0{} {r}, {location}", sem(true, false, ".semsc0"))
+                    } else {
+                        format!("ld.atom.{scope}.sc0 {r}, {location}")
+                    });
+                    if random.style == 2 && !guard {
+                        column.push(format!("beq {r}, 0, LC{number}"));
+                        guard = true;
+                    }
+                }
+                6 | 10 => {
+                    let r = fresh(&mut register);
+                    column.push(if strong {
+                        format!(
+                            "rmw.atom.acq_rel.{scope}.sc0{}.add {r}, {location}, 1",
+                            sem(true, true, ".semsc0")
+                        )
+                    } else {
+                        format!("rmw.atom.{scope}.sc0.add {r}, {location}, 1")
+                    })
+                }
+                _ => column.push(match order {
+                    0 => format!("membar.rel.{scope}{}", sem(false, true, ".semsc0")),
+                    1 => format!("membar.acq.{scope}{}", sem(true, false, ".semsc0")),
+                    _ => format!("membar.acq_rel.{scope}{}", sem(true, true, ".semsc0")),
+                }),
+            }
+        }
+        if guard {
+            column.push(format!("LC{number}:"));
+        }
+        columns.push(column);
+    }
+    let height = columns.iter().map(Vec::len).max().unwrap_or(0);
+    let rows: Vec<String> = (0..height)
+        .map(|row| {
+            let cells: Vec<&str> =
+                columns.iter().map(|column| column.get(row).map_or("", String::as_str)).collect();
+            format!("{} ;", cells.join(" | "))
+        })
+        .collect();
+    format!("VULKAN R {{ x = 0; y = 0; f = 0; g = 0; }}\n{}\nexists (x == 77)", rows.join("\n"))
+}
+
+#[test]
+fn race_free_programs_show_nothing_forbidden() {
+    let wanted = cases(150);
+    let device = SimDevice::new(Fault::None);
+    let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1u64);
+    let mut bytes = [7; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut runner =
+        TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+    let (mut ran, mut tried, mut total, mut outcomes, mut possible) = (0, 0, 0, 0, 0);
+    let mut wrong = Vec::new();
+    let strategy = program();
+    while ran < wanted && tried < wanted * 20 {
+        tried += 1;
+        let text = text(&strategy.new_tree(&mut runner).unwrap().current());
+        let test = match litmus::parse(&text, "R") {
+            Ok(test) => test,
+            Err(errors) => panic!("{text}\n{errors}"),
+        };
+        let Some(prediction) = prediction(&test).filter(|prediction| prediction.race == Race::Free) else {
+            continue;
+        };
+        let Some(seen) = run(&device, &test, 2_000, tried) else { continue };
+        let seen = seen.unwrap_or_else(|error| panic!("{text}\n{error}"));
+        ran += 1;
+        total += seen.instances();
+        outcomes += seen.histogram.counts.len();
+        possible += prediction.outcomes.values().filter(|says| says.allowed).count();
+        let bad = exceptions(&test, &prediction, &seen);
+        if !bad.is_empty() {
+            wrong.push(format!("{text}\n{bad:#?}"));
+        }
+    }
+    println!(
+        "{ran} race-free of {tried} programs, {total} instances, {outcomes} of {possible} outcomes shown"
+    );
+    assert!(ran >= wanted, "{ran} of {tried} are race-free");
+    assert!(wrong.is_empty(), "{} of {ran}:\n{}", wrong.len(), wrong[..wrong.len().min(5)].join("\n"));
+    assert!(outcomes * 2 > possible, "{outcomes} of {possible}");
+}
