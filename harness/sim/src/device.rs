@@ -114,6 +114,9 @@ impl Device for SimDevice {
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
         plan.validate()?;
         self.capabilities.check(plan)?;
+        if !plan.images.is_empty() {
+            return Err(DeviceError::Unsupported("images".to_owned()));
+        }
         Ok(Box::new(SimPrepared::new(self, plan)?))
     }
 }
@@ -301,6 +304,8 @@ fn phases(steps: &[Step], fault: Fault) -> Vec<Phase> {
                     _ => phases.push(Phase::Run(vec![number])),
                 }
             }
+            // Plans with images are not prepared.
+            Step::ToImage { .. } | Step::FromImage { .. } => {}
             // Nothing is ordered by how commands are recorded and submitted.
             Step::CommandBuffer { .. } | Step::Submit { .. } => together = joined,
             Step::Barrier { .. }

@@ -101,7 +101,7 @@ fn over_tests(
     models: &[Chosen; 2],
     record: &mut CompareRecord,
 ) -> Result<Outcome, Failure> {
-    let mut sources = inputs::collect(&arguments.tests, None, || Ok(inputs::all_embedded()))?;
+    let mut sources = inputs::collect(&arguments.tests, None, None, || Ok(inputs::all_embedded()))?;
     if arguments.tests.is_empty() {
         sources.retain(|source| models.iter().all(|chosen| source.suits(&chosen.model)));
     }
