@@ -24,16 +24,17 @@ pub struct Evidence<'a> {
     pub observation: &'a Observation,
     /// How the run ended.
     pub ending: &'a Ending,
-    /// What the device showed of the test without its control barriers, where it has some.
+    /// What the device showed of the test without its control barriers, where it has some, or of the test with early reads.
     pub twin: Option<Twin<'a>>,
 }
 
 /// What a device showed of a test with one synchronization relaxed.
 #[derive(Clone, Copy, Debug)]
 pub struct Twin<'a> {
-    /// What was seen. Its outcomes list the same observables as the original's.
+    /// What was seen. Without control barriers, its outcomes list the same observables as the original's.
     pub observation: &'a Observation,
-    /// Early reads: reads before a control barrier that saw what another thread wrote before it.
+    /// Early reads: reads before a control barrier that saw what another thread wrote before it; or, where the twin is the
+    /// test with reads before and after its threads, instances that no serial order of whole threads produces.
     pub early_reads: u64,
 }
 
@@ -211,7 +212,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
 fn exercised(evidence: &Evidence<'_>, interleaved: u64) -> bool {
     let &Evidence { test, prediction, observation, twin, .. } = evidence;
     match test.overlap() {
-        Overlap::Possible => interleaved >= EXERCISED_THRESHOLD,
+        Overlap::Possible => {
+            let early_reads = twin.map_or(0, |twin| twin.early_reads);
+            interleaved.max(early_reads) >= EXERCISED_THRESHOLD
+        }
         // No serial order of whole threads passes a control barrier, so that interleaved instances prove nothing here.
         Overlap::ControlBarrier => twin.is_some_and(|twin| {
             twin.early_reads >= EXERCISED_THRESHOLD
@@ -310,10 +314,17 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
 /// What was missing for the test to count as exercised.
 fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
     match evidence.test.overlap() {
-        Overlap::Possible => format!(
-            "{} interleaved of {} instances, {EXERCISED_THRESHOLD} are needed",
-            judgement.interleaved, judgement.instances
-        ),
+        Overlap::Possible => {
+            let early = evidence.twin.map(|twin| {
+                format!("; with early reads {} of {}", twin.early_reads, twin.observation.instances())
+            });
+            format!(
+                "{} interleaved of {} instances{}, {EXERCISED_THRESHOLD} are needed",
+                judgement.interleaved,
+                judgement.instances,
+                early.unwrap_or_default()
+            )
+        }
         Overlap::ControlBarrier => match evidence.twin {
             None => "the twin without control barriers was not run".to_owned(),
             Some(twin) => format!(

@@ -34,6 +34,7 @@
 //! ```
 
 pub mod answer;
+pub mod bench;
 pub mod folder;
 pub mod journal;
 pub mod judge;

@@ -3,7 +3,9 @@
 //! All figures take instances as independent. Scheduling makes neighbouring instances alike, so an interval is a lower
 //! bound of the true uncertainty.
 
-use statrs::function::gamma::ln_gamma;
+use std::cmp::Ordering;
+
+use statrs::function::gamma::{gamma_ur, ln_gamma};
 
 /// Probability that an interval or bound is to hold with.
 pub const CONFIDENCE: f64 = 0.95;
@@ -60,6 +62,171 @@ pub fn never_seen_bound(total: u64) -> f64 {
 /// times, if sightings are a Poisson process at the rate that was measured.
 pub fn reproducibility(count: u64) -> f64 {
     -(-(count as f64)).exp_m1()
+}
+
+/// The rate of sightings a second that reproduces with probability `reproducibility` within `budget` seconds: the smallest
+/// whole number of sightings whose [score](reproducibility()) reaches it, over the time. The field's ceiling-rate rule
+/// chooses, for each test, the environment in which most devices reach it.
+///
+/// `None` where no rate is enough (a reproducibility of 1 or more) or there is no time.
+pub fn ceiling_rate(reproducibility: f64, budget: f64) -> Option<f64> {
+    if !(0.0..1.0).contains(&reproducibility) || budget.is_nan() || budget <= 0.0 {
+        return None;
+    }
+    // A little less than the number that the logarithm gives: 1 − e^(−3) must need 3 sightings, not 4.
+    let sightings = (-(-reproducibility).ln_1p() - 1e-9).ceil().max(0.0);
+    Some(sightings / budget)
+}
+
+/// The probability that all of `tests` tests, each of this `reproducibility`, show again what they showed.
+pub fn suite_reproducibility(reproducibility: f64, tests: u32) -> f64 {
+    reproducibility.clamp(0.0, 1.0).powf(f64::from(tests))
+}
+
+/// What several devices show of one test in several environments, by the ceiling-rate rule: the index of the environment
+/// in which most devices reach `ceiling` sightings a second; among equals the one whose smallest rate other than 0 is
+/// largest, then the first. `rates` has a row an environment, a rate a device. `None` without environments.
+pub fn merge_environments(rates: &[Vec<f64>], ceiling: f64) -> Option<usize> {
+    let reached = |row: &Vec<f64>| row.iter().filter(|rate| **rate >= ceiling && **rate > 0.0).count();
+    let smallest = |row: &Vec<f64>| {
+        let seen = row.iter().copied().filter(|rate| *rate > 0.0);
+        seen.fold(f64::INFINITY, f64::min)
+    };
+    let tie = |row: &Vec<f64>| if smallest(row).is_finite() { smallest(row) } else { 0.0 };
+    let mut best: Option<usize> = None;
+    for (index, row) in rates.iter().enumerate() {
+        let better = best.and_then(|best| rates.get(best)).is_none_or(|best| {
+            (reached(row), tie(row)).partial_cmp(&(reached(best), tie(best))) == Some(Ordering::Greater)
+        });
+        if better {
+            best = Some(index);
+        }
+    }
+    best
+}
+
+/// The p-values of many tests after Holm's correction, in their order: with those below α called significant, the chance
+/// of a single false call among all of them is below α, however the tests depend on one another.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let count = p_values.len();
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_by(|left, right| p_values[*left].total_cmp(&p_values[*right]));
+    let mut corrected = vec![1.0; count];
+    let mut largest = 0.0_f64;
+    for (rank, index) in order.into_iter().enumerate() {
+        largest = largest.max((p_values[index] * (count - rank) as f64).min(1.0));
+        corrected[index] = largest;
+    }
+    corrected
+}
+
+/// The p-values of many tests after Bonferroni's correction: simpler than [`holm`], and never smaller.
+pub fn bonferroni(p_values: &[f64]) -> Vec<f64> {
+    p_values.iter().map(|p| (p * p_values.len() as f64).min(1.0)).collect()
+}
+
+/// Fewer expected instances in a cell than this make the chi-square test unreliable.
+const LEAST_EXPECTED: f64 = 5.0;
+
+/// A statistic with the probability of one at least as large if nothing had changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Significance {
+    /// The statistic.
+    pub statistic: f64,
+    /// The p-value.
+    pub p: f64,
+}
+
+/// The chi-square test of homogeneity: did all batches draw their outcomes from one distribution? `batches` has a row a
+/// batch, a count an outcome. Outcomes too rare to be expected five times in every batch are counted together.
+/// `None` where fewer than two batches or two outcomes are left.
+pub fn chi_square_drift(batches: &[Vec<u64>]) -> Option<Significance> {
+    let totals: Vec<f64> = batches.iter().map(|row| row.iter().sum::<u64>() as f64).collect();
+    let used: Vec<usize> = (0..batches.len()).filter(|row| totals[*row] > 0.0).collect();
+    let all: f64 = totals.iter().sum();
+    let smallest = used.iter().map(|row| totals[*row]).fold(f64::INFINITY, f64::min);
+    let outcomes = batches.iter().map(Vec::len).max().unwrap_or(0);
+    let count = |row: usize, outcome: usize| batches[row].get(outcome).copied().unwrap_or(0) as f64;
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    let mut rare = vec![0.0; batches.len()];
+    for outcome in 0..outcomes {
+        let column: Vec<f64> = (0..batches.len()).map(|row| count(row, outcome)).collect();
+        if column.iter().sum::<f64>() * smallest / all >= LEAST_EXPECTED {
+            columns.push(column);
+        } else {
+            rare.iter_mut().zip(&column).for_each(|(sum, count)| *sum += count);
+        }
+    }
+    if rare.iter().sum::<f64>() * smallest / all >= LEAST_EXPECTED {
+        columns.push(rare);
+    }
+    if used.len() < 2 || columns.len() < 2 {
+        return None;
+    }
+    // What was too rare even together is left out of the rows as well.
+    let kept = |row: usize| columns.iter().map(|column| column[row]).sum::<f64>();
+    let all_kept: f64 = used.iter().map(|row| kept(*row)).sum();
+    let statistic = columns
+        .iter()
+        .flat_map(|column| used.iter().map(move |row| (column, *row)))
+        .map(|(column, row)| {
+            let expected = kept(row) * column.iter().sum::<f64>() / all_kept;
+            if expected > 0.0 { (column[row] - expected).powi(2) / expected } else { 0.0 }
+        })
+        .sum::<f64>();
+    let freedom = ((used.len() - 1) * (columns.len() - 1)) as f64;
+    Some(Significance { statistic, p: checked_gamma_ur(0.5 * freedom, 0.5 * statistic) })
+}
+
+/// The upper regularized incomplete gamma function; the whole at 0.
+fn checked_gamma_ur(a: f64, x: f64) -> f64 {
+    if x <= 0.0 { 1.0 } else { gamma_ur(a, x) }
+}
+
+/// The two-sample Kolmogorov–Smirnov test: do two samples, such as the rates of the batches of the first and of the second
+/// half of a run, come from one distribution? The p-value is the asymptotic one with Stephens' correction, good from about
+/// eight values a sample on. `None` where a sample is empty or holds something that is no number.
+pub fn kolmogorov_smirnov(left: &[f64], right: &[f64]) -> Option<Significance> {
+    if left.is_empty() || right.is_empty() || left.iter().chain(right).any(|value| value.is_nan()) {
+        return None;
+    }
+    let sorted = |values: &[f64]| {
+        let mut values = values.to_vec();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let (left, right) = (sorted(left), sorted(right));
+    let share =
+        |values: &[f64], at: f64| values.partition_point(|value| *value <= at) as f64 / values.len() as f64;
+    let statistic = left
+        .iter()
+        .chain(&right)
+        .map(|at| (share(&left, *at) - share(&right, *at)).abs())
+        .fold(0.0, f64::max);
+    let (n, m) = (left.len() as f64, right.len() as f64);
+    let effective = (n * m / (n + m)).sqrt();
+    let lambda = (effective + 0.12 + 0.11 / effective) * statistic;
+    Some(Significance { statistic, p: kolmogorov_tail(lambda) })
+}
+
+/// Q(λ) = 2 Σ (−1)^(j−1) e^(−2 j² λ²), the tail of the Kolmogorov distribution.
+fn kolmogorov_tail(lambda: f64) -> f64 {
+    // The series alternates too long below this, where the tail is 1 to all digits that matter.
+    if lambda < 0.2 {
+        return 1.0;
+    }
+    let term = |j: i32| (-2.0 * f64::from(j).powi(2) * lambda.powi(2)).exp();
+    let sum: f64 = (1..=100).map(|j| if j % 2 == 1 { term(j) } else { -term(j) }).sum();
+    (2.0 * sum).clamp(0.0, 1.0)
+}
+
+/// The entropy in bits of the outcomes of a run: 0 where every instance shows the same, and larger the more the threads
+/// interleave.
+pub fn entropy(counts: &[u64]) -> f64 {
+    let total = counts.iter().sum::<u64>() as f64;
+    let shares = counts.iter().filter(|count| **count > 0).map(|count| *count as f64 / total);
+    // Adding 0 turns the negative zero of a single outcome into a positive one.
+    shares.map(|share| -share * share.log2()).sum::<f64>() + 0.0
 }
 
 /// The x at which the regularized incomplete beta function I_x(a, b) is `probability`, by bisection.
@@ -222,5 +389,115 @@ mod tests {
         close(reproducibility(1), 0.632_120_6, 1e-6);
         close(reproducibility(12), 0.999_993_9, 1e-6);
         assert_eq!(reproducibility(u64::MAX), 1.0);
+    }
+
+    /// The table of the field: 1, 2, 3 sightings give 63.2, 86.5 and 95.0 %; 99.999 % needs 12; 64 s at 99.999 %.
+    #[test]
+    fn the_ceiling_rate_is_the_fields() {
+        for (target, sightings) in [(0.632, 1.0), (0.86, 2.0), (0.95, 3.0), (0.99999, 12.0), (0.0, 0.0)] {
+            assert_eq!(ceiling_rate(target, 1.0), Some(sightings), "{target}");
+        }
+        assert_eq!(ceiling_rate(1.0 - (-3.0_f64).exp(), 1.0), Some(3.0));
+        close(ceiling_rate(0.99999, 64.0).unwrap(), 12.0 / 64.0, 1e-12);
+        assert_eq!(ceiling_rate(1.0, 1.0), None);
+        assert_eq!(ceiling_rate(0.5, 0.0), None);
+        assert_eq!(ceiling_rate(f64::NAN, 1.0), None);
+    }
+
+    /// 20 tests at 95 % are 35.8 %, at 99.999 % they are 99.98 %.
+    #[test]
+    fn a_suite_is_less_sure_than_its_tests() {
+        close(suite_reproducibility(0.95, 20), 0.358_486, 1e-5);
+        close(suite_reproducibility(0.99999, 20), 0.999_8, 1e-6);
+    }
+
+    #[test]
+    fn environments_are_merged_by_reach_then_by_their_weakest_device() {
+        let reach_two = vec![5.0, 0.1, 9.0];
+        let reach_one = vec![100.0, 0.0, 2.0];
+        let weaker = vec![5.0, 0.01, 9.0];
+        let merge = |rates: &[&Vec<f64>]| {
+            merge_environments(&rates.iter().map(|row| (*row).clone()).collect::<Vec<_>>(), 3.0)
+        };
+        assert_eq!(merge(&[&reach_one, &reach_two]), Some(1));
+        assert_eq!(merge(&[&weaker, &reach_two]), Some(1));
+        assert_eq!(merge(&[&reach_two, &reach_two]), Some(0), "the first among equals");
+        assert_eq!(merge_environments(&[vec![0.0, 0.0]], 0.0), Some(0));
+        assert_eq!(merge_environments(&[], 1.0), None);
+    }
+
+    /// Holm's own example: 0.01, 0.04, 0.03, 0.005 become 0.03, 0.06, 0.06, 0.02.
+    #[test]
+    fn many_tests_are_corrected() {
+        let p = [0.01, 0.04, 0.03, 0.005];
+        for (actual, expected) in holm(&p).into_iter().zip([0.03, 0.06, 0.06, 0.02]) {
+            close(actual, expected, 1e-12);
+        }
+        for (actual, expected) in bonferroni(&p).into_iter().zip([0.04, 0.16, 0.12, 0.02]) {
+            close(actual, expected, 1e-12);
+        }
+        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
+    }
+
+    proptest! {
+        /// Holm rejects whatever Bonferroni does, and neither makes a p-value smaller.
+        #[test]
+        fn holm_lies_between(p in proptest::collection::vec(0.0f64..=1.0, 1..20)) {
+            for ((raw, holm), bonferroni) in p.iter().zip(holm(&p)).zip(bonferroni(&p)) {
+                prop_assert!(*raw <= holm && holm <= bonferroni + 1e-12);
+            }
+        }
+    }
+
+    /// Table values of the chi-square distribution: 3.841 at 5 % with one degree of freedom, 5.991 with two.
+    #[test]
+    fn chi_square_knows_the_table() {
+        close(checked_gamma_ur(0.5, 0.5 * 3.841_459), 0.05, 1e-5);
+        close(checked_gamma_ur(1.0, 0.5 * 5.991_465), 0.05, 1e-5);
+        // A 2 × 2 table by hand: 10 20 / 20 10 has statistic 60 × (100 − 400)² / 30⁴ = 20 / 3.
+        let found = chi_square_drift(&[vec![10, 20], vec![20, 10]]).unwrap();
+        close(found.statistic, 20.0 / 3.0, 1e-12);
+        close(found.p, 0.009_823, 1e-3);
+    }
+
+    #[test]
+    fn batches_alike_do_not_drift() {
+        let found = chi_square_drift(&[vec![500, 300], vec![1000, 600], vec![250, 150]]).unwrap();
+        close(found.p, 1.0, 1e-12);
+        assert!(chi_square_drift(&[vec![500, 300], vec![300, 500]]).unwrap().p < 1e-12);
+        // Rare outcomes go together; what remains decides.
+        let rare = chi_square_drift(&[vec![1000, 2, 1, 4], vec![1000, 1, 2, 4]]).unwrap();
+        assert!(rare.p > 0.9, "{rare:?}");
+        assert_eq!(chi_square_drift(&[vec![10, 10]]), None);
+        assert_eq!(chi_square_drift(&[vec![10], vec![10]]), None);
+        assert_eq!(chi_square_drift(&[vec![0, 0], vec![10, 10]]), None);
+        assert_eq!(chi_square_drift(&[]), None);
+    }
+
+    /// Table values of the Kolmogorov distribution: 1.358 at 5 %, 1.628 at 1 %.
+    #[test]
+    fn kolmogorov_knows_the_table() {
+        close(kolmogorov_tail(1.358_1), 0.05, 1e-3);
+        close(kolmogorov_tail(1.627_6), 0.01, 1e-3);
+        let low: Vec<f64> = (0..20).map(f64::from).collect();
+        let high: Vec<f64> = low.iter().map(|value| value + 100.0).collect();
+        let apart = kolmogorov_smirnov(&low, &high).unwrap();
+        assert_eq!(apart.statistic, 1.0);
+        assert!(apart.p < 1e-6);
+        let same = kolmogorov_smirnov(&low, &low).unwrap();
+        assert_eq!((same.statistic, same.p), (0.0, 1.0));
+        let halves = kolmogorov_smirnov(&[1.0, 2.0, 3.0, 4.0], &[3.0, 4.0, 5.0, 6.0]).unwrap();
+        assert_eq!(halves.statistic, 0.5);
+        assert_eq!(kolmogorov_smirnov(&[], &low), None);
+        assert_eq!(kolmogorov_smirnov(&[f64::NAN], &low), None);
+    }
+
+    #[test]
+    fn entropy_counts_bits() {
+        assert_eq!(entropy(&[7]), 0.0);
+        close(entropy(&[5, 5]), 1.0, 1e-12);
+        close(entropy(&[1, 1, 1, 1, 0]), 2.0, 1e-12);
+        assert_eq!(entropy(&[]), 0.0);
     }
 }

@@ -20,7 +20,7 @@ use crate::segments::{self, Segment};
 use crate::semantics::semantics_word;
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode, scope_operand};
 use crate::variant::{Images, Loops, MemoryModel, Target as Version};
-use place::Place;
+use place::{Meeting, Place};
 use reference::{Declared, WorkgroupStorage};
 
 /// Words between the meeting places of two groups: a cache line each.
@@ -42,6 +42,10 @@ enum Parameter {
     Stride,
     Spacing,
     Done = 11,
+    Interval = 12,
+    Hold = 13,
+    Turn = 14,
+    Party = 15,
 }
 
 /// A thread's steps in a segment.
@@ -357,11 +361,7 @@ impl Emitter<'_> {
             }
         };
         let place = self.place(role, class, group, slot);
-        let meeting = self.rendezvous_buffer.map(|buffer| {
-            let spacing = self.module.constant(RENDEZVOUS_SPACING);
-            let index = self.module.word(Op::IMul, &[group, spacing]);
-            (self.element(buffer, index), self.parameter(Parameter::Spin))
-        });
+        let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group));
         let rounds = self.parameter(Parameter::Rounds);
         let stride = self.parameter(Parameter::Stride);
         let spacing = self.parameter(Parameter::Spacing);
@@ -381,12 +381,9 @@ impl Emitter<'_> {
             round_type,
             [zero, entry, next_round, continuing].map(Operand::IdRef),
         );
-        // How long to wait: what earlier rounds have left of the parameter.
-        let patience = meeting.map(|(counter, spin)| {
-            let (patience, left) = (self.module.id(), self.module.id());
-            let sources = [spin, entry, left, continuing].map(Operand::IdRef);
-            self.module.value_as(patience, Op::Phi, round_type, sources);
-            (counter, patience, left)
+        let meeting = meeting.map(|meeting| {
+            let carried = self.carry_meeting(&meeting, entry, continuing);
+            (meeting, carried)
         });
         self.module.loop_merge(merge, continuing);
         self.module.branch(test);
@@ -399,8 +396,8 @@ impl Emitter<'_> {
         let instance = self.module.word(Op::IAdd, &[earlier, place.instance]);
         let targets = self.targets(instance, stride, spacing, &place);
         self.initialize_workgroup(&place, &targets);
-        if let (Some((counter, patience, left)), Some((_, spin))) = (patience, meeting) {
-            self.meet(counter, spin, round, local, patience, left);
+        if let Some((meeting, carried)) = &meeting {
+            self.meet(meeting, carried, local);
         }
         for (parts, barrier) in &codes {
             self.segment(parts, &place, instance, &targets, &mut registers)?;
@@ -429,6 +426,22 @@ impl Emitter<'_> {
         self.module.begin(merge);
         self.module.effect(Op::Return, []);
         Ok(())
+    }
+
+    /// What meetings need, in the first block.
+    fn meeting(&mut self, buffer: Word, group: Word) -> Meeting {
+        let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));
+        let index = self.module.word(Op::IMul, &[group, spacing]);
+        let interval = self.parameter(Parameter::Interval);
+        Meeting {
+            counter: self.element(buffer, index),
+            spin: self.parameter(Parameter::Spin),
+            zero,
+            one,
+            party: self.parameter(Parameter::Party),
+            after_meeting: self.module.word(Op::ISub, &[interval, one]),
+            hold: self.parameter(Parameter::Hold),
+        }
     }
 
     /// Declares register variables for the threads that need them.

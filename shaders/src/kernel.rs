@@ -4,8 +4,8 @@
 //! The threads of a test are its **roles**. Roles that share a workgroup (same queue family and workgroup number) form a
 //! *workgroup class*; within it, roles that share a subgroup form a *subgroup class*; within that, roles are told apart
 //! by lane. With `C` workgroup classes and `G` = [`Parameters::groups`], a dispatch has `C × G` workgroups.
-//! Workgroup `w` plays class `(w / p) mod C` for group `(w / (p × C)) × p + w mod p`, where `p` =
-//! [`Parameters::pairing`] divides `G`: 1 alternates the classes, `G` gives each class one contiguous range.
+//! Workgroup `w` plays class `(w / p + t) mod C` for group `(w / (p × C)) × p + w mod p`, where `p` =
+//! [`Parameters::pairing`] divides `G` and `t` = [`Parameters::turn`]: 1 alternates the classes, `G` gives each class one contiguous range.
 //! The `L` = [`Kernel::lanes`] slots of a workgroup (each slot hosts every role of the workgroup's class once) are
 //! permuted: slot `l` of group `g` and class `c` plays instance
 //! `((g × group_multiplier + c × group_offset) mod G) × L + (l × lane_multiplier + c × lane_offset) mod L`.
@@ -13,7 +13,8 @@
 //! run at the same time, `c` in this formula counts the classes of all of them: it begins at [`Kernel::first_class`].
 //!
 //! Where every role has a workgroup of its own, slot `l` is the invocation with local index `l`. Otherwise the subgroup
-//! with id `s` hosts the `s`-th subgroup class of the workgroup's class, and its lane `j` is slot `j mod L` of that
+//! with id `s` hosts subgroup class `(s + t) mod S` of the workgroup's class, where `t` = [`Parameters::turn`] again and `S` is
+//! the number of subgroups of a workgroup (drivers that run one subgroup after the other then show every order), and its lane `j` is slot `j mod L` of that
 //! subgroup's `j / L`-th role, both in the order of the threads. `L` is then the subgroup size over the number of roles
 //! in the fullest subgroup (of any kernel of the [program](crate::Program)), and a workgroup has as many subgroups as the
 //! class with the most. Lanes without a role idle, but meet in control barriers.
@@ -41,17 +42,20 @@
 //! then ends, and its [`ResultSlot::Done`] holds the complement of [`Parameters::done`]: the instance is unresolved.
 //!
 //! # Meeting
-//! With [`Parameters::spin`] > 0, the workgroups of one group meet before every round: one invocation of each adds 1 to
-//! word `g × 16` of the rendezvous buffer (relaxed, device or queue-family scope) and waits until it reads at least
-//! `C × (k + 1)`. The caller zeroes that buffer before each dispatch. Loads that find someone missing are counted over
-//! the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been
-//! scheduled, and the short ones between rounds, have one bound. Every invocation waits for itself: no barrier is needed,
-//! lanes in lockstep share one wait, and in a workgroup of several subgroups each subgroup begins its rounds no earlier
-//! than the other workgroups have arrived. `C` counts the classes of all kernels that run at the same time. Where there
-//! is one class, there is nobody to wait for and no rendezvous buffer.
+//! With [`Parameters::spin`] > 0, the workgroups of one group meet before round 0 and before every
+//! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × 16` of the rendezvous buffer
+//! (relaxed, device or queue-family scope) and waits until it reads at least `a × m` at the `m`-th meeting, counted from
+//! 1, where `a` = [`Parameters::party`] is `C` or, where not so many workgroups run at once, less. The caller zeroes that
+//! buffer before each dispatch. Loads that find someone missing are counted over the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been scheduled, and the
+//! short ones between rounds, have one bound. Who finds all there at the first look came last; the others learn of it
+//! only when the news has crossed from one processor to the other, so it makes [`Parameters::hold`] more loads before it
+//! goes on. Every invocation waits for itself: no barrier is needed, lanes in lockstep share one wait, and in a workgroup
+//! of several subgroups each subgroup begins its rounds no earlier than the other workgroups have arrived. `C` counts
+//! the classes of all kernels that run at the same time. Where there is one class, there is nobody to wait for and no
+//! rendezvous buffer.
 //!
-//! An invocation spends at most `K` loop iterations on rounds and `K + spin` on waiting; some drivers bound the sum
-//! silently.
+//! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
+//! some drivers bound the sum silently.
 
 use litmus::{Observable, ThreadId, Value};
 
@@ -216,11 +220,19 @@ pub struct Parameters {
     pub poison: u32,
     /// What a [`ResultSlot::Done`] holds.
     pub done: u32,
+    /// Rounds from one meeting to the next; at least 1.
+    pub interval: u32,
+    /// Loads that whoever comes last to a meeting makes before it goes on.
+    pub hold: u32,
+    /// `t`: which class the first workgroups play, and which subgroup class the first subgroup of a workgroup hosts.
+    pub turn: u32,
+    /// Arrivals that each meeting waits for: `C`, or fewer where not so many workgroups run at once.
+    pub party: u32,
 }
 
 impl Parameters {
     /// Size of the push constants in bytes.
-    pub const BYTES: u32 = 12 * 4;
+    pub const BYTES: u32 = 16 * 4;
 
     /// The push constants as the kernel reads them (little-endian words, in the order of the fields).
     pub fn to_bytes(self) -> Vec<u8> {
@@ -237,6 +249,10 @@ impl Parameters {
             self.spacing,
             self.poison,
             self.done,
+            self.interval,
+            self.hold,
+            self.turn,
+            self.party,
         ]
         .iter()
         .flat_map(|word| word.to_le_bytes())

@@ -27,6 +27,8 @@ pub(crate) struct Layout {
     pub lanes: u32,
     /// Invocations of a workgroup.
     pub workgroup_size: u32,
+    /// Subgroups of a workgroup where the division rests on them, else 1.
+    pub subgroups: u32,
     /// The subgroup size that the division rests on; `None` where every thread has a workgroup of its own.
     pub subgroup_size: Option<u32>,
 }
@@ -71,7 +73,14 @@ impl Layout {
         if classes.iter().all(|threads| threads.len() == 1) {
             let lanes = config.lanes.min(most_lanes).max(1);
             require(lanes, config)?;
-            return Ok(Layout { roles, classes, lanes, workgroup_size: lanes, subgroup_size: None });
+            return Ok(Layout {
+                roles,
+                classes,
+                lanes,
+                workgroup_size: lanes,
+                subgroups: 1,
+                subgroup_size: None,
+            });
         }
         let largest_share = subgroups.iter().flatten().map(|(_, count)| *count).max().unwrap_or(1);
         let most_subgroups = subgroups.iter().map(Vec::len).max().unwrap_or(1) as u32;
@@ -81,7 +90,8 @@ impl Layout {
         }
         let workgroup_size = config.subgroup_size.saturating_mul(most_subgroups);
         require(workgroup_size, config)?;
-        Ok(Layout { roles, classes, lanes, workgroup_size, subgroup_size: Some(config.subgroup_size) })
+        let (subgroups, subgroup_size) = (most_subgroups, Some(config.subgroup_size));
+        Ok(Layout { roles, classes, lanes, workgroup_size, subgroups, subgroup_size })
     }
 }
 

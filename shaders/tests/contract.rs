@@ -20,14 +20,24 @@ use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot};
 const POISON: u32 = 0xdead_beef;
 const DONE: u32 = 0x600d;
 
+/// How workgroups wait for one another.
+#[derive(Clone, Copy)]
+struct Waiting {
+    spin: u32,
+    interval: u32,
+    hold: u32,
+}
+
+const NEVER: Waiting = Waiting { spin: 0, interval: 1, hold: 2 };
+
 /// A small dispatch: pairing, multipliers and rounds chosen so that every term of the formulas matters.
-fn parameters(kernel: &Kernel, spin: u32) -> Parameters {
+fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
     let co_prime = |n: u32| (2..).find(|m| gcd(*m, n) == 1).unwrap();
     let groups = 6;
     Parameters {
         groups,
         rounds: 3,
-        spin,
+        spin: waiting.spin,
         pairing: 2,
         group_multiplier: co_prime(groups),
         group_offset: 4,
@@ -37,6 +47,10 @@ fn parameters(kernel: &Kernel, spin: u32) -> Parameters {
         spacing: 5,
         poison: POISON,
         done: DONE,
+        interval: waiting.interval,
+        hold: waiting.hold,
+        turn: 5,
+        party: (kernel.roles.classes.len() as u32).min(3),
     }
 }
 
@@ -54,9 +68,14 @@ struct Run {
 }
 
 /// Runs a dispatch; `pick` chooses among the invocations that can go on.
-fn run(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usize) -> usize) -> Option<Run> {
+fn run(
+    test: &Test,
+    config: &KernelConfig,
+    waiting: Waiting,
+    pick: &mut dyn FnMut(usize) -> usize,
+) -> Option<Run> {
     let kernel = shaders::compile(test, config).ok()?;
-    let parameters = parameters(&kernel, spin);
+    let parameters = parameters(&kernel, waiting);
     let classes = kernel.roles.classes.len() as u32;
     let program = Program::new(&kernel, parameters);
     let instances = (parameters.rounds * parameters.groups * kernel.lanes) as usize;
@@ -205,15 +224,15 @@ fn replay(
 }
 
 /// Holds the waiting of one invocation against the contract: it looks until all have arrived, finds someone missing at
-/// most `spin` times over all rounds, and never waits again after that; one invocation of a workgroup arrives, once a
-/// round.
-fn check_meetings(run: &Run, index: usize, id: ThreadId, spin: u32) {
+/// most `spin` times over all rounds, and never waits again after that; whoever finds all there at once looks `hold` times
+/// more; one invocation of a workgroup arrives, once a meeting.
+fn check_meetings(run: &Run, index: usize, id: ThreadId) {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let invocation = &run.invocations[index];
     let classes = kernel.roles.classes.len() as u32;
     let group = (invocation.workgroup / (p.pairing * classes)) * p.pairing + invocation.workgroup % p.pairing;
     let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
-    let (mut reported, mut round, mut patience) = (0, 0, spin as usize);
+    let (mut reported, mut round, mut patience) = (0, 0, p.spin as usize);
     let (mut looks, mut arrivals) = (Vec::new(), 0);
     for touch in &invocation.touches {
         match kernel.bindings[touch.binding as usize] {
@@ -232,14 +251,21 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId, spin: u32) {
             Binding::Results => {
                 reported += 1;
                 if reported == reports {
-                    let meets = classes > 1 && spin > 0;
+                    let meets = classes > 1 && p.spin > 0 && round % p.interval == 0;
                     assert_eq!(arrivals, u32::from(meets && invocation.local == 0));
                     if meets && patience > 0 {
-                        let all_here = |seen: &u32| *seen >= classes * (round + 1);
-                        let (last, before) = looks.split_last().unwrap();
-                        assert!(!before.iter().any(all_here), "it does not look again once all are here");
-                        patience -= looks.len() - usize::from(all_here(last));
-                        assert!(all_here(last) || patience == 0, "it does not give up early");
+                        let all_here = |seen: &u32| *seen >= p.party * (round / p.interval + 1);
+                        match looks.iter().position(all_here) {
+                            Some(in_vain) => {
+                                let held = if in_vain == 0 { p.hold as usize } else { 0 };
+                                assert_eq!(looks.len(), in_vain + 1 + held, "it goes on once all are here");
+                                patience -= in_vain;
+                            }
+                            None => {
+                                assert_eq!(looks.len(), patience, "it neither gives up early nor late");
+                                patience = 0;
+                            }
+                        }
                     } else {
                         assert!(looks.is_empty(), "nobody to wait for, or no patience left");
                     }
@@ -267,8 +293,8 @@ fn accesses_by_instance(run: &Run) -> BTreeMap<(usize, usize), Vec<(usize, Touch
     found
 }
 
-fn check(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usize) -> usize) -> bool {
-    let Some(run) = run(test, config, spin, pick) else { return false };
+fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn FnMut(usize) -> usize) -> bool {
+    let Some(run) = run(test, config, waiting, pick) else { return false };
     let (kernel, p) = (&run.kernel, &run.parameters);
     let name = &test.name;
     let (groups, lanes, classes) = (p.groups, kernel.lanes, kernel.roles.classes.len() as u32);
@@ -313,12 +339,14 @@ fn check(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usi
     let by_instance = accesses_by_instance(&run);
     let mut played = 0;
     for workgroup in 0..classes * groups {
-        let class = (workgroup / p.pairing) % classes;
+        let class = (workgroup / p.pairing + p.turn) % classes;
         let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
         for local in 0..kernel.workgroup_size {
             let index = (workgroup * kernel.workgroup_size + local) as usize;
             let members = &kernel.roles.classes[class as usize];
-            let (subgroup, lane) = (local / config.subgroup_size, local % config.subgroup_size);
+            let lane = local % config.subgroup_size;
+            let turned = local / config.subgroup_size + p.turn;
+            let subgroup = turned % (kernel.workgroup_size / config.subgroup_size).max(1);
             let (thread, slot) = match kernel.requirements.subgroup_size {
                 None => (Some(members[0]), local),
                 Some(_) => {
@@ -374,15 +402,16 @@ fn check(test: &Test, config: &KernelConfig, spin: u32, pick: &mut dyn FnMut(usi
                 }
                 played += 1;
             }
-            check_meetings(&run, index, id, spin);
+            check_meetings(&run, index, id);
             let rounds_with_accesses = by_instance.range((index, 0)..(index + 1, 0)).count();
             assert!(
                 rounds_with_accesses <= p.rounds as usize,
                 "{name}: an invocation plays one instance a round"
             );
+            let meetings = p.rounds.div_ceil(p.interval);
             assert!(
                 run.invocations[index].loops
-                    <= (2 * p.rounds + spin + 1 + p.rounds * kernel.loop_turns) as usize,
+                    <= (p.rounds * (1 + kernel.loop_turns) + (2 + p.hold) * meetings + p.spin + 1) as usize,
                 "{name}: loop iterations"
             );
         }
@@ -462,10 +491,14 @@ fn kernels_keep_the_contract() {
     let tests = all_tests();
     let mut runs = 0;
     for (index, test) in tests.iter().enumerate() {
-        for (config, spin) in [(LAVAPIPE, 0), (LAVAPIPE, 40), (KernelConfig { lanes: 5, ..NARROW }, 3)] {
-            runs += usize::from(check(test, &config, spin, &mut shuffled(index as u64)));
+        let narrow = KernelConfig { lanes: 5, ..NARROW };
+        let waiting = |spin, interval, hold| Waiting { spin, interval, hold };
+        for (config, waiting) in
+            [(LAVAPIPE, NEVER), (LAVAPIPE, waiting(40, 2, 0)), (narrow, waiting(3, 1, 2))]
+        {
+            runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
             // One invocation after the other: everyone but the last waits in vain.
-            runs += usize::from(check(test, &config, spin, &mut |_| 0));
+            runs += usize::from(check(test, &config, waiting, &mut |_| 0));
         }
     }
     eprintln!("{runs} dispatches of {} tests", tests.len());
@@ -478,7 +511,8 @@ proptest! {
     #[test]
     fn random_kernels_keep_the_contract(test in random::test(), seed in any::<u64>()) {
         let config = KernelConfig { lanes: 3, ..NARROW };
-        prop_assert!(check(&test, &config, 2, &mut shuffled(seed)));
+        let waiting = Waiting { spin: 2, interval: 2, hold: 1 };
+        prop_assert!(check(&test, &config, waiting, &mut shuffled(seed)));
         let kernel = shaders::compile(&test, &NARROW).unwrap();
         shaders::lift::verify(&test, &kernel).unwrap();
     }

@@ -44,11 +44,11 @@ pub enum Command {
     Compile(Compile),
     /// Print a test in another syntax.
     Convert(Convert),
-    /// Look for the stress that shows most on a device. Not available yet.
+    /// Look for the stress that shows most on a device.
     Tune(Tune),
     /// Show the machine code that a driver makes. Not available yet.
     Codegen(Codegen),
-    /// Measure speed. Not available yet.
+    /// Measure how much a device shows a second.
     Bench(Bench),
     /// List the devices.
     Devices(List),
@@ -327,13 +327,22 @@ pub enum Syntax {
 /// `tune`.
 #[derive(Debug, Args)]
 pub struct Tune {
+    /// Test files, folders, or ids and globs of embedded tests: mutants, whose weak or interleaved outcomes are to be seen
+    /// often. A fixed choice of relaxed tests when none is given.
+    #[arg(value_name = "TEST")]
     pub tests: Vec<String>,
-    #[arg(long)]
+    /// The device, as for `run`; the best one when not given.
+    #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
-    #[arg(long)]
-    pub time: Option<String>,
-    #[arg(long)]
-    pub out: Option<PathBuf>,
+    /// Time for the search.
+    #[arg(long, value_name = "DUR", default_value = "1m", value_parser = duration)]
+    pub time: Duration,
+    /// The preset to write.
+    #[arg(long, value_name = "FILE.toml")]
+    pub out: PathBuf,
+    /// Decides what is tried; drawn itself and recorded when not given.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 }
 
 /// `codegen`.
@@ -355,15 +364,18 @@ pub struct Codegen {
 /// `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// The device. Not available yet.
+    /// The device, as for `run`; the best one when not given.
     #[arg(long, value_name = "SEL")]
     pub device: Option<String>,
-    /// Measure how fast the faults of the simulated GPU are found.
+    /// Measure how fast faults of the simulated GPU are found.
     #[arg(long)]
     pub faults: bool,
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,
+    /// For this tool's own tests: this part of the time that each run takes.
+    #[arg(long, value_name = "PART", default_value_t = 1.0, hide = true)]
+    pub scale: f64,
 }
 
 /// A list.
@@ -432,6 +444,12 @@ pub struct Worker {
     /// Turn the validation layers on.
     #[arg(long)]
     pub validate: bool,
+    /// Run the classic scheme on this device, print what was seen and end.
+    #[arg(long, value_name = "SEL", requires = "seconds")]
+    pub classic: Option<String>,
+    /// For so long.
+    #[arg(long, value_name = "S")]
+    pub seconds: Option<f64>,
 }
 
 /// A part of a plan.

@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+pub mod bench;
 pub mod check;
 pub mod clauses;
 pub mod compare;
@@ -10,6 +11,7 @@ pub mod explain;
 pub mod generate;
 pub mod lists;
 pub mod run;
+pub mod tune;
 pub mod worker;
 
 use crate::arguments::Command;
@@ -38,10 +40,10 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Compare(arguments) => compare::compare(&arguments, quiet),
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
-        Command::Tune(_) => refused("tune"),
+        Command::Tune(arguments) => tune::tune(&arguments, quiet),
         Command::Codegen(_) => refused("codegen"),
         Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
-        Command::Bench(_) => refused("bench"),
+        Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Report(_) => refused("report"),
         Command::Diff(_) => refused("diff"),

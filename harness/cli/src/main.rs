@@ -8,6 +8,7 @@ mod cts;
 mod exit;
 mod explanation;
 mod inputs;
+mod measure;
 mod output;
 mod parallel;
 mod probe;

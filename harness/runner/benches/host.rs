@@ -1,4 +1,4 @@
-//! What the host does for each instance: it resets memory before a dispatch and counts outcomes after it.
+//! What the host does: it generates the kernel of a test, resets memory before a dispatch, and counts outcomes after it.
 #![expect(clippy::unwrap_used, reason = "a failure is the report")]
 
 #[path = "../tests/common/mod.rs"]
@@ -40,5 +40,25 @@ fn host(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, host);
+/// What every test costs before its first dispatch.
+fn kernels(criterion: &mut Criterion) {
+    let config = shaders::KernelConfig {
+        subgroup_size: 8,
+        lanes: 8,
+        max_workgroup_invocations: 1024,
+        device_scope: true,
+    };
+    let mut group = criterion.benchmark_group("kernel generation");
+    for (name, text) in [
+        ("SB+rlx-rlx", include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus")),
+        ("IRIW+rlx", include_str!("../../../litmus/corpus/iriw/IRIW+rlx.litmus")),
+        ("MP+cbar", include_str!("../../../litmus/corpus/barrier/MP+cbar.litmus")),
+    ] {
+        let test = litmus::parse(text, name).unwrap();
+        group.bench_function(name, |bencher| bencher.iter(|| shaders::compile(&test, &config).unwrap()));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, host, kernels);
 criterion_main!(benches);

@@ -29,6 +29,26 @@ pub(crate) fn spread_new_threads(before: &BTreeSet<i32>) {
     }
 }
 
+/// Ties the calling thread to the `number`-th processor of this process, counted in a circle.
+#[cfg(target_os = "linux")]
+pub(crate) fn take_processor(number: usize) {
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+    let Ok(allowed) = sched_getaffinity(None) else { return };
+    let processors: Vec<usize> =
+        (0..CpuSet::MAX_CPU).filter(|processor| allowed.is_set(*processor)).collect();
+    let Some(processor) = processors.get(number % processors.len().max(1)) else { return };
+    let mut one = CpuSet::new();
+    one.set(*processor);
+    if let Err(error) = sched_setaffinity(None, &one) {
+        tracing::debug!(%error, "a thread stays where it is");
+    }
+}
+
+/// Does nothing on this system.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn take_processor(_: usize) {}
+
 /// The threads of this process by number; empty where the system does not tell.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn threads() -> BTreeSet<i32> {

@@ -12,6 +12,8 @@ use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
 const LOCATION_BYTES: u64 = 32 << 20;
 /// Bytes of result memory at most.
 const RESULT_BYTES: u64 = 16 << 20;
+/// Turns of the order of subgroups that are drawn: enough for every number of subgroups that tests name.
+const MAX_TURN: u32 = 12;
 /// Words between the rendezvous counters of two groups.
 const RENDEZVOUS_STRIDE: u64 = 16;
 
@@ -42,6 +44,8 @@ pub(crate) struct Bounds {
     pub loop_budget: Option<u32>,
     /// Whether idle lanes may wait beside the others.
     pub idle_lanes: bool,
+    /// How many workgroups of a group meet: all of them, or as many as run at once.
+    pub party: u32,
 }
 
 impl Bounds {
@@ -101,8 +105,15 @@ impl Bounds {
             rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
+            party: if capabilities.is_cpu && stress.calibrate { classes.min(processors()) } else { classes },
         })
     }
+}
+
+/// Workgroups that a CPU driver runs at once: it has a thread for each processor.
+fn processors() -> u32 {
+    let processors = std::thread::available_parallelism().ok();
+    processors.and_then(|count| u32::try_from(count.get()).ok()).unwrap_or(u32::MAX)
 }
 
 /// As many units as fill whole rows of an image, where there is one: at least a row, whose length every image limit has.
@@ -146,6 +157,7 @@ impl Draw {
     pub fn parameters(&mut self, groups: u32, scale: f64, instances: u64) -> Parameters {
         let bounds = self.bounds;
         let (spin, rounds) = (self.within(self.stress.spin), self.within(self.stress.rounds));
+        let (interval, hold) = (self.within(self.stress.interval), self.within(self.stress.hold));
         let spacing = self.within(self.stress.spacing);
         let padding = self.within(self.stress.padding);
         let pairing = self.pairing(groups);
@@ -154,15 +166,18 @@ impl Draw {
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
-        let spin = if bounds.classes == 1 { 0 } else { self.spin_within_budget(spin) };
+        let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, hold) };
+        // A kernel with loops of its own has fewer rounds; what is rounded up there is at most one meeting.
+        let rounding = if bounds.loop_turns > 0 { 3 + hold } else { 0 };
+        let rounds_within =
+            |budget| rounds_within(budget, self.loads(spin).saturating_add(rounding), interval, hold);
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
 
         let most = (bounds.result_words / (each_round * u64::from(bounds.slots)))
             .min(bounds.location_units / (each_round * u64::from(stride)))
             .min(bounds.loop_budget.map_or(u64::MAX, |budget| {
-                // Three iterations a round without loops.
-                u64::from(rounds_within(budget, self.loads(spin))) * 3 / u64::from(3 + bounds.loop_turns)
+                u64::from(rounds_within(budget)) / u64::from(1 + bounds.loop_turns)
             }))
             .min(instances.div_ceil(each_round));
         let rounds = ((f64::from(rounds) * scale) as u64).min(most).max(1);
@@ -179,18 +194,18 @@ impl Draw {
             spacing,
             poison: self.poison,
             done: self.done,
+            interval,
+            hold,
+            turn: self.generator.random_range(0..MAX_TURN),
+            party: bounds.party,
         }
     }
 
     /// Spin loads such that at least one round fits the driver's loop budget.
-    fn spin_within_budget(&self, spin: u32) -> u32 {
+    fn spin_within_budget(&self, spin: u32, interval: u32, hold: u32) -> u32 {
         match self.bounds.loop_budget {
-            Some(budget) if rounds_within(budget, self.loads(spin)) == 0 => {
-                if self.bounds.idle_lanes {
-                    budget / 4
-                } else {
-                    self.stress.spin.0
-                }
+            Some(budget) if rounds_within(budget, self.loads(spin), interval, hold) == 0 => {
+                if self.bounds.idle_lanes { budget / 4 } else { self.stress.spin.0 }
             }
             _ => spin,
         }
@@ -301,10 +316,11 @@ mod tests {
     prop_compose! {
         fn stress()(
             groups in range(1, 20), rounds in range(1, 9), spin in range(0, 300), spacing in range(1, 40),
-            padding in range(0, 9), pairing in pairing(), mix_groups: bool, mix_lanes: bool,
+            padding in range(0, 9), interval in range(1, 5), hold in range(0, 3),
+            pairing in pairing(), mix_groups: bool, mix_lanes: bool,
         ) -> Stress {
             Stress {
-                groups, groups_within: groups, rounds, spin, spacing, padding, pairing, mix_groups, mix_lanes,
+                groups, groups_within: groups, rounds, spin, interval, hold, spacing, padding, pairing, mix_groups, mix_lanes,
                 ..Stress::preset("sim").unwrap()
             }
         }
@@ -339,12 +355,14 @@ mod tests {
                 prop_assert!(u64::from(instances * bounds.slots) <= bounds.result_words);
                 if let Some(budget) = loop_budget {
                     let idle = workgroup % 4 != 0;
-                    prop_assert!(p.rounds * 3 + p.spin * if idle { 2 } else { 1 } < budget, "{p:?}");
+                    let meetings = p.rounds.div_ceil(p.interval);
+                    let waits = meetings * (2 + p.hold) + p.spin * if idle { 2 } else { 1 };
+                    prop_assert!(p.rounds + waits < budget, "{p:?}");
                 }
                 // The contract of the kernel.
                 let mut played = vec![0u64; instances as usize];
                 for workgroup in 0..classes * groups {
-                    let class = (workgroup / p.pairing) % classes;
+                    let class = (workgroup / p.pairing + p.turn) % classes;
                     let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
                     prop_assert!(group < groups);
                     for (round, lane) in (0..p.rounds).flat_map(|round| (0..lanes).map(move |lane| (round, lane))) {

@@ -141,6 +141,9 @@ struct Tally {
     /// What memory the locations lie in.
     memory: Option<MemoryProperties>,
     started: Instant,
+    /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of
+    /// itself at most.
+    warm_up: Duration,
     /// Set when the last submission has ended.
     took: Option<Duration>,
 }
@@ -154,6 +157,7 @@ impl Tally {
             discarded: 0,
             memory: None,
             started: Instant::now(),
+            warm_up: Duration::ZERO,
             took: None,
         }
     }
@@ -383,7 +387,8 @@ impl<'d> Run<'d> {
 
     fn time_is_up(&self, tally: &Tally) -> bool {
         let Budget { instances, time } = self.settings.budget;
-        tally.dispatches > 0 && time.map_or(instances.is_none(), |time| tally.elapsed() >= time)
+        let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
+        tally.dispatches > 0 && time.map_or(instances.is_none(), over)
     }
 
     /// Instances that the budget still asks for.
@@ -466,6 +471,9 @@ impl<'d> Run<'d> {
         place.count(&dispatch.parameters, instances, tally)?;
         if self.calibration.stuck(dispatch.parameters.rounds, took) {
             self.most_groups = (self.most_groups / 2).max(1);
+        }
+        if tally.dispatches == 1 && self.calibration.on {
+            tally.warm_up = tally.elapsed();
         }
         self.calibration.learn(took);
         let seen = on_progress(&Progress { tally });

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Stress {
     /// The name under which records show it; not part of the file.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Slots of a workgroup where every thread has a workgroup of its own.
     pub lanes: Lanes,
@@ -22,6 +22,11 @@ pub struct Stress {
     /// Loads that an invocation spends at most on waiting in vain for its partners, over all rounds of a dispatch; 0 for
     /// no rendezvous. It must cover the time from the start of one processor to that of the last.
     pub spin: (u32, u32),
+    /// Rounds from one meeting of the partners to the next.
+    pub interval: (u32, u32),
+    /// Loads that whoever comes last to a meeting makes before it goes on, since the others learn later that all are
+    /// there.
+    pub hold: (u32, u32),
     /// Which workgroups play together.
     pub pairing: Pairing,
     /// Words from one location of an instance to the next.
@@ -121,6 +126,18 @@ pub enum StressError {
         /// What the driver allows in all.
         budget: u32,
     },
+    /// More than the device has.
+    #[error("stress `{name}`: `{key}` = {value} is more than the {limit} that the device allows")]
+    TooLarge {
+        /// Name of the stress.
+        name: String,
+        /// The key.
+        key: &'static str,
+        /// The smallest value asked for.
+        value: u32,
+        /// What the device allows.
+        limit: u32,
+    },
     /// There is no preset of that name.
     #[error("no stress preset `{name}`; there are {}", known.join(", "))]
     Unknown {
@@ -135,10 +152,11 @@ pub enum StressError {
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
 /// The presets: name and text.
-const PRESETS: [(&str, &str); 4] = [
+const PRESETS: [(&str, &str); 5] = [
     ("lavapipe", include_str!("../presets/lavapipe.toml")),
     ("swiftshader", include_str!("../presets/swiftshader.toml")),
     ("gpu", include_str!("../presets/gpu.toml")),
+    ("throughput", include_str!("../presets/throughput.toml")),
     ("sim", include_str!("../presets/sim.toml")),
 ];
 
@@ -153,6 +171,16 @@ impl Stress {
         let stress = Stress { name: name.into(), ..stress };
         stress.validate()?;
         Ok(stress)
+    }
+
+    /// The form that [`Stress::from_toml`] reads.
+    ///
+    /// # Errors
+    /// None for what was read or drawn.
+    pub fn to_toml(&self) -> Result<String, StressError> {
+        let file = Stress { name: String::new(), ..self.clone() };
+        toml::to_string(&file)
+            .map_err(|error| StressError::Syntax { name: self.name.clone(), message: error.to_string() })
     }
 
     /// The preset of a name.
@@ -187,6 +215,14 @@ impl Stress {
         })
     }
 
+    /// The preset that makes the most instances a second of a device, whether or not threads overlap in them.
+    ///
+    /// # Errors
+    /// None for the presets that are shipped.
+    pub fn for_throughput(capabilities: &plan::Capabilities) -> Result<Stress, StressError> {
+        Stress::preset(if capabilities.is_cpu { "throughput" } else { "gpu" })
+    }
+
     /// How tests are compiled for a device under this stress.
     pub fn kernel_config(&self, capabilities: &plan::Capabilities) -> shaders::KernelConfig {
         let lanes = match self.lanes {
@@ -215,6 +251,8 @@ impl Stress {
         self.range_within("groups_within", self.groups_within, 1..=MAX_GROUPS)?;
         self.range_within("rounds", self.rounds, 1..=1 << 24)?;
         self.range_within("spin", self.spin, 0..=1 << 24)?;
+        self.range_within("interval", self.interval, 1..=1 << 24)?;
+        self.range_within("hold", self.hold, 0..=1 << 10)?;
         self.range_within("spacing", self.spacing, 1..=4096)?;
         self.range_within("padding", self.padding, 0..=4096)?;
         self.within("in_flight", self.in_flight, 1..=2)?;
@@ -227,11 +265,54 @@ impl Stress {
     /// [`StressError::LoopBudget`] when not one round fits.
     pub fn check_loop_budget(&self, budget: Option<u32>) -> Result<(), StressError> {
         match budget {
-            Some(budget) if rounds_within(budget, self.spin.0) == 0 => {
+            Some(budget) if rounds_within(budget, self.spin.0, self.interval.0, self.hold.1) == 0 => {
                 Err(StressError::LoopBudget { name: self.name.clone(), spin: self.spin.0, budget })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks what depends on the limits of the device: the least that is asked for must be there.
+    ///
+    /// # Errors
+    /// [`StressError::TooLarge`] for the first key of which there is not enough.
+    pub fn check_limits(&self, capabilities: &plan::Capabilities) -> Result<(), StressError> {
+        let lanes = match self.lanes {
+            Lanes::Count(lanes) => lanes,
+            Lanes::Of(Unit::Subgroup) => 1,
+        };
+        let workgroups = capabilities.max_workgroups;
+        for (key, value, limit) in [
+            ("lanes", lanes, capabilities.max_workgroup_invocations),
+            ("groups", self.groups.0, workgroups),
+            ("groups_within", self.groups_within.0, workgroups),
+        ] {
+            if value > limit {
+                return Err(StressError::TooLarge { name: self.name.clone(), key, value, limit });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same within the limits of a device, and for each key that was reduced, to what.
+    pub fn reduced(&self, capabilities: &plan::Capabilities) -> (Stress, Vec<String>) {
+        let mut reduced = self.clone();
+        let mut changes = Vec::new();
+        let limit = capabilities.max_workgroup_invocations.max(1);
+        if let Lanes::Count(lanes) = &mut reduced.lanes
+            && *lanes > limit
+        {
+            *lanes = limit;
+            changes.push(format!("`lanes` to {limit}"));
+        }
+        let limit = capabilities.max_workgroups.max(1);
+        for (key, range) in [("groups", &mut reduced.groups), ("groups_within", &mut reduced.groups_within)] {
+            if range.1 > limit {
+                *range = (range.0.min(limit), limit);
+                changes.push(format!("`{key}` to [{}, {}]", range.0, range.1));
+            }
+        }
+        (reduced, changes)
     }
 
     fn range_within(
@@ -261,11 +342,15 @@ impl Stress {
     }
 }
 
-/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round is an iteration of the kernel's loop, and
-/// one of its wait. Lanes that wait in lockstep count their loads in vain one by one, and those of a round differ by at
-/// most one among them: another iteration a round.
-pub(crate) fn rounds_within(budget: u32, spin: u32) -> u32 {
-    budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)) / 3
+/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round is an iteration of the kernel's loop; each
+/// meeting is one of its wait, and one more than `hold` of what follows. Lanes that wait in lockstep count their loads in
+/// vain one by one, and those of a meeting differ by at most one among them: another iteration a meeting.
+pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, hold: u32) -> u32 {
+    let left = u64::from(budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)));
+    let (interval, meeting) = (u64::from(interval), 3 + u64::from(hold));
+    let rounds =
+        left / (interval + meeting) * interval + (left % (interval + meeting)).saturating_sub(meeting);
+    u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
 /// Iterations that are left unused, for the tests that end the loops.
@@ -292,7 +377,8 @@ mod tests {
     fn presets_stay_below_the_loop_budget_of_lavapipe() {
         let stress = Stress::preset("lavapipe").unwrap();
         assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
-        assert!(rounds_within(65_535, stress.spin.1) >= stress.rounds.0);
+        let most = rounds_within(65_535, stress.spin.1, stress.interval.0, stress.hold.1);
+        assert!(most >= stress.rounds.0);
     }
 
     #[test]
@@ -337,8 +423,35 @@ mod tests {
     }
 
     #[test]
+    fn what_a_device_does_not_have_is_refused_or_reduced() {
+        let small = plan::Capabilities {
+            max_workgroups: 20,
+            max_workgroup_invocations: 32,
+            ..plan::Capabilities::default()
+        };
+        let gpu = Stress::preset("gpu").unwrap();
+        assert_eq!(
+            gpu.check_limits(&small).unwrap_err().to_string(),
+            "stress `gpu`: `lanes` = 64 is more than the 32 that the device allows"
+        );
+        let (reduced, changes) = gpu.reduced(&small);
+        assert_eq!(changes, ["`lanes` to 32", "`groups` to [20, 20]", "`groups_within` to [20, 20]"]);
+        assert_eq!((reduced.check_limits(&small), reduced.validate()), (Ok(()), Ok(())));
+        assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
+    }
+
+    /// What `tune` writes is what is read.
+    #[test]
+    fn a_stress_survives_its_file() {
+        for name in Stress::preset_names() {
+            let stress = Stress::preset(name).unwrap();
+            assert_eq!(Stress::from_toml(name, &stress.to_toml().unwrap()), Ok(stress));
+        }
+    }
+
+    #[test]
     fn unknown_presets_name_the_known_ones() {
         let error = Stress::preset("warp").unwrap_err().to_string();
-        assert_eq!(error, "no stress preset `warp`; there are lavapipe, swiftshader, gpu, sim");
+        assert_eq!(error, "no stress preset `warp`; there are lavapipe, swiftshader, gpu, throughput, sim");
     }
 }

@@ -1,6 +1,10 @@
-//! Twins: a test with its control barriers taken away, which shows what the test could have seen.
+//! Twins: a test with its control barriers taken away, or with reads before and after its threads, which shows what the
+//! test could have seen.
 
-use litmus::{InstructionKind, SyncPoint, SystemSync, Test};
+use litmus::{
+    Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, Place, Register,
+    RegisterId, RegisterInit, Scope, Semantics, Span, StorageClass, SyncPoint, SystemSync, Test,
+};
 
 /// The twin of a test whose threads meet in a control barrier: the same test without any. `None` where there is no
 /// control barrier to take away.
@@ -37,6 +41,101 @@ pub fn without_control_barriers(test: &Test) -> Option<Test> {
         .filter_map(|pair| Some(SystemSync { from: point(pair.from)?, to: point(pair.to)?, ..*pair }))
         .collect();
     Some(twin)
+}
+
+/// Threads of a twin that get reads.
+const READERS: usize = 2;
+
+/// The twin of a test whose outcome may not show that its threads overlapped: the same test, in which up to two threads
+/// read a location that another thread writes, before and after everything else. A write between the two reads happened
+/// while the thread ran, so that outcomes of the twin that no serial order of whole threads produces show the overlap.
+///
+/// The reads go through references of their own, so that no compiler may merge them with those of the test, and the test
+/// itself runs without them: its own locations see no more traffic than it says. `None` where no thread reads or writes
+/// anything that another writes, or the dialect has no such reads.
+pub fn with_early_reads(test: &Test) -> Option<Test> {
+    if test.dialect != Dialect::Vulkan || !test.system_sync.is_empty() {
+        return None;
+    }
+    let mut twin = test.clone();
+    // What the twin's outcomes list besides registers says nothing of overlap.
+    twin.question = None;
+    twin.listed.clear();
+    twin.filter = None;
+    let mut readers = 0;
+    // Threads that read are those whose reads may fall between the others' writes.
+    let reads = |thread: &usize| {
+        let read = |kind: &InstructionKind| {
+            matches!(kind, InstructionKind::Load { .. } | InstructionKind::Rmw { .. })
+        };
+        let instructions = test.threads.get(*thread).map(|thread| thread.instructions.as_slice());
+        instructions.unwrap_or_default().iter().any(|instruction| read(&instruction.kind))
+    };
+    let mut order: Vec<usize> = (0..test.threads.len()).collect();
+    order.sort_by_key(|thread| !reads(thread));
+    for thread in order {
+        if readers == READERS {
+            break;
+        }
+        let Some((location, class)) = written_elsewhere(test, thread) else { continue };
+        let references =
+            ["early", "late"].map(|when| add_alias(&mut twin, location, &format!("{when}{thread}")));
+        let Some(twin_thread) = twin.threads.get_mut(thread) else { continue };
+        let [early, late] = references.map(|reference| {
+            let register = RegisterId(u16::try_from(twin_thread.registers.len()).unwrap_or(u16::MAX));
+            let taken = |name: &String| twin_thread.registers.iter().any(|register| register.name == *name);
+            let name = (0..).map(|number| format!("r{number}")).find(|name| !taken(name)).unwrap_or_default();
+            twin_thread.registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
+            relaxed_load(register, reference, class)
+        });
+        twin_thread.instructions.insert(0, early);
+        twin_thread.instructions.push(late);
+        readers += 1;
+    }
+    (readers > 0).then_some(twin)
+}
+
+/// A location that another thread writes, preferably one that this thread does not write itself, with the class by which
+/// it is accessed.
+fn written_elsewhere(test: &Test, thread: usize) -> Option<(LocationId, StorageClass)> {
+    let written = |wanted: &dyn Fn(usize) -> bool| -> Vec<(LocationId, StorageClass)> {
+        let threads = test.threads.iter().enumerate().filter(|(index, _)| wanted(*index));
+        let instructions = threads.flat_map(|(_, thread)| &thread.instructions);
+        instructions
+            .filter_map(|instruction| match &instruction.kind {
+                InstructionKind::Store { location, class, .. }
+                | InstructionKind::Rmw { location, class, .. } => Some((test.storage_of(*location), *class)),
+                _ => None,
+            })
+            .collect()
+    };
+    if !matches!(test.threads.get(thread)?.place, Place::Device(_)) {
+        return None;
+    }
+    let own = written(&|index| index == thread);
+    let others = written(&|index| index != thread);
+    let is_own = |location: LocationId| own.iter().any(|(known, _)| *known == location);
+    others.iter().find(|(location, _)| !is_own(*location)).or(others.first()).copied()
+}
+
+/// A new reference to a location.
+fn add_alias(test: &mut Test, location: LocationId, name: &str) -> LocationId {
+    let number = LocationId(u16::try_from(test.locations.len()).unwrap_or(u16::MAX));
+    let original = test.location(location);
+    let alias = Location {
+        name: format!("{}_{name}", original.name),
+        init: LocationInit::AliasOf(location),
+        declared: true,
+        ..original.clone()
+    };
+    test.locations.push(alias);
+    number
+}
+
+fn relaxed_load(destination: RegisterId, location: LocationId, class: StorageClass) -> Instruction {
+    let access = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::default() };
+    let kind = InstructionKind::Load { destination, location, offset: 0, scalar: None, class, access };
+    Instruction { kind, span: Span::default() }
 }
 
 #[cfg(test)]
@@ -93,5 +192,37 @@ mod tests {
         test.system_sync = vec![pair(point(Some(barrier))), pair(point(Some(last))), pair(point(None))];
         let twin = without_control_barriers(&test).unwrap();
         assert_eq!(twin.system_sync, [pair(point(Some(last - 1))), pair(point(None))]);
+    }
+
+    /// SB: each thread reads the other's location before and after everything else, through references of its own.
+    #[test]
+    fn early_and_late_reads_stand_around_the_threads() {
+        let test = parse(PLAIN);
+        let twin = with_early_reads(&test).unwrap();
+        assert_eq!(twin.locations.len(), test.locations.len() + 4);
+        for (before, after) in test.threads.iter().zip(&twin.threads) {
+            let [early, rest @ .., late] = after.instructions.as_slice() else { panic!() };
+            let kinds = |instructions: &[Instruction]| -> Vec<InstructionKind> {
+                instructions.iter().map(|instruction| instruction.kind.clone()).collect()
+            };
+            assert_eq!(kinds(rest), kinds(&before.instructions));
+            let InstructionKind::Load { location: first, .. } = early.kind else { panic!() };
+            let InstructionKind::Load { location: second, .. } = late.kind else { panic!() };
+            assert_ne!(first, second);
+            assert_eq!(twin.storage_of(first), twin.storage_of(second));
+            // What the thread writes itself tells less.
+            let InstructionKind::Store { location: own, .. } = before.instructions[0].kind else { panic!() };
+            assert_ne!(twin.storage_of(first), own);
+        }
+        assert_eq!(twin.observables().len(), 6);
+        // The printed twin is a test again.
+        assert_eq!(parse(&litmus::print(&twin)).observables().len(), 6);
+    }
+
+    #[test]
+    fn nothing_written_elsewhere_nothing_to_read_early() {
+        let mut test = parse(PLAIN);
+        test.threads.truncate(1);
+        assert_eq!(with_early_reads(&test), None);
     }
 }

@@ -55,7 +55,7 @@ pub enum Message<P, R> {
 }
 
 /// One test to run on one device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
     /// Test id: for messages.
@@ -76,8 +76,13 @@ pub struct Job {
     pub seed: u64,
     /// Words that some instance may show.
     pub plausible: Vec<u32>,
-    /// Whether a part of the budget goes to the twin of a test whose threads meet in a control barrier.
+    /// Whether a part of the budget goes to the twin of a test whose threads meet in a control barrier, or whose outcomes
+    /// did not show that its threads overlapped.
     pub twin: bool,
+    /// Outcomes that a serial order of whole threads produces: values in the order of the test's observables.
+    pub serial: Vec<Vec<u64>>,
+    /// Instances with another outcome that make the twin of a test needless whose threads may overlap.
+    pub enough: u64,
     /// How long a submission may take, in seconds.
     pub patience: f64,
 }

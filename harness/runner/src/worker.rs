@@ -26,7 +26,7 @@ use crate::{affinity, pool, twin};
 /// How often a worker says how far it is.
 const PROGRESS: Duration = Duration::from_millis(200);
 /// The part of a budget that goes to the twin.
-const TWIN_PART: u32 = 4;
+const TWIN_PART: u32 = 3;
 
 /// Opens the device of a selector.
 pub type MakeDevice<'a> = &'a mut dyn FnMut(&str) -> Result<Box<dyn Device>, DeviceError>;
@@ -202,8 +202,12 @@ fn fill(
     let stress = stress.map_err(Cause::from)?;
     answer.stress = Some(stress.clone());
 
-    let with_twin = job.twin && test.overlap() == Overlap::ControlBarrier;
-    let twin = if with_twin { twin::without_control_barriers(&test) } else { None };
+    let overlap = test.overlap();
+    let twin = match overlap {
+        Overlap::ControlBarrier if job.twin => twin::without_control_barriers(&test),
+        Overlap::Possible if job.twin => twin::with_early_reads(&test),
+        _ => None,
+    };
     let settings = |part: u32| Settings {
         stress: stress.clone(),
         budget: Budget {
@@ -228,7 +232,8 @@ fn fill(
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
-    if let Some(twin) = twin {
+    let needless = overlap == Overlap::Possible && interleaved(&attempt.seen, &job.serial) >= job.enough;
+    if let Some(twin) = twin.filter(|_| !needless) {
         let first = answer.observation.clone();
         let attempt = run_one(device, &twin, variant, &settings(TWIN_PART), &mut |seen| {
             on_snapshot(&|| Snapshot { observation: first.clone(), twin: Some((&seen()).into()) })
@@ -238,6 +243,15 @@ fn fill(
         answer.validation.extend(device.validation_messages());
     }
     Ok(())
+}
+
+/// Instances whose outcome is not among those given.
+fn interleaved(seen: &Observation, serial: &[Vec<u64>]) -> u64 {
+    let is_serial = |outcome: &litmus::Outcome| {
+        serial.iter().any(|values| outcome.0.iter().map(|value| value.0).eq(values.iter().copied()))
+    };
+    let counts = seen.histogram.counts.iter();
+    counts.filter(|(outcome, _)| !is_serial(outcome)).map(|(_, count)| count).sum()
 }
 
 /// What came of running one test.

@@ -74,6 +74,8 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
         seed: 11,
         plausible: Vec::new(),
         twin: true,
+        serial: Vec::new(),
+        enough: 0,
         patience: 30.0,
     }
 }

@@ -49,6 +49,10 @@ fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
     device.capabilities.memory_model = true;
     device.capabilities.device_scope = true;
     device.capabilities.availability_visibility_chains = true;
+    device.capabilities.subgroups_in_compute = true;
+    device.capabilities.full_subgroups = true;
+    device.capabilities.subgroup_size_range = (4, 4);
+    device.capabilities.max_workgroup_subgroups = 64;
     Ok(Box::new(device))
 }
 
@@ -64,6 +68,8 @@ fn job(text: &str, device: &str) -> Job {
         seed: 1,
         plausible: vec![0, 1, 2],
         twin: true,
+        serial: Vec::new(),
+        enough: 0,
         patience: 0.2,
     }
 }
@@ -118,6 +124,7 @@ fn a_job_is_run_and_answered() {
 
 fn a_test_with_a_control_barrier_brings_its_twin() {
     let reports = run(&patient(), &[job(BARRIER, "fine"), Job { twin: false, ..job(BARRIER, "fine") }]);
+    assert_eq!(answer(&reports[0]).failure, None);
     let twin = Observation::from(answer(&reports[0]).twin.as_ref().unwrap());
     assert!(twin.instances() >= 5_000);
     assert_eq!(answer(&reports[1]).twin, None);

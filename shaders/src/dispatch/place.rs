@@ -21,14 +21,16 @@ pub(super) struct Place {
 }
 
 impl Emitter<'_> {
-    /// Class `(w / p) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
+    /// Class `(w / p + t) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
     pub(super) fn class_and_group(&mut self, workgroup: Word) -> (Word, Word) {
         let pairing = self.parameter(Parameter::Pairing);
         let classes = self.module.constant(self.layout.classes.len() as u32);
         let run = self.module.word(Op::UDiv, &[workgroup, pairing]);
-        let class = self.module.word(Op::UMod, &[run, classes]);
-        let turn = self.module.word(Op::UDiv, &[run, classes]);
-        let first = self.module.word(Op::IMul, &[turn, pairing]);
+        let turn = self.parameter(Parameter::Turn);
+        let turned = self.module.word(Op::IAdd, &[run, turn]);
+        let class = self.module.word(Op::UMod, &[turned, classes]);
+        let lap = self.module.word(Op::UDiv, &[run, classes]);
+        let first = self.module.word(Op::IMul, &[lap, pairing]);
         let rest = self.module.word(Op::UMod, &[workgroup, pairing]);
         (class, self.module.word(Op::IAdd, &[first, rest]))
     }
@@ -36,6 +38,10 @@ impl Emitter<'_> {
     /// The thread and the slot that a lane plays where threads share workgroups.
     pub(super) fn role_and_slot(&mut self, class: Word, subgroup: Word, lane: Word) -> (Word, Word) {
         let lanes = self.module.constant(self.layout.lanes);
+        let turn = self.parameter(Parameter::Turn);
+        let subgroups = self.module.constant(self.layout.subgroups);
+        let turned = self.module.word(Op::IAdd, &[subgroup, turn]);
+        let subgroup = self.module.word(Op::UMod, &[turned, subgroups]);
         let share = self.module.word(Op::UDiv, &[lane, lanes]);
         let slot = self.module.word(Op::UMod, &[lane, lanes]);
         let mut role = self.module.constant(self.layout.roles.len() as u32);
@@ -85,29 +91,46 @@ impl Emitter<'_> {
         Place { role, instance, round_size, total, lane }
     }
 
+    /// What the kernel's loop carries from one meeting to the next, in the block that begins a round.
+    pub(super) fn carry_meeting(&mut self, meeting: &Meeting, entry: Word, continuing: Word) -> Carried {
+        let word = self.module.u32;
+        let mut carried = |first: Word| {
+            let (now, next) = (self.module.id(), self.module.id());
+            let sources = [first, entry, next, continuing].map(Operand::IdRef);
+            self.module.value_as(now, Op::Phi, word, sources);
+            (now, next)
+        };
+        Carried {
+            patience: carried(meeting.spin),
+            until: carried(meeting.zero),
+            expected: carried(meeting.party),
+        }
+    }
+
     /// The bounded meeting of the workgroups of a group before a round. Every invocation waits for itself, so that no
     /// barrier is needed and whoever gave up goes on alone.
-    pub(super) fn meet(
-        &mut self,
-        counter: Word,
-        spin: Word,
-        round: Word,
-        local: Word,
-        patience: Word,
-        left: Word,
-    ) {
-        let [zero, one] = [0, 1].map(|value| self.module.constant(value));
+    pub(super) fn meet(&mut self, meeting: &Meeting, carried: &Carried, local: Word) {
+        let Meeting { counter, spin, zero, one, party, after_meeting, hold } = *meeting;
+        let Carried {
+            patience: (patience, left),
+            until: (until, until_next),
+            expected: (expected, expected_next),
+        } = *carried;
         let glsl = self.config.variant.model == MemoryModel::Glsl450;
         let scope =
             if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
         let scope = Operand::IdScope(self.module.constant(scope as u32));
         let relaxed = Operand::IdMemorySemantics(zero);
-        let [arrive_if, arrive, wait, header, test, look, again, waited, met] =
+        let [arrive_if, arrive, wait, header, test, look, again, waited] =
+            std::array::from_fn(|_| self.module.id());
+        let [hold_header, hold_test, hold_look, hold_again, held, met] =
             std::array::from_fn(|_| self.module.id());
         let before = self.module.id();
         self.module.branch(before);
         self.module.begin(before);
-        let wanted = self.module.truth(Op::INotEqual, &[spin, zero]);
+        let waits = self.module.truth(Op::INotEqual, &[spin, zero]);
+        let due = self.module.truth(Op::IEqual, &[until, zero]);
+        let wanted = self.module.truth(Op::LogicalAnd, &[waits, due]);
         self.module.selection_merge(met);
         self.module.branch_if(wanted, arrive_if, met);
 
@@ -125,9 +148,6 @@ impl Emitter<'_> {
         self.module.branch(wait);
 
         self.module.begin(wait);
-        let classes = self.module.constant(self.classes_that_meet());
-        let meetings = self.module.word(Op::IAdd, &[round, one]);
-        let expected = self.module.word(Op::IMul, &[classes, meetings]);
         self.module.branch(header);
         self.module.begin(header);
         let (spent, spent_more) = (self.module.id(), self.module.id());
@@ -138,7 +158,8 @@ impl Emitter<'_> {
         let patient = self.module.truth(Op::ULessThan, &[spent, patience]);
         self.module.branch_if(patient, look, waited);
         self.module.begin(look);
-        let arrived = self.module.value(Op::AtomicLoad, word, [Operand::IdRef(counter), scope, relaxed]);
+        let load = [Operand::IdRef(counter), scope, relaxed];
+        let arrived = self.module.value(Op::AtomicLoad, word, load.clone());
         let all_here = self.module.truth(Op::UGreaterThanEqual, &[arrived, expected]);
         let rest = self.module.word(Op::ISub, &[patience, spent]);
         self.module.branch_if(all_here, waited, again);
@@ -147,9 +168,63 @@ impl Emitter<'_> {
         self.module.branch(header);
         self.module.begin(waited);
         let kept = self.module.value(Op::Phi, word, [zero, test, rest, look].map(Operand::IdRef));
+
+        // Whoever comes last sees all at once, and the others only when the news has reached them.
+        let at_once = self.module.truth(Op::IEqual, &[kept, patience]);
+        let had_patience = self.module.truth(Op::INotEqual, &[patience, zero]);
+        let last = self.module.truth(Op::LogicalAnd, &[at_once, had_patience]);
+        let pause = self.module.word(Op::Select, &[last, hold, zero]);
+        self.module.branch(hold_header);
+        self.module.begin(hold_header);
+        let (looked, looked_more) = (self.module.id(), self.module.id());
+        let sources = [zero, waited, looked_more, hold_again].map(Operand::IdRef);
+        self.module.value_as(looked, Op::Phi, word, sources);
+        self.module.loop_merge(held, hold_again);
+        self.module.branch(hold_test);
+        self.module.begin(hold_test);
+        let holds = self.module.truth(Op::ULessThan, &[looked, pause]);
+        self.module.branch_if(holds, hold_look, held);
+        self.module.begin(hold_look);
+        self.module.value(Op::AtomicLoad, word, load);
+        self.module.branch(hold_again);
+        self.module.begin(hold_again);
+        self.module.value_as(looked_more, Op::IAdd, word, [looked, one].map(Operand::IdRef));
+        self.module.branch(hold_header);
+        self.module.begin(held);
         self.module.branch(met);
 
         self.module.begin(met);
-        self.module.value_as(left, Op::Phi, word, [patience, before, kept, waited].map(Operand::IdRef));
+        self.module.value_as(left, Op::Phi, word, [patience, before, kept, held].map(Operand::IdRef));
+        let sooner = self.module.word(Op::ISub, &[until, one]);
+        let select = |due, yes, no| [due, yes, no].map(Operand::IdRef);
+        self.module.value_as(until_next, Op::Select, word, select(due, after_meeting, sooner));
+        let more = self.module.word(Op::IAdd, &[expected, party]);
+        self.module.value_as(expected_next, Op::Select, word, select(due, more, expected));
     }
+}
+
+/// What meetings need, known before the first round.
+#[derive(Clone, Copy)]
+pub(super) struct Meeting {
+    /// Pointer to the group's counter.
+    pub counter: Word,
+    pub spin: Word,
+    pub zero: Word,
+    pub one: Word,
+    /// Who must have arrived at each meeting.
+    pub party: Word,
+    /// Rounds without a meeting after each round with one.
+    pub after_meeting: Word,
+    pub hold: Word,
+}
+
+/// Values of this round and ids of those of the next.
+#[derive(Clone, Copy)]
+pub(super) struct Carried {
+    /// How long to wait: what earlier rounds have left of the parameter.
+    patience: (Word, Word),
+    /// Rounds until the next meeting; 0: before this one.
+    until: (Word, Word),
+    /// What the counter shows when all have arrived at the next meeting.
+    expected: (Word, Word),
 }

@@ -2,7 +2,7 @@
 
 use litmus::{LocationId, Observable, StorageClass, ThreadId};
 use rspirv::dr::Operand;
-use rspirv::spirv::{self, Decoration, MemorySemantics, Op, Word};
+use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
 use super::place::Place;
 use super::{Emitter, Parameter, WORDS_OF_PARAMETERS};
@@ -330,7 +330,8 @@ impl Emitter<'_> {
             let words = [bits as u32, (bits >> 32) as u32];
             let words = if storage.path.element.bytes() == 8 { &words[..] } else { &words[..1] };
             let value = emitter.module.constant_of(ty, words);
-            emitter.module.effect(Op::Store, [pointer, value].map(Operand::IdRef));
+            let operands = [pointer, value].map(Operand::IdRef).into_iter().chain(emitter.non_private());
+            emitter.module.effect(Op::Store, operands);
         });
         self.meet_workgroup();
     }
@@ -358,7 +359,8 @@ impl Emitter<'_> {
             };
             let element = storage.path.element;
             let ty = element.ty(&mut emitter.module);
-            let mut value = emitter.module.on_ids(Op::Load, ty, &[pointer]);
+            let operands = std::iter::once(Operand::IdRef(pointer)).chain(emitter.non_private());
+            let mut value = emitter.module.value(Op::Load, ty, operands);
             if element.is_float() {
                 let integer = emitter.module.integer(8 * element.bytes());
                 value = emitter.module.on_ids(Op::ConvertFToS, integer, &[value]);
@@ -396,6 +398,12 @@ impl Emitter<'_> {
             self.module.branch(merge);
             self.module.begin(merge);
         }
+    }
+
+    /// What the barriers of [`Emitter::meet_workgroup`] order under the Vulkan memory model: a private access would race.
+    fn non_private(&self) -> Option<Operand> {
+        let vulkan = self.config.variant.model == MemoryModel::Vulkan;
+        vulkan.then_some(Operand::MemoryAccess(MemoryAccess::NON_PRIVATE_POINTER))
     }
 
     /// A control barrier of the workgroup that orders workgroup memory.

@@ -81,7 +81,7 @@ fn verify_outside(test: &Test, kernel: &Kernel, sites: &Sites, outside: &[Event]
     }
     mine.sort_by_key(|storage| classes.iter().position(|class| *class == storage.class));
     let access = match kernel.variant.model {
-        MemoryModel::Vulkan => Access::Private,
+        MemoryModel::Vulkan => Access::NonPrivate,
         MemoryModel::Glsl450 => Access::Coherent { scope: Scope::Workgroup },
     };
     for storage in mine {

@@ -1,7 +1,10 @@
 //! `worker`: the side of this program that talks to drivers, in a process of its own.
 
+use std::time::Duration;
+
 use device::{Options, VulkanDevice};
 use plan::{Device, DeviceError};
+use runner::Settings;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Worker;
@@ -17,6 +20,9 @@ use crate::probe::{Answer, Found, SEPARATOR};
 pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
     if arguments.list {
         return list();
+    }
+    if let (Some(selector), Some(seconds)) = (&arguments.classic, arguments.seconds) {
+        return classic(selector, seconds);
     }
     let options = Options { validation: arguments.validate, ..Options::default() };
     runner::worker::serve(&mut |selector| open(selector, options)).map_err(Failure::environment_error)?;
@@ -35,10 +41,27 @@ fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError
     Ok(Box::new(VulkanDevice::open(&meant, options)?))
 }
 
-fn list() -> Result<Outcome, Failure> {
+/// The classic scheme, for `bench`. Whoever asked ends this process when it takes too long.
+fn classic(selector: &str, seconds: f64) -> Result<Outcome, Failure> {
+    end_with_parent()?;
+    let time = Duration::try_from_secs_f64(seconds).map_err(Failure::input_error)?;
+    let device = open(selector, Options::default()).map_err(Failure::environment_error)?;
+    let seen = runner::classic::run(device.as_ref(), time, Settings::PATIENCE);
+    let seen = seen.map_err(Failure::environment_error)?;
+    let text = serde_json::to_string(&seen).map_err(Failure::environment_error)?;
+    Data::new().print(&format!("{SEPARATOR}{text}\n"))?;
+    Ok(Outcome::Success)
+}
+
+fn end_with_parent() -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
         .map_err(Failure::environment_error)?;
+    Ok(())
+}
+
+fn list() -> Result<Outcome, Failure> {
+    end_with_parent()?;
     let answer = match device::list() {
         Ok(devices) => Answer::Devices(
             devices

@@ -88,6 +88,13 @@ fn a_device_that_hangs_times_out_by_its_step_budget() {
 }
 
 #[test]
+fn an_unknown_fault_is_refused_with_the_list() {
+    let ran = Ran::of(&mut vk_litmus(["run", "--fault", "gremlin", "sb/SB+rlx-rlx"]));
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains("no fault `gremlin`; there are release-no-flush,"), "{}", ran.stderr);
+}
+
+#[test]
 fn the_list_of_faults_is_as_agreed() {
     let ran = Ran::of(&mut vk_litmus(["faults", "--format", "json"]));
     let list: Value = serde_json::from_str(&ran.stdout).unwrap();

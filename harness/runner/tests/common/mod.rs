@@ -352,6 +352,10 @@ fn parameters(bytes: &[u8]) -> Parameters {
         spacing: words[9],
         poison: words[10],
         done: words[11],
+        interval: words[12],
+        hold: words[13],
+        turn: words[14],
+        party: words[15],
     };
     assert_eq!(parameters.to_bytes(), bytes);
     parameters

@@ -20,7 +20,7 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
     let (mut ran, mut total, mut wrong) = (0, 0, Vec::new());
     let (mut shown, mut weak, mut never) = (0, 0, Vec::new());
     for (id, test) in corpus() {
-        let Some(seen) = run(&device, &test, instances(20_000), 11) else { continue };
+        let Some(seen) = run(&device, &test, instances(10_000), 11) else { continue };
         let seen = seen.unwrap_or_else(|error| panic!("{id}: {error}"));
         let Some(prediction) = prediction(&test) else { continue };
         ran += 1;
@@ -74,7 +74,7 @@ fn the_weak_shapes_show() {
             missing.push(format!("{id} is no test"));
             continue;
         };
-        let seen = run(&device, test, instances(100_000), 5).unwrap().unwrap();
+        let seen = run(&device, test, instances(60_000), 5).unwrap().unwrap();
         let meets = |outcome: &litmus::Outcome| {
             test.question.as_ref().is_some_and(|q| outcome.meets(test, &test.observables(), &q.condition))
         };

@@ -172,7 +172,7 @@ fn text(random: &Random) -> String {
 
 #[test]
 fn race_free_programs_show_nothing_forbidden() {
-    let wanted = cases(150);
+    let wanted = cases(100);
     let device = SimDevice::new(Fault::None);
     let seed = std::env::var("PROPTEST_RNG_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1u64);
     let mut bytes = [7; 32];

@@ -260,7 +260,9 @@ impl Execution<'_> {
             seconds: share.map(|share| share.as_secs_f64()),
             seed: seed_of(self.context.seed, &item.hash),
             plausible: plausible(cell),
-            twin: item.judged.overlap() == Overlap::ControlBarrier,
+            twin: item.judged.overlap() != Overlap::Ordered,
+            serial: serial(cell),
+            enough: results::judge::EXERCISED_THRESHOLD,
             patience: Settings::PATIENCE.as_secs_f64(),
         }
     }
@@ -274,6 +276,13 @@ fn seed_of(seed: u64, test: &str) -> u64 {
     let mut bytes = [0; 8];
     hasher.finalize_xof().fill(&mut bytes);
     u64::from_le_bytes(bytes)
+}
+
+/// The outcomes that a serial order of whole threads produces.
+fn serial(cell: &Cell) -> Vec<Vec<u64>> {
+    let Ok(prediction) = &cell.ready else { return Vec::new() };
+    let serial = prediction.outcomes.iter().filter(|(_, says)| says.serial);
+    serial.map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect()).collect()
 }
 
 /// The words that an instance may show by the prediction.

@@ -152,12 +152,22 @@ pub fn stress(argument: &str) -> Result<Stress, Failure> {
 
 /// The stress asked for, or the one that suits a device.
 fn stress_for(asked: Option<&Stress>, device: &Listed) -> Result<Stress, Failure> {
+    let capabilities = &device.capabilities;
     let stress = match asked {
         Some(stress) => stress.clone(),
-        None => Stress::for_device(&device.identity, &device.capabilities).map_err(Failure::input_error)?,
+        None => Stress::for_device(&device.identity, capabilities).map_err(Failure::input_error)?,
     };
-    stress.check_loop_budget(device.capabilities.loop_budget).map_err(Failure::input_error)?;
-    Ok(stress)
+    stress.check_loop_budget(capabilities.loop_budget).map_err(Failure::input_error)?;
+    // A file says what its author wants; a preset is there for every device.
+    if stress.name.ends_with(".toml") {
+        stress.check_limits(capabilities).map_err(Failure::input_error)?;
+    }
+    let (reduced, changes) = stress.reduced(capabilities);
+    if !changes.is_empty() {
+        let (stress, device) = (&stress.name, &device.identity.name);
+        say(&format!("warning: stress `{stress}` is reduced on {device}: {}", changes.join(", ")));
+    }
+    Ok(reduced)
 }
 
 /// Every `count`-th test from the `index`-th on: neighbours are alike, so that stripes are fairer than blocks.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use litmus::{Observation, Prediction, Test};
+use litmus::{Observation, Overlap, Prediction, Test};
 use model::{Options, settle};
 use results::wire::{Hashes, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
@@ -92,6 +92,26 @@ fn ending(attempt: &Attempt<Snapshot, Answer>, last_failure: Option<Reason>) -> 
     })
 }
 
+/// The longest that a twin is asked about.
+const TWIN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Instances of a test's twin with early reads whose outcome no serial order of whole threads produces. Only what is
+/// known not to be serial counts.
+fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
+    if test.overlap() != Overlap::Possible || seen.instances() == 0 {
+        return 0;
+    }
+    let Some(twin) = runner::twin::with_early_reads(test) else { return 0 };
+    let options = Options { timeout: Some(TWIN_PATIENCE), ..Options::default() };
+    let Ok(prediction) = model::predict(&twin, &cell.model.model, &options) else { return 0 };
+    if !prediction.complete {
+        return 0;
+    }
+    let interleaved = |outcome| prediction.outcomes.get(outcome).is_some_and(|says| !says.serial);
+    let counts = seen.histogram.counts.iter();
+    counts.filter(|(outcome, _)| interleaved(outcome)).map(|(_, count)| count).sum()
+}
+
 /// How a run failed, where it did.
 pub fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
     match ending {
@@ -146,17 +166,15 @@ impl LineContext {
             (Ok(ending), Ok(prediction)) => (ending, prediction),
             (Err(missing), _) | (_, Err(missing)) => return self.skipped(plan, cell, missing),
         };
-        let twin = ran.twin.as_ref().map(|observation| Twin { observation, early_reads: 0 });
+        let test = self.test(plan, cell);
+        let twin = ran
+            .twin
+            .as_ref()
+            .map(|observation| Twin { observation, early_reads: early_reads(test, cell, observation) });
         // Outcomes that are too many to list are asked about one by one, those alone that were seen.
         let settled = settled(plan, cell, prediction, ran);
         let prediction = settled.as_ref().unwrap_or(prediction);
-        let judgement = judge(&Evidence {
-            test: self.test(plan, cell),
-            prediction,
-            observation: &ran.seen,
-            ending,
-            twin,
-        });
+        let judgement = judge(&Evidence { test, prediction, observation: &ran.seen, ending, twin });
         self.line(plan, cell, &prediction.observables, &judgement, ran.memory.clone())
     }
 

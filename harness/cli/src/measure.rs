@@ -1,0 +1,218 @@
+//! Trials: one test under one stress for a short time in a worker process, and the rates that come of it.
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use device::DriverEnvironment;
+use litmus::{Observation, Outcome, Prediction, Test};
+use model::{Model, Options, predict};
+use results::bench::Counts;
+use runner::pool::{self, Calls, End, Event, Limits};
+use runner::wire::{Answer, Job, Snapshot};
+use runner::{Settings, Stress};
+
+use crate::choice;
+use crate::exit::Failure;
+use crate::inputs::{self, Loaded};
+
+/// The longest that a model is asked about a test.
+const MAX_PREDICTION: Duration = Duration::from_secs(5);
+
+/// A test whose outcomes are known.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its id.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+    /// The test.
+    pub test: Test,
+    /// What its model says.
+    pub prediction: Prediction,
+}
+
+impl Subject {
+    /// The tests that arguments of a command line name.
+    ///
+    /// # Errors
+    /// When one is no test, or its model has no answer.
+    pub fn of_arguments<S: AsRef<str>>(arguments: &[S]) -> Result<Vec<Subject>, Failure> {
+        let sources = arguments.iter().flat_map(|argument| inputs::of_argument(argument.as_ref()));
+        sources
+            .map(|source| match source.load() {
+                Ok(loaded) => Subject::new(loaded),
+                Err(rejected) => {
+                    let (source, rejection) = *rejected;
+                    Err(rejection.failure(&source.file))
+                }
+            })
+            .collect()
+    }
+
+    fn new(loaded: Loaded) -> Result<Subject, Failure> {
+        let Loaded { source, text, test } = loaded;
+        let chosen = choice::load(Model::default_for(test.dialect))?;
+        let options = Options { timeout: Some(MAX_PREDICTION), ..Options::default() };
+        let prediction = predict(&test, &chosen.model, &options).map_err(Failure::input_error)?;
+        Ok(Subject { id: source.id, text, test, prediction })
+    }
+
+    /// What an observation of the test counts.
+    pub fn counts(&self, seen: &Observation) -> Counts {
+        let sum = |wanted: &dyn Fn(&Outcome) -> bool| {
+            seen.histogram.counts.iter().filter(|(outcome, _)| wanted(outcome)).map(|(_, count)| count).sum()
+        };
+        let says = |outcome: &Outcome| self.prediction.outcomes.get(outcome);
+        Counts {
+            instances: seen.instances(),
+            interleaved: sum(&|outcome| says(outcome).is_none_or(|says| !says.serial)),
+            weak: sum(&|outcome| says(outcome).is_none_or(|says| says.weak)),
+            forbidden: sum(&|outcome| says(outcome).is_none_or(|says| !says.allowed))
+                + seen.unexpected.values().sum::<u64>(),
+            unresolved: seen.unresolved,
+            not_executed: seen.not_executed,
+            dispatches: seen.dispatches,
+            seconds: seen.seconds,
+        }
+    }
+
+    /// The words that an instance may show by the prediction.
+    fn plausible(&self) -> Vec<u32> {
+        let outcomes = self.prediction.outcomes.keys();
+        let mut words: Vec<u32> =
+            outcomes.flat_map(|outcome| &outcome.0).map(|value| value.0 as u32).collect();
+        words.sort_unstable();
+        words.dedup();
+        words
+    }
+}
+
+/// One test under one stress.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial<'a> {
+    /// The test.
+    pub subject: &'a Subject,
+    /// How it is spread.
+    pub stress: &'a Stress,
+    /// For how long.
+    pub time: Duration,
+    /// Decides what is drawn.
+    pub seed: u64,
+}
+
+/// A trial's observation, or why there is none.
+pub type Outcomes = Result<Observation, String>;
+
+/// Runs trials one after the other in worker processes; all of them end within `limit`, by force if they must.
+///
+/// # Errors
+/// When no worker can be started at all.
+pub fn run(
+    environment: &DriverEnvironment,
+    selector: &str,
+    trials: &[Trial<'_>],
+    limit: Duration,
+) -> Result<Vec<Outcomes>, Failure> {
+    let program = std::env::current_exe().map_err(Failure::environment_error)?;
+    let limits = Limits {
+        time: Some(limit),
+        overrun: Duration::from_secs(1),
+        slack: Duration::from_secs(2),
+        ..Limits::DEFAULT
+    };
+    let mut ended = Vec::with_capacity(trials.len());
+    pool::run(
+        &limits,
+        trials.len(),
+        Calls::<Job, Snapshot, Answer> {
+            command: &mut || worker(&program, environment),
+            job: &mut |number, share| {
+                let Some(trial) = trials.get(number) else { return Job::default() };
+                let time = share.map_or(trial.time, |share| share.min(trial.time));
+                Job {
+                    id: trial.subject.id.clone(),
+                    text: trial.subject.text.clone(),
+                    device: selector.to_owned(),
+                    stress: Some(trial.stress.clone()),
+                    instances: None,
+                    seconds: Some(time.as_secs_f64()),
+                    seed: trial.seed,
+                    plausible: trial.subject.plausible(),
+                    patience: Settings::PATIENCE.as_secs_f64(),
+                    ..Job::default()
+                }
+            },
+            event: &mut |event| {
+                if let Event::Finished(report) = event {
+                    ended.push(match report.last.end {
+                        End::Answered(answer) => match &answer.failure {
+                            None => Ok(Observation::from(&answer.observation)),
+                            Some(failure) => Err(failure.to_string()),
+                        },
+                        End::Failed(failure) => Err(failure.to_string()),
+                        End::NotRun(why) => Err(why.to_string()),
+                    });
+                }
+                ControlFlow::Continue(())
+            },
+        },
+    );
+    Ok(ended)
+}
+
+/// The command of a worker. It leads a process group of its own: an interrupt from the keyboard is for the parent, and a
+/// worker ends with its parent.
+fn worker(program: &Path, environment: &DriverEnvironment) -> Command {
+    let mut command = Command::new(program);
+    command.arg("worker").envs(environment.variables());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    command
+}
+
+/// What a worker process prints that is started with `arguments`, after the last [`crate::probe::SEPARATOR`].
+///
+/// # Errors
+/// When it says nothing within `patience`: then it is ended.
+pub fn ask(
+    environment: &DriverEnvironment,
+    arguments: &[String],
+    patience: Duration,
+) -> Result<String, Failure> {
+    let program = std::env::current_exe().map_err(Failure::environment_error)?;
+    let mut child = worker(&program, environment)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(Failure::environment_error)?;
+    let (sender, receiver) = channel();
+    let stdout = child.stdout.take();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
+        // Whoever waited may have given up.
+        let _ = sender.send(read.map(|_| bytes));
+    });
+    let answer = receiver.recv_timeout(patience);
+    if answer.is_err() {
+        child.kill().map_err(Failure::environment_error)?;
+    }
+    let status = child.wait().map_err(Failure::environment_error)?;
+    let Ok(bytes) = answer else {
+        return Err(Failure::environment_message(format!(
+            "a worker did not answer within {} s",
+            patience.as_secs()
+        )));
+    };
+    let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+    match text.rsplit_once(crate::probe::SEPARATOR) {
+        Some((_, line)) => Ok(line.trim_end().to_owned()),
+        None => Err(Failure::environment_message(format!("a worker ended without an answer ({status})"))),
+    }
+}

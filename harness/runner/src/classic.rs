@@ -1,0 +1,197 @@
+//! The classic scheme, frozen: what rates are compared with.
+//!
+//! Store buffering in the parallel testing environment of the GPU litmus literature, as its tools ship it without stress:
+//! 64 testing workgroups of 256 invocations, stride 2, no barrier, no shuffling; every invocation plays both threads, each
+//! of another instance; outcomes are counted by a second kernel on the device; and everything, pipelines included, is
+//! built anew for every iteration. Nothing here follows improvements of the rest: it is the yardstick.
+
+use std::time::{Duration, Instant};
+
+use plan::{
+    Buffer, BufferId, Device, DeviceError, Kernel, KernelId, Memory, Plan, Progress, Queue, QueueId, Step,
+};
+
+use crate::error::Cause;
+
+/// The words of the module in `classic/test.spvasm`.
+const TEST: &[u8] = include_bytes!("../classic/test.spv");
+/// The words of the module in `classic/classify.spvasm`.
+const CLASSIFY: &[u8] = include_bytes!("../classic/classify.spv");
+/// Testing workgroups.
+const WORKGROUPS: u32 = 64;
+/// Invocations of a workgroup.
+const WORKGROUP_SIZE: u32 = 256;
+/// Words from one location to the next.
+const STRIDE: u64 = 2;
+/// What result words hold before an iteration: no outcome.
+const POISON: u32 = 0xa7c5_3d91;
+
+/// Instances of an iteration.
+pub const INSTANCES: u64 = WORKGROUPS as u64 * WORKGROUP_SIZE as u64;
+
+/// What was seen of store buffering.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreBuffering {
+    /// Instances by outcome, 2 × r0 + r1: both reads 0 (weak), then the two serial orders, then both 1.
+    pub counts: [u64; 4],
+    /// Instances that showed anything else, those that were not executed included.
+    pub other: u64,
+    /// Wall-clock seconds, all rebuilding included.
+    pub seconds: f64,
+}
+
+impl StoreBuffering {
+    /// All instances.
+    pub fn instances(&self) -> u64 {
+        self.counts.iter().sum::<u64>() + self.other
+    }
+
+    /// Instances whose outcome no serial order of the threads produces.
+    pub fn interleaved(&self) -> u64 {
+        self.counts[0] + self.counts[3]
+    }
+
+    /// Instances that missed both writes.
+    pub fn weak(&self) -> u64 {
+        self.counts[0]
+    }
+}
+
+/// Runs iterations on `device` for `time`, at least one.
+///
+/// # Errors
+/// What the device said; [`Cause::TimedOut`] when an iteration takes longer than `patience`, after which the device must
+/// not be destroyed.
+pub fn run(device: &dyn Device, time: Duration, patience: Duration) -> Result<StoreBuffering, Cause> {
+    if !device.capabilities().executes {
+        return Err(Cause::NullDevice);
+    }
+    let mut seen = StoreBuffering::default();
+    let started = Instant::now();
+    loop {
+        let counts = iterate(device, patience)?;
+        let [both_missed, first, second, both_seen, other] = counts.map(u64::from);
+        for (sum, count) in seen.counts.iter_mut().zip([both_missed, first, second, both_seen]) {
+            *sum += count;
+        }
+        seen.other += other;
+        if started.elapsed() >= time {
+            seen.seconds = started.elapsed().as_secs_f64();
+            return Ok(seen);
+        }
+    }
+}
+
+/// One iteration: builds everything, runs it, and reads the five counters.
+fn iterate(device: &dyn Device, patience: Duration) -> Result<[u32; 5], Cause> {
+    let mut prepared = device.prepare(&plan())?;
+    prepared.submit()?;
+    match prepared.poll(patience)? {
+        Progress::Finished { .. } => {}
+        Progress::NotExecuted => return Err(Cause::NullDevice),
+        Progress::Running => {
+            // A driver that hangs would wait for ever if it were told to destroy what it uses.
+            std::mem::forget(prepared);
+            return Err(Cause::TimedOut { after: patience });
+        }
+    }
+    let counters = prepared.read(COUNTERS)?.first_chunk::<5>().copied();
+    counters.ok_or_else(|| DeviceError::InvalidPlan("five counters are missing".into()).into())
+}
+
+const LOCATIONS: BufferId = BufferId(0);
+const RESULTS: BufferId = BufferId(1);
+const COUNTERS: BufferId = BufferId(2);
+
+fn plan() -> Plan {
+    let queue = QueueId(0);
+    let kernel = |bytes: &[u8]| Kernel {
+        words: bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect(),
+        bindings: 2,
+        push_constant_bytes: 0,
+        subgroup_size: None,
+        addresses: Vec::new(),
+        images: Vec::new(),
+    };
+    let dispatch = |number, bindings: [BufferId; 2]| Step::Dispatch {
+        queue,
+        kernel: KernelId(number),
+        workgroups: WORKGROUPS,
+        bindings: bindings.to_vec(),
+        push_constants: Vec::new(),
+    };
+    let fill = |buffer, value| Step::Fill { queue, buffer, value };
+    let buffer = |words, memory, name| Buffer { words, memory, name };
+    Plan {
+        kernels: vec![kernel(TEST), kernel(CLASSIFY)],
+        buffers: vec![
+            buffer(INSTANCES * STRIDE * 2, Memory::Device, "locations"),
+            buffer(INSTANCES * 2, Memory::Device, "results"),
+            buffer(5, Memory::Readback, "counters"),
+        ],
+        queues: vec![Queue { family: 0 }],
+        semaphores: Vec::new(),
+        images: Vec::new(),
+        steps: vec![
+            fill(LOCATIONS, 0),
+            fill(RESULTS, POISON),
+            fill(COUNTERS, 0),
+            Step::Barrier { queue },
+            dispatch(0, [LOCATIONS, RESULTS]),
+            Step::Barrier { queue },
+            dispatch(1, [RESULTS, COUNTERS]),
+            Step::Barrier { queue },
+            Step::ToHost { queue, buffer: COUNTERS },
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+    use std::process::Command;
+
+    use super::*;
+
+    /// The words are those of the text beside them.
+    #[test]
+    fn the_words_are_the_assembled_text() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("classic");
+        let out = tempfile::tempdir().unwrap();
+        for (name, words) in [("test", TEST), ("classify", CLASSIFY)] {
+            let to = out.path().join(name);
+            let mut command = Command::new("spirv-as");
+            command.args(["--target-env", "spv1.5", "-o"]).arg(&to);
+            match command.arg(folder.join(format!("{name}.spvasm"))).status() {
+                Err(error) => return println!("skipped: spirv-as is not installed ({error})"),
+                Ok(status) => assert!(status.success(), "{name}"),
+            }
+            // The second word names the assembler's version.
+            let assembled = std::fs::read(to).unwrap();
+            assert_eq!(assembled.len(), words.len(), "{name}");
+            assert!(assembled[..8] == words[..8] && assembled[12..] == words[12..], "{name}");
+        }
+    }
+
+    /// The formulas give every thread of every instance to one invocation, never both to one workgroup, and every location
+    /// to one instance.
+    #[test]
+    fn the_formulas_are_permutations() {
+        let (groups, size) = (u64::from(WORKGROUPS), u64::from(WORKGROUP_SIZE));
+        let mut first = BTreeSet::new();
+        let mut second = BTreeSet::new();
+        let mut words = BTreeSet::new();
+        for (group, local) in (0..groups).flat_map(|group| (0..size).map(move |local| (group, local))) {
+            let id0 = group * size + local;
+            let stripe = (group + 1 + local % (groups - 1)) % groups;
+            let id1 = stripe * size + (local * 419) % size;
+            assert!(first.insert(id0) && second.insert(id1) && stripe != group);
+            assert!(words.insert(id0 * STRIDE * 2));
+            assert!(words.insert((id0 * 1031 % INSTANCES) * STRIDE * 2 + STRIDE));
+        }
+        assert_eq!((first.len() as u64, second.len() as u64), (INSTANCES, INSTANCES));
+        assert!(words.iter().all(|word| *word < INSTANCES * STRIDE * 2));
+    }
+}

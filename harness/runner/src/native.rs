@@ -1,0 +1,94 @@
+//! Store buffering by two threads of the host, in lockstep: what the machine can do, to measure kernels against.
+//!
+//! It plays as the kernels do: two threads meet at a counter before each round, then each plays its side of eight
+//! instances whose locations share a cache line. A rate of a device over the rate of this loop in the same minute says
+//! more than either alone, since both suffer alike from whatever else runs.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::affinity;
+use crate::classic::StoreBuffering;
+
+/// Instances of a round.
+const LANES: usize = 8;
+/// Rounds between two looks at the clock.
+const ROUNDS: usize = 4096;
+/// Looks after which a thread that waits gives its processor away: the partner may be on it.
+const LOOKS: u32 = 1 << 12;
+
+/// The locations of one round: x and y of each instance.
+#[repr(align(64))]
+#[derive(Default)]
+struct Line([AtomicU32; 2 * LANES]);
+
+/// A counter with a cache line of its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Counter(AtomicU32);
+
+/// Plays for about `time`.
+pub fn run(time: Duration) -> StoreBuffering {
+    let mut seen = StoreBuffering::default();
+    let lines: Vec<Line> = std::iter::repeat_with(Line::default).take(ROUNDS).collect();
+    let started = Instant::now();
+    while started.elapsed() < time {
+        lines.iter().flat_map(|line| &line.0).for_each(|word| word.store(0, Ordering::Relaxed));
+        let meeting = Counter::default();
+        let (own, other) = std::thread::scope(|scope| {
+            let play = |side: usize| {
+                affinity::take_processor(side);
+                side_of(side, &lines, &meeting.0)
+            };
+            let partner = scope.spawn(move || play(1));
+            // A thread of its own: the caller's stays where it is.
+            let first = scope.spawn(move || play(0));
+            (first.join(), partner.join())
+        });
+        // A thread only ends without its reads by a panic, of which its code has none.
+        let (Ok(own), Ok(other)) = (own, other) else { return seen };
+        for (r0, r1) in own.iter().zip(&other) {
+            if let Some(count) = seen.counts.get_mut((2 * r0 + r1) as usize) {
+                *count += 1;
+            }
+        }
+    }
+    seen.seconds = started.elapsed().as_secs_f64();
+    seen
+}
+
+/// What one side reads in all rounds.
+fn side_of(side: usize, lines: &[Line], meeting: &AtomicU32) -> Vec<u32> {
+    let mut reads = Vec::with_capacity(lines.len() * LANES);
+    for (round, line) in (1u32..).zip(lines) {
+        meeting.fetch_add(1, Ordering::Relaxed);
+        let mut looks = 0;
+        while meeting.load(Ordering::Relaxed) < 2 * round {
+            looks += 1;
+            if looks % LOOKS == 0 {
+                std::thread::yield_now();
+            }
+            std::hint::spin_loop();
+        }
+        for lane in 0..LANES {
+            line.0[2 * lane + side].store(1, Ordering::Relaxed);
+        }
+        for lane in 0..LANES {
+            reads.push(line.0[2 * lane + 1 - side].load(Ordering::Relaxed));
+        }
+    }
+    reads
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_instance_is_counted_once() {
+        let seen = run(Duration::from_millis(1));
+        assert!(seen.instances() > 0 && seen.instances().is_multiple_of((ROUNDS * LANES) as u64));
+        assert_eq!(seen.other, 0);
+        assert!(seen.seconds > 0.0);
+    }
+}
