@@ -303,16 +303,14 @@ impl Generated {
     fn exists(&self) -> bool {
         let uses = |storage| self.payload.storage == storage || self.guard.storage == storage;
         let both = |storage| self.payload.storage == storage && self.guard.storage == storage;
-        let atomic_sides =
-            matches!(self.sync, Sync::FenceAtomic | Sync::AtomicFence | Sync::AtomicAtomic);
+        let atomic_sides = matches!(self.sync, Sync::FenceAtomic | Sync::AtomicFence | Sync::AtomicAtomic);
         let core = self.coherence == Coherence::Coherent
             && !atomic_sides
             && self.scalar == Type::U32
             && self.range != Range::QueueFamily
             && !uses(Storage::Address);
-        let graphics = self.range != Range::Workgroup
-            && !uses(Storage::Workgroup)
-            && !self.sync.is_control_barrier();
+        let graphics =
+            self.range != Range::Workgroup && !uses(Storage::Workgroup) && !self.sync.is_control_barrier();
         let guardless = matches!(self.range, Range::Workgroup | Range::Subgroup)
             && self.guard == Variable { locality: Locality::NonLocal, storage: Storage::Buffer };
         let between_atomics = self.sync == Sync::AtomicAtomic;
@@ -366,9 +364,7 @@ impl Case {
                 let guard = (!case.sync.is_control_barrier()).then_some(case.guard);
                 (case.model, Some(case.payload), guard, case.stage)
             }
-            Case::Transitive(case) => {
-                (Model::Extended, Some(case.payload), Some(case.guard), Stage::Compute)
-            }
+            Case::Transitive(case) => (Model::Extended, Some(case.payload), Some(case.guard), Stage::Compute),
             Case::Permuted(_) => (Model::Core11, None, None, Stage::Compute),
         };
         if model == Model::Core11 {

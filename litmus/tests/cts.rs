@@ -96,7 +96,8 @@ fn programs_use_what_their_names_say() {
         let mut early_fences = 0;
         for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
             match &instruction.kind {
-                InstructionKind::Load { class, access, .. } | InstructionKind::Store { class, access, .. } => {
+                InstructionKind::Load { class, access, .. }
+                | InstructionKind::Store { class, access, .. } => {
                     classes.insert(*class);
                     match access {
                         Access::Coherent { scope } => {
@@ -162,9 +163,14 @@ fn programs_use_what_their_names_say() {
         assert_eq!(classes, expected, "{case}");
         // Threads are as far apart as the scope needs, and together where workgroup memory needs it.
         let places: Vec<_> = test.threads.iter().map(|thread| thread.place).collect();
-        let [litmus::Place::Device(left), litmus::Place::Device(right)] = places[..] else { panic!("{case}") };
+        let [litmus::Place::Device(left), litmus::Place::Device(right)] = places[..] else {
+            panic!("{case}")
+        };
         let together = expected.contains(&StorageClass::Workgroup);
         assert_eq!(left.workgroup == right.workgroup, scope <= Scope::Workgroup || together, "{case}");
-        assert_eq!((left.workgroup, left.subgroup) == (right.workgroup, right.subgroup), scope == Scope::Subgroup);
+        assert_eq!(
+            (left.workgroup, left.subgroup) == (right.workgroup, right.subgroup),
+            scope == Scope::Subgroup
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! The program of a CTS name: two threads, or four for the transitive ones, as text in the native syntax.
 
 use super::{
-    Acquirer, Case, Coherence, Generated, GuardAccess, Permuted, Range, Shape, Storage, Sync, Transitive, Type,
+    Acquirer, Case, Coherence, Generated, GuardAccess, Permuted, Range, Shape, Storage, Sync, Transitive,
+    Type,
 };
 
 /// Everything that decides the instructions of two sides that synchronize.
@@ -151,7 +152,9 @@ impl Sides {
             GuardAccess::Exchange => format!("rmw.atom.{scope}.{guard} {register}, f, 2"),
         };
         let ordered = match self.guard_access {
-            GuardAccess::Write => format!("ld.atom.acq.{scope}.{guard}{} {register}, f", self.words_of(false)),
+            GuardAccess::Write => {
+                format!("ld.atom.acq.{scope}.{guard}{} {register}, f", self.words_of(false))
+            }
             GuardAccess::Exchange => {
                 format!("rmw.atom.acq.{scope}.{guard}{} {register}, f, 2", self.words_of(false))
             }
@@ -184,8 +187,7 @@ impl Sides {
                 format!("membar.acq{}", self.acquiring()),
             ];
         }
-        let operations =
-            if self.coherence == Coherence::NonCoherent { ".semav.semvis" } else { "" };
+        let operations = if self.coherence == Coherence::NonCoherent { ".semav.semvis" } else { "" };
         vec![format!("cbar{execution}.acq_rel.{scope}{}{operations} 0", self.classes())]
     }
 }
@@ -250,12 +252,8 @@ fn transitive(case: &Transitive) -> String {
         guard: case.guard.storage,
         together: false,
     };
-    let local = Sides {
-        coherence: case.coherence,
-        range: Range::Workgroup,
-        sync: Sync::ControlBarrier,
-        ..sides
-    };
+    let local =
+        Sides { coherence: case.coherence, range: Range::Workgroup, sync: Sync::ControlBarrier, ..sides };
     let relay: Vec<String> = local.control_barrier().into_iter().chain(sides.release()).collect();
     let writer: Vec<String> = std::iter::once(local.store("x")).chain(local.control_barrier()).collect();
     let mut columns = vec![

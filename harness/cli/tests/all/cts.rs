@@ -54,7 +54,7 @@ fn a_name_runs_with_and_without_its_prefix() {
             assert_eq!(lines.len(), 1, "{given}");
             assert_eq!(lines[0]["id"], id);
             assert!(lines[0]["instances"].as_u64().unwrap() >= 2000, "{}", lines[0]);
-            assert_eq!(lines[0]["outcomes"].as_array().unwrap().len(), 12, "{}", lines[0]);
+            assert_eq!(lines[0]["outcomes"].as_array().unwrap().len(), 6, "{}", lines[0]);
             for schema in schemas("run-line.json", "run.schema.json") {
                 assert_valid(&schema, &lines[0]);
             }
@@ -130,8 +130,10 @@ fn validation_agrees_with_the_model_on_races() {
         let ran = Ran::of(&mut command);
         assert_eq!(ran.code, 0, "{driver}: {ran:?}");
         let lines = ran.json_lines();
-        let undefined = lines.iter().filter(|line| line["verdict"] == "undefined").count();
-        assert_eq!(undefined, 2, "{driver}: {ran:?}");
+        for racy in ["ssw/MP+ssw.exec-only", "ssw/MP+ssw.noav"] {
+            let line = lines.iter().find(|line| line["id"] == racy).unwrap();
+            assert_eq!(line["verdict"], "undefined", "{driver}");
+        }
     }
 }
 
