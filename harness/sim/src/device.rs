@@ -175,6 +175,9 @@ impl<'d> SimPrepared<'d> {
         if !plan.images.is_empty() {
             return Err(DeviceError::Unsupported("images on the simulated GPU".to_owned()));
         }
+        if plan.steps.iter().any(|step| matches!(step, Step::ToImage { .. } | Step::FromImage { .. })) {
+            return Err(DeviceError::Unsupported("simulated GPU lacks images".to_owned()));
+        }
         let mut buffers = Vec::with_capacity(plan.buffers.len());
         let mut next: u32 = 1;
         for buffer in &plan.buffers {
