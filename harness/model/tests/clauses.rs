@@ -143,7 +143,7 @@ fn tests_notice_when_a_pillar_of_a_model_falls() {
         ("vulkan", "sw", "without the case `sw-control-barrier`"),
         ("vulkan", "sw", "without the case `sw-atomic-atomic`"),
         ("vulkan", "fr-order", "without the case `locord`"),
-        ("vulkan", "mutord", "without the condition `inscope`"),
+        ("vulkan", "mutord", "without the case `(candidates \\ of-two-kinds)`"),
         ("hsa", "global-dependence", "dropped"),
         ("hsa", "synchronizing-order", "dropped"),
     ];
