@@ -122,7 +122,7 @@ impl Lowering<'_> {
                 }
                 StorageClass::Workgroup => {
                     let (first, words) = (self.program.workgroup_words, module.words_of(*to));
-                    self.program.workgroup_words += words;
+                    self.program.workgroup_words = first.saturating_add(words);
                     let reference = self.reference(*id, Place::Workgroup(first, words), 1);
                     if let Some(Type::Word { .. }) = module.types.get(to) {
                         let address = self.register();
@@ -288,7 +288,7 @@ impl Lowering<'_> {
             CompositeExtract => {
                 let first = self.value(placed, placed.id(0)?)?;
                 let to = self.late(placed, placed.result()?)?;
-                self.program.ops.push(Op::Copy { to, from: first + placed.literal(1)? });
+                self.program.ops.push(Op::Copy { to, from: first.wrapping_add(placed.literal(1)?) });
             }
             CopyObject => {
                 let from = self.value(placed, placed.id(0)?)?;
@@ -348,7 +348,7 @@ impl Lowering<'_> {
         let count = placed.instruction.operands.len();
         if let Meaning::Parameters = base {
             let member = self.constant(placed, placed.id(1)?)?;
-            self.program.parameter_words = self.program.parameter_words.max(member + 1);
+            self.program.parameter_words = self.program.parameter_words.max(member.saturating_add(1));
             self.meanings.insert(result, Meaning::Parameter(member));
             return Ok(());
         }
@@ -358,13 +358,13 @@ impl Lowering<'_> {
         let Meaning::Pointer { address, .. } = self.meaning(placed, result)? else {
             return Err(malformed(placed.word, "an access chain whose type is no pointer"));
         };
-        let (mut index, mut scale, mut offset) = (NONE, 0, 0);
+        let (mut index, mut scale, mut offset) = (NONE, 0u32, 0u32);
         for position in 1..count {
             let id = placed.id(position)?;
             match self.module.types.get(&ty) {
                 Some(Type::Struct { members }) => {
                     let member = self.constant(placed, id)?;
-                    offset += self.module.offset_of(ty, member);
+                    offset = offset.wrapping_add(self.module.offset_of(ty, member));
                     let inner = members.get(member as usize).copied();
                     ty = inner.ok_or_else(|| malformed(placed.word, "no such member"))?;
                 }
@@ -372,7 +372,7 @@ impl Lowering<'_> {
                     let stride = self.module.stride_of(ty, *element);
                     ty = *element;
                     match self.module.constants.get(&id) {
-                        Some(constant) => offset += constant.wrapping_mul(stride),
+                        Some(constant) => offset = offset.wrapping_add(constant.wrapping_mul(stride)),
                         None if index == NONE => {
                             index = self.value(placed, id)?;
                             scale = stride;
