@@ -120,24 +120,44 @@ impl Lowering<'_> {
                     let reference = self.reference(*id, Place::Binding(binding), 0);
                     Meaning::Whole { reference, ty: *to }
                 }
-                StorageClass::Workgroup => {
-                    let (first, words) = (self.program.workgroup_words, module.words_of(*to));
-                    self.program.workgroup_words = first.saturating_add(words);
-                    let reference = self.reference(*id, Place::Workgroup(first, words), 1);
-                    if let Some(Type::Word { .. }) = module.types.get(to) {
-                        let address = self.register();
-                        let op = Op::Address { to: address, reference, index: NONE, scale: 0, offset: 0 };
-                        self.program.ops.push(op);
-                        Meaning::Pointer { reference, address }
-                    } else {
-                        Meaning::Whole { reference, ty: *to }
-                    }
+                StorageClass::Workgroup if module.blocks.contains(to) => {
+                    Meaning::Whole { reference: self.workgroup_block(*id, module.words_of(*to)), ty: *to }
                 }
+                StorageClass::Workgroup => self.workgroup_variable(*id, *to),
                 other => return Err(LoadError::Lacks(format!("variables of class {other:?}"))),
             };
             self.meanings.insert(*id, meaning);
         }
         Ok(())
+    }
+
+    /// A variable in workgroup memory of its own.
+    fn workgroup_variable(&mut self, id: u32, ty: u32) -> Meaning {
+        let (first, words) = (self.program.workgroup_words, self.module.words_of(ty));
+        self.program.workgroup_words = first.saturating_add(words);
+        let reference = self.reference(id, Place::Workgroup(first, words), 1);
+        if !matches!(self.module.types.get(&ty), Some(Type::Word { .. })) {
+            return Meaning::Whole { reference, ty };
+        }
+        let address = self.register();
+        self.program.ops.push(Op::Address { to: address, reference, index: NONE, scale: 0, offset: 0 });
+        Meaning::Pointer { reference, address }
+    }
+
+    /// Blocks in workgroup memory all lie at its start, and are one reference.
+    fn workgroup_block(&mut self, id: u32, words: u32) -> u16 {
+        self.program.workgroup_words = self.program.workgroup_words.max(words);
+        let known =
+            self.program.references.iter_mut().enumerate().find_map(
+                |(number, reference)| match &mut reference.place {
+                    Place::Workgroup(_, all) => {
+                        *all = words.max(*all);
+                        Some(number as u16)
+                    }
+                    Place::Binding(_) => None,
+                },
+            );
+        known.unwrap_or_else(|| self.reference(id, Place::Workgroup(0, words), 1))
     }
 
     fn reference(&mut self, id: u32, place: Place, class: u8) -> u16 {

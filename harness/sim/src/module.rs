@@ -93,6 +93,8 @@ pub(crate) struct Module {
     pub bindings: HashMap<u32, u32>,
     pub built_ins: HashMap<u32, BuiltIn>,
     pub aliased: Vec<u32>,
+    /// Structures with an explicit layout.
+    pub blocks: Vec<u32>,
     pub strides: HashMap<u32, u32>,
     pub offsets: HashMap<(u32, u32), u32>,
     pub workgroup_size: Option<[u32; 3]>,
@@ -279,6 +281,7 @@ impl Module {
             Some(Operand::Decoration(Decoration::ArrayStride)) => {
                 self.strides.insert(id, placed.literal(2)?);
             }
+            Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
             Some(Operand::Decoration(Decoration::BuiltIn)) => {
                 if let Some(Operand::BuiltIn(built_in)) = placed.instruction.operands.get(2) {
@@ -329,7 +332,9 @@ impl Module {
         match self.types.get(&ty) {
             Some(Type::Word { .. } | Type::Bool) => 1,
             Some(Type::Vector { count, .. }) => *count,
-            Some(Type::Array { element, count }) => self.stride_of(ty, *element).saturating_mul(count.unwrap_or(0)),
+            Some(Type::Array { element, count }) => {
+                self.stride_of(ty, *element).saturating_mul(count.unwrap_or(0))
+            }
             Some(Type::Struct { members }) => self.sum(members),
             _ => 0,
         }
@@ -361,9 +366,7 @@ impl Module {
             return bytes / 4;
         }
         match self.types.get(&structure) {
-            Some(Type::Struct { members }) => {
-                self.sum(members.get(..member as usize).unwrap_or(members))
-            }
+            Some(Type::Struct { members }) => self.sum(members.get(..member as usize).unwrap_or(members)),
             _ => 0,
         }
     }

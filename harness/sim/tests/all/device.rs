@@ -62,8 +62,7 @@ const LACKING: [Op; 14] = [
 
 #[test]
 fn every_other_instruction_of_kernels_is_there() {
-    let lacking: Vec<Op> =
-        shaders::OPCODES.iter().copied().filter(|op| !sim::OPCODES.contains(op)).collect();
+    let lacking: Vec<Op> = shaders::OPCODES.iter().copied().filter(|op| !sim::OPCODES.contains(op)).collect();
     assert_eq!(lacking.iter().copied().collect::<HashSet<_>>(), HashSet::from(LACKING), "{lacking:?}");
 }
 
