@@ -48,6 +48,8 @@ pub(crate) enum Sought<'o> {
     Kept,
     /// Those of them of which the question's condition says this.
     Answer(bool),
+    /// Those of them that miss this part of a condition that is a conjunction.
+    Misses(usize),
     /// Those with this outcome, whatever the filter says.
     Outcome(&'o Outcome),
 }
@@ -58,6 +60,8 @@ enum Demand {
     Value(Value),
     /// That it is this number, as a signed value of the type.
     Number(ScalarType, i64),
+    /// That it is another.
+    Not(ScalarType, i64),
 }
 
 impl Demand {
@@ -65,6 +69,7 @@ impl Demand {
         match self {
             Demand::Value(wanted) => value == wanted,
             Demand::Number(ty, number) => value.signed(ty) == number,
+            Demand::Not(ty, number) => value.signed(ty) != number,
         }
     }
 }
@@ -296,6 +301,17 @@ impl<'a> Combiner<'a> {
                     _ => None,
                 }
             }
+            Sought::Misses(part) => {
+                let inside = self.condition_so_far(&self.filter, rf, last);
+                let misses = self
+                    .missed_part(part)
+                    .and_then(|(index, demand)| Some(demand.allows(self.final_so_far(index, rf, last)?)));
+                match (inside, misses) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
             Sought::Outcome(outcome) => {
                 let mut known = true;
                 for (index, wanted) in outcome.0.iter().enumerate() {
@@ -317,7 +333,29 @@ impl<'a> Combiner<'a> {
         match sought {
             Sought::Kept => holds(&self.filter),
             Sought::Answer(wanted) => holds(&self.filter) && holds(&self.condition) == wanted,
+            Sought::Misses(part) => {
+                let missed = self
+                    .missed_part(part)
+                    .and_then(|(index, demand)| Some(demand.allows(*outcome.0.get(index)?)));
+                holds(&self.filter) && missed == Some(true)
+            }
             Sought::Outcome(wanted) => outcome == wanted,
+        }
+    }
+
+    /// How many parts the condition has where it is a conjunction of demands on single values.
+    pub(crate) fn parts(&self) -> Option<usize> {
+        let mut demands = Vec::new();
+        demands_of(&self.condition, &mut demands).then_some(demands.len())
+    }
+
+    /// What misses a part of the condition.
+    fn missed_part(&self, part: usize) -> Option<(usize, Demand)> {
+        let mut demands = Vec::new();
+        demands_of(&self.condition, &mut demands);
+        match demands.get(part)? {
+            (index, Demand::Number(ty, number)) => Some((*index, Demand::Not(*ty, *number))),
+            _ => None,
         }
     }
 
@@ -356,6 +394,10 @@ impl<'a> Combiner<'a> {
             Sought::Answer(wanted) => {
                 alike &= demands_of(&self.filter, &mut demands);
                 alike &= wanted && demands_of(&self.condition, &mut demands);
+            }
+            Sought::Misses(part) => {
+                alike &= demands_of(&self.filter, &mut demands);
+                demands.push(self.missed_part(part)?);
             }
             Sought::Outcome(outcome) => {
                 demands.extend(

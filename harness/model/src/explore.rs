@@ -11,17 +11,33 @@ use crate::prepared::Prepared;
 use crate::search::{Flags, Goal, Ground, Leaf, Search};
 use crate::skeleton::Skeleton;
 
-/// How many steps the search for all executions may take before single questions are asked instead.
-const STEPS: u64 = 20_000;
+/// In which ways a skeleton may be explored.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ways {
+    /// Whether few executions are evaluated one by one.
+    few: bool,
+    /// How many steps the search for all executions may take before single questions are asked instead.
+    steps: u64,
+    /// Whether outcomes are listed.
+    pub(crate) listing: bool,
+}
+
+impl Ways {
+    /// Every way, each where it is quickest.
+    pub(crate) const USUAL: Ways = Ways { few: true, steps: 20_000, listing: true };
+}
 
 /// Adds what the executions of a skeleton show.
 pub(crate) fn explore<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
     combiner: &Combiner<'_>,
+    ways: Ways,
     findings: &mut Findings,
 ) -> Result<(), PredictError> {
-    if let Some(few) = Few::<M>::new(skeleton, prepared, combiner)? {
+    if ways.few
+        && let Some(few) = Few::<M>::new(skeleton, prepared, combiner)?
+    {
         few.add(skeleton, prepared, combiner, findings);
         return Ok(());
     }
@@ -33,7 +49,7 @@ pub(crate) fn explore<M: Matrix>(
         let mut search =
             Search::new(skeleton, prepared, &ground, skeleton.observed_storages(), combiner.deadline);
         if combiner.plain {
-            search.limit(STEPS);
+            search.limit(ways.steps);
         }
         let complete = search.run(&mut combiner.collect(findings));
         if complete || !search.gave_up() {
@@ -56,7 +72,12 @@ pub(crate) fn explore<M: Matrix>(
     if skeleton.terminated {
         let (mut meets, mut misses) = (findings.meets, findings.misses);
         meets = meets || ask(Sought::Answer(true), None);
-        misses = misses || ask(Sought::Answer(false), None);
+        // A conjunction is missed where one of its parts is.
+        misses = misses
+            || match combiner.parts() {
+                Some(parts) => (0..parts).any(|part| ask(Sought::Misses(part), None)),
+                None => ask(Sought::Answer(false), None),
+            };
         let mut allowed: Vec<Outcome> = Vec::new();
         if !findings.unlisted {
             for outcome in findings.candidates.difference(&findings.allowed) {
@@ -126,5 +147,78 @@ impl Goal for Find<'_, '_, '_> {
             Some(false) => {}
             None => self.timed_out = true,
         }
+    }
+}
+
+#[cfg(test)]
+#[expect(dead_code, reason = "other tests use the other kinds of random tests")]
+#[path = "../tests/common/mod.rs"]
+mod random;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use litmus::Outcome;
+    use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+
+    use super::{Ways, random};
+    use crate::predict::predict_in;
+    use crate::{Model, Options, naive};
+
+    /// Whichever way is taken, the answers are those of the naive enumerator.
+    fn agrees(model: &str, ways: Ways) {
+        let model = Model::shipped(model).unwrap().unwrap();
+        let config = Config {
+            cases: 150,
+            rng_seed: RngSeed::Fixed(3),
+            failure_persistence: None,
+            ..Config::default()
+        };
+        let options = Options { timeout: None, unroll: 1 };
+        TestRunner::new(config)
+            .run(&random::test(), |test| {
+                let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
+                let fast = predict_in(&test, &model, &options, ways).unwrap();
+                let observables = test.observables();
+                let says = |wanted: bool| {
+                    slow.allowed.iter().any(|outcome| {
+                        let kept = test.filter.as_ref().is_none_or(|f| outcome.meets(&test, &observables, f));
+                        let condition = &test.question.as_ref().unwrap().condition;
+                        kept && outcome.meets(&test, &observables, condition) == wanted
+                    })
+                };
+                let allowed: HashSet<Outcome> =
+                    fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
+                let same = (!ways.listing || allowed == slow.allowed)
+                    && fast.race == slow.race
+                    && (fast.meets, fast.misses) == (Some(says(true)), Some(says(false)));
+                if same {
+                    Ok(())
+                } else {
+                    Err(TestCaseError::fail(format!("{fast:?}\n{}", litmus::print(&test))))
+                }
+            })
+            .unwrap();
+    }
+
+    #[test]
+    fn searches_alone() {
+        agrees("vulkan", Ways { few: false, ..Ways::USUAL });
+        agrees("khronos-alloy", Ways { few: false, ..Ways::USUAL });
+    }
+
+    #[test]
+    fn outcomes_one_by_one() {
+        agrees("vulkan", Ways { few: false, steps: 0, listing: true });
+        agrees("dartagnan", Ways { few: false, steps: 0, listing: true });
+        agrees("tso", Ways { few: false, steps: 0, listing: true });
+    }
+
+    #[test]
+    fn questions_alone() {
+        agrees("vulkan", Ways { few: false, steps: 0, listing: false });
+        agrees("vulkan-2019-nochains", Ways { few: false, steps: 0, listing: false });
+        agrees("sc", Ways { few: false, steps: 0, listing: false });
     }
 }

@@ -34,8 +34,8 @@
 mod activity;
 mod allows;
 pub mod cat;
-pub mod clauses;
 mod cells;
+pub mod clauses;
 mod combine;
 mod error;
 mod explain;

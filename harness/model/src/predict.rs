@@ -9,7 +9,7 @@ use litmus::{
 };
 
 use crate::combine::{Combiner, Findings, ValueRules};
-use crate::explore::explore;
+use crate::explore::{Ways, explore};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::model::{is_partial, scopes};
 use crate::path::{Path, paths};
@@ -40,11 +40,21 @@ impl Default for Options {
 /// # Errors
 /// When the test is beyond the bounds (256 events, 16 threads) or uses what the model has no account of.
 pub fn predict(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
+    predict_in(test, model, options, Ways::USUAL)
+}
+
+/// [`predict`] in given ways.
+pub(crate) fn predict_in(
+    test: &Test,
+    model: &Model,
+    options: &Options,
+    ways: Ways,
+) -> Result<Prediction, PredictError> {
     let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let unroll = options.unroll.max(1);
     let compiled = model.compiled_for(test)?;
     let observables = test.observables();
-    let findings = find(test, model, &compiled, &observables, unroll, deadline)?;
+    let findings = find(test, model, &compiled, &observables, unroll, ways, deadline)?;
     let answer = |found: bool| (found || !findings.timed_out).then_some(found);
     let (outcomes, listed) = list(test, &observables, &findings, unroll, deadline);
     Ok(Prediction {
@@ -79,7 +89,8 @@ pub struct Verdict {
 pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict, PredictError> {
     let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     let compiled = model.compiled_for(test)?;
-    let findings = find(test, model, &compiled, &test.observables(), options.unroll.max(1), deadline)?;
+    let findings =
+        find(test, model, &compiled, &test.observables(), options.unroll.max(1), Ways::USUAL, deadline)?;
     let known = !findings.timed_out && !findings.unlisted;
     Ok(Verdict {
         race: if known { race_of(&findings) } else { Race::Unknown },
@@ -103,21 +114,22 @@ fn find(
     compiled: &Compiled,
     observables: &[Observable],
     unroll: u32,
+    ways: Ways,
     deadline: Deadline,
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = value_domain(test);
-    let mut findings = Findings::default();
+    let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
     for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
         let combiner = Combiner::new(test, observables, &skeleton, rules, deadline);
         let prepared = compiled.prepared(&skeleton);
         let searched = match skeleton.len() {
-            0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, &mut findings),
-            9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, &mut findings),
-            17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, &mut findings),
-            33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, &mut findings),
-            _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, &mut findings),
+            0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, &mut findings),
+            9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
+            17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, &mut findings),
+            33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
+            _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
         };
         searched.map(|()| !findings.timed_out)
     })?;

@@ -29,7 +29,8 @@ fn no_clause_is_missing() {
         return;
     };
     for file in ["vulkan-clauses.csv", "hsa-clauses.csv"] {
-        let Some(path) = Path::new(&corpora).parent().map(|parent| parent.join("reference").join(file)) else {
+        let Some(path) = Path::new(&corpora).parent().map(|parent| parent.join("reference").join(file))
+        else {
             continue;
         };
         let Ok(text) = std::fs::read_to_string(&path) else {
@@ -71,8 +72,12 @@ fn statements_and_tests_cite_known_clauses() {
 #[test]
 fn every_encoded_clause_has_what_encodes_it_and_every_other_a_reason() {
     let cited: BTreeSet<String> = citations().unwrap().into_iter().flat_map(|c| c.clauses).collect();
-    let names: BTreeSet<&str> =
-        BASE_SETS.iter().chain(BASE_RELATIONS).map(|(name, _)| *name).chain(["SC", "GLOBAL", "GROUP"]).collect();
+    let names: BTreeSet<&str> = BASE_SETS
+        .iter()
+        .chain(BASE_RELATIONS)
+        .map(|(name, _)| *name)
+        .chain(["SC", "GLOBAL", "GROUP"])
+        .collect();
     for clause in clauses() {
         assert!(!clause.statement.is_empty(), "{}", clause.id);
         for name in &clause.engine {
@@ -150,7 +155,7 @@ fn tests_notice_when_a_pillar_of_a_model_falls() {
             let mutant = all
                 .iter()
                 .find(|mutant| mutant.mutation.statement == *statement && mutant.mutation.change == *change);
-            let mutant = mutant.unwrap_or_else(|| unreachable!("{name} has no {statement} {change}"));
+            let mutant = mutant.unwrap_or_else(|| panic!("{name} has no {statement} {change}"));
             assert!(killed_by(mutant, &judged).is_some(), "nothing notices {statement} {change}");
         }
     }
@@ -209,8 +214,19 @@ fn equivalent_mutants_are_not_told_apart_by_a_search() {
             match killer(&mutant.model, asked, &PATIENCE) {
                 None => written += &format!("{name}\t{}\t{}\n", mutation.statement, mutation.change),
                 Some((test, difference)) => {
-                    assert!(full, "{name}: {} {} is no equivalent:\n{}", mutation.statement, mutation.change, litmus::print(test));
-                    println!("ALIVE {difference:?} {name} {} {}\n{}", mutation.statement, mutation.change, litmus::print(test));
+                    assert!(
+                        full,
+                        "{name}: {} {} is no equivalent:\n{}",
+                        mutation.statement,
+                        mutation.change,
+                        litmus::print(test)
+                    );
+                    println!(
+                        "ALIVE {difference:?} {name} {} {}\n{}",
+                        mutation.statement,
+                        mutation.change,
+                        litmus::print(test)
+                    );
                 }
             }
         }

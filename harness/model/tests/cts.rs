@@ -1,6 +1,5 @@
 //! The programs of the CTS's names race in no execution, and what they ask about is forbidden; without availability and
 //! visibility chains the transitive ones race.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 

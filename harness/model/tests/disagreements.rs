@@ -89,7 +89,10 @@ fn the_page_is_what_the_models_say() {
         std::fs::write(&path, &current).unwrap();
     }
     let committed = std::fs::read_to_string(&path).unwrap();
-    assert!(committed == current, "docs/disagreements.md is not what the models say: VK_LITMUS_BLESS=1 writes it");
+    assert!(
+        committed == current,
+        "docs/disagreements.md is not what the models say: VK_LITMUS_BLESS=1 writes it"
+    );
 }
 
 #[test]

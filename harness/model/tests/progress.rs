@@ -1,7 +1,5 @@
 //! Termination under progress models: the peers' rows, our own corpus, and what tells definitions apart.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail by panic")]
-
 use std::path::Path;
 
 use model::Model;

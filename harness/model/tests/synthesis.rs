@@ -44,7 +44,11 @@ fn every_strongest_test_reads_back_and_is_forbidden_under_sc() {
                 assert_reads_back(&top);
                 let standing = standing(&top, &sc);
                 // Control barriers meet inside a workgroup alone.
-                assert!(standing == Standing::Forbidden || shape.name.contains("cbar"), "{}", litmus::print(&top));
+                assert!(
+                    standing == Standing::Forbidden || shape.name.contains("cbar"),
+                    "{}",
+                    litmus::print(&top)
+                );
             }
         }
     }

@@ -47,6 +47,8 @@ fn kernels(criterion: &mut Criterion) {
         lanes: 8,
         max_workgroup_invocations: 1024,
         device_scope: true,
+        loop_bound: shaders::KernelConfig::LOOP_BOUND,
+        variant: shaders::Variant::default(),
     };
     let mut group = criterion.benchmark_group("kernel generation");
     for (name, text) in [

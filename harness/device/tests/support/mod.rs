@@ -1,4 +1,5 @@
 //! Runs each test on every driver, in a process of its own.
+#![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod kernels;
 

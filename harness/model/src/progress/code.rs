@@ -354,8 +354,12 @@ impl Builder<'_> {
                 }
                 access.with(Some(destination.0), *scope, *semantics)
             }
-            InstructionKind::System(_) => return Err(ProgressError::Unsupported { what: "operations of the API" }),
-            InstructionKind::ShaderCall(_) => return Err(ProgressError::Unsupported { what: "shader calls" }),
+            InstructionKind::System(_) => {
+                return Err(ProgressError::Unsupported { what: "operations of the API" });
+            }
+            InstructionKind::ShaderCall(_) => {
+                return Err(ProgressError::Unsupported { what: "shader calls" });
+            }
             InstructionKind::Interlock(_) => {
                 return Err(ProgressError::Unsupported { what: "interlocked sections" });
             }

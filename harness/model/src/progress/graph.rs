@@ -1,6 +1,7 @@
 //! The graph of a machine's states, and the infinite runs in it that keep a progress model's promises.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use super::machine::{Machine, Memory, State};
 use super::promise::{Definition, Group, ProgressModel, Standing};
@@ -370,8 +371,8 @@ impl Graph {
                     way.reverse();
                     return way;
                 }
-                if !found_by.contains_key(&edge.to) {
-                    found_by.insert(edge.to, Some(*number));
+                if let Entry::Vacant(vacant) = found_by.entry(edge.to) {
+                    vacant.insert(Some(*number));
                     open.push_back(edge.to);
                 }
             }

@@ -266,7 +266,6 @@ impl Pair<'_> {
         }
         let (first, second) = self.verdicts(&test)?;
         let difference = Difference::between(&first, &second).unwrap_or(Difference::Executions);
-        let mut test = test;
         let observables = test.observables();
         if let Some(outcome) = telling(&first, &second) {
             let wanted: Vec<(Term, i64)> = observables

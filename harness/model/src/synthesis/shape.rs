@@ -249,11 +249,9 @@ impl Cell {
     pub fn name(&self) -> String {
         let Cell { shape, release, acquire, plain, places, .. } = self;
         let mut name = shape.name.to_owned();
-        if !shape.relaxed && shape.has(|word| matches!(word, Word::Write { carrier: true, .. })) {
-            name = format!("{name}+{}-{}", release.word(), acquire.word());
-        } else if shape.has(|word| *word == Word::Barrier)
-            && (*release, *acquire) != (Style::Atomic, Style::Atomic)
-        {
+        let carries = shape.has(|word| matches!(word, Word::Write { carrier: true, .. }));
+        let meets = shape.has(|word| *word == Word::Barrier);
+        if !shape.relaxed && carries || meets && (*release, *acquire) != (Style::Atomic, Style::Atomic) {
             name = format!("{name}+{}-{}", release.word(), acquire.word());
         }
         if *plain {

@@ -5,7 +5,8 @@
 //! and guards stay. All instances of one control barrier change together, as in a shader they are one instruction.
 
 use litmus::{
-    Access, ControlBarrier, Dialect, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet, Test,
+    Access, ControlBarrier, Dialect, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet,
+    Test,
 };
 
 /// A test with one step less, and which.
