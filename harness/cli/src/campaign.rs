@@ -184,6 +184,9 @@ fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<
         Ok(observation) => (observation, Ending::Finished),
         Err(error) => {
             let why = error.cause.to_string();
+            if let Cause::Device(plan::DeviceError::Unsupported(_)) = error.cause {
+                return Ok(Judgement::skipped(why));
+            }
             let ending = match error.cause {
                 Cause::Device(plan::DeviceError::DeviceLost(_)) => Ending::DeviceLost(why),
                 Cause::TimedOut { .. } | Cause::Device(plan::DeviceError::StepBudget) => {

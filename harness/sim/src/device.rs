@@ -169,13 +169,14 @@ impl<'d> SimPrepared<'d> {
                     DeviceError::InvalidPlan(format!("kernel {number}: {wrong}"))
                 }
             })?;
+            let bytes = u64::from(program.workgroup_words) * 4;
+            if bytes > device.capabilities.max_workgroup_memory_bytes.into() {
+                return Err(DeviceError::Unsupported(format!("{bytes} bytes of workgroup memory")));
+            }
             programs.push(program);
         }
         // Kernels that use images are refused by their instructions; this is for plans that only copy to them.
         if !plan.images.is_empty() {
-            return Err(DeviceError::Unsupported("images on the simulated GPU".to_owned()));
-        }
-        if plan.steps.iter().any(|step| matches!(step, Step::ToImage { .. } | Step::FromImage { .. })) {
             return Err(DeviceError::Unsupported("simulated GPU lacks images".to_owned()));
         }
         let mut buffers = Vec::with_capacity(plan.buffers.len());

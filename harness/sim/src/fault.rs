@@ -148,7 +148,7 @@ faults! {
     DeviceScopeIsQueueFamily "dv-scope-demoted-qf"
         "device scope is treated as queue-family scope"
         Some("microsoft/DirectXShaderCompiler#6848"),
-        Invisible("all invocations of a kernel run on one queue family");
+        Invisible("tests across queue families order their dispatches, which makes all writes available");
     // Availability and visibility on accesses.
     AvailableDropped "av-on-access-dropped"
         "MakePointerAvailable on a store is lost"
@@ -165,19 +165,19 @@ faults! {
         Some("GPUOpen-Drivers/llpc#144"), Violates;
     SemanticsOfFlagOnly "sem-uses-flag-class-only"
         "the storage classes of an atomic's semantics are replaced by that of the atomic itself"
-        Some("shader-slang/slang#6401"), Invisible("all memory of a test lies in buffers");
+        Some("shader-slang/slang#6401"), Invisible("tests whose payload is of another class than the flag make it available by the access");
     WorkgroupMemoryNotFlushed "class1-not-flushed"
         "WorkgroupMemory is left out of the flush of a release"
-        None, Invisible("workgroup memory is not tested yet");
+        None, Violates;
     WorkgroupMemoryNotInvalidated "class1-not-invalidated"
         "WorkgroupMemory is left out of the invalidation of an acquire"
-        Some("Mesa KBL-0550"), Invisible("workgroup memory is not tested yet");
+        Some("Mesa KBL-0550"), Violates;
     ImageNotFlushed "image-not-flushed"
         "ImageMemory is left out of the flush of a release"
-        Some("gfx-rs/wgpu#9185"), Invisible("images are not tested yet");
+        Some("gfx-rs/wgpu#9185"), Invisible("the machine has no images yet");
     ImageNotInvalidated "image-not-invalidated"
         "ImageMemory is left out of the invalidation of an acquire"
-        Some("Mesa freedreno, A6xx register stomp list"), Invisible("images are not tested yet");
+        Some("Mesa freedreno, A6xx register stomp list"), Invisible("the machine has no images yet");
     // Coherence.
     AtomicLoadsReordered "corr-stale-atomic-load"
         "two atomic loads of one location are performed in either order"
@@ -233,13 +233,13 @@ faults! {
     // Dispatches.
     AvailableDeviceNothing "avdevice-no-flush"
         "a barrier between dispatches writes nothing back"
-        Some("gfx-rs/wgpu#9185"), Invisible("all threads of a test run in one dispatch");
+        Some("gfx-rs/wgpu#9185"), Violates;
     VisibleDeviceNothing "visdevice-no-invalidate"
         "a barrier between dispatches invalidates nothing"
-        Some("gfx-rs/wgpu#9185"), Invisible("all threads of a test run in one dispatch");
+        Some("gfx-rs/wgpu#9185"), Invisible("a dispatch begins with caches of its own, and those above hold nothing old of what tests read");
     DependencyIgnored "dispatch-dependency-ignored"
         "a dispatch starts before the one that it waits for has ended"
-        Some("gfx-rs/wgpu#9185"), Invisible("all threads of a test run in one dispatch");
+        Some("gfx-rs/wgpu#9185"), Violates;
     // The device as a whole.
     GarbageResults "garbage-results"
         "single bits of results are wrong"

@@ -120,24 +120,44 @@ impl Lowering<'_> {
                     let reference = self.reference(*id, Place::Binding(binding), 0);
                     Meaning::Whole { reference, ty: *to }
                 }
-                StorageClass::Workgroup => {
-                    let (first, words) = (self.program.workgroup_words, module.words_of(*to));
-                    self.program.workgroup_words += words;
-                    let reference = self.reference(*id, Place::Workgroup(first, words), 1);
-                    if let Some(Type::Word { .. }) = module.types.get(to) {
-                        let address = self.register();
-                        let op = Op::Address { to: address, reference, index: NONE, scale: 0, offset: 0 };
-                        self.program.ops.push(op);
-                        Meaning::Pointer { reference, address }
-                    } else {
-                        Meaning::Whole { reference, ty: *to }
-                    }
+                StorageClass::Workgroup if module.blocks.contains(to) => {
+                    Meaning::Whole { reference: self.workgroup_block(*id, module.words_of(*to)), ty: *to }
                 }
+                StorageClass::Workgroup => self.workgroup_variable(*id, *to),
                 other => return Err(LoadError::Lacks(format!("variables of class {other:?}"))),
             };
             self.meanings.insert(*id, meaning);
         }
         Ok(())
+    }
+
+    /// A variable in workgroup memory of its own.
+    fn workgroup_variable(&mut self, id: u32, ty: u32) -> Meaning {
+        let (first, words) = (self.program.workgroup_words, self.module.words_of(ty));
+        self.program.workgroup_words = first.saturating_add(words);
+        let reference = self.reference(id, Place::Workgroup(first, words), 1);
+        if !matches!(self.module.types.get(&ty), Some(Type::Word { .. })) {
+            return Meaning::Whole { reference, ty };
+        }
+        let address = self.register();
+        self.program.ops.push(Op::Address { to: address, reference, index: NONE, scale: 0, offset: 0 });
+        Meaning::Pointer { reference, address }
+    }
+
+    /// Blocks in workgroup memory all lie at its start, and are one reference.
+    fn workgroup_block(&mut self, id: u32, words: u32) -> u16 {
+        self.program.workgroup_words = self.program.workgroup_words.max(words);
+        let known =
+            self.program.references.iter_mut().enumerate().find_map(
+                |(number, reference)| match &mut reference.place {
+                    Place::Workgroup(_, all) => {
+                        *all = words.max(*all);
+                        Some(number as u16)
+                    }
+                    Place::Binding(_) => None,
+                },
+            );
+        known.unwrap_or_else(|| self.reference(id, Place::Workgroup(0, words), 1))
     }
 
     fn reference(&mut self, id: u32, place: Place, class: u8) -> u16 {
@@ -288,7 +308,7 @@ impl Lowering<'_> {
             CompositeExtract => {
                 let first = self.value(placed, placed.id(0)?)?;
                 let to = self.late(placed, placed.result()?)?;
-                self.program.ops.push(Op::Copy { to, from: first + placed.literal(1)? });
+                self.program.ops.push(Op::Copy { to, from: first.wrapping_add(placed.literal(1)?) });
             }
             CopyObject => {
                 let from = self.value(placed, placed.id(0)?)?;
@@ -348,7 +368,7 @@ impl Lowering<'_> {
         let count = placed.instruction.operands.len();
         if let Meaning::Parameters = base {
             let member = self.constant(placed, placed.id(1)?)?;
-            self.program.parameter_words = self.program.parameter_words.max(member + 1);
+            self.program.parameter_words = self.program.parameter_words.max(member.saturating_add(1));
             self.meanings.insert(result, Meaning::Parameter(member));
             return Ok(());
         }
@@ -358,13 +378,13 @@ impl Lowering<'_> {
         let Meaning::Pointer { address, .. } = self.meaning(placed, result)? else {
             return Err(malformed(placed.word, "an access chain whose type is no pointer"));
         };
-        let (mut index, mut scale, mut offset) = (NONE, 0, 0);
+        let (mut index, mut scale, mut offset) = (NONE, 0u32, 0u32);
         for position in 1..count {
             let id = placed.id(position)?;
             match self.module.types.get(&ty) {
                 Some(Type::Struct { members }) => {
                     let member = self.constant(placed, id)?;
-                    offset += self.module.offset_of(ty, member);
+                    offset = offset.wrapping_add(self.module.offset_of(ty, member));
                     let inner = members.get(member as usize).copied();
                     ty = inner.ok_or_else(|| malformed(placed.word, "no such member"))?;
                 }
@@ -372,7 +392,7 @@ impl Lowering<'_> {
                     let stride = self.module.stride_of(ty, *element);
                     ty = *element;
                     match self.module.constants.get(&id) {
-                        Some(constant) => offset += constant.wrapping_mul(stride),
+                        Some(constant) => offset = offset.wrapping_add(constant.wrapping_mul(stride)),
                         None if index == NONE => {
                             index = self.value(placed, id)?;
                             scale = stride;

@@ -93,6 +93,8 @@ pub(crate) struct Module {
     pub bindings: HashMap<u32, u32>,
     pub built_ins: HashMap<u32, BuiltIn>,
     pub aliased: Vec<u32>,
+    /// Structures with an explicit layout.
+    pub blocks: Vec<u32>,
     pub strides: HashMap<u32, u32>,
     pub offsets: HashMap<(u32, u32), u32>,
     pub workgroup_size: Option<[u32; 3]>,
@@ -257,7 +259,10 @@ impl Module {
             }
             op => {
                 if let Some(ty) = self.type_of(op, placed)? {
-                    self.types.insert(placed.result()?, ty);
+                    self.check_inner(&ty, placed.word)?;
+                    if self.types.insert(placed.result()?, ty).is_some() {
+                        return Err(malformed(placed.word, "a type that is there already"));
+                    }
                 }
             }
         }
@@ -276,6 +281,7 @@ impl Module {
             Some(Operand::Decoration(Decoration::ArrayStride)) => {
                 self.strides.insert(id, placed.literal(2)?);
             }
+            Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
             Some(Operand::Decoration(Decoration::BuiltIn)) => {
                 if let Some(Operand::BuiltIn(built_in)) = placed.instruction.operands.get(2) {
@@ -295,7 +301,10 @@ impl Module {
                 32 => Type::Word { signed: placed.literal(1)? != 0 },
                 width => return Err(LoadError::Lacks(format!("OpTypeInt {width}"))),
             },
-            Op::TypeVector => Type::Vector { element: placed.id(0)?, count: placed.literal(1)? },
+            Op::TypeVector => match placed.literal(1)? {
+                count @ 2..=4 => Type::Vector { element: placed.id(0)?, count },
+                count => return Err(malformed(placed.word, format!("a vector of {count}"))),
+            },
             Op::TypeRuntimeArray => Type::Array { element: placed.id(0)?, count: None },
             Op::TypeArray => {
                 let count = self.constants.get(&placed.id(1)?).copied();
@@ -323,10 +332,27 @@ impl Module {
         match self.types.get(&ty) {
             Some(Type::Word { .. } | Type::Bool) => 1,
             Some(Type::Vector { count, .. }) => *count,
-            Some(Type::Array { element, count }) => self.stride_of(ty, *element) * count.unwrap_or(0),
-            Some(Type::Struct { members }) => members.iter().map(|member| self.words_of(*member)).sum(),
+            Some(Type::Array { element, count }) => {
+                self.stride_of(ty, *element).saturating_mul(count.unwrap_or(0))
+            }
+            Some(Type::Struct { members }) => self.sum(members),
             _ => 0,
         }
+    }
+
+    /// What a type is made of comes before it: no type holds itself.
+    fn check_inner(&self, ty: &Type, word: usize) -> Result<(), LoadError> {
+        let known = |id: &u32| self.types.contains_key(id);
+        let sound = match ty {
+            Type::Vector { element, .. } | Type::Array { element, .. } => known(element),
+            Type::Struct { members } => members.iter().all(known),
+            _ => true,
+        };
+        sound.then_some(()).ok_or_else(|| malformed(word, "a type made of what is not there"))
+    }
+
+    fn sum(&self, members: &[u32]) -> u32 {
+        members.iter().fold(0, |words: u32, member| words.saturating_add(self.words_of(*member)))
     }
 
     /// Words from one element of an array to the next.
@@ -340,9 +366,7 @@ impl Module {
             return bytes / 4;
         }
         match self.types.get(&structure) {
-            Some(Type::Struct { members }) => {
-                members.iter().take(member as usize).map(|member| self.words_of(*member)).sum()
-            }
+            Some(Type::Struct { members }) => self.sum(members.get(..member as usize).unwrap_or(members)),
             _ => 0,
         }
     }

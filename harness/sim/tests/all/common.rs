@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use litmus::{Observation, Prediction, Race, Test};
 use model::{Model, Options, predict};
-use plan::Device;
-use runner::{Budget, Join, RunError, Settings, Stress};
+use plan::{Device, DeviceError};
+use runner::{Budget, Cause, Join, RunError, Settings, Stress};
 use shaders::Pipelines;
 use sim::SimDevice;
 
@@ -46,7 +46,10 @@ pub fn run(
     let config = stress.kernel_config(device.capabilities());
     let program = shaders::program(test, &config, Pipelines::Merged).ok()?;
     let settings = Settings::new(stress, Budget::instances(instances), seed);
-    Some(runner::run_program(device, &program, WAY, test, &settings, &mut |_| ControlFlow::Continue(())))
+    let ran = runner::run_program(device, &program, WAY, test, &settings, &mut |_| ControlFlow::Continue(()));
+    // What the machine lacks is skipped, as it is by the command line.
+    let lacks = |error: &RunError| matches!(error.cause, Cause::Device(DeviceError::Unsupported(_)));
+    (!ran.as_ref().is_err_and(lacks)).then_some(ran)
 }
 
 /// What the model says; none where it has no full answer.

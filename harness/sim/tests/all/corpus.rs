@@ -41,7 +41,7 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
     println!("{ran} tests, {total} instances, weak outcomes shown {shown} of {weak}; never: {never:#?}");
     assert!(ran > 150, "{ran}");
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(shown * 4 >= weak * 3, "{shown} of {weak}");
+    assert!(shown * 3 >= weak * 2, "{shown} of {weak}");
 }
 
 /// The shapes that every weak machine must show, by test id.
