@@ -173,7 +173,7 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
                 }
                 (None, Event::Report) => lifted.outside.push(event),
                 (None, Event::Load { site, access, .. } | Event::Store { site, access, .. })
-                    if matches!(site.memory, Memory::Workgroup(_)) && is_private(&reader, *access) =>
+                    if matches!(site.memory, Memory::Workgroup(_)) && is_ordered(&reader, *access) =>
                 {
                     lifted.outside.push(event);
                 }
@@ -184,10 +184,13 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
     Ok(lifted)
 }
 
-/// Whether an access to workgroup memory says nothing about availability and visibility.
-fn is_private(reader: &Reader, access: Access) -> bool {
-    let nature = Access::Coherent { scope: Scope::Workgroup };
-    access == Access::Private || (!reader.has_vulkan_model() && access == nature)
+/// Whether an access is one that the barriers of the workgroup order: those that make and read workgroup memory are.
+fn is_ordered(reader: &Reader, access: Access) -> bool {
+    if reader.has_vulkan_model() {
+        access == Access::NonPrivate
+    } else {
+        access == Access::Coherent { scope: Scope::Workgroup }
+    }
 }
 
 /// The thread that each block belongs to: the case of a switch from which it is reached before the switch's end.

@@ -173,7 +173,7 @@ pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Resu
             Pipelines::Split => by_workgroup(test, threads),
         });
     }
-    if pipelines == Pipelines::Split && kernels.iter().all(|parts| parts.len() == 1) {
+    if pipelines == Pipelines::Split && kernels.iter().flatten().count() == 1 {
         return Err(Rule::OneWorkgroup.into());
     }
 

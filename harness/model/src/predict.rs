@@ -121,6 +121,10 @@ fn find(
     let domain = value_domain(test);
     let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
     for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
+        if deadline.passed() {
+            findings.timed_out = true;
+            return Ok(false);
+        }
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
         let combiner = Combiner::new(test, observables, &skeleton, rules, deadline);
         let prepared = compiled.prepared(&skeleton);

@@ -2,7 +2,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use litmus::{Race, Test, corpus};
-use model::{Answer, Broken, Change, ExplainOptions, Explanation, Mend, Model, Options, explain, predict};
+use model::{
+    Answer, Broken, Change, ExplainOptions, Explanation, Mend, Model, Options, PredictError, explain, predict,
+};
 
 fn shipped(name: &str) -> Model {
     Model::shipped(name).unwrap().unwrap()
@@ -62,13 +64,22 @@ fn check(id: &str, test: &Test, model: &Model) -> Explanation {
 fn explanations_agree_with_predictions() {
     for name in ["vulkan", "dartagnan", "sc"] {
         let model = shipped(name);
+        let mut checked = 0;
         for entry in corpus::tests() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
             // The larger tests of this family take the plain enumeration long.
-            if test.question.is_some() && test.threads.len() <= 3 && model.judges(test.dialect) {
-                check(&entry.id, &test, &model);
+            if test.question.is_none() || test.threads.len() > 3 || !model.judges(test.dialect) {
+                continue;
             }
+            // Hosts, parts of locations and the like are for the models of the Vulkan texts.
+            let predicted = predict(&test, &model, &Options { timeout: None, unroll: 1 });
+            if name != "vulkan" && matches!(predicted, Err(PredictError::NotAvailable { .. })) {
+                continue;
+            }
+            check(&entry.id, &test, &model);
+            checked += 1;
         }
+        assert!(checked > 150, "{checked} under {name}");
     }
 }
 

@@ -55,7 +55,7 @@ fn a_name_runs_with_and_without_its_prefix() {
             assert_eq!(lines[0]["id"], id);
             assert!(lines[0]["instances"].as_u64().unwrap() >= 2000, "{}", lines[0]);
             assert_eq!(lines[0]["outcomes"].as_array().unwrap().len(), 6, "{}", lines[0]);
-            for schema in schemas("run-line.json", "run.schema.json") {
+            for schema in schemas("run.schema.json", "run.schema.json") {
                 assert_valid(&schema, &lines[0]);
             }
         }

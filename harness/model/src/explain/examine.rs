@@ -473,7 +473,10 @@ impl<'a> Search<'a> {
                         Node::Inverse(turned) => turned,
                         _ => less,
                     };
-                    if let Some(name) = self.plan.name_of(less)
+                    // Where several definitions come to the same, the last one is what the text subtracts.
+                    let last = self.plan.definitions.iter().rfind(|definition| definition.node == less);
+                    let name = last.map(|definition| definition.name.as_str());
+                    if let Some(name) = name.or_else(|| self.plan.name_of(less))
                         && !names.iter().any(|known| known == name)
                     {
                         names.insert(0, name.to_owned());

@@ -1,8 +1,8 @@
 //! The steps of the relaxation lattice: every way to make one instruction a little stronger.
 
 use litmus::{
-    Access, ControlBarrier, InstructionKind, Order, Place, Placement, RmwOperation, Scope, Semantics,
-    StorageClassSet, Test,
+    Access, ControlBarrier, Dialect, InstructionKind, Order, Place, Placement, RmwOperation, Scope,
+    Semantics, StorageClassSet, Test,
 };
 
 /// What the steps of one test may use: nothing wider than its threads can tell apart.
@@ -40,7 +40,12 @@ impl Reach {
         let mut scopes: Vec<Scope> = Vec::new();
         for (index, first) in places.iter().enumerate() {
             for second in &places[index + 1..] {
-                scopes.push(shared(*first, *second));
+                match (first, second) {
+                    (Some(first), Some(second)) => scopes.push(shared(*first, *second)),
+                    // In Vulkan no scope that a shader can name reaches the host.
+                    _ if test.dialect == Dialect::Hsa => scopes.push(Scope::CrossDevice),
+                    _ => scopes.push(Scope::Device),
+                }
             }
         }
         scopes.sort_unstable();
@@ -234,8 +239,7 @@ impl Reach {
 }
 
 /// The narrowest scope whose instance holds both.
-fn shared(first: Option<Placement>, second: Option<Placement>) -> Scope {
-    let (Some(first), Some(second)) = (first, second) else { return Scope::CrossDevice };
+fn shared(first: Placement, second: Placement) -> Scope {
     if first == second {
         Scope::Subgroup
     } else if first.queue_family != second.queue_family {
