@@ -409,6 +409,21 @@ impl InstructionKind {
         }
     }
 
+    /// Whether executing it is an event of its own: whatever touches memory or orders what does. Jumps and computations in
+    /// registers are none, so that nothing is ordered with them.
+    pub fn is_event(&self) -> bool {
+        !matches!(
+            self,
+            InstructionKind::Label(_)
+                | InstructionKind::Goto(_)
+                | InstructionKind::Branch { .. }
+                | InstructionKind::BranchIf { .. }
+                | InstructionKind::Arithmetic { .. }
+                | InstructionKind::Move { .. }
+                | InstructionKind::Compare { .. }
+        )
+    }
+
     /// The register whose final value belongs to the outcome because this instruction assigns it.
     pub fn destination(&self) -> Option<RegisterId> {
         match self.without_address() {
@@ -724,6 +739,16 @@ pub struct SyncPoint {
 }
 
 impl Test {
+    /// Whether both sides of a system-synchronizes-with pair have events that it orders.
+    pub fn orders_events(&self, sync: &SystemSync) -> bool {
+        [sync.from, sync.to].iter().all(|side| {
+            side.instruction.is_none_or(|index| {
+                let instruction = self.thread(side.thread).instructions.get(usize::from(index));
+                instruction.is_some_and(|instruction| instruction.kind.is_event())
+            })
+        })
+    }
+
     /// The location of an id.
     ///
     /// Ids are made by the parser together with the list they index, so they are always in range.

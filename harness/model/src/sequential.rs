@@ -233,6 +233,7 @@ impl<'a> Machine<'a> {
             && self.test.system_sync.iter().all(|sync| {
                 let here = usize::from(sync.to.thread.0) == thread
                     && sync.from.thread != sync.to.thread
+                    && self.test.orders_events(sync)
                     && sync.to.instruction.is_none_or(|i| {
                         usize::from(i) == self.at(state, thread) || self.turns == Turns::Serial
                     });
@@ -347,6 +348,7 @@ impl<'a> Machine<'a> {
         self.test
             .system_sync
             .iter()
+            .filter(|sync| self.test.orders_events(sync))
             .any(|sync| usize::from(sync.to.thread.0) == thread && sync.to.instruction == Some(at as u16))
     }
 

@@ -262,3 +262,19 @@ fn the_corpus() {
     );
     assert!(compared > 0);
 }
+
+/// A pair of `ssw` that names an instruction without an event orders nothing, for the axioms and for the machine.
+#[test]
+fn system_synchronization_with_a_branch_orders_nothing() {
+    let text = "VULKAN t\n{ x = 0; }\n{ ssw P1.1 0; }\n\
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, x ;\n\
+        | beq r0, 0, LC00 ;\n| LC00: ;\nexists (P1:r0 == 1)";
+    let test = litmus::parse(text, "t").unwrap();
+    let model = Model::shipped("sc").expect("a shipped model").unwrap();
+    let prediction = predict(&test, &model, &Options::default()).unwrap();
+    assert_eq!(prediction.outcomes.len(), 2);
+    for (outcome, predicted) in &prediction.outcomes {
+        assert!(predicted.allowed && !predicted.weak, "{outcome:?}");
+    }
+}

@@ -167,7 +167,7 @@ impl Code {
         let syncs = test
             .system_sync
             .iter()
-            .filter(|sync| sync.from.thread != sync.to.thread)
+            .filter(|sync| sync.from.thread != sync.to.thread && test.orders_events(sync))
             .map(|sync| {
                 let (from, to) = (usize::from(sync.from.thread.0), usize::from(sync.to.thread.0));
                 (from, sync.from.instruction, to, sync.to.instruction)
