@@ -66,7 +66,7 @@ pub struct ProgressAnswer {
     pub terminates: Option<bool>,
     /// What the file expects; null where it says nothing.
     pub expected: Option<bool>,
-    /// How it may hang, or why nothing is known.
+    /// How it may hang, why nothing is known, or within which bound of weak memory it ends.
     pub why: Option<String>,
     /// A run that hangs, step by step.
     pub schedule: Vec<ScheduleStep>,

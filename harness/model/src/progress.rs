@@ -35,7 +35,7 @@ use code::{Code, Operation};
 use graph::{Edge, Graph, Trap};
 use machine::{Flat, Machine};
 use promise::{Definition, Group};
-use relaxed::Histories;
+use relaxed::{HISTORY, Histories};
 
 /// What a promise of progress is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -168,7 +168,7 @@ pub struct Termination {
     pub memory: Memory,
     /// Whether every run ends; nothing where a bound was met first.
     pub terminates: Option<bool>,
-    /// How it hangs, or why nothing is known.
+    /// How it hangs, why nothing is known, or within which bound of weak memory it ends.
     pub why: Option<String>,
     /// A run that hangs, step by step; empty where there is none.
     pub schedule: Vec<Turn>,
@@ -271,11 +271,13 @@ fn by_definition(
         models.iter().map(|model| asked.hang(&flat, model, Memory::SequentiallyConsistent)).collect();
     let ends = |memory| Termination { memory, terminates: Some(true), why: None, schedule: Vec::new() };
     let mut memory = Memory::SequentiallyConsistent;
+    let mut limits_of_answer: Option<String> = None;
     if answers.iter().any(Option::is_none) && memory_model.name() != "sc" && shares_several(&code) {
         if has_histories(memory_model) {
             memory = Memory::Relaxed;
             match Graph::explore(&machine, Histories::new(&code), limits) {
                 Ok(graph) => {
+                    limits_of_answer = graph.cut.then(|| format!("within histories of {HISTORY} writes"));
                     for (answer, model) in answers.iter_mut().zip(models) {
                         *answer = answer.take().or_else(|| asked.hang(&graph, model, memory));
                     }
@@ -313,7 +315,8 @@ fn by_definition(
             }
         }
     }
-    Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(|| ends(memory))).collect())
+    let bounded = || Termination { why: limits_of_answer.clone(), ..ends(memory) };
+    Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(bounded)).collect())
 }
 
 /// Whether every step of the machine over histories is one that the model allows.

@@ -33,7 +33,8 @@ impl<W: Write> Check<W> {
         };
         let why = progress.why.as_deref().unwrap_or_default();
         match progress.terminates {
-            Some(true) => writeln!(self.out, "  terminates {under}{expected}")?,
+            Some(true) if why.is_empty() => writeln!(self.out, "  terminates {under}{expected}")?,
+            Some(true) => writeln!(self.out, "  terminates {why} {under}{expected}")?,
             Some(false) => writeln!(self.out, "  {why} {under}{expected}")?,
             None => writeln!(self.out, "  unknown ({why}) {under}")?,
         }

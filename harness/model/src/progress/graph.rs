@@ -32,6 +32,8 @@ pub(super) struct Graph {
     places: Vec<u16>,
     /// A state that nobody can leave though not everyone has ended.
     pub(super) stuck: Option<u32>,
+    /// A bound of the memory has taken behaviour away.
+    pub(super) cut: bool,
 }
 
 /// A part of the graph that a run may stay in for ever.
@@ -58,6 +60,7 @@ impl Graph {
             standings: Vec::new(),
             places: Vec::new(),
             stuck: None,
+            cut: false,
         };
         let initial = machine.initial(memory)?;
         let mut numbers: HashMap<State<M>, u32> = HashMap::from([(initial.clone(), 0)]);
@@ -66,6 +69,7 @@ impl Graph {
         let mut current = 0_u32;
         while let Some(state) = open.pop_front() {
             graph.first.push(graph.edges.len() as u32);
+            graph.cut |= state.memory.is_cut();
             for thread in 0..threads {
                 graph.standings.push(machine.standing(&state, thread));
                 graph.places.push(machine.at(&state, thread) as u16);

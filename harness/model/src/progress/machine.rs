@@ -30,6 +30,11 @@ pub(super) trait Memory: Clone + Eq + Hash {
 
     /// A thread has ended.
     fn end(&mut self, code: &Code, thread: usize);
+
+    /// Whether a bound has taken behaviour away on the way here.
+    fn is_cut(&self) -> bool {
+        false
+    }
 }
 
 /// What an access may do.

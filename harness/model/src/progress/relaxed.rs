@@ -19,6 +19,8 @@ pub(super) struct Histories {
     threads: Vec<Knowledge>,
     /// Bit t is set where thread t has ended.
     ended: u32,
+    /// A history had more writes than [`HISTORY`].
+    cut: bool,
 }
 
 /// A write.
@@ -67,6 +69,7 @@ impl Histories {
                 .map(|_| Knowledge { known: known.clone(), fence: Vec::new(), found: Vec::new() })
                 .collect(),
             ended: 0,
+            cut: false,
         }
     }
 
@@ -127,6 +130,7 @@ impl Histories {
                 .min()
                 .unwrap_or(self.storages[storage].len() - 1);
             let surplus = self.storages[storage].len().saturating_sub(HISTORY);
+            self.cut |= surplus > oldest;
             let count = oldest.max(surplus);
             if count > 0 {
                 self.drop_oldest(storage, count);
@@ -304,5 +308,9 @@ impl Memory for Histories {
         self.threads[thread].fence.clear();
         self.threads[thread].found.clear();
         self.tidy(code);
+    }
+
+    fn is_cut(&self) -> bool {
+        self.cut
     }
 }

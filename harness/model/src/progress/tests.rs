@@ -173,6 +173,23 @@ fn bounds_are_no_answers() {
 }
 
 #[test]
+fn an_end_within_a_bound_says_so() {
+    let writes = "st.atom.dv.sc0 x, 1 | LC00: ;\n".to_owned()
+        + &(2..9).map(|value| format!("st.atom.dv.sc0 x, {value} | ;\n")).collect::<String>();
+    let text = format!(
+        "VULKAN t\n{{ x = 0; y = 0; }}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n{writes}\
+         rmw.atom.dv.sc0 r0, y, 1 | rmw.atom.dv.sc0 r0, y, 0 ;\n| ld.atom.dv.sc0 r1, x ;\n| bne r1, 8, LC00 ;\n\
+         exists (P1:r1 == 8)"
+    );
+    let test = litmus::parse(&text, "t").unwrap();
+    let memory = Model::shipped("vulkan").unwrap().unwrap();
+    let fair = ProgressModel::uniform(Promise::Fair);
+    let answer = terminates(&test, &memory, &fair, Fairness::Weak, &Limits::default()).unwrap();
+    assert_eq!((answer.memory, answer.terminates), (super::Memory::Relaxed, Some(true)));
+    assert_eq!(answer.why.as_deref(), Some("within histories of 6 writes"));
+}
+
+#[test]
 fn schedules_are_runs() {
     let memory = Model::shipped("vulkan").unwrap().unwrap();
     for (id, test) in corpus() {
