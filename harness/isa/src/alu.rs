@@ -72,6 +72,40 @@ pub enum Alu {
 }
 
 impl Alu {
+    /// How many operands it has.
+    pub fn operands(self) -> usize {
+        match self {
+            Alu::Mov
+            | Alu::Not
+            | Alu::LowByte
+            | Alu::LowHalf
+            | Alu::SignByte
+            | Alu::SignHalf
+            | Alu::Truncate
+            | Alu::FloatFromSigned
+            | Alu::FloatFromUnsigned
+            | Alu::SignedFromFloat
+            | Alu::UnsignedFromFloat => 1,
+            Alu::ExtractUnsigned
+            | Alu::ExtractSigned
+            | Alu::Insert
+            | Alu::Add3
+            | Alu::Or3
+            | Alu::AndOr
+            | Alu::AddShift
+            | Alu::ShiftAdd
+            | Alu::ShiftOr
+            | Alu::XorAdd
+            | Alu::MulAdd24
+            | Alu::AlignBit
+            | Alu::Permute
+            | Alu::CarryAdd
+            | Alu::BorrowSub
+            | Alu::Sub3 => 3,
+            _ => 2,
+        }
+    }
+
     /// What it computes. Operands that it does not have are ignored.
     pub fn apply(self, a: u32, b: u32, c: u32) -> u32 {
         let extract = |offset: u32, width: u32| -> u64 {

@@ -15,8 +15,11 @@ pub enum Entry {
     },
     /// The workgroup's number in x.
     WorkgroupId,
-    /// The wave's number in its workgroup, in bits 6 to 11.
-    WaveInWorkgroup,
+    /// The wave's number in its workgroup, from this bit on.
+    WaveInWorkgroup {
+        /// The lowest bit.
+        shift: u8,
+    },
 }
 
 /// The registers that hold something, by number; or what does not fit.
@@ -28,13 +31,10 @@ pub fn entry(program: &Program, address: bool) -> Result<Vec<(u16, Entry)>, Stri
     let mut found: Vec<(u16, Entry)> = Vec::new();
     let mut rest: Vec<u16> = Vec::new();
     for register in live.into_iter().filter(|register| *register >= 2) {
-        let wave = program.instructions.iter().any(|instruction| is_wave_number(instruction, register));
-        if register == 2 && !wave {
-            found.push((register, Entry::Descriptors));
-        } else if wave {
-            found.push((register, Entry::WaveInWorkgroup));
-        } else {
-            rest.push(register);
+        match program.instructions.iter().find_map(|instruction| wave_number(instruction, register)) {
+            Some(shift) => found.push((register, Entry::WaveInWorkgroup { shift })),
+            None if register == 2 => found.push((register, Entry::Descriptors)),
+            None => rest.push(register),
         }
     }
     let (low, high) = (Entry::Address { high: false }, Entry::Address { high: true });
@@ -51,12 +51,17 @@ pub fn entry(program: &Program, address: bool) -> Result<Vec<(u16, Entry)>, Stri
     Ok(found)
 }
 
-/// `s_bfe_u32 d, s, 0x60006`: how RADV takes the wave's number from its register up to GFX11.
-fn is_wave_number(instruction: &Instruction, register: u16) -> bool {
-    matches!(instruction.opcode, Opcode::Scalar(Scalar::Word { .. }))
-        && instruction.mnemonic == "s_bfe_u32"
-        && instruction.operands.get(1) == Some(&Operand::Scalar(crate::text::Registers { first: register, count: 1 }))
-        && instruction.operands.get(2) == Some(&Operand::Number(0x6_0006))
+/// `s_bfe_u32 d, s, 0x60006` up to RDNA 1, `0x50014` then: how RADV takes the wave's number from its register.
+fn wave_number(instruction: &Instruction, register: u16) -> Option<u8> {
+    let source = Operand::Scalar(crate::text::Registers { first: register, count: 1 });
+    match instruction.operands.as_slice() {
+        [_, from, Operand::Number(field)] if instruction.mnemonic == "s_bfe_u32" && *from == source => match field {
+            0x6_0006 => Some(6),
+            0x5_0014 => Some(20),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Ordinary scalar registers that some path reads before it writes them.

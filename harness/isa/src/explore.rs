@@ -314,7 +314,7 @@ fn assumptions(question: &Question, profile: Profile, facts: &Facts, machine: &M
         "vector-cache-write-through" | "line-is-cell" => hit(0),
         "warm-caches" => hit(0) || hit(1) || hit(2),
         "array-cache-read-only" => hit(1),
-        "atomics-at-l2" => {
+        "atomics-at-l2" | "atomic-drops-line" => {
             accesses().any(|access| matches!(access.action, Action::Atomic(_)) && access.way == Way::Vector)
         }
         "issue-is-arrival" | "arrival-lags-issue" | "arrival-lags-issue-everywhere" => way(Way::Vector),

@@ -519,7 +519,8 @@ impl Machine {
                     Action::Load { .. } if !details.skips.vector => *line = None,
                     Action::Store if details.skips.vector => *line = None,
                     Action::Store => *line = line.map(|old| insert(old, what.place, data)),
-                    Action::Load { .. } | Action::Atomic(_) => {}
+                    Action::Atomic(_) => *line = None,
+                    Action::Load { .. } => {}
                 }
             }
             let entry = Entry { unit: unit as u16, cell: *cell, wave: wave as u8, access: number, part: part as u8 };
@@ -609,6 +610,9 @@ impl Machine {
                 let new = apply(operation, extract(memory, part.place), operand, compare, part.place.bytes);
                 if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
                     *cell = insert(memory, part.place, new);
+                }
+                if let Some(line) = self.line(state, seats, ARRAY, array, entry.cell) {
+                    *line = None;
                 }
                 self.returned(state, wave, part.slot, memory);
                 (Event::Modified, insert(memory, part.place, new))

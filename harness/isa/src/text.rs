@@ -37,6 +37,13 @@ pub enum Operand {
     Scalar(Registers),
     /// Vector registers from `first` on.
     Vector(Registers),
+    /// Half of a vector register.
+    Half {
+        /// The register.
+        register: u16,
+        /// The upper half.
+        high: bool,
+    },
     /// Vector registers that need not follow one another: an image's address.
     Vectors(Vec<u16>),
     /// A number as its 64 bits; negative ones are sign-extended.
@@ -383,6 +390,13 @@ pub(crate) fn operand(word: &str) -> Operand {
             })
             .collect();
         return registers.map_or_else(|| Operand::Unknown(word.to_owned()), Operand::Vectors);
+    }
+    for (suffix, high) in [(".l", false), (".h", true)] {
+        if let Some(whole) = word.strip_suffix(suffix)
+            && let Operand::Vector(Registers { first, count: 1 }) = operand(whole)
+        {
+            return Operand::Half { register: first, high };
+        }
     }
     for (prefix, base, vector) in [("ttmp", special::TTMP, false), ("s", 0, false), ("v", 0, true)] {
         if let Some(registers) = word.strip_prefix(prefix).and_then(|rest| registers(rest, base)) {

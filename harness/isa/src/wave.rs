@@ -22,7 +22,9 @@ use counters::Outstanding;
 const NODES: usize = 20_000;
 /// Instructions on one path at most: what goes on for longer is a loop.
 const PATH: u32 = 20_000;
-/// Where descriptor words lie that the set does not have.
+/// What stands in for the bytes of a register that nothing wrote: a value that no test writes.
+const GARBAGE: u32 = 0xbad0_bad0;
+/// The device address of the memory that push constants point to.
 pub(crate) const ADDRESS_BASE: u64 = 0x1_0000_0000;
 
 /// Why a wave's code cannot be built.
@@ -169,7 +171,7 @@ impl State {
                 Entry::Address { high: false } => Value::Word(ADDRESS_BASE as u32),
                 Entry::Address { high: true } => Value::Word((ADDRESS_BASE >> 32) as u32),
                 Entry::WorkgroupId => Value::Word(launch.workgroup),
-                Entry::WaveInWorkgroup => Value::Word((launch.wave & 0x3f) << 6),
+                Entry::WaveInWorkgroup { shift } => Value::Word((launch.wave & 0x1f) << shift),
             };
             set(self, *register, value);
         }
@@ -374,6 +376,11 @@ impl Builder<'_> {
         if alu == Alu::Mov {
             return Ok(a);
         }
+        // Inserting into what nothing wrote is how compilers make small values; the rest of it is not looked at.
+        if matches!(alu, Alu::Insert | Alu::Permute) && [a, b, c].contains(&Value::Undefined) {
+            let [a, b, c] = [a, b, c].map(|v| if v == Value::Undefined { Value::Word(GARBAGE) } else { v });
+            return self.compute(alu, a, b, c);
+        }
         for value in [a, b, c] {
             match value {
                 Value::Undefined => return Ok(Value::Undefined),
@@ -408,8 +415,14 @@ impl Builder<'_> {
     }
 
     /// A word of an operand for a lane.
-    fn lane_operand(&self, state: &State, operand: &Operand, index: u16, lane: usize) -> Result<Value, Halt> {
+    fn lane_operand(&mut self, state: &State, operand: &Operand, index: u16, lane: usize) -> Result<Value, Halt> {
         match operand {
+            Operand::Half { register, high } if index == 0 => {
+                let whole = state.read_vector(*register, lane)?;
+                let shift = Value::Word(if *high { 16 } else { 0 });
+                let shifted = self.compute(Alu::ShiftRight, whole, shift, Value::Word(0))?;
+                self.compute(Alu::LowHalf, shifted, Value::Word(0), Value::Word(0))
+            }
             Operand::Vector(Registers { first, count }) if index < *count => state.read_vector(first + index, lane),
             _ => self.scalar_operand(state, operand, index),
         }

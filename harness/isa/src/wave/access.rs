@@ -143,9 +143,9 @@ impl Builder<'_> {
         for Lane { lane, starts } in &lanes {
             for (element, (space, start)) in starts.iter().enumerate().take(elements) {
                 for (place, first) in pieces(*space, *start, size)? {
-                    let read = |builder: &Self, registers: Option<Registers>| -> Result<[Value; 2], Halt> {
+                    let read = |builder: &mut Self, registers: Option<Registers>| -> Result<[Value; 2], Halt> {
                         let Some(registers) = registers else { return Ok([Value::Word(0); 2]) };
-                        let word = |index: u16| {
+                        let mut word = |index: u16| {
                             builder.lane_operand(state, &Operand::Vector(registers), first + index, *lane)
                         };
                         let high = if place.bytes == 8 { word(1)? } else { Value::Word(0) };
@@ -257,7 +257,7 @@ impl Builder<'_> {
                 let mut lanes = Vec::new();
                 for lane in active {
                     let operand = at(instruction, first)?;
-                    let word = |index| state.known(self.lane_operand(state, operand, index, *lane)?);
+                    let mut word = |index| state.known(self.lane_operand(state, operand, index, *lane)?);
                     let address = match base {
                         Some(base) => state.mask(base.first, 2)?.wrapping_add(u64::from(word(0)?)),
                         None => u64::from(word(0)?) | u64::from(word(1)?) << 32,

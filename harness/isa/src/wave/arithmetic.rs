@@ -59,6 +59,7 @@ impl Builder<'_> {
         };
         match operation {
             Scalar::Bitwise { alu, wide, flag } => {
+                count(instruction, 1 + alu.operands())?;
                 let to = scalar_at(instruction, 0)?;
                 let mut any = zero;
                 for word in 0..if wide { 2 } else { 1 } {
@@ -74,6 +75,7 @@ impl Builder<'_> {
                 }
             }
             Scalar::Constant { alu, accumulates } => {
+                count(instruction, 2)?;
                 let to = scalar_at(instruction, 0)?;
                 let Operand::Number(number) = at(instruction, 1)? else {
                     return Err(Halt::Unknown("a constant that is no number".to_owned()));
@@ -89,6 +91,7 @@ impl Builder<'_> {
                 writes.scalar.push((to.first, value));
             }
             Scalar::Sum { subtract, carry_in, signed } => {
+                count(instruction, 3)?;
                 let to = scalar_at(instruction, 0)?;
                 let (a, b) = (source(self, 1, 0)?, source(self, 2, 0)?);
                 let carry = if carry_in { state.scc } else { zero };
@@ -100,6 +103,7 @@ impl Builder<'_> {
                 writes.scalar.push((special::SCC, flag));
             }
             Scalar::Word { alu, flag } => {
+                count(instruction, 1 + alu.operands())?;
                 let to = scalar_at(instruction, 0)?;
                 let (a, b) = (source(self, 1, 0)?, source(self, 2, 0)?);
                 let value = self.compute(alu, a, b, zero)?;
@@ -114,6 +118,7 @@ impl Builder<'_> {
                 }
             }
             Scalar::Shift64 { left } => {
+                count(instruction, 3)?;
                 let to = scalar_at(instruction, 0)?;
                 let (low, high) = (source(self, 1, 0)?, source(self, 1, 1)?);
                 let amount = state.known(source(self, 2, 0)?)? & 63;
@@ -123,12 +128,14 @@ impl Builder<'_> {
                 writes.scalar.push((special::SCC, any));
             }
             Scalar::Mask64 => {
+                count(instruction, 3)?;
                 let to = scalar_at(instruction, 0)?;
                 let (width, start) = (state.known(source(self, 1, 0)?)?, state.known(source(self, 2, 0)?)?);
                 let mask = ((1_u64 << (width & 63)) - 1) << (start & 63);
                 writes.mask(to, mask);
             }
             Scalar::Select { wide } => {
+                count(instruction, 3)?;
                 let to = scalar_at(instruction, 0)?;
                 let place = if self.decide(state, state.scc)? { 1 } else { 2 };
                 for word in 0..if wide { 2 } else { 1 } {
@@ -136,6 +143,7 @@ impl Builder<'_> {
                 }
             }
             Scalar::Compare { relation, kind } => {
+                count(instruction, 2)?;
                 let words = |builder: &Self, place| Ok([source(builder, place, 0)?, source(builder, place, 1)?]);
                 let narrow = !matches!(kind, Kind::Unsigned64 | Kind::Signed64);
                 let low = |builder: &Self, place| Ok([source(builder, place, 0)?, zero]);
@@ -144,6 +152,7 @@ impl Builder<'_> {
                 writes.scalar.push((special::SCC, truth));
             }
             Scalar::TestBit { set } => {
+                count(instruction, 2)?;
                 let (value, bit) = (source(self, 0, 0)?, source(self, 1, 0)?);
                 let shifted = self.compute(Alu::ShiftRight, value, bit, zero)?;
                 let one = self.compute(Alu::And, shifted, Value::Word(1), zero)?;
@@ -151,6 +160,7 @@ impl Builder<'_> {
                 writes.scalar.push((special::SCC, truth));
             }
             Scalar::SaveExec { alu, wide } => {
+                count(instruction, 2)?;
                 let to = scalar_at(instruction, 0)?;
                 let count = if wide { 2 } else { 1 };
                 let exec = state.mask(special::EXEC, count)?;
@@ -248,27 +258,41 @@ impl Builder<'_> {
     ) -> Result<(), Halt> {
         let zero = Value::Word(0);
         let active = state.active()?;
-        let source = |builder: &Self, place: usize, word: u16, lane: usize| match instruction.operands.get(place) {
+        let source = |builder: &mut Self, place: usize, word: u16, lane: usize| match instruction.operands.get(place) {
             Some(operand) => builder.lane_operand(state, operand, word, lane),
             None => Ok(zero),
         };
         match operation {
             Vector::Word { alu, reverse } => {
-                let to = vector_at(instruction, 0)?;
-                let alu = with_selection(alu, instruction)?;
+                count(instruction, 1 + alu.operands())?;
+                let (alu, kept) = with_selection(alu, instruction)?;
+                let (register, kept) = match at(instruction, 0)? {
+                    Operand::Half { register, high: false } => (*register, Some(0xffff)),
+                    Operand::Vector(registers) => (registers.first, kept),
+                    other => return Err(Halt::Unknown(format!("operand {other:?}"))),
+                };
                 for lane in active {
                     let (mut a, mut b) = (source(self, 1, 0, lane)?, source(self, 2, 0, lane)?);
                     if reverse {
                         (a, b) = (b, a);
                     }
                     let c = source(self, 3, 0, lane)?;
-                    writes.vector.push((to.first, lane, self.compute(alu, a, b, c)?));
+                    let mut value = self.compute(alu, a, b, c)?;
+                    if let Some(mask) = kept {
+                        // The rest of the register stays.
+                        let old = state.read_vector(register, lane)?;
+                        value = self.compute(Alu::Insert, Value::Word(mask), value, old)?;
+                    }
+                    writes.vector.push((register, lane, value));
                 }
             }
             Vector::Sum { subtract, reverse, carry_out, carry_in } => {
                 let to = vector_at(instruction, 0)?;
                 // GFX8 has a carry where later generations have an instruction of the same name without one.
-                let masked = matches!(instruction.operands.get(1), Some(Operand::Scalar(r)) if carry_out || (r.first == special::VCC && instruction.operands.len() == 4));
+                let masked = instruction.operands.len() == 4 + usize::from(carry_in);
+                if !masked && (carry_out || carry_in || instruction.operands.len() != 3) {
+                    return Err(Halt::Unknown("another number of operands".to_owned()));
+                }
                 let first = if masked { 2 } else { 1 };
                 let (sum, flag) =
                     if subtract { (Alu::Sub3, Alu::BorrowSub) } else { (Alu::Add3, Alu::CarryAdd) };
@@ -298,6 +322,7 @@ impl Builder<'_> {
                 }
             }
             Vector::Shift64 { left } => {
+                count(instruction, 3)?;
                 let to = vector_at(instruction, 0)?;
                 for lane in active {
                     let amount = state.known(source(self, 1, 0, lane)?)? & 63;
@@ -308,6 +333,9 @@ impl Builder<'_> {
             }
             Vector::Select => {
                 let to = vector_at(instruction, 0)?;
+                if instruction.operands.len() != 4 {
+                    count(instruction, 3)?;
+                }
                 let by = match instruction.operands.get(3) {
                     Some(Operand::Scalar(registers)) => *registers,
                     None => Registers { first: special::VCC, count: 2 },
@@ -322,11 +350,14 @@ impl Builder<'_> {
             Vector::Compare { relation, kind, execute } => {
                 // Up to GFX9 the comparison that writes exec writes a mask as well.
                 let masked = instruction.operands.len() == 3;
+                if !masked {
+                    count(instruction, 2)?;
+                }
                 let first = usize::from(masked);
                 let wide = matches!(kind, Kind::Unsigned64 | Kind::Signed64);
                 let mut mask = 0_u64;
                 for lane in active {
-                    let words = |builder: &Self, place| {
+                    let words = |builder: &mut Self, place| {
                         let high = if wide { source(builder, place, 1, lane)? } else { zero };
                         Ok::<_, Halt>([source(builder, place, 0, lane)?, high])
                     };
@@ -346,6 +377,7 @@ impl Builder<'_> {
                 }
             }
             Vector::CountBelow { high } => {
+                count(instruction, 3)?;
                 let to = vector_at(instruction, 0)?;
                 for lane in active {
                     let mask = state.known(source(self, 1, 0, lane)?)?;
@@ -362,6 +394,7 @@ impl Builder<'_> {
                 }
             }
             Vector::ReadFirstLane => {
+                count(instruction, 2)?;
                 let to = scalar_at(instruction, 0)?;
                 let lane = active.first().copied().unwrap_or(0);
                 writes.scalar.push((to.first, source(self, 1, 0, lane)?));
@@ -375,19 +408,35 @@ fn lane_bit(state: &State, lane: usize) -> u64 {
     state.lanes.get(lane).map_or(0, |number| 1_u64.wrapping_shl(u32::from(*number)))
 }
 
-/// The operation that a selection of bytes makes of a move.
-fn with_selection(alu: Alu, instruction: &Instruction) -> Result<Alu, Halt> {
+/// Refuses an instruction with more or fewer operands: it would be another one than this reader takes it for.
+fn count(instruction: &Instruction, operands: usize) -> Result<(), Halt> {
+    if instruction.operands.len() == operands {
+        return Ok(());
+    }
+    Err(Halt::Unknown("another number of operands".to_owned()))
+}
+
+/// The operation that a selection of bytes makes of a move, and the bits of the destination that it writes if not all.
+fn with_selection(alu: Alu, instruction: &Instruction) -> Result<(Alu, Option<u32>), Halt> {
     let modifiers = &instruction.modifiers;
     let unknown = |key: &str| Halt::Unknown(format!("{key}:{}", modifiers.value(key).unwrap_or_default()));
-    for (key, plain) in [("dst_sel", "DWORD"), ("dst_unused", "UNUSED_PAD"), ("src1_sel", "DWORD")] {
-        if modifiers.value(key).is_some_and(|value| value != plain) {
-            return Err(unknown(key));
-        }
+    if modifiers.value("src1_sel").is_some_and(|value| value != "DWORD") {
+        return Err(unknown("src1_sel"));
+    }
+    let mask = match modifiers.value("dst_sel") {
+        None | Some("DWORD") => None,
+        Some("BYTE_0") => Some(0xff),
+        Some("WORD_0") => Some(0xffff),
+        Some(_) => return Err(unknown("dst_sel")),
+    };
+    match (modifiers.value("dst_unused"), mask) {
+        (None | Some("UNUSED_PAD" | "UNUSED_PRESERVE"), None) | (Some("UNUSED_PRESERVE"), Some(_)) => {}
+        _ => return Err(unknown("dst_unused")),
     }
     match (modifiers.value("src0_sel"), alu) {
-        (None | Some("DWORD"), alu) => Ok(alu),
-        (Some("BYTE_0"), Alu::Mov) => Ok(Alu::LowByte),
-        (Some("WORD_0"), Alu::Mov) => Ok(Alu::LowHalf),
+        (None | Some("DWORD"), alu) => Ok((alu, mask)),
+        (Some("BYTE_0"), Alu::Mov) => Ok((Alu::LowByte, mask)),
+        (Some("WORD_0"), Alu::Mov) => Ok((Alu::LowHalf, mask)),
         _ => Err(unknown("src0_sel")),
     }
 }
