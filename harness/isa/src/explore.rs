@@ -14,6 +14,8 @@ use crate::placement::placements;
 use crate::question::{Explored, Placement, Question, Space, Step, Unsupported, Verdict, Witness, Word};
 use crate::wave::{self, Launch, Stop};
 
+/// What stands in for memory that nothing has written: values of no test.
+const GARBAGE: u64 = 0xbad0_bad1_bad2_bad3;
 /// States of one question at most.
 pub const STATES: u64 = 2_000_000;
 
@@ -150,7 +152,8 @@ impl Memory<'_> {
             return Some(*number);
         }
         let number = u16::try_from(self.cells.len()).ok()?;
-        let mut initial = 0;
+        // The local data share holds whatever was there before.
+        let mut initial = if in_lds(place) { GARBAGE } else { 0 };
         for known in &self.question.initial {
             if (known.place.space, known.place.offset >> 3) == (place.space, place.offset >> 3) {
                 initial = crate::machine::insert(initial, known.place, known.value);
