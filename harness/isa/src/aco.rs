@@ -17,7 +17,11 @@ pub(crate) fn parse(text: &str, skipped: u32) -> Result<Program, ParseError> {
     let mut program = Program { instructions: Vec::new(), labels: Vec::new() };
     for (number, raw) in (skipped + 1..).zip(text.lines()) {
         let code = raw.trim();
-        if code.is_empty() || code == HEADING || code.starts_with("ACO shader stage:") || code.starts_with("/*") {
+        if code.is_empty()
+            || code == HEADING
+            || code.starts_with("ACO shader stage:")
+            || code.starts_with("/*")
+        {
             continue;
         }
         if !raw.starts_with('\t') && code.strip_prefix("BB").is_some_and(|n| n.parse::<u32>().is_ok()) {
@@ -25,7 +29,9 @@ pub(crate) fn parse(text: &str, skipped: u32) -> Result<Program, ParseError> {
             continue;
         }
         let made = instruction(code, number);
-        program.instructions.push(made.ok_or_else(|| ParseError::Line { line: number, text: code.to_owned() })?);
+        program
+            .instructions
+            .push(made.ok_or_else(|| ParseError::Line { line: number, text: code.to_owned() })?);
     }
     if program.instructions.is_empty() {
         return Err(ParseError::Empty);
@@ -100,12 +106,16 @@ fn bare(word: &str) -> &str {
 }
 
 fn is_remark(word: &str) -> bool {
-    REMARKS.contains(&word) || word.starts_with("storage:") || word.starts_with("semantics:") || word.starts_with("scope:")
+    REMARKS.contains(&word)
+        || word.starts_with("storage:")
+        || word.starts_with("semantics:")
+        || word.starts_with("scope:")
 }
 
 /// `%9:s[0-1]` as `s[0:1]`; numbers as they are.
 fn source(word: &str) -> Operand {
-    let register = word.strip_prefix('%').and_then(|rest| rest.split_once(':')).map_or(word, |(_, register)| register);
+    let register =
+        word.strip_prefix('%').and_then(|rest| rest.split_once(':')).map_or(word, |(_, register)| register);
     operand(register)
 }
 

@@ -33,12 +33,6 @@ pub fn kernels(test: &Test, variant: Variant, pipelines: Pipelines) -> Result<Pr
     shaders::fixed_program(test, &config, pipelines, &Parameters::SINGLE).map_err(|error| error.to_string())
 }
 
-/// A letter for each binding: buffer, image, texel buffer.
-pub fn bindings(kernel: &shaders::Kernel) -> String {
-    let image = |image: &shaders::ImageBinding| if image.shape == Images::TexelBuffer { 't' } else { 'i' };
-    kernel.bindings.iter().map(|_| 'b').chain(kernel.images.iter().map(image)).collect()
-}
-
 /// The question whether outcomes that the prediction does not allow can be seen.
 pub fn question(
     test: &Test,
@@ -85,7 +79,12 @@ pub fn question(
             } else {
                 vec![vec![0]]
             };
-            workgroups.push(Workgroup { kernel: number, id: id as u32, wave_size: CONFIG.subgroup_size, waves });
+            workgroups.push(Workgroup {
+                kernel: number,
+                id: id as u32,
+                wave_size: CONFIG.subgroup_size,
+                waves,
+            });
         }
     }
 
@@ -104,7 +103,8 @@ pub fn question(
         let bytes = if program.storage_words > 1 && !in_image.contains(&storage) { 8 } else { 4 };
         initial.push(Initial { place: place(storage, bytes), value: value.0 });
     }
-    let slot = |number: usize, bytes| Word { space: RESULTS, offset: number as u32 * program.lanes * 4, bytes };
+    let slot =
+        |number: usize, bytes| Word { space: RESULTS, offset: number as u32 * program.lanes * 4, bytes };
 
     let mut columns = Vec::new();
     let mut observed = Vec::new();
@@ -161,7 +161,9 @@ fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<
     let mut subgroups: Vec<u32> = Vec::new();
     let mut of_wave: Vec<Vec<u8>> = vec![Vec::new(); waves];
     for thread in threads {
-        let Place::Device(place) = test.thread(*thread).place else { return Err("a thread of the host".to_owned()) };
+        let Place::Device(place) = test.thread(*thread).place else {
+            return Err("a thread of the host".to_owned());
+        };
         let number = subgroups.iter().position(|known| *known == place.subgroup).unwrap_or_else(|| {
             subgroups.push(place.subgroup);
             subgroups.len() - 1

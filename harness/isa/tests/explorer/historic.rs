@@ -101,7 +101,8 @@ fn ordered_atomics_as_relaxed_ones() {
             }
             if family == "vega10" {
                 let first_result =
-                    text.instructions.iter().rposition(|i| i.mnemonic.starts_with("buffer_load")).unwrap() + 1;
+                    text.instructions.iter().rposition(|i| i.mnemonic.starts_with("buffer_load")).unwrap()
+                        + 1;
                 text.instructions[first_result].opcode = Opcode::Waitcnt;
                 text.instructions[first_result].operands.clear();
                 text.instructions[first_result].modifiers.values = vec![("vmcnt".to_owned(), "0".to_owned())];

@@ -27,7 +27,10 @@ fn changed(text: &str, edits: &[(u16, u8, u16)], other: &str) -> String {
         let detail = usize::from(*detail);
         match what % 7 {
             0 => drop(lines.remove(at)),
-            1 => lines.insert(at, other.lines().nth(detail % other.lines().count().max(1)).unwrap_or("").to_owned()),
+            1 => lines.insert(
+                at,
+                other.lines().nth(detail % other.lines().count().max(1)).unwrap_or("").to_owned(),
+            ),
             2 => {
                 let with = detail % lines.len();
                 lines.swap(at, with);
@@ -83,7 +86,12 @@ fn mutated_text() {
             }
             if read.len() == texts.len() {
                 // Whatever the answer is, there is one.
-                let verdict = explore_up_to(&question(FAMILIES[family], sample, &read), Profile::Documented, &facts, 20_000);
+                let verdict = explore_up_to(
+                    &question(FAMILIES[family], sample, &read),
+                    Profile::Documented,
+                    &facts,
+                    20_000,
+                );
                 prop_assert!(!verdict.word().is_empty());
             }
             Ok(())

@@ -56,7 +56,10 @@ fn told() -> &'static BTreeMap<String, Told> {
     static TOLD: OnceLock<BTreeMap<String, Told>> = OnceLock::new();
     TOLD.get_or_init(|| {
         let model = model::Model::shipped("vulkan-nochains").unwrap().unwrap();
-        samples(FAMILIES[0]).into_iter().map(|sample| (sample.name.clone(), tell(&sample.name, &model))).collect()
+        samples(FAMILIES[0])
+            .into_iter()
+            .map(|sample| (sample.name.clone(), tell(&sample.name, &model)))
+            .collect()
     })
 }
 
@@ -66,7 +69,9 @@ fn tell(name: &str, model: &model::Model) -> Told {
     let own = here.join("tests/litmus").join(format!("{id}.litmus"));
     let path = if own.exists() { own } else { here.join("../../litmus/corpus").join(format!("{id}.litmus")) };
     let text = std::fs::read_to_string(&path).unwrap();
-    let test = litmus::parse(&text, id.rsplit('/').next().unwrap()).map_err(|error| format!("{name}: {error}")).unwrap();
+    let test = litmus::parse(&text, id.rsplit('/').next().unwrap())
+        .map_err(|error| format!("{name}: {error}"))
+        .unwrap();
     let test = litmus::convert::guarded(&test);
     let (pipelines, variant) = match form {
         "merged" => (Pipelines::Merged, ""),
@@ -92,12 +97,6 @@ pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> Question {
 /// The texts as they were read.
 pub fn parsed(sample: &Sample) -> Vec<Text> {
     sample.texts.iter().map(|text| isa::parse(text).unwrap()).collect()
-}
-
-/// Outcomes that the model allows and sequential consistency does not.
-pub fn weak(sample: &Sample) -> usize {
-    let told = told().get(&sample.name).unwrap();
-    told.prediction.outcomes.values().filter(|outcome| outcome.allowed && outcome.weak).count()
 }
 
 /// The weak outcomes of a sample, as the question lists outcomes.

@@ -39,8 +39,8 @@ fn emitted_code() {
             // RDNA: merged kernels show nothing that is forbidden. GCN: only the workgroup's release is not cumulative.
             if sample.is_merged() && matches!(documented, Verdict::Reachable(_)) {
                 let old = ["polaris10", "vega10"].contains(&family);
-                let cumulative =
-                    sample.name.contains("ISA2+rel-acqrel-acq.wg-dv") || sample.name.contains("ISA2+cbar-rel-acq.atomic");
+                let cumulative = sample.name.contains("ISA2+rel-acqrel-acq.wg-dv")
+                    || sample.name.contains("ISA2+cbar-rel-acq.atomic");
                 assert!(old && cumulative, "{family} {}", sample.name);
             }
         }
@@ -76,12 +76,19 @@ fn witnesses() {
     let find = |family: &str, name: &str| {
         let sample = samples(family).into_iter().find(|sample| sample.name == name).unwrap();
         let texts = parsed(&sample);
-        let Verdict::Reachable(witness) = explore(&question(family, &sample, &texts), Profile::Documented, &facts) else {
+        let Verdict::Reachable(witness) =
+            explore(&question(family, &sample, &texts), Profile::Documented, &facts)
+        else {
             panic!("{family} {name}");
         };
-        let mut text = format!("outcome {:?}\nassumes {}\n", witness.outcome, witness.explored.assumptions.join(", "));
+        let mut text =
+            format!("outcome {:?}\nassumes {}\n", witness.outcome, witness.explored.assumptions.join(", "));
         for step in &witness.steps {
-            let line = texts[step.kernel].instructions.iter().find(|instruction| instruction.line == step.line).unwrap();
+            let line = texts[step.kernel]
+                .instructions
+                .iter()
+                .find(|instruction| instruction.line == step.line)
+                .unwrap();
             let (workgroup, wave) = (step.workgroup, step.wave);
             writeln!(text, "workgroup {workgroup} wave {wave}: {} [{}]", step.what, line.text).unwrap();
         }
