@@ -146,6 +146,8 @@ pub struct ProgressKernel {
     pub storages: u32,
     /// What each storage holds at first.
     pub initial: Vec<u32>,
+    /// By thread: the part of a copy that it belongs to, from 0 to [`ProgressKernel::units`].
+    pub parts: Vec<u32>,
     /// By thread: turns that it makes at least. One that makes more has waited.
     pub blocks: Vec<u32>,
 }
@@ -206,6 +208,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
         copies: spread.copies,
         locations,
         storages: storages.count(),
+        parts: spread.layout.roles.iter().map(|role| spread.part(role)).collect(),
         initial: storages.initial(test).iter().map(|value| value.0 as u32).collect(),
         blocks: test
             .threads
@@ -224,6 +227,15 @@ struct Spread {
 }
 
 impl Spread {
+    /// The part of a copy that a thread belongs to.
+    fn part(&self, role: &Role) -> u32 {
+        match self.level {
+            Level::Workgroups => role.class,
+            Level::Subgroups => role.subgroup,
+            Level::Invocations => role.share,
+        }
+    }
+
     fn of(test: &Test, config: &ProgressConfig) -> Result<Spread, CompileError> {
         let mut placed = Vec::with_capacity(test.threads.len());
         for (index, thread) in test.threads.iter().enumerate() {
