@@ -97,6 +97,17 @@ impl Memory {
         self.lost = 0;
     }
 
+    /// What the caches hold.
+    pub fn fingerprint(&self, hasher: &mut impl std::hash::Hasher) {
+        use std::hash::Hash;
+        for (level, lines) in self.lines.iter().enumerate() {
+            for (slot, line) in lines.iter().enumerate().filter(|(_, line)| line.address != 0) {
+                let valid = self.epochs[level].get(self.cache_of(level, slot)) == Some(&line.epoch);
+                (level, slot, line.address, line.value, line.flags, valid).hash(hasher);
+            }
+        }
+    }
+
     #[inline]
     fn slot(&self, level: usize, cache: u32, reference: usize, address: u32) -> usize {
         let set = (cache as usize * self.shape.homes.len() + reference) << self.bits[level];

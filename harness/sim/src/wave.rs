@@ -816,6 +816,25 @@ impl Wave {
         }
     }
 
+    /// Slots in use, a bit each.
+    pub fn slots(&self) -> u32 {
+        self.order.iter().fold(0, |slots, slot| slots | 1 << slot)
+    }
+
+    /// What decides how the only invocation of a wave goes on: where it is, these registers, and what is under way.
+    pub fn fingerprint(&self, registers: &[Register], hasher: &mut impl std::hash::Hasher) {
+        use std::hash::Hash;
+        (self.at, self.mask, self.ended).hash(hasher);
+        self.parked.hash(hasher);
+        for register in registers {
+            self.registers.get(*register as usize).map(|values| values[0]).hash(hasher);
+        }
+        for slot in &self.order {
+            let entry = &self.window[usize::from(*slot)];
+            (entry.memory, entry.done, entry.late_value, self.operands(*slot, 0)).hash(hasher);
+        }
+    }
+
     /// The machine's reference and the operation of an entry.
     pub fn operation<'p>(&self, slot: u8, program: &'p Program) -> Option<&'p MemoryOp> {
         program.memory.get(usize::from(self.window[usize::from(slot)].memory))
