@@ -35,6 +35,7 @@
 
 pub mod answer;
 pub mod bench;
+pub mod expectation;
 pub mod folder;
 pub mod journal;
 pub mod judge;

@@ -1,6 +1,8 @@
 //! The report formats, one file a format.
 
 pub mod csv;
+pub mod escape;
+pub mod gtest;
 pub mod json;
 pub mod number;
 pub mod text;
@@ -92,6 +94,22 @@ pub trait CheckWriter {
 
 /// Writes verdicts, in plan order.
 pub trait RunWriter {
+    /// These tests are to be run.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn begins(&mut self, _ids: &[&str]) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The verdict on this test comes next.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn starts(&mut self, _id: &str) -> io::Result<()> {
+        Ok(())
+    }
+
     /// A test, a device and a verdict.
     ///
     /// # Errors

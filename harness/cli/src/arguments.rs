@@ -79,7 +79,7 @@ pub enum Command {
 }
 
 /// `run`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Run {
     /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`); `@` and words behind one tell it
     /// to devices in another way (`mp/MP+rel-acq@split`).
@@ -88,7 +88,8 @@ pub struct Run {
     /// An embedded suite; `quick` when neither this nor a test is given.
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    /// Devices: `lavapipe`, `swiftshader`, `gpu`, an index of `devices`, a UUID, or part of a name.
+    /// Devices: `lavapipe`, `swiftshader`, `sim`, `gpu`, an index of `devices`, a UUID, or part of a name. VK_LITMUS_DEVICE
+    /// says it where this does not.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,
     /// A fault of the simulated GPU, which then breaks one rule (`faults` lists them).
@@ -112,13 +113,16 @@ pub struct Run {
     /// Worker processes at once for one device.
     #[arg(long, value_name = "N", default_value = "1")]
     pub jobs: NonZeroU32,
-    /// Only the i-th of n parts of the tests, i from 1.
+    /// Only the i-th of n parts of the tests, i from 1. Where not given, VK_LITMUS_SHARD and the variables of Google Test,
+    /// Bazel, Kubernetes' indexed jobs, Slurm's arrays, GitLab, CircleCI, Buildkite, Azure and Semaphore say it, the first
+    /// of them that does.
     #[arg(long, value_name = "i/n", value_parser = shard)]
     pub shard: Option<Shard>,
     /// Go on with the run in the folder of --out.
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// A folder of expectation files. Not available yet.
+    /// A folder of files `DEVICE-fails.txt`, `DEVICE-flakes.txt` and `DEVICE-skips.txt`, as deqp-runner reads them: what is
+    /// listed there changes the exit code no more, and what is listed and did not happen does.
     #[arg(long, value_name = "DIR")]
     pub expect: Option<PathBuf>,
     /// How often a test whose worker crashed or hung is run again. What was seen before counts.
@@ -128,7 +132,13 @@ pub struct Run {
     #[arg(long)]
     pub strict: bool,
     /// text, json, csv, junit, herd or gtest.
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        default_value_if("gtest_filter", clap::builder::ArgPredicate::IsPresent, "gtest"),
+        default_value_if("gtest_output", clap::builder::ArgPredicate::IsPresent, "gtest")
+    )]
     pub format: Format,
     /// Where the results folder is; a fresh one in `vk-litmus-out` when not given.
     #[arg(long, value_name = "DIR")]
@@ -145,14 +155,15 @@ pub struct Run {
     /// The progress model of the simulated GPU. Not available yet.
     #[arg(long, value_name = "MODEL")]
     pub progress: Option<String>,
-    /// Part of the Google Test protocol. Not available yet.
-    #[arg(long = "gtest_list_tests", hide = true)]
+    /// Google Test: list the tests.
+    #[arg(long = "gtest_list_tests", help_heading = "Google Test")]
     pub gtest_list_tests: bool,
-    /// Part of the Google Test protocol. Not available yet.
-    #[arg(long = "gtest_filter", value_name = "PATTERN", hide = true)]
+    /// Google Test: only tests whose name or id is like one of POSITIVE:…-NEGATIVE:…, with the wildcards `*` and `?`.
+    /// Output is in the format gtest where no other is asked for.
+    #[arg(long = "gtest_filter", value_name = "FILTER", help_heading = "Google Test")]
     pub gtest_filter: Option<String>,
-    /// Part of the Google Test protocol. Not available yet.
-    #[arg(long = "gtest_output", value_name = "PATH", hide = true)]
+    /// Google Test: results as xml or json go to FILE or FOLDER/ as well.
+    #[arg(long = "gtest_output", value_name = "xml|json[:PATH]", help_heading = "Google Test")]
     pub gtest_output: Option<String>,
     /// For this tool's own tests: the worker of a test behaves as a broken driver would (`crash:ID`, `hang:ID`,
     /// `lost:ID`).
@@ -467,7 +478,11 @@ impl std::fmt::Display for Shard {
     }
 }
 
-fn shard(text: &str) -> Result<Shard, String> {
+/// The part that a text such as `2/4` names.
+///
+/// # Errors
+/// When it names none.
+pub fn shard(text: &str) -> Result<Shard, String> {
     let parsed = text
         .split_once('/')
         .and_then(|(index, count)| Some(Shard { index: index.parse().ok()?, count: count.parse().ok()? }));

@@ -8,6 +8,7 @@ use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 use crate::state;
 use crate::statistics::{Proportion, never_seen_bound, reproducibility};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
+use crate::write::escape::shown;
 use crate::write::number::{count, probability, seconds};
 use crate::write::{CheckWriter, Layout, RunWriter};
 
@@ -47,7 +48,7 @@ impl<W: Write> Check<W> {
             let read = step.read.map(|value| format!("  reads {value}")).unwrap_or_default();
             let written = step.written.map(|value| format!("  writes {value}")).unwrap_or_default();
             let indent = if step.repeats { "  " } else { "" };
-            let (thread, line, text) = (&step.thread, step.line, &step.instruction);
+            let (thread, line, text) = (shown(&step.thread), step.line, shown(&step.instruction));
             writeln!(self.out, "    {indent}{thread}  line {line}: {text}{read}{written}")?;
         }
         Ok(())
@@ -61,7 +62,7 @@ impl<W: Write> CheckWriter for Check<W> {
             RaceWord::Racy => "racy",
             RaceWord::Unknown => "not answered in time",
         };
-        writeln!(self.out, "{}: {race} under {}", line.id, line.model)?;
+        writeln!(self.out, "{}: {race} under {}", shown(&line.id), shown(&line.model))?;
         for outcome in &line.outcomes {
             let allowed = if outcome.allowed { "allowed" } else { "forbidden" };
             let weak = if outcome.weak { "  weak" } else { "" };
@@ -79,7 +80,7 @@ impl<W: Write> CheckWriter for Check<W> {
                 (Some(_), Some(_)) => ", as expected",
                 _ => "",
             };
-            writeln!(self.out, "  {} {holds}{expected}", query.text)?;
+            writeln!(self.out, "  {} {holds}{expected}", shown(&query.text))?;
         }
         if let Some(progress) = &line.progress {
             self.progress(progress)?;
@@ -159,7 +160,7 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
     }
     for line in lines {
         let verdict = match &line.reason {
-            Some(reason) => format!("{}: {reason}", line.verdict.text()),
+            Some(reason) => format!("{}: {}", line.verdict.text(), shown(reason)),
             None => line.verdict.text().to_owned(),
         };
         let colour = match line.verdict {
@@ -176,8 +177,8 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
             (count(line.instances), count(line.interleaved), count(weak))
         };
         table.add_row([
-            Cell::new(&line.id),
-            Cell::new(&line.device),
+            Cell::new(shown(&line.id)),
+            Cell::new(shown(&line.device)),
             verdict,
             Cell::new(instances),
             Cell::new(interleaved),
@@ -197,8 +198,8 @@ fn weak_histogram(line: &RunLine) -> String {
     let resolved = line.instances - line.unresolved;
     let mut text = format!(
         "{} on {}: weak in {} of {} instances, reproducibility {}\n",
-        line.id,
-        line.device,
+        shown(&line.id),
+        shown(&line.device),
         count(seen),
         count(resolved),
         probability(reproducibility(seen)),
@@ -238,16 +239,16 @@ fn particulars(lines: &[RunLine]) -> String {
         if !matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
             continue;
         }
-        text += &format!("{} on {}: {}", line.id, line.device, line.verdict.text());
+        text += &format!("{} on {}: {}", shown(&line.id), shown(&line.device), line.verdict.text());
         if let Some(reason) = &line.reason {
-            text += &format!(", {reason}");
+            text += &format!(", {}", shown(reason));
         }
         if let Some(detail) = &line.detail {
-            text += &format!(": {detail}");
+            text += &format!(": {}", shown(detail));
         }
         text += "\n";
         if line.verdict == VerdictWord::Violates {
-            text += &format!("  again: {}\n", line.replay);
+            text += &format!("  again: {}\n", shown(&line.replay));
         }
     }
     if !text.is_empty() {

@@ -184,7 +184,8 @@ pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
 }
 
 impl Plan {
-    /// Chooses models, compiles and predicts. `time`, where there is one, bounds all predictions together.
+    /// Chooses models, compiles and predicts. `time`, where there is one, bounds all predictions together; `skips` says for
+    /// what a test is not to be run on a device, both by name.
     ///
     /// # Errors
     /// When a model is wrong, or does not speak of a test's dialect.
@@ -193,6 +194,7 @@ impl Plan {
         tests: Vec<Loaded>,
         model: Option<&str>,
         time: Option<Duration>,
+        skips: &dyn Fn(&str, &str) -> Option<String>,
     ) -> Result<Plan, Failure> {
         let items = tests
             .into_iter()
@@ -218,7 +220,10 @@ impl Plan {
         for (target, device) in targets.iter().enumerate() {
             for (index, item) in items.iter().enumerate() {
                 let model = models.of(&item.loaded, model, &device.listed.capabilities)?;
-                let kernel = kernel(&item.loaded.test, item.variant, device);
+                let kernel = match skips(&device.name, &item.loaded.source.id) {
+                    Some(reason) => Err(reason),
+                    None => kernel(&item.loaded.test, item.variant, device),
+                };
                 cells.push((index, target, model, kernel));
             }
         }
@@ -245,6 +250,24 @@ impl Plan {
         Ok(Plan { targets, items, cells })
     }
 
+    /// The published form of a device.
+    pub fn device_record(target: &Target) -> DeviceRecord {
+        let identity = target.listed.identity.clone();
+        DeviceRecord {
+            name: target.name.clone(),
+            device_name: identity.device_name,
+            kind: identity.kind,
+            driver_name: identity.driver_name,
+            driver_info: identity.driver_info,
+            driver_id: identity.driver_id,
+            driver_version: identity.driver_version,
+            api_version: identity.api_version,
+            vendor_id: identity.vendor_id,
+            device_id: identity.device_id,
+            uuid: identity.uuid,
+        }
+    }
+
     /// The published form, with the hash that a resumed run must share.
     ///
     /// # Errors
@@ -269,7 +292,7 @@ impl Plan {
             budget: budget.to_owned(),
             stress: stresses.join(","),
             shard: arguments.shard.map(|shard| shard.to_string()),
-            devices: self.targets.iter().map(device_record).collect(),
+            devices: self.targets.iter().map(Plan::device_record).collect(),
             tests: self
                 .items
                 .iter()
@@ -289,23 +312,6 @@ impl Plan {
         record.plan = choice::hash(&(text + &stress_texts.concat()));
         record.seed = seed;
         Ok(record)
-    }
-}
-
-fn device_record(target: &Target) -> DeviceRecord {
-    let identity = target.listed.identity.clone();
-    DeviceRecord {
-        name: target.name.clone(),
-        device_name: identity.device_name,
-        kind: identity.kind,
-        driver_name: identity.driver_name,
-        driver_info: identity.driver_info,
-        driver_id: identity.driver_id,
-        driver_version: identity.driver_version,
-        api_version: identity.api_version,
-        vendor_id: identity.vendor_id,
-        device_id: identity.device_id,
-        uuid: identity.uuid,
     }
 }
 
