@@ -34,16 +34,22 @@ pub fn name(id: &str) -> String {
 /// The list of tests as `--gtest_list_tests` prints it. Readers take the text up to the last dot of a line for a suite,
 /// so a name with dots is listed as the suite up to its last one.
 pub fn list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
-    let mut text = String::new();
-    let mut current = String::new();
+    let mut suites: Vec<(String, Vec<String>)> = Vec::new();
     for id in ids {
         let name = name(id);
         let (suite, test) = name.rsplit_once('.').unwrap_or((SUITE, &name));
-        if suite != current {
-            let _ = writeln!(text, "{suite}.");
-            suite.clone_into(&mut current);
+        match suites.iter_mut().find(|(known, _)| known == suite) {
+            Some((_, tests)) => tests.push(test.to_owned()),
+            None => suites.push((suite.to_owned(), vec![test.to_owned()])),
         }
-        let _ = writeln!(text, "  {test}");
+    }
+    let mut text = String::new();
+    for (suite, tests) in suites {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{suite}.");
+        for test in tests {
+            let _ = writeln!(text, "  {test}");
+        }
     }
     text
 }

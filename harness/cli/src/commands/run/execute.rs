@@ -55,7 +55,7 @@ pub struct Execution<'a> {
     pub interrupted: Arc<AtomicBool>,
     /// Whether to show progress to whoever watches.
     pub progress: bool,
-    /// Violations that were seen before and are reported again instead of being looked for again.
+    /// Verdicts of an earlier process that are reported again instead of being looked for again.
     pub remembered: &'a Done,
 }
 

@@ -207,9 +207,10 @@ impl Output {
     }
 }
 
-/// The violations that a runner's processes have seen. A runner of the deqp-runner family runs what failed again, and
-/// what passes then is a flake to it, which counts as a success: a violation once seen is not run again but reported
-/// again, as long as the runner lives.
+/// The verdicts that a runner's processes have come to. A runner of the deqp-runner family runs a whole group again when
+/// one of its tests failed, and what then ends in another way is a flake to it, which counts as a success. A violation is
+/// proof, though, and rare by nature. So a verdict is not looked for again but reported again as long as the runner
+/// lives; only tests that came to none (they crashed, hung) are run again.
 #[derive(Debug)]
 pub struct Memory {
     path: PathBuf,
@@ -226,9 +227,10 @@ impl Memory {
         let folder = Path::new(DEFAULT_OUT).join("reruns");
         fs::create_dir_all(&folder)
             .map_err(|error| Failure::environment_message(format!("{}: {error}", folder.display())))?;
-        // A later runner may have the same process id; it does not start at the same time.
-        let path = folder.join(format!("{id}-{}.jsonl", started(id).unwrap_or_default()));
-        Ok(Some(Memory { path }))
+        // A later runner may have the same process id; it does not start at the same time. One runner may run the same
+        // tests in several ways.
+        let name = format!("{id}-{}-{}.jsonl", started(id).unwrap_or_default(), way());
+        Ok(Some(Memory { path: folder.join(name) }))
     }
 
     /// What was seen of the tests of a plan.
@@ -271,6 +273,18 @@ impl Memory {
     }
 }
 
+/// A hash of how the tests are run: the command line but for the choice of tests, and the environment.
+fn way() -> String {
+    let mut hasher = blake3::Hasher::new();
+    let arguments = std::env::args_os().filter(|word| !word.to_string_lossy().starts_with("--gtest_filter"));
+    let variables: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| name != RUNNER).collect();
+    for word in arguments.chain(variables.into_iter().flat_map(|(name, value)| [name, value])) {
+        hasher.update(word.as_encoded_bytes());
+        hasher.update(&[0]);
+    }
+    hasher.finalize().to_hex().chars().take(16).collect()
+}
+
 /// When a process started, in the system's own units.
 fn started(process: i32) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
@@ -279,7 +293,12 @@ fn started(process: i32) -> Option<u64> {
     fields.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// A writer that remembers violations before it writes them.
+/// Whether a verdict is not in need of another run.
+fn is_settled(line: &RunLine) -> bool {
+    line.verdict != VerdictWord::Inconclusive || line.reason.as_deref() == Some("not exercised")
+}
+
+/// A writer that remembers verdicts before it writes them.
 pub struct Remembering<'w> {
     /// What they are written to.
     pub inner: &'w mut dyn RunWriter,
@@ -297,7 +316,7 @@ impl RunWriter for Remembering<'_> {
     }
 
     fn judged(&mut self, line: &RunLine) -> io::Result<()> {
-        if line.verdict == VerdictWord::Violates {
+        if is_settled(line) {
             self.memory.remember(line)?;
         }
         self.inner.judged(line)
