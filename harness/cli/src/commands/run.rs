@@ -143,6 +143,9 @@ fn run_tests(
     if !quiet {
         say(&format!("results in {}", ended.folder.path().display()));
     }
+    if arguments.save_baseline {
+        outcome.note(save_baseline(&ended, quiet));
+    }
     if ended.validation_messages > 0 {
         say(&format!("error: {} messages of the validation layers", ended.validation_messages));
         outcome.note(Outcome::Environment);
@@ -153,6 +156,27 @@ fn run_tests(
     }
     outcome.note(judgement_outcome(&ended.lines, arguments.strict));
     Ok(outcome)
+}
+
+/// Keeps the verdicts as the devices' baselines.
+fn save_baseline(ended: &execute::Ended, quiet: bool) -> Outcome {
+    let planned = folder::planned(ended.folder.path());
+    let saved = planned.map_err(results::baseline::BaselineError::from).and_then(|plan| match plan {
+        Some(plan) => results::baseline::save(results::baseline::FOLDER.as_ref(), &plan, &ended.lines),
+        None => Ok(Vec::new()),
+    });
+    match saved {
+        Ok(paths) => {
+            for path in paths.iter().filter(|_| !quiet) {
+                say(&format!("baseline in {}", path.display()));
+            }
+            Outcome::Success
+        }
+        Err(error) => {
+            say(&format!("error: {error}"));
+            Outcome::Environment
+        }
+    }
 }
 
 /// The fault of the simulated GPU that is asked for.
@@ -167,7 +191,6 @@ fn fault(arguments: &Run) -> Result<Fault, Failure> {
 fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
     let refused = [
         ("--expect", arguments.expect.is_some()),
-        ("--save-baseline", arguments.save_baseline),
         ("--progress", arguments.progress.is_some()),
         ("--gtest_list_tests", arguments.gtest_list_tests),
         ("--gtest_filter", arguments.gtest_filter.is_some()),
