@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use model::progress::{Fairness, ProgressModel};
-use results::write::Format;
+use results::write::{Format, ReportFormat};
 
 /// Runs litmus tests on Vulkan devices and judges what they show by an axiomatic memory model.
 ///
@@ -60,11 +60,11 @@ pub enum Command {
     Clauses(List),
     /// List the faults that the simulated GPU can have.
     Faults(List),
-    /// Write a report from results folders. Not available yet.
+    /// Write a report: results of one or several devices side by side, as a page, a table or a log.
     Report(Report),
-    /// Compare two results folders. Not available yet.
+    /// Say what changed between two results, and whether by more than chance.
     Diff(Diff),
-    /// Merge results folders. Not available yet.
+    /// Merge the results of all shards of a run into one folder.
     Merge(Merge),
     /// Print a completion script.
     Completions {
@@ -143,7 +143,7 @@ pub struct Run {
     /// Where the results folder is; a fresh one in `vk-litmus-out` when not given.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Keep the results as the device's baseline. Not available yet.
+    /// Keep the results as the devices' baselines, in `results/baselines` of the current folder.
     #[arg(long)]
     pub save_baseline: bool,
     /// Choose tests by names of the Vulkan CTS: a complete name with or without `dEQP-VK.memory_model.`, or a glob.
@@ -424,26 +424,40 @@ pub enum ListFormat {
 /// `report`.
 #[derive(Debug, Args)]
 pub struct Report {
+    /// Results folders, saved lines of `run --format json`, or baselines; several stand side by side.
+    #[arg(value_name = "RESULTS", required = true)]
     pub results: Vec<PathBuf>,
-    #[arg(long)]
-    pub format: Option<String>,
-    #[arg(long)]
+    /// html, md, csv, json, junit or herd.
+    #[arg(long, value_name = "FORMAT", default_value = "html")]
+    pub format: ReportFormat,
+    /// The file to write; standard output when not given.
+    #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
 }
 
 /// `diff`.
 #[derive(Debug, Args)]
 pub struct Diff {
+    /// The earlier results: a folder, saved lines of `run --format json`, or a baseline.
+    #[arg(value_name = "OLD")]
     pub old: PathBuf,
+    /// The later results.
+    #[arg(value_name = "NEW")]
     pub new: PathBuf,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
 }
 
 /// `merge`.
 #[derive(Debug, Args)]
 pub struct Merge {
+    /// The results folders of all shards of one run.
+    #[arg(value_name = "DIR", required = true)]
     pub results: Vec<PathBuf>,
-    #[arg(long)]
-    pub out: Option<PathBuf>,
+    /// The folder for the whole: a new one, or an empty one.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 /// `worker`.

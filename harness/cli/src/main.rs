@@ -12,6 +12,7 @@ mod measure;
 mod output;
 mod parallel;
 mod probe;
+mod reasons;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

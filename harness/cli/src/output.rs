@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
+use results::show::block as shown_lines;
 use results::write::Layout;
-use results::write::escape::shown_lines;
 
 use crate::exit::Failure;
 

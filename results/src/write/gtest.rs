@@ -18,7 +18,7 @@ pub const SUITE: &str = "litmus";
 pub fn name(id: &str) -> String {
     let mut name = format!("{SUITE}.");
     for c in id.chars() {
-        if c.is_whitespace() || super::escape::is_active(c) || ":*?%".contains(c) {
+        if c.is_whitespace() || crate::show::acts(c) || ":*?%".contains(c) {
             let mut bytes = [0; 4];
             for byte in c.encode_utf8(&mut bytes).bytes() {
                 // Writing to a string does not fail.
@@ -169,7 +169,7 @@ fn message(line: &RunLine, standing: &Standing) -> Vec<String> {
 
 /// A line that no reader takes for one of the protocol's.
 fn harmless(text: &str) -> Cow<'_, str> {
-    match super::escape::shown(text) {
+    match crate::show::line(text) {
         text if text.contains(['[', ']']) => text.replace('[', "(").replace(']', ")").into(),
         text => text,
     }
@@ -275,7 +275,7 @@ pub fn xml(cases: &[Case]) -> String {
 /// The value of an attribute. XML has no way to write most control characters: they are written out.
 fn attribute(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in super::escape::shown_lines(text).chars() {
+    for c in crate::show::block(text).chars() {
         match c {
             '&' => escaped += "&amp;",
             '<' => escaped += "&lt;",

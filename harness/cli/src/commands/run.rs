@@ -162,7 +162,7 @@ impl Prepared<'_> {
             Budget::Time(time) => Some(time / PREDICTION_PART),
             Budget::Instances(_) => None,
         };
-        let expected = Expected::new(self.expectations, &self.ids, expect::devices(&targets));
+        let expected = Expected::new(self.expectations, &self.ids, expect::devices(&targets)?);
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
         let plan = Plan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
 
@@ -219,6 +219,9 @@ impl Prepared<'_> {
         if !quiet {
             say(&format!("results in {}", ended.folder.path().display()));
         }
+        if arguments.save_baseline {
+            outcome.note(save_baseline(&ended, quiet));
+        }
         if ended.validation_messages > 0 {
             say(&format!("error: {} messages of the validation layers", ended.validation_messages));
             outcome.note(Outcome::Environment);
@@ -260,6 +263,27 @@ impl Prepared<'_> {
     }
 }
 
+/// Keeps the verdicts as the devices' baselines.
+fn save_baseline(ended: &execute::Ended, quiet: bool) -> Outcome {
+    let planned = folder::planned(ended.folder.path());
+    let saved = planned.map_err(results::baseline::BaselineError::from).and_then(|plan| match plan {
+        Some(plan) => results::baseline::save(results::baseline::FOLDER.as_ref(), &plan, &ended.lines),
+        None => Ok(Vec::new()),
+    });
+    match saved {
+        Ok(paths) => {
+            for path in paths.iter().filter(|_| !quiet) {
+                say(&format!("baseline in {}", path.display()));
+            }
+            Outcome::Success
+        }
+        Err(error) => {
+            say(&format!("error: {error}"));
+            Outcome::Environment
+        }
+    }
+}
+
 /// The fault of the simulated GPU that is asked for.
 fn fault(arguments: &Run) -> Result<Fault, Failure> {
     let Some(name) = &arguments.fault else { return Ok(Fault::None) };
@@ -270,8 +294,7 @@ fn fault(arguments: &Run) -> Result<Fault, Failure> {
 }
 
 fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
-    let refused =
-        [("--save-baseline", arguments.save_baseline), ("--progress", arguments.progress.is_some())];
+    let refused = [("--progress", arguments.progress.is_some())];
     match refused.iter().find(|(_, given)| *given) {
         Some((flag, _)) => Err(Failure::not_available(format!("`{flag}`"))),
         None => Ok(()),

@@ -6,10 +6,10 @@ use std::io::Read;
 use std::path::Path;
 
 use results::expectation::{Expectations, Kind, Place, Standing, Status};
+use results::show::line as shown;
 use results::wire::{DeviceRecord, RunLine};
-use results::write::escape::shown;
 
-use super::plan::Plan;
+use super::plan::{self, Target};
 use crate::cts;
 use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, CTS_FOLDER};
@@ -184,7 +184,10 @@ pub fn reason(place: &Place) -> String {
     format!("skip list {place}")
 }
 
-/// The published records of the devices of a plan.
-pub fn devices(plan: &[super::plan::Target]) -> Vec<DeviceRecord> {
-    plan.iter().map(Plan::device_record).collect()
+/// The published records of devices.
+///
+/// # Errors
+/// When one cannot be written.
+pub fn devices(targets: &[Target]) -> Result<Vec<DeviceRecord>, Failure> {
+    targets.iter().map(plan::device_record).collect()
 }

@@ -9,7 +9,7 @@ use litmus::convert::guarded;
 use litmus::{Prediction, Term, Test};
 use model::{Model, Options, PredictError, predict};
 use plan::Capabilities;
-use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
+use results::wire::{DeviceRecord, EnvironmentRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::{Stress, Variant};
 use shaders::Program;
 
@@ -250,24 +250,6 @@ impl Plan {
         Ok(Plan { targets, items, cells })
     }
 
-    /// The published form of a device.
-    pub fn device_record(target: &Target) -> DeviceRecord {
-        let identity = target.listed.identity.clone();
-        DeviceRecord {
-            name: target.name.clone(),
-            device_name: identity.device_name,
-            kind: identity.kind,
-            driver_name: identity.driver_name,
-            driver_info: identity.driver_info,
-            driver_id: identity.driver_id,
-            driver_version: identity.driver_version,
-            api_version: identity.api_version,
-            vendor_id: identity.vendor_id,
-            device_id: identity.device_id,
-            uuid: identity.uuid,
-        }
-    }
-
     /// The published form, with the hash that a resumed run must share.
     ///
     /// # Errors
@@ -292,7 +274,7 @@ impl Plan {
             budget: budget.to_owned(),
             stress: stresses.join(","),
             shard: arguments.shard.map(|shard| shard.to_string()),
-            devices: self.targets.iter().map(Plan::device_record).collect(),
+            devices: self.targets.iter().map(device_record).collect::<Result<_, _>>()?,
             tests: self
                 .items
                 .iter()
@@ -303,15 +285,100 @@ impl Plan {
                     file: item.loaded.source.file.clone(),
                     hash: item.hash.clone(),
                     models: models(index),
+                    text: item.loaded.text.clone(),
+                    clauses: item.loaded.test.metadata.clauses.clone(),
                 })
                 .collect(),
+            environment: Some(environment(arguments)),
         };
-        let stress_texts: Vec<String> =
-            self.targets.iter().map(|target| format!("{:?}", target.stress)).collect();
-        let text = serde_json::to_string(&record).map_err(Failure::environment_error)?;
-        record.plan = choice::hash(&(text + &stress_texts.concat()));
+        record.plan = record.hash().map_err(Failure::environment_error)?;
         record.seed = seed;
         Ok(record)
+    }
+}
+
+/// The published form of a device.
+///
+/// # Errors
+/// When its stress cannot be written.
+pub fn device_record(target: &Target) -> Result<DeviceRecord, Failure> {
+    let identity = target.listed.identity.clone();
+    let capabilities = &target.listed.capabilities;
+    Ok(DeviceRecord {
+        name: target.name.clone(),
+        device_name: identity.device_name,
+        kind: identity.kind,
+        driver_name: identity.driver_name,
+        driver_info: identity.driver_info,
+        driver_id: identity.driver_id,
+        driver_version: identity.driver_version,
+        api_version: identity.api_version,
+        vendor_id: identity.vendor_id,
+        device_id: identity.device_id,
+        uuid: identity.uuid,
+        features: features(capabilities),
+        limits: limits(capabilities),
+        memory_types: capabilities.memory_types.iter().map(ToString::to_string).collect(),
+        stress: target.stress.to_toml().map_err(Failure::input_error)?,
+    })
+}
+
+/// The features of a device that tests ask for, by their Vulkan names.
+fn features(capabilities: &Capabilities) -> Vec<String> {
+    let model = [
+        ("vulkanMemoryModel", capabilities.memory_model),
+        ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
+        ("vulkanMemoryModelAvailabilityVisibilityChains", capabilities.availability_visibility_chains),
+        ("computeFullSubgroups", capabilities.full_subgroups),
+    ];
+    let mut names: Vec<String> = capabilities.features.clone();
+    names.extend(model.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_owned()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The limits that decide how tests are laid out.
+fn limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
+    let (smallest, largest) = capabilities.subgroup_size_range;
+    let queues: Vec<String> = capabilities.compute_queues.iter().map(u32::to_string).collect();
+    let loops = capabilities.loop_budget.map_or_else(|| "unlimited".to_owned(), |budget| budget.to_string());
+    [
+        ("subgroup size", capabilities.subgroup_size.to_string()),
+        ("subgroup sizes", format!("{smallest} to {largest}")),
+        ("workgroup invocations", capabilities.max_workgroup_invocations.to_string()),
+        ("workgroups", capabilities.max_workgroups.to_string()),
+        ("workgroup subgroups", capabilities.max_workgroup_subgroups.to_string()),
+        ("workgroup memory in bytes", capabilities.max_workgroup_memory_bytes.to_string()),
+        ("storage buffer in bytes", capabilities.max_storage_buffer_bytes.to_string()),
+        ("storage buffers", capabilities.max_storage_buffers.to_string()),
+        ("push constants in bytes", capabilities.max_push_constant_bytes.to_string()),
+        ("queues by family with compute", queues.join(", ")),
+        ("loop iterations of an invocation", loops),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}
+
+/// How the names of variables begin that change what drivers do.
+const DRIVER_VARIABLES: [&str; 9] =
+    ["VK_", "LP_", "GALLIUM_", "MESA_", "RADV_", "ANV_", "NVK_", "AMD_", "LIBGL_"];
+
+fn environment(arguments: &Run) -> EnvironmentRecord {
+    let ours = |name: &str| DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin));
+    EnvironmentRecord {
+        os: std::env::consts::OS.to_owned(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        processors: std::thread::available_parallelism()
+            .map_or(1, |number| u32::try_from(number.get()).unwrap_or(u32::MAX)),
+        jobs: arguments.jobs.get(),
+        variables: std::env::vars_os()
+            .filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+            })
+            .filter(|(name, _)| ours(name) && !name.starts_with("VK_LITMUS_"))
+            .collect(),
     }
 }
 

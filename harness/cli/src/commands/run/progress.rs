@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use results::write::escape::shown;
+use results::show::line as shown;
 use results::write::number;
 
 /// A progress bar, or nothing where nobody watches.
