@@ -3,6 +3,8 @@
 //! All figures take instances as independent. Scheduling makes neighbouring instances alike, so an interval is a lower
 //! bound of the true uncertainty.
 
+pub mod rates;
+
 use std::cmp::Ordering;
 
 use statrs::function::gamma::{gamma_ur, ln_gamma};

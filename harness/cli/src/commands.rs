@@ -7,9 +7,12 @@ pub mod compare;
 pub mod compile;
 pub mod convert;
 pub mod coverage;
+pub mod diff;
 pub mod explain;
 pub mod generate;
 pub mod lists;
+pub mod merge;
+pub mod report;
 pub mod run;
 pub mod tune;
 pub mod worker;
@@ -45,9 +48,9 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
         Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Faults(arguments) => lists::faults(arguments.format),
-        Command::Report(_) => refused("report"),
-        Command::Diff(_) => refused("diff"),
-        Command::Merge(_) => refused("merge"),
+        Command::Report(arguments) => report::report(&arguments, quiet),
+        Command::Diff(arguments) => diff::diff(&arguments, quiet),
+        Command::Merge(arguments) => merge::merge(&arguments, quiet),
     }
 }
 

@@ -295,8 +295,7 @@ impl<'d> SimPrepared<'d> {
                 self.flight = next;
             }
             Phase::Copy { from, to, words } => {
-                let ((first, _), (target, _)) =
-                    (self.place(BufferId(*from)), self.place(BufferId(*to)));
+                let ((first, _), (target, _)) = (self.place(BufferId(*from)), self.place(BufferId(*to)));
                 let words = *words as usize;
                 if first.max(target) + words <= self.machine.memory.words.len() {
                     self.machine.memory.words.copy_within(first..first + words, target);
@@ -330,7 +329,9 @@ impl<'d> SimPrepared<'d> {
                         let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
                         buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
                     }
-                    Place::Workgroup(..) => false,
+                    Place::Fixed { memory, .. } => self.shared.get(memory as usize).copied().unwrap_or(false),
+                    // The host reaches no image, and kernels that it works beside have no addresses.
+                    Place::Image(_) | Place::Address(_) | Place::Workgroup(..) => false,
                 };
                 program.references.iter().map(|reference| is_shared(reference.place)).collect()
             })
