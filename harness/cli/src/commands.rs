@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod check;
 pub mod clauses;
+pub mod codegen;
 pub mod compare;
 pub mod compile;
 pub mod convert;
@@ -41,7 +42,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
-        Command::Codegen(_) => refused("codegen"),
+        Command::Codegen(arguments) => codegen::codegen(&arguments, quiet),
         Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
         Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Faults(arguments) => lists::faults(arguments.format),

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use device::{Options, VulkanDevice};
+use device::{COMPILE_ONLY_PREFIX, Options, Selector, VulkanDevice};
 use plan::{Device, DeviceError};
 use runner::Settings;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Worker;
 use crate::commands::run::misbehave;
+use crate::compiling;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
 use crate::probe::{Answer, Found, SEPARATOR};
@@ -20,6 +21,10 @@ use crate::probe::{Answer, Found, SEPARATOR};
 pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
     if arguments.list {
         return list();
+    }
+    if arguments.compile {
+        compiling::serve().map_err(Failure::environment_error)?;
+        return Ok(Outcome::Success);
     }
     if let (Some(selector), Some(seconds)) = (&arguments.classic, arguments.seconds) {
         return classic(selector, seconds);
@@ -36,6 +41,10 @@ fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError
         let fault = if fault.is_empty() { Ok(Fault::None) } else { fault.parse() };
         let fault = fault.map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
         return Ok(Box::new(SimDevice::new(fault)));
+    }
+    if selector.starts_with(COMPILE_ONLY_PREFIX) {
+        // The process was started for it, and has no other device.
+        return Ok(Box::new(VulkanDevice::open(&Selector::Best, options)?));
     }
     let meant = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
     Ok(Box::new(VulkanDevice::open(&meant, options)?))
