@@ -60,7 +60,7 @@ use rspirv::spirv::Op;
 pub use kernel::{
     Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
 };
-pub use program::{Dependency, Part, Phase, Pipelines, Program, program};
+pub use program::{Dependency, Part, Phase, Pipelines, Program, fixed_program, program};
 pub use variant::Variant;
 
 /// Every instruction that a kernel can hold.
