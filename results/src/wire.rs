@@ -4,8 +4,10 @@
 //! [`CHECK_SCHEMA`], [`RUN_SCHEMA`],
 //! [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
 
+mod codegen;
 mod models;
 
+pub use codegen::*;
 pub use models::*;
 
 use litmus::{Prediction, Race, Test, Undefinedness};

@@ -6,8 +6,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use codegen::Unit;
-use device::{Options, Selector, VulkanDevice};
+use device::{Executable, Options, Selector, VulkanDevice};
 use plan::{BufferId, DeviceError, Image, ImageFormat, ImageId, ImageShape};
 use runner::pool::{self, Health};
 use serde::{Deserialize, Serialize};
@@ -40,8 +39,8 @@ pub struct Kernel {
 /// What became of the kernels of a job.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Answer {
-    /// In the order of the job.
-    pub kernels: Vec<Compiled>,
+    /// In the order of the job: what the driver made of each, or the error that it gave.
+    pub kernels: Vec<Result<Compiled, String>>,
     /// What the device lacks, by name, or what the driver said instead.
     pub failure: Option<Failure>,
 }
@@ -75,17 +74,16 @@ impl Compiled {
     }
 }
 
-impl Kernel {
+impl From<&shaders::Kernel> for Kernel {
     /// A kernel as a worker takes it.
-    pub fn new(unit: &Unit) -> Kernel {
-        let kernel = &unit.kernel;
+    fn from(kernel: &shaders::Kernel) -> Kernel {
         let shape = |shape: Images| match shape {
             Images::TwoDimensional => 2,
             Images::OneDimensional => 1,
             Images::TexelBuffer => 0,
         };
         Kernel {
-            words: unit.words.clone(),
+            words: kernel.words.clone(),
             bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
             images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
             push_constant_bytes: shaders::Parameters::BYTES,
@@ -93,7 +91,9 @@ impl Kernel {
             subgroup_size: kernel.requirements.subgroup_size,
         }
     }
+}
 
+impl Kernel {
     fn images(&self) -> Vec<Image> {
         let image = |(shape, float): &(u8, bool)| Image {
             shape: match shape {
@@ -121,11 +121,7 @@ impl Kernel {
 
 impl pool::Answer for Answer {
     fn health(&self) -> Health {
-        match &self.failure {
-            Some(Failure::Driver(_)) => Health::Unknown,
-            Some(Failure::Lacks(_)) => Health::Unknown,
-            None => Health::Good,
-        }
+        if self.failure.is_some() { Health::Unknown } else { Health::Good }
     }
 
     fn ends_worker(&self) -> bool {
@@ -161,26 +157,31 @@ fn fill(answer: &mut Answer, job: &Job, devices: &mut BTreeMap<String, VulkanDev
     for kernel in &job.kernels {
         act(job.misbehave.as_deref(), &kernel.words);
         let started = Instant::now();
-        let executables = device.executables(&kernel.kernel(), &kernel.images())?;
-        let mut compiled = Compiled {
-            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
-            ..Compiled::default()
-        };
-        for executable in executables {
-            compiled.subgroup_size = compiled.subgroup_size.max(executable.subgroup_size);
-            let named = executable.statistics.into_iter().map(|figure| (figure.name, figure.value));
-            compiled.statistics.extend(named);
-            let texts = executable.representations.into_iter();
-            let mut texts: Vec<(String, String)> =
-                texts.filter_map(|form| Some((form.name, form.text?))).collect();
-            if !job.forms {
-                texts = texts.pop().into_iter().collect();
-            }
-            compiled.forms.extend(texts);
+        match device.executables(&kernel.kernel(), &kernel.images()) {
+            Ok(executables) => answer.kernels.push(Ok(compiled(executables, started.elapsed(), job.forms))),
+            Err(DeviceError::Unsupported(what)) => return Err(Failure::Lacks(what)),
+            Err(error) => answer.kernels.push(Err(error.to_string())),
         }
-        answer.kernels.push(compiled);
     }
     Ok(())
+}
+
+fn compiled(executables: Vec<Executable>, took: Duration, forms: bool) -> Compiled {
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    let mut compiled = Compiled { micros, ..Compiled::default() };
+    for executable in executables {
+        compiled.subgroup_size = compiled.subgroup_size.max(executable.subgroup_size);
+        let named = executable.statistics.into_iter().map(|figure| (figure.name, figure.value));
+        compiled.statistics.extend(named);
+        let texts = executable.representations.into_iter();
+        let mut texts: Vec<(String, String)> =
+            texts.filter_map(|form| Some((form.name, form.text?))).collect();
+        if !forms {
+            texts = texts.pop().into_iter().collect();
+        }
+        compiled.forms.extend(texts);
+    }
+    compiled
 }
 
 impl From<DeviceError> for Failure {

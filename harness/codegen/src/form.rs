@@ -7,10 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use litmus::{Instruction, InstructionKind, Test, ThreadId};
-use shaders::variant::{self, References};
-use shaders::{CompileError, Kernel, KernelConfig, Pipelines, Variant};
-
-use crate::specialise::{one_round, specialise};
+use shaders::variant::References;
+use shaders::{CompileError, Kernel, KernelConfig, Parameters, Pipelines, Program, Variant, fixed_program};
 
 /// A form of a test's kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,7 +110,7 @@ impl Role {
     }
 }
 
-/// A kernel of a test, ready for a driver.
+/// A kernel of a test.
 #[derive(Clone, Debug)]
 pub struct Unit {
     /// Its form.
@@ -125,10 +123,10 @@ pub struct Unit {
     pub role: Role,
     /// Number of the phase, from 0: later ones are dispatched after it has ended.
     pub phase: usize,
-    /// The kernel that devices run.
+    /// The kernel; its threads are numbered by their place in `threads`.
     pub kernel: Kernel,
-    /// The words for one round of it, without parameters.
-    pub words: Vec<u32>,
+    /// What it knows of its parameters.
+    pub parameters: Parameters,
 }
 
 /// How kernels for codegen are made.
@@ -145,22 +143,11 @@ pub struct Sizes {
     pub lanes: u32,
 }
 
-/// Why a form of a test has no kernels.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FormError {
-    /// A rule of how tests meet devices.
-    #[error(transparent)]
-    Compile(#[from] CompileError),
-    /// The compiled words are no module.
-    #[error(transparent)]
-    Module(#[from] shaders::ModuleError),
-}
-
 /// The kernels of a test in one form; `told` says how references, pointers and the like are told to compilers.
 ///
 /// # Errors
-/// [`FormError`]: the same rules as for running the test.
-pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<Unit>, FormError> {
+/// [`CompileError`]: the same rules as for running the test.
+pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<Unit>, CompileError> {
     let config = KernelConfig {
         subgroup_size: sizes.subgroup_size,
         lanes: sizes.lanes,
@@ -169,28 +156,30 @@ pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Ve
         loop_bound: LOOP_BOUND,
         variant: form.told(told),
     };
-    let program = shaders::program(test, &config, form.pipelines())?;
+    let parameters = Parameters::SINGLE;
+    let program = fixed_program(test, &config, form.pipelines(), &parameters)?;
+    Ok(units_of(test, form, program, parameters))
+}
+
+fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -> Vec<Unit> {
     let mut units = Vec::new();
-    for (number, phase) in program.phases.into_iter().enumerate() {
-        for part in phase.parts {
+    for (phase, parts) in program.phases.into_iter().enumerate() {
+        for part in parts.parts {
             let names: Vec<String> =
                 part.threads.iter().map(|thread| format!("P{}", test.thread(*thread).number)).collect();
             units.push(Unit {
                 form,
                 name: names.join(","),
                 role: Role::of(test, &part.threads),
-                phase: number,
-                words: specialise(&part.kernel.words, &one_round(program.storages))?,
+                phase,
                 threads: part.threads,
                 kernel: part.kernel,
+                parameters,
             });
         }
     }
-    Ok(units)
+    units
 }
 
-/// Turns of a loop of a test in codegen kernels.
-const LOOP_BOUND: u32 = 4;
-
-/// How a test is told unless its id says otherwise.
-pub const PLAIN: Variant = variant::DEFAULT;
+/// Turns of a loop of a test: one is enough to show its code, and leaves no loop.
+const LOOP_BOUND: u32 = 1;

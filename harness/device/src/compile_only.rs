@@ -243,6 +243,11 @@ impl Mesa {
         &self.driver_file
     }
 
+    /// The root that it lies under, where that is another system's.
+    pub fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
     /// The families whose names its library holds. The driver itself lists none, and ends the process that asks for one
     /// that it does not know.
     pub fn families(&self) -> Vec<&'static Family> {

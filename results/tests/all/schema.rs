@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
-use results::wire::{CheckLine, ClausesRecord, CompareRecord, PlanRecord, RejectedLine, RunLine};
+use results::wire::{
+    CheckLine, ClausesRecord, CodegenDiffLine, CodegenLine, CompareRecord, PlanRecord, RejectedLine, RunLine,
+};
 use schemars::Schema;
 use serde_json::Value;
 
@@ -18,6 +20,8 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("bench.schema.json", schemars::schema_for!(results::bench::Report)),
         ("clauses.schema.json", schemars::schema_for!(ClausesRecord)),
         ("compare.schema.json", schemars::schema_for!(CompareRecord)),
+        ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
+        ("codegen-diff.schema.json", schemars::schema_for!(CodegenDiffLine)),
     ]
 }
 

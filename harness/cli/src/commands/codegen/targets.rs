@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use codegen::machine::Dialect;
+use codegen::{Sizes, Unit};
 use device::{DriverEnvironment, Generation, Listed};
 
 use crate::arguments::Codegen;
@@ -31,6 +33,55 @@ enum Process {
 }
 
 impl Target {
+    /// The name without the version of its driver.
+    pub fn plain_name(&self) -> &str {
+        &self.listed.identity.name
+    }
+
+    /// Its driver and the driver's version.
+    pub fn driver(&self) -> String {
+        let identity = &self.listed.identity;
+        format!("{} {}", identity.driver_name, identity.driver_info).trim().to_owned()
+    }
+
+    /// The sizes that kernels are made for.
+    pub fn sizes(&self, lanes: u32) -> Sizes {
+        let capabilities = &self.listed.capabilities;
+        Sizes {
+            subgroup_size: capabilities.subgroup_size,
+            max_workgroup_invocations: capabilities.max_workgroup_invocations,
+            device_scope: capabilities.device_scope,
+            lanes,
+        }
+    }
+
+    /// How its machine code is read.
+    pub fn dialect(&self) -> Dialect {
+        if self.generation.is_some() { Dialect::Amd } else { Dialect::Other }
+    }
+
+    /// What the device lacks for kernels, by name; `needs` are features that the test names itself.
+    pub fn lacks(&self, units: &[Unit], needs: &[String]) -> Option<String> {
+        let capabilities = &self.listed.capabilities;
+        let own = units.iter().flat_map(|unit| unit.kernel.requirements.features.iter().copied());
+        let mut features = own.chain(needs.iter().map(String::as_str));
+        let has = |feature: &str| capabilities.features.iter().any(|known| known == feature);
+        features.find(|feature| !has(feature)).map(str::to_owned).or_else(|| {
+            let by_subgroup = units.iter().any(|unit| unit.kernel.requirements.subgroup_size.is_some());
+            (by_subgroup && !capabilities.full_subgroups).then(|| "computeFullSubgroups".to_owned())
+        })
+    }
+
+    /// The argument that makes the folder known that the device comes from, where it comes from one.
+    pub fn folder_argument(&self) -> String {
+        match &self.process {
+            Process::CompileOnly(device) => {
+                device.mesa.root().map_or_else(String::new, |root| format!(" --mesa '{}'", root.display()))
+            }
+            Process::Drivers(_) => String::new(),
+        }
+    }
+
     /// The command of a worker, which leads a process group of its own.
     pub fn command(&self, program: &Path) -> Command {
         let mut command = match &self.process {
