@@ -12,6 +12,8 @@ use runner::pool::{self, Health};
 use serde::{Deserialize, Serialize};
 use shaders::variant::Images;
 
+use crate::commands::worker::compile_only;
+
 /// Kernels to compile on one device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Job {
@@ -26,7 +28,7 @@ pub struct Job {
 }
 
 /// A kernel to compile.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Kernel {
     words: Vec<u32>,
     bindings: u32,
@@ -145,12 +147,15 @@ pub fn serve() -> io::Result<()> {
 
 fn fill(answer: &mut Answer, job: &Job, devices: &mut BTreeMap<String, VulkanDevice>) -> Result<(), Failure> {
     if !devices.contains_key(&job.device) {
-        let selector = if job.device.starts_with(device::COMPILE_ONLY_PREFIX) {
-            Selector::Best
+        let device = if job.device.starts_with(device::COMPILE_ONLY_PREFIX) {
+            compile_only(&job.device, Options::default())?
         } else {
-            job.device.parse().map_err(|error: device::SelectorError| Failure::Driver(error.to_string()))?
+            let selector: Selector = job
+                .device
+                .parse()
+                .map_err(|error: device::SelectorError| Failure::Driver(error.to_string()))?;
+            VulkanDevice::open(&selector, Options::default())?
         };
-        let device = VulkanDevice::open(&selector, Options::default())?;
         devices.insert(job.device.clone(), device);
     }
     let Some(device) = devices.get(&job.device) else { return Ok(()) };

@@ -221,6 +221,11 @@ impl CompileOnly {
         self.mesa.command(program, &self.family)
     }
 
+    /// Its name: `radv:navi31@25.0.7`.
+    pub fn name(&self) -> String {
+        format!("{}@{}", self.listed.identity.name, self.version())
+    }
+
     /// The version of its Mesa: `25.0.7`.
     pub fn version(&self) -> &str {
         version_of(&self.listed)
@@ -306,6 +311,9 @@ pub fn choose_compile_only(
     }
     let at = version.map_or_else(String::new, |version| format!("@{version}"));
     let mut text = format!("no compile-only device `{COMPILE_ONLY_PREFIX}{family}{at}`");
+    if version.is_some() && deaths.is_empty() {
+        text += "; --mesa and VK_LITMUS_EXTRA_ICDS name other installations of Mesa";
+    }
     deaths.dedup();
     for death in deaths {
         text += &format!("\n{death}");
@@ -315,6 +323,13 @@ pub fn choose_compile_only(
         text += &format!("\n{} knows {}", mesa.driver_file().display(), names.join(", "));
     }
     Err(Failure::environment_message(text))
+}
+
+/// The compile-only device that an index of `devices` means, behind the `before` devices of other kinds.
+pub fn compile_only_at(meant: &Meant, before: usize) -> Option<CompileOnly> {
+    let Meant::Listed(Selector::Index(index)) = meant else { return None };
+    let place = index.checked_sub(before)?;
+    all_compile_only(&mesas(None).ok()?).into_iter().nth(place)
 }
 
 /// Asks a Mesa for a family, in a process that ends if it does not know it.

@@ -43,11 +43,22 @@ fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError
         return Ok(Box::new(SimDevice::new(fault)));
     }
     if selector.starts_with(COMPILE_ONLY_PREFIX) {
-        // The process was started for it, and has no other device.
-        return Ok(Box::new(VulkanDevice::open(&Selector::Best, options)?));
+        return Ok(Box::new(compile_only(selector, options)?));
     }
     let meant = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
     Ok(Box::new(VulkanDevice::open(&meant, options)?))
+}
+
+/// The compile-only device of this process, which was started for it and has no other.
+///
+/// # Errors
+/// [`DeviceError::NoSuchDevice`] in a process that was not.
+pub fn compile_only(selector: &str, options: Options) -> Result<VulkanDevice, DeviceError> {
+    let device = VulkanDevice::open(&Selector::Best, options)?;
+    if device.capabilities().executes || device.identity().name != selector {
+        return Err(DeviceError::NoSuchDevice(selector.to_owned()));
+    }
+    Ok(device)
 }
 
 /// The classic scheme, for `bench`. Whoever asked ends this process when it takes too long.

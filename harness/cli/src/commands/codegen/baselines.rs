@@ -104,7 +104,7 @@ fn baseline(asking: &Asking, program: &Path, target: &Target, asked: &Asked) -> 
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &Question, _: &Unit, compiled: Compiled| match Machine::read(compiled.assembly(), dialect)
+    let keep = |_: &Question, _: &Unit, compiled: &Compiled| match Machine::read(compiled.assembly(), dialect)
     {
         Ok(machine) => {
             let skeleton = machine.skeleton();

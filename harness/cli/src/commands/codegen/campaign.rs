@@ -65,7 +65,7 @@ fn lines(
     emit: Option<CodegenEmit>,
 ) -> Vec<CodegenLine> {
     let dialect = target.dialect();
-    let keep = |question: &Question, unit: &Unit, compiled: Compiled| {
+    let keep = |question: &Question, unit: &Unit, compiled: &Compiled| {
         kernel(&question.test, unit, compiled, dialect, emit)
     };
     let mut lines: Vec<CodegenLine> = Vec::new();
@@ -179,7 +179,7 @@ fn blank(unit: &Unit) -> CodegenKernel {
 fn kernel(
     test: &Test,
     unit: &Unit,
-    compiled: Compiled,
+    compiled: &Compiled,
     dialect: Dialect,
     emit: Option<CodegenEmit>,
 ) -> CodegenKernel {
@@ -194,12 +194,16 @@ fn kernel(
         not_disassembled: machine.as_ref().err().map(ToString::to_string),
         statistics: compiled
             .statistics
-            .into_iter()
-            .map(|(name, value)| CodegenStatistic { name, value })
+            .iter()
+            .map(|(name, value)| CodegenStatistic { name: name.clone(), value: *value })
             .collect(),
         code,
         forms: if emit == Some(CodegenEmit::Ir) {
-            compiled.forms.into_iter().map(|(name, text)| CodegenForm { name, text }).collect()
+            compiled
+                .forms
+                .iter()
+                .map(|(name, text)| CodegenForm { name: name.clone(), text: text.clone() })
+                .collect()
         } else {
             Vec::new()
         },

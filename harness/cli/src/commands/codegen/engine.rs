@@ -1,9 +1,10 @@
 //! Asks compilers: every kernel of every test on every device, a process a device at a time, as many at once as there are
 //! processors.
 //!
-//! The kernels of a form go to a worker together. Where the worker does not come back, they are asked about one by one in
-//! new processes, so that the kernel is known on which the compiler ends.
+//! Kernels go to a worker some at a time. Where the worker does not come back, they are asked about one by one, so that the
+//! kernel is known on which the compiler ends.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ pub struct Question {
 pub struct Asking {
     /// Whether intermediate forms are wanted.
     pub forms: bool,
-    /// Time for the kernels of one form.
+    /// Time for the kernels of one job.
     pub patience: Duration,
     /// How the compiler is to behave, for this tool's own tests.
     pub misbehave: Option<String>,
@@ -52,10 +53,14 @@ pub enum Made<K> {
 }
 
 /// What is kept of a compiled kernel, made from the question, the kernel and what the driver said.
-pub type Keep<'a, K> = &'a (dyn Fn(&Question, &Unit, Compiled) -> K + Sync);
+pub type Keep<'a, K> = &'a (dyn Fn(&Question, &Unit, &Compiled) -> K + Sync);
+
+/// Kernels of a job: so many that talking costs little beside compiling.
+const KERNELS_OF_A_JOB: usize = 16;
 
 impl Asking {
-    /// Compiles the kernels of `questions` on `target`. The result has an entry for every kernel of every question.
+    /// Compiles the kernels of `questions` on `target`. The result has an entry for every kernel of every question. Kernels
+    /// that are the same are compiled once: many tests share the code of a thread.
     pub fn ask<K>(
         &self,
         program: &Path,
@@ -63,35 +68,62 @@ impl Asking {
         questions: &[&Question],
         keep: Keep<'_, K>,
     ) -> Vec<Vec<Made<K>>> {
-        let all: Vec<Vec<&Unit>> = questions.iter().map(|question| question.units.iter().collect()).collect();
-        let answers = self.run(program, target, &all);
-        let mut found = Vec::with_capacity(questions.len());
-        for (question, answer) in questions.iter().zip(answers) {
-            let made = match answer {
-                Ok(answer) => made(question, &question.units, answer, keep),
-                Err(together) => self.one_by_one(program, target, question, &together, keep),
+        let mut numbers: BTreeMap<Kernel, usize> = BTreeMap::new();
+        let mut kernels: Vec<Kernel> = Vec::new();
+        let mut places: Vec<Vec<usize>> = Vec::with_capacity(questions.len());
+        for question in questions {
+            let number_of = |unit: &Unit| {
+                let kernel = Kernel::from(&unit.kernel);
+                *numbers.entry(kernel).or_insert_with_key(|kernel| {
+                    kernels.push(kernel.clone());
+                    kernels.len() - 1
+                })
             };
-            found.push(made);
+            places.push(question.units.iter().map(number_of).collect());
+        }
+        let made = self.compile(program, target, &kernels);
+        let one = |question: &Question, unit: &Unit, number: &usize| match made.get(*number) {
+            Some(Made::Compiled(compiled)) => Made::Compiled(keep(question, unit, compiled)),
+            Some(Made::Crashed(how)) => Made::Crashed(how.clone()),
+            Some(Made::Lacks(what)) => Made::Lacks(what.clone()),
+            None => Made::Crashed("no answer for the kernel".to_owned()),
+        };
+        questions
+            .iter()
+            .zip(&places)
+            .map(|(question, numbers)| {
+                question.units.iter().zip(numbers).map(|(unit, number)| one(question, unit, number)).collect()
+            })
+            .collect()
+    }
+
+    /// What became of each kernel.
+    fn compile(&self, program: &Path, target: &Target, kernels: &[Kernel]) -> Vec<Made<Compiled>> {
+        let jobs: Vec<&[Kernel]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
+        let answers = self.run(program, target, &jobs);
+        let mut found = Vec::with_capacity(kernels.len());
+        for (kernels, answer) in jobs.into_iter().zip(answers) {
+            match answer {
+                Ok(answer) => found.extend(made(kernels.len(), answer)),
+                Err(together) => found.extend(self.one_by_one(program, target, kernels, &together)),
+            }
         }
         found
     }
 
-    fn one_by_one<K>(
+    fn one_by_one(
         &self,
         program: &Path,
         target: &Target,
-        question: &Question,
+        kernels: &[Kernel],
         together: &str,
-        keep: Keep<'_, K>,
-    ) -> Vec<Made<K>> {
-        let each: Vec<Vec<&Unit>> = question.units.iter().map(|unit| vec![unit]).collect();
+    ) -> Vec<Made<Compiled>> {
+        let each: Vec<&[Kernel]> = kernels.chunks(1).collect();
         let answers = self.run(program, target, &each);
-        let mut found: Vec<Made<K>> = question
-            .units
-            .iter()
-            .zip(answers)
-            .flat_map(|(unit, answer)| match answer {
-                Ok(answer) => made(question, std::slice::from_ref(unit), answer, keep),
+        let mut found: Vec<Made<Compiled>> = answers
+            .into_iter()
+            .flat_map(|answer| match answer {
+                Ok(answer) => made(1, answer),
                 Err(how) => vec![Made::Crashed(how)],
             })
             .collect();
@@ -99,15 +131,18 @@ impl Asking {
         if found.iter().all(|made| matches!(made, Made::Compiled(_)))
             && let Some(last) = found.last_mut()
         {
-            *last = Made::Crashed(format!("{together} (after the other kernels of the form, not alone)"));
+            *last = Made::Crashed(format!("{together} (after other kernels, not alone)"));
         }
         found
     }
 
     /// Runs jobs in a pool of one worker; for each job the answer, or how its worker ended.
-    fn run(&self, program: &Path, target: &Target, jobs: &[Vec<&Unit>]) -> Vec<Result<Answer, String>> {
-        let limits = Limits { silence: self.patience, give_up_after: NEVER_GIVE_UP, ..Limits::DEFAULT };
+    fn run(&self, program: &Path, target: &Target, jobs: &[&[Kernel]]) -> Vec<Result<Answer, String>> {
         let mut answers = Vec::with_capacity(jobs.len());
+        if jobs.is_empty() {
+            return answers;
+        }
+        let limits = Limits { silence: self.patience, give_up_after: NEVER_GIVE_UP, ..Limits::DEFAULT };
         pool::run(
             &limits,
             jobs.len(),
@@ -115,10 +150,7 @@ impl Asking {
                 command: &mut || target.command(program),
                 job: &mut |number, _| Job {
                     device: target.selector.clone(),
-                    kernels: jobs
-                        .get(number)
-                        .map(|units| units.iter().map(|unit| Kernel::from(&unit.kernel)).collect())
-                        .unwrap_or_default(),
+                    kernels: jobs.get(number).map(|kernels| kernels.to_vec()).unwrap_or_default(),
                     forms: self.forms,
                     misbehave: self.misbehave.clone(),
                 },
@@ -141,17 +173,18 @@ impl Asking {
 /// A campaign goes on however many kernels end a compiler.
 const NEVER_GIVE_UP: u32 = 1 << 24;
 
-fn made<K>(question: &Question, units: &[Unit], answer: Answer, keep: Keep<'_, K>) -> Vec<Made<K>> {
+/// What an answer says of each of `count` kernels.
+fn made(count: usize, answer: Answer) -> Vec<Made<Compiled>> {
+    let failure = answer.failure;
     let mut kernels = answer.kernels.into_iter();
-    units
-        .iter()
-        .map(|unit| match kernels.next() {
-            Some(Ok(compiled)) => Made::Compiled(keep(question, unit, compiled)),
+    (0..count)
+        .map(|_| match kernels.next() {
+            Some(Ok(compiled)) => Made::Compiled(compiled),
             Some(Err(error)) => Made::Crashed(error),
-            None => match &answer.failure {
+            None => match &failure {
                 Some(Told::Lacks(what)) => Made::Lacks(what.clone()),
                 Some(Told::Driver(what)) => Made::Crashed(what.clone()),
-                None => Made::Crashed("the worker gave no answer for the kernel".to_owned()),
+                None => Made::Crashed("no answer for the kernel".to_owned()),
             },
         })
         .collect()

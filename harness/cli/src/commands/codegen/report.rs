@@ -24,6 +24,8 @@ pub struct Figures {
     skipped: usize,
     not_disassembled: usize,
     micros: Vec<u64>,
+    /// What tests are skipped for, with their number.
+    reasons: BTreeMap<String, usize>,
 }
 
 impl Figures {
@@ -36,6 +38,9 @@ impl Figures {
     pub fn add(&mut self, line: &CodegenLine) {
         self.tests += usize::from(line.verdict != CodegenVerdict::Skipped);
         self.skipped += usize::from(line.verdict == CodegenVerdict::Skipped);
+        if let Some(reason) = line.reason.as_ref().filter(|_| line.verdict == CodegenVerdict::Skipped) {
+            *self.reasons.entry(reason.clone()).or_default() += 1;
+        }
         for kernel in &line.kernels {
             match kernel.verdict {
                 CodegenVerdict::Compiles => self.compiled += 1,
@@ -135,6 +140,20 @@ impl Printer {
                 format!("{:.2}", one.quantile(0.95)),
             ]
         });
+        // Devices mostly skip the same tests for the same reason.
+        let mut reasons: BTreeMap<(&str, usize), Vec<&str>> = BTreeMap::new();
+        for one in figures {
+            for (reason, count) in &one.reasons {
+                reasons.entry((reason, *count)).or_default().push(&one.device);
+            }
+        }
+        let mut text = String::new();
+        for ((reason, count), devices) in reasons {
+            let on =
+                if devices.len() == figures.len() { "every device".to_owned() } else { devices.join(", ") };
+            text += &format!("skipped   {count} tests on {on}: {reason}\n");
+        }
+        self.data.print(&text)?;
         let header = header.iter().map(|word| (*word).to_owned()).collect();
         self.data.print(&columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()))
     }

@@ -148,7 +148,7 @@ fn compare(
         }
     }
     let dialect = target.dialect();
-    let keep = |_: &Question, _: &Unit, compiled: Compiled| Machine::read(compiled.assembly(), dialect);
+    let keep = |_: &Question, _: &Unit, compiled: &Compiled| Machine::read(compiled.assembly(), dialect);
     let asked_questions: Vec<&Question> = questions.iter().collect();
     let codes: Vec<Codes> = asking
         .ask(program, target, &asked_questions, &keep)

@@ -125,35 +125,39 @@ pub fn targets(arguments: &Codegen) -> Result<Vec<Target>, Failure> {
                 ));
             }
             Meant::Listed(_) => {
+                if let Some(device) = probe::compile_only_at(meant, listed.len()) {
+                    add_compile_only(&mut found, device);
+                    continue;
+                }
                 let device = meant.choose(&listed).map_err(Failure::environment_error)?;
-                add(
-                    &mut found,
-                    Target {
-                        name: device.identity.name.clone(),
-                        selector: probe::exact_selector(device, &listed),
-                        generation: device::generation_of(&device.identity.device_name),
-                        listed: device.clone(),
-                        process: Process::Drivers(environment.clone()),
-                    },
-                );
+                let target = Target {
+                    name: device.identity.name.clone(),
+                    selector: probe::exact_selector(device, &listed),
+                    generation: device::generation_of(&device.identity.device_name),
+                    listed: device.clone(),
+                    process: Process::Drivers(environment.clone()),
+                };
+                add(&mut found, target);
             }
             Meant::CompileOnly { family, version } => {
                 for device in probe::choose_compile_only(family, version.as_deref(), &mesas)? {
-                    add(
-                        &mut found,
-                        Target {
-                            name: format!("{}@{}", device.listed.identity.name, device.version()),
-                            selector: device.listed.identity.name.clone(),
-                            generation: device::generation_of(&device.listed.identity.device_name),
-                            listed: device.listed.clone(),
-                            process: Process::CompileOnly(Box::new(device)),
-                        },
-                    );
+                    add_compile_only(&mut found, device);
                 }
             }
         }
     }
     Ok(found)
+}
+
+fn add_compile_only(found: &mut Vec<Target>, device: CompileOnly) {
+    let target = Target {
+        name: device.name(),
+        selector: device.listed.identity.name.clone(),
+        generation: device::generation_of(&device.listed.identity.device_name),
+        listed: device.listed.clone(),
+        process: Process::CompileOnly(Box::new(device)),
+    };
+    add(found, target);
 }
 
 fn add(found: &mut Vec<Target>, target: Target) {
