@@ -301,7 +301,7 @@ pub enum Emit {
     Spvasm,
     /// An Amber script. Not available yet.
     Amber,
-    /// Machine code. Not available yet.
+    /// What the device's compiler makes of it.
     Isa,
 }
 

@@ -2,11 +2,11 @@
 
 mod baselines;
 mod campaign;
-mod engine;
+pub mod engine;
 mod reduce;
 mod report;
 mod table;
-mod targets;
+pub mod targets;
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ pub fn codegen(arguments: &Codegen, _quiet: bool) -> Result<Outcome, Failure> {
     if items.is_empty() && outcome == Outcome::Success {
         return Err(Failure::input_message("no test to compile"));
     }
-    let targets = targets::targets(arguments)?;
+    let targets = targets::targets(&arguments.device, arguments.mesa.as_deref())?;
     let forms = if arguments.form.is_empty() { Form::ALL.to_vec() } else { arguments.form.clone() };
     let mut asked = Asked {
         items,

@@ -98,7 +98,7 @@ impl Asking {
     }
 
     /// What became of each kernel.
-    fn compile(&self, program: &Path, target: &Target, kernels: &[Kernel]) -> Vec<Made<Compiled>> {
+    pub fn compile(&self, program: &Path, target: &Target, kernels: &[Kernel]) -> Vec<Made<Compiled>> {
         let jobs: Vec<&[Kernel]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
         let answers = self.run(program, target, &jobs);
         let mut found = Vec::with_capacity(kernels.len());

@@ -7,7 +7,6 @@ use codegen::machine::Dialect;
 use codegen::{Sizes, Unit};
 use device::{DriverEnvironment, Generation, Listed};
 
-use crate::arguments::Codegen;
 use crate::exit::Failure;
 use crate::probe::{self, CompileOnly, Meant};
 
@@ -99,12 +98,12 @@ impl Target {
     }
 }
 
-/// The devices that are asked for.
+/// The devices that are asked for; compile-only ones come from the Mesa in the folder `mesa`, or from those that are found.
 ///
 /// # Errors
 /// When one is not there, or is the simulated GPU, which has no compiler.
-pub fn targets(arguments: &Codegen) -> Result<Vec<Target>, Failure> {
-    let meant = probe::selectors(&arguments.device)?;
+pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, Failure> {
+    let meant = probe::selectors(devices)?;
     let environment = probe::environment(&meant)?;
     let listed = if meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
         probe::list(&environment, &meant)?.0
@@ -112,7 +111,7 @@ pub fn targets(arguments: &Codegen) -> Result<Vec<Target>, Failure> {
         Vec::new()
     };
     let mesas = if meant.iter().any(|meant| matches!(meant, Meant::CompileOnly { .. })) {
-        probe::mesas(arguments.mesa.as_deref())?
+        probe::mesas(mesa)?
     } else {
         Vec::new()
     };
