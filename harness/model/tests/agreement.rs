@@ -278,3 +278,21 @@ fn system_synchronization_with_a_branch_orders_nothing() {
         assert!(predicted.allowed && !predicted.weak, "{outcome:?}");
     }
 }
+
+/// An instruction that a branch skips orders nothing: what a pair of `ssw` puts after it may come first.
+#[test]
+fn system_synchronization_with_a_skipped_instruction_orders_nothing() {
+    let text = "VULKAN t\n{ x = 0; y = 0; }\n{ ssw P0.2 P1.0; }\n\
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        ld.atom.dv.sc0 r0, y | st.atom.dv.sc0 y, 1 ;\n\
+        bne r0, 0, LC00 | ;\n\
+        st.atom.dv.sc0 x, 1 | ;\n\
+        LC00: | ;\nexists (P0:r0 == 1)";
+    let test = litmus::parse(text, "t").unwrap();
+    let model = Model::shipped("sc").expect("a shipped model").unwrap();
+    let prediction = predict(&test, &model, &Options::default()).unwrap();
+    assert_eq!(prediction.outcomes.len(), 2);
+    for (outcome, predicted) in &prediction.outcomes {
+        assert!(predicted.allowed && !predicted.weak, "{outcome:?}");
+    }
+}
