@@ -64,13 +64,14 @@ pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
     Ok(())
 }
 
+/// A callback that may tell the parent how far a job is; a break ends the job.
+pub type Say<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
+
 /// Serves jobs of any kind from standard input until it ends, or until an answer ends the worker: then it breaks.
 ///
 /// # Errors
 /// As for [`serve`].
-pub fn serve_jobs<J, P, R>(
-    answer: &mut dyn FnMut(&J, &mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>) -> R,
-) -> io::Result<ControlFlow<()>>
+pub fn serve_jobs<J, P, R>(answer: &mut dyn FnMut(&J, Say<'_, P>) -> R) -> io::Result<ControlFlow<()>>
 where
     J: serde::de::DeserializeOwned,
     P: serde::Serialize,
@@ -178,7 +179,7 @@ impl Devices<'_> {
 }
 
 /// A callback that may send what was seen up to now.
-type OnSnapshot<'a> = &'a mut dyn FnMut(&dyn Fn() -> Snapshot) -> ControlFlow<()>;
+type OnSnapshot<'a> = Say<'a, Snapshot>;
 
 /// Runs a job. What was seen is in the answer even where it failed.
 fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> Answer {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use litmus::convert::guarded;
 use runner::{Stress, Variant};
 use shaders::KernelConfig;
+use sim::{Fault, SimDevice};
 
 use crate::arguments::{Compile, Emit};
 use crate::commands::codegen::engine::{self, Asking, Made};
@@ -15,6 +16,7 @@ use crate::commands::convert::one;
 use crate::compiling::Kernel;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print};
+use crate::probe;
 
 /// What a kernel is made for when no device is named: sizes that every device with the Vulkan memory model has.
 const PLAIN: KernelConfig = KernelConfig {
@@ -44,17 +46,18 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     let variant: Variant = variant.parse().map_err(Failure::input_error)?;
     loaded.test = guarded(&loaded.test);
     let target = match &arguments.device {
-        None => None,
-        Some(text) => targets::targets(std::slice::from_ref(text), None)?.into_iter().next(),
-    };
-    let config = match (&target, &arguments.device) {
-        (Some(target), _) => {
-            let listed = &target.listed;
-            let stress = Stress::for_device(&listed.identity, &listed.capabilities)
-                .map_err(Failure::environment_error)?;
-            stress.kernel_config(&listed.capabilities)
+        Some(text) if arguments.emit == Emit::Isa || text != SimDevice::NAME => {
+            targets::targets(std::slice::from_ref(text), None)?.into_iter().next()
         }
-        (None, _) => PLAIN,
+        _ => None,
+    };
+    let simulated = arguments.device.as_ref().filter(|_| target.is_none());
+    let simulated = simulated.map(|_| probe::simulated(0, Fault::None));
+    let config = match target.as_ref().map(|target| &target.listed).or(simulated.as_ref()) {
+        None => PLAIN,
+        Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities)
+            .map_err(Failure::environment_error)?
+            .kernel_config(&listed.capabilities),
     };
     let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
         .map_err(|error| Failure::input_message(format!("{}: no kernel: {error}", loaded.source.file)))?;
@@ -104,9 +107,7 @@ fn machine_code(target: &Target, program: &shaders::Program) -> Result<Vec<Vec<u
     made.into_iter()
         .map(|made| match made {
             Made::Compiled(compiled) => Ok(compiled.assembly().as_bytes().to_vec()),
-            Made::Lacks(what) => {
-                Err(Failure::environment_message(format!("{} lacks {what}", target.name)))
-            }
+            Made::Lacks(what) => Err(Failure::environment_message(format!("{} lacks {what}", target.name))),
             Made::Crashed(how) => Err(Failure::environment_message(format!("{}: {how}", target.name))),
         })
         .collect()

@@ -111,7 +111,11 @@ fn machine_code_stands_beside_the_test() {
     }
     // The text form holds the same.
     let text = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--emit", "asm", "--form", "split"]);
-    assert!(text.stdout.contains("P0.1: st.atom.rel.dv.sc0.semsc0 f, 1 |   buffer_store_dword"), "{}", text.stdout);
+    assert!(
+        text.stdout.contains("P0.1: st.atom.rel.dv.sc0.semsc0 f, 1 |   buffer_store_dword"),
+        "{}",
+        text.stdout
+    );
 }
 
 #[test]
@@ -138,7 +142,9 @@ fn relaxations_change_the_code() {
     assert_valid(&schema("codegen-diff.schema.json"), &found[0]);
     let verdict = |device: &str, form: &str, step: &str| -> String {
         let is = |line: &&Value| {
-            line["device"].as_str().unwrap().starts_with(device) && line["form"] == form && line["step"] == step
+            line["device"].as_str().unwrap().starts_with(device)
+                && line["form"] == form
+                && line["step"] == step
         };
         let line = found.iter().find(is).unwrap_or_else(|| panic!("{device} {form} {step}"));
         assert_eq!(line["needed"], true, "{line}");
@@ -166,12 +172,17 @@ fn null_devices_execute_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = ["run", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "coherence/CoRR+rlx", "--instances", "1000"];
     let mut command = vk_litmus(arguments);
-    let ran = Ran::of(command.args(["--device", "radv:navi21", "--format", "json"]).current_dir(folder.path()));
+    let ran =
+        Ran::of(command.args(["--device", "radv:navi21", "--format", "json"]).current_dir(folder.path()));
     assert_eq!(ran.code, 3, "{}", ran.stderr);
     let found = ran.json_lines();
     assert_eq!(found.len(), 3);
     for line in found {
-        assert_eq!((&line["verdict"], &line["reason"]), (&"inconclusive".into(), &"null device".into()), "{line}");
+        assert_eq!(
+            (&line["verdict"], &line["reason"]),
+            (&"inconclusive".into(), &"null device".into()),
+            "{line}"
+        );
         assert_eq!(line["instances"], 0);
     }
 }
@@ -216,7 +227,8 @@ fn a_family_that_nobody_knows_is_told_with_those_that_are_known() {
         assert!(text.contains("ended with signal: 6"), "{text}");
         assert!(text.contains("vega10") && text.contains("navi21"), "{text}");
     }
-    let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--mesa", folder.path().to_str().unwrap()]);
+    let ran =
+        codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--mesa", folder.path().to_str().unwrap()]);
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
@@ -246,10 +258,12 @@ fn crashes_are_captured_attributed_and_reduced() {
     if !has_radv() {
         return;
     }
-    let arguments = ["rmw/RMW+xchg-xchg", "isa2/ISA2+rel-acqrel-acq", "mp/MP+rel-rlx", "--device", "radv:navi21"];
-    for (how, opcode, reason) in
-        [("crash", "OpAtomicExchange", "the worker ended with signal 6"), ("hang", "OpAtomicExchange", "no answer")]
-    {
+    let arguments =
+        ["rmw/RMW+xchg-xchg", "isa2/ISA2+rel-acqrel-acq", "mp/MP+rel-rlx", "--device", "radv:navi21"];
+    for (how, opcode, reason) in [
+        ("crash", "OpAtomicExchange", "the worker ended with signal 6"),
+        ("hang", "OpAtomicExchange", "no answer"),
+    ] {
         let misbehave = format!("{how}:{opcode}");
         let more = ["--misbehave", &misbehave, "--timeout", "1s", "--format", "json", "--form", "split"];
         let ran = codegen(&[&arguments[..], &more[..]].concat());

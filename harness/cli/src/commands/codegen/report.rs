@@ -183,7 +183,7 @@ impl Printer {
             return Ok(());
         }
         let mut devices: Vec<&str> = Vec::new();
-        let mut cells: BTreeMap<(&str, &str, &str), BTreeMap<&str, (usize, usize)>> = BTreeMap::new();
+        let mut cells: BTreeMap<(&str, &str, &str), ByDevice<'_>> = BTreeMap::new();
         for line in lines.iter().filter(|line| line.verdict != CodegenDiffVerdict::Skipped) {
             if !devices.contains(&line.device.as_str()) {
                 devices.push(&line.device);
@@ -214,6 +214,9 @@ impl Printer {
         self.data.print(&columns(&rows))
     }
 }
+
+/// Relaxations that change something, and all, by device.
+type ByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
 
 fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, emit: Option<CodegenEmit>) -> String {
     let instructions =
