@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             max_workgroup_invocations: 1024,
             device_scope: true,
             loop_bound: 1,
-            variant: shaders::Variant::default(),
+            variant: std::env::var("VARIANT").unwrap_or_default().parse()?,
         };
         for (form, pipelines) in [("merged", Pipelines::Merged), ("split", Pipelines::Split)] {
             let program = match shaders::fixed_program(&test, &config, pipelines, &Parameters::SINGLE) {
