@@ -6,9 +6,11 @@
 
 mod codegen;
 mod models;
+mod progress;
 
 pub use codegen::*;
 pub use models::*;
+pub use progress::*;
 
 use litmus::{Prediction, Race, Test, Undefinedness};
 use schemars::JsonSchema;
@@ -216,6 +218,9 @@ pub struct RunLine {
     /// The memory type that the locations lay in, by the names of its properties; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// What became of a test of forward progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressRun>,
     /// Hashes of what was run.
     pub hashes: Hashes,
 }
@@ -490,6 +495,7 @@ impl RunLine {
             stress: context.stress,
             replay: context.replay,
             memory: context.memory,
+            progress: None,
             hashes: context.hashes,
         }
     }

@@ -331,6 +331,7 @@ impl<'a> Machine<'a> {
                 | InstructionKind::Rmw { .. }
                 | InstructionKind::Update { .. }
                 | InstructionKind::Await { .. }
+                | InstructionKind::Cooperative(_)
                 | InstructionKind::Addressed { .. } => return,
                 InstructionKind::Move { destination, value } => {
                     let value = self.value(state, thread, *value, ScalarType::default());

@@ -150,6 +150,11 @@ fn vulkan_on_random_tests_of_calls_and_sections() {
     agrees_on("vulkan", common::calls(), 4);
 }
 
+#[test]
+fn vulkan_on_random_tests_of_cooperative_accesses() {
+    agrees_on("vulkan", common::cooperative(), 4);
+}
+
 /// The stepwise machine composes values of bytes as the model does where nothing is weak: an order of the accesses of a
 /// race-free program is an execution of it.
 #[test]
@@ -159,17 +164,20 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let strong = std::cell::Cell::new(0u32);
     TestRunner::new(config)
-        .run(&prop_oneof![common::sizes(), common::hosts(), common::calls()], |mut test| {
-            // Against the order of columns, submissions or calls it would have events before themselves.
-            test.system_sync.clear();
-            let prediction = predict(&test, &model, &Options { timeout: None, unroll: 1 })
-                .map_err(|e| TestCaseError::fail(e.to_string()))?;
-            for (outcome, predicted) in prediction.outcomes.iter().filter(|(_, p)| !p.weak) {
-                strong.set(strong.get() + 1);
-                prop_assert!(predicted.allowed, "outcome {:?} of\n{}", outcome, litmus::print(&test));
-            }
-            Ok(())
-        })
+        .run(
+            &prop_oneof![common::sizes(), common::hosts(), common::calls(), common::cooperative()],
+            |mut test| {
+                // Against the order of columns, submissions or calls it would have events before themselves.
+                test.system_sync.clear();
+                let prediction = predict(&test, &model, &Options { timeout: None, unroll: 1 })
+                    .map_err(|e| TestCaseError::fail(e.to_string()))?;
+                for (outcome, predicted) in prediction.outcomes.iter().filter(|(_, p)| !p.weak) {
+                    strong.set(strong.get() + 1);
+                    prop_assert!(predicted.allowed, "outcome {:?} of\n{}", outcome, litmus::print(&test));
+                }
+                Ok(())
+            },
+        )
         .unwrap_or_else(|e| panic!("{e}"));
     assert!(strong.get() > cases / 2, "most tests end in some order");
 }

@@ -230,6 +230,12 @@ faults! {
     EvictionDropsDirty "eviction-drops-dirty"
         "dirty lines are lost now and then on their way up"
         Some("KhronosGroup/Vulkan-Docs#2172"), Violates;
+    NarrowStoreIsWord "byte-mask-missing"
+        "a store of one or two bytes writes the whole word, with what it found in the others"
+        None, Violates;
+    Tearing "wide-atomic-torn"
+        "an atomic store of eight bytes is performed as two of four"
+        None, Violates;
     // Dispatches.
     AvailableDeviceNothing "avdevice-no-flush"
         "a barrier between dispatches writes nothing back"

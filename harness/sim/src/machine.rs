@@ -1,8 +1,10 @@
 //! The scheduler: which wave goes on, which of its memory operations is performed in which lanes, and what the caches do
 //! of their own accord. Every choice comes from one seed.
 
+mod walk;
+
 use crate::fault::Fault;
-use crate::memory::{Memory, Path};
+use crate::memory::{Memory, Path, WHOLE};
 use crate::program::{
     DEVICE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP,
 };
@@ -45,6 +47,9 @@ struct Mood {
 }
 
 impl Mood {
+    /// Nothing happens of its own accord.
+    const STILL: Mood = Mood { events: 0, disorder: 0, warm_up: 0, bypass: 0, stickiness: 0, raggedness: 0 };
+
     fn draw(random: &mut Random) -> Mood {
         let mut pick = |choices: [u32; 4]| choices[random.below(4)];
         Mood {
@@ -66,13 +71,13 @@ struct Meeting {
     arrived: u32,
 }
 
-/// A read-modify-write of which only the read was done; a fault.
+/// A read-modify-write of which only the read was done, or a store of which only the low half was; a fault.
 #[derive(Clone, Copy, Debug)]
 struct Half {
     wave: usize,
     slot: u8,
     lane: usize,
-    old: u32,
+    old: u64,
 }
 
 /// Dispatches that run together.
@@ -104,6 +109,8 @@ pub(crate) struct Machine {
     stuck: Option<usize>,
     /// Where a look ahead notes what it would store.
     looked: bool,
+    /// Who goes on where a progress model decides that.
+    walk: Option<Box<walk::Walk>>,
 }
 
 impl Machine {
@@ -131,6 +138,7 @@ impl Machine {
             cached: Vec::new(),
             stuck: None,
             looked: false,
+            walk: None,
         }
     }
 
@@ -157,6 +165,7 @@ impl Machine {
 
     /// Starts a phase: dispatches that nothing orders run together.
     pub fn start(&mut self, waves: Vec<Wave>, cached: Vec<Vec<usize>>) {
+        self.walk = None;
         self.waves = waves;
         self.cached = cached;
         self.caches = self.memory.caches_anything();
@@ -176,6 +185,9 @@ impl Machine {
 
     /// Makes at most `choices` choices.
     pub fn advance(&mut self, programs: &[Program], dispatches: &[Dispatch], choices: u32) -> State {
+        if self.walk.is_some() {
+            return self.advance_walk(programs, dispatches);
+        }
         for _ in 0..choices {
             if self.live.is_empty() {
                 return State::Ended;
@@ -306,6 +318,7 @@ impl Machine {
         let reference = dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
         match op.kind {
+            _ if op.is_access() && op.bytes != 4 => done = self.sized(number, slot, mask, &op, reference),
             Kind::PlainLoad => self.plain_load(number, slot, mask, &op, reference),
             Kind::PlainStore => {
                 let available =
@@ -315,7 +328,7 @@ impl Machine {
                     let (address, value, _) = wave.operands(slot, lane);
                     if address != 0 {
                         let path = &wave.paths[lane];
-                        self.memory.store(path, reference, address, value, op.private, available);
+                        self.memory.store(path, reference, address, (value, WHOLE), op.private, available);
                     }
                 }
             }
@@ -371,6 +384,117 @@ impl Machine {
         }
     }
 
+    /// Accesses of another size than a word; gives the lanes that are done.
+    fn sized(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) -> u64 {
+        let level = self.atomic_scope(op);
+        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.scope(op));
+        let available = (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(op));
+        let bypass = if self.mood.bypass > 0 { self.random.mask(self.mood.bypass) } else { 0 };
+        if op.is_atomic() {
+            self.idle_budget = IDLE_BUDGET;
+        }
+        let mut done = mask;
+        for lane in lanes(mask) {
+            let (byte, value, compare) = self.waves[number].wide_operands(slot, lane);
+            let path = self.waves[number].paths[lane];
+            let (word, shift) = (byte >> 2, byte % 4);
+            if word == 0 {
+                if op.is_read() {
+                    self.waves[number].loaded_wide(slot, lane, 0, op.bytes);
+                }
+                continue;
+            }
+            let words = [(word, 0), (word + 1, 32)].into_iter().take(if op.bytes == 8 { 2 } else { 1 });
+            let memory = &mut self.memory;
+            let torn = self.fault == Fault::Tearing && op.kind == Kind::AtomicStore;
+            match op.kind {
+                Kind::PlainLoad => {
+                    let past = (bypass >> lane) & 1 != 0;
+                    let mut whole = 0;
+                    for (word, at) in words {
+                        let part = memory.load(&path, reference, word, op.private, visible, past);
+                        whole |= u64::from(part) << at;
+                    }
+                    if op.bytes < 4 {
+                        whole = (whole >> (8 * shift)) & ((1 << (8 * op.bytes)) - 1);
+                    }
+                    self.waves[number].loaded_wide(slot, lane, whole, op.bytes);
+                }
+                Kind::PlainStore if op.bytes < 4 => {
+                    let bytes = ((1 << op.bytes) - 1) << shift;
+                    let value = (value as u32) << (8 * shift);
+                    memory.store(&path, reference, word, (value, bytes & WHOLE), op.private, available);
+                }
+                Kind::PlainStore => {
+                    for (word, at) in words {
+                        let part = ((value >> at) as u32, WHOLE);
+                        memory.store(&path, reference, word, part, op.private, available);
+                    }
+                }
+                Kind::AtomicStore if torn => {
+                    let second = self.second_half(number, slot, lane).is_some();
+                    let (word, at) = if second { (word + 1, 32) } else { (word, 0) };
+                    self.memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
+                    if !second {
+                        self.halves.push(Half { wave: number, slot, lane, old: 0 });
+                        done &= !(1 << lane);
+                    }
+                }
+                Kind::AtomicStore => {
+                    for (word, at) in words {
+                        memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
+                    }
+                }
+                Kind::AtomicLoad | Kind::Rmw(_) => {
+                    let second = match (self.fault, op.kind) {
+                        (Fault::RmwNotAtomic, Kind::Rmw(_)) => Some(self.second_half(number, slot, lane)),
+                        _ => None,
+                    };
+                    let Kind::Rmw(change) = op.kind else {
+                        let whole = self.atomic_load_wide(&path, reference, word, level);
+                        self.waves[number].loaded_wide(slot, lane, whole, op.bytes);
+                        continue;
+                    };
+                    self.release(&path, op);
+                    let at_workgroup = self.fault == Fault::RmwAtWorkgroup;
+                    let level = if at_workgroup { level.min(WORKGROUP) } else { level };
+                    let old = match second {
+                        Some(Some(half)) => half.old,
+                        _ => self.atomic_load_wide(&path, reference, word, level),
+                    };
+                    if let Some(None) = second {
+                        self.halves.push(Half { wave: number, slot, lane, old });
+                        done &= !(1 << lane);
+                        continue;
+                    }
+                    let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
+                    if let Some(new) = changed_wide(change, old, value, compare).filter(|_| !lost) {
+                        for (word, at) in words {
+                            self.memory.atomic_store(&path, reference, word, level, (new >> at) as u32);
+                        }
+                    }
+                    self.acquire(&path, op);
+                    self.waves[number].loaded_wide(slot, lane, old, op.bytes);
+                }
+                _ => {}
+            }
+        }
+        done
+    }
+
+    /// Two words as an atomic reads them: in one step.
+    fn atomic_load_wide(&mut self, path: &Path, reference: usize, word: u32, level: u8) -> u64 {
+        let low = self.memory.atomic_load(path, reference, word, level);
+        let high = self.memory.atomic_load(path, reference, word + 1, level);
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    /// Takes note of the first half of an operation of a lane, where it is done; a fault.
+    fn second_half(&mut self, wave: usize, slot: u8, lane: usize) -> Option<Half> {
+        let mine = |half: &Half| half.wave == wave && half.slot == slot && half.lane == lane;
+        self.halves.iter().position(mine).map(|position| self.halves.swap_remove(position))
+    }
+
     /// Read-modify-writes; gives the lanes that are done.
     fn rmw(
         &mut self,
@@ -391,19 +515,17 @@ impl Machine {
             }
             let path = self.waves[number].paths[lane];
             if self.fault == Fault::RmwNotAtomic {
-                let mine = |half: &Half| half.wave == number && half.slot == slot && half.lane == lane;
-                match self.halves.iter().position(mine) {
+                match self.second_half(number, slot, lane) {
                     None => {
-                        let old = self.memory.atomic_load(&path, reference, address, level);
+                        let old = self.memory.atomic_load(&path, reference, address, level).into();
                         self.halves.push(Half { wave: number, slot, lane, old });
                         done &= !(1 << lane);
                     }
-                    Some(position) => {
-                        let half = self.halves.swap_remove(position);
-                        if let Some(new) = changed(change, half.old, value, compare) {
+                    Some(half) => {
+                        if let Some(new) = changed(change, half.old as u32, value, compare) {
                             self.memory.atomic_store(&path, reference, address, level, new);
                         }
-                        self.waves[number].loaded(slot, lane, half.old);
+                        self.waves[number].loaded(slot, lane, half.old as u32);
                     }
                 }
                 continue;
@@ -555,7 +677,7 @@ impl Machine {
             0..4 => {
                 for lane in lanes(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
-                    let address = self.memory.own_line(path[0], reference);
+                    let address = self.memory.own_line(path[0], reference, (choice >> 24) as u32);
                     if address != 0 {
                         self.memory.write_back(&path, reference, address, deep);
                     }
@@ -564,7 +686,7 @@ impl Machine {
             4 => {
                 for lane in lanes(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
-                    let address = self.memory.own_line(path[0], reference);
+                    let address = self.memory.own_line(path[0], reference, (choice >> 24) as u32);
                     if address != 0 {
                         self.memory.evict(&path, reference, address, (deep - 1).min(DEVICE));
                     }
@@ -610,5 +732,29 @@ fn changed(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
         Rmw::Min => old.min(value),
         Rmw::SignedMax => (old as i32).max(value as i32) as u32,
         Rmw::Max => old.max(value),
+        Rmw::FloatAdd => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
+        Rmw::FloatMin => f32::from_bits(old).min(f32::from_bits(value)).to_bits(),
+        Rmw::FloatMax => f32::from_bits(old).max(f32::from_bits(value)).to_bits(),
+    })
+}
+
+/// The same for eight bytes.
+fn changed_wide(change: Rmw, old: u64, value: u64, compare: u64) -> Option<u64> {
+    Some(match change {
+        Rmw::Exchange => value,
+        Rmw::CompareExchange if old == compare => value,
+        Rmw::CompareExchange => return None,
+        Rmw::Add => old.wrapping_add(value),
+        Rmw::Subtract => old.wrapping_sub(value),
+        Rmw::And => old & value,
+        Rmw::Or => old | value,
+        Rmw::Xor => old ^ value,
+        Rmw::SignedMin => (old as i64).min(value as i64) as u64,
+        Rmw::Min => old.min(value),
+        Rmw::SignedMax => (old as i64).max(value as i64) as u64,
+        Rmw::Max => old.max(value),
+        Rmw::FloatAdd => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+        Rmw::FloatMin => f64::from_bits(old).min(f64::from_bits(value)).to_bits(),
+        Rmw::FloatMax => f64::from_bits(old).max(f64::from_bits(value)).to_bits(),
     })
 }
