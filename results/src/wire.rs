@@ -4,12 +4,14 @@
 //! [`CHECK_SCHEMA`], [`RUN_SCHEMA`],
 //! [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
 
+mod codegen;
 mod diff;
 mod models;
 mod plan;
 mod progress;
 mod report;
 
+pub use codegen::*;
 pub use diff::*;
 pub use models::*;
 pub use plan::*;
