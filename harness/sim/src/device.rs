@@ -98,6 +98,7 @@ impl SimDevice {
             capabilities: Capabilities {
                 executes: true,
                 is_cpu: true,
+                shares_choices: true,
                 memory_model: true,
                 device_scope: true,
                 availability_visibility_chains: true,
@@ -272,8 +273,7 @@ impl<'d> SimPrepared<'d> {
                 self.flight = next;
             }
             Phase::Copy { from, to, words } => {
-                let ((first, _), (target, _)) =
-                    (self.place(BufferId(*from)), self.place(BufferId(*to)));
+                let ((first, _), (target, _)) = (self.place(BufferId(*from)), self.place(BufferId(*to)));
                 let words = *words as usize;
                 if first.max(target) + words <= self.machine.memory.words.len() {
                     self.machine.memory.words.copy_within(first..first + words, target);
