@@ -5,6 +5,7 @@
 //! word, clean as a whole, or dirty in some bytes: then it holds those alone, and the others are found above it. A clean
 //! line is never newer than the next valid line above it, so that dropping or passing by clean lines loses nothing.
 
+use crate::buffer::Buffers;
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};
 
@@ -21,7 +22,10 @@ pub(crate) const WHOLE: u32 = 0xf;
 /// The bits of some bytes.
 #[inline]
 fn bits_of(bytes: u32) -> u32 {
-    (bytes & 1) * 0xff | (bytes >> 1 & 1) * 0xff00 | (bytes >> 2 & 1) * 0xff_0000 | (bytes >> 3 & 1) * 0xff00_0000
+    (bytes & 1) * 0xff
+        | (bytes >> 1 & 1) * 0xff00
+        | (bytes >> 2 & 1) * 0xff_0000
+        | (bytes >> 3 & 1) * 0xff00_0000
 }
 
 /// `over` in some bytes, `under` in the others.
@@ -66,6 +70,8 @@ pub(crate) struct Memory {
     pub words: Vec<u32>,
     /// The fault that the machine has.
     pub fault: Fault,
+    /// Atomic stores that are seen by some and not performed yet.
+    pub buffers: Buffers,
     shape: Shape,
     lines: [Vec<Line>; LEVELS],
     /// Sets of a cache, as a power of two.
@@ -84,7 +90,11 @@ impl Memory {
         for level in 0..LEVELS {
             let caches = shape.caches[level].max(1);
             let each = if level == 0 { 1 } else { (busy / caches).max(1) * 2 };
-            let bits = if level == 0 { shape.wide.into() } else { each.next_power_of_two().trailing_zeros().clamp(1, 12) };
+            let bits = if level == 0 {
+                shape.wide.into()
+            } else {
+                each.next_power_of_two().trailing_zeros().clamp(1, 12)
+            };
             self.bits[level] = bits;
             self.lines[level].clear();
             self.lines[level].resize((caches * references) << bits, Line::default());
@@ -94,6 +104,7 @@ impl Memory {
             self.dirty[level].resize(caches, Vec::new());
         }
         self.shape = shape;
+        self.buffers = Buffers::default();
         self.lost = 0;
     }
 

@@ -28,6 +28,11 @@ pub(crate) const DEVICE: u8 = 4;
 /// Behind all caches: the device domain.
 pub(crate) const MEMORY: u8 = 5;
 
+/// The class of workgroup memory in semantics.
+pub(crate) const WORKGROUP_MEMORY: u8 = 1;
+/// The class of images in semantics.
+pub(crate) const IMAGE: u8 = 2;
+
 /// A kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {

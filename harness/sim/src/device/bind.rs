@@ -30,7 +30,8 @@ pub(super) struct Layout {
 /// # Errors
 /// When the plan has nothing there.
 pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Result<(), DeviceError> {
-    let wrong = |what: &str| DeviceError::InvalidPlan(format!("a kernel uses {what} that the plan does not bind"));
+    let wrong =
+        |what: &str| DeviceError::InvalidPlan(format!("a kernel uses {what} that the plan does not bind"));
     let first_address = kernel.push_constant_bytes / 4;
     for reference in &mut program.references {
         reference.place = match reference.place {
@@ -161,7 +162,8 @@ pub(super) fn bind(
             let global = *references.entry((buffer, reference.name.clone())).or_insert(fresh);
             if global == fresh {
                 homes.push(home);
-                lowest.push(reference.lowest);
+                // What goes straight to memory is in no cache.
+                lowest.push(if direct { home } else { reference.lowest });
                 classes.push(reference.class);
             } else if let Some(level) = lowest.get_mut(global) {
                 *level = reference.lowest.min(*level);
