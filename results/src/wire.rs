@@ -5,8 +5,10 @@
 //! [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
 
 mod models;
+mod progress;
 
 pub use models::*;
+pub use progress::*;
 
 use litmus::{Prediction, Race, Test, Undefinedness};
 use schemars::JsonSchema;
@@ -217,6 +219,9 @@ pub struct RunLine {
     /// The memory type that the locations lay in, by the names of its properties; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// What became of a test of forward progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressRun>,
     /// Hashes of what was run.
     pub hashes: Hashes,
 }
@@ -496,6 +501,7 @@ impl RunLine {
             stress: context.stress,
             replay: context.replay,
             memory: context.memory,
+            progress: None,
             hashes: context.hashes,
         }
     }

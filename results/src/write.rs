@@ -3,6 +3,7 @@
 pub mod csv;
 pub mod json;
 pub mod number;
+pub mod progress;
 pub mod text;
 
 use std::io::{self, Write};

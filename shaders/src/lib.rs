@@ -35,6 +35,7 @@
 //! | [`variant`] | the ways to tell a test to a compiler |
 //! | `module`, `semantics` | SPIR-V under construction, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
+//! | [`progress`] | kernels whose loops may go on for ever, released by the host |
 //! | [`check`] | rules of valid modules that validators miss |
 
 pub mod check;
@@ -47,6 +48,7 @@ mod memory;
 mod module;
 mod placement;
 pub mod program;
+pub mod progress;
 mod reader;
 pub mod rules;
 mod segments;

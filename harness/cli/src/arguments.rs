@@ -85,7 +85,8 @@ pub struct Run {
     /// to devices in another way (`mp/MP+rel-acq@split`).
     #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
-    /// An embedded suite; `quick` when neither this nor a test is given.
+    /// An embedded suite; `quick` when neither this nor a test is given. `progress` asks which loops end; tests that are
+    /// named beside it are asked in place of its own.
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
     /// Devices: `lavapipe`, `swiftshader`, `gpu`, an index of `devices`, a UUID, or part of a name.
@@ -142,7 +143,8 @@ pub struct Run {
     /// Turn the validation layers on; no message is accepted.
     #[arg(long)]
     pub validate: bool,
-    /// The progress model of the simulated GPU. Not available yet.
+    /// Run tests for forward progress on the simulated GPU, whose scheduler keeps this progress model and no more: fair,
+    /// lobe, hsa-obe, hsa, obe, unfair, or one a level as in qf=obe,sg=hsa.
     #[arg(long, value_name = "MODEL")]
     pub progress: Option<String>,
     /// Part of the Google Test protocol. Not available yet.
@@ -444,6 +446,9 @@ pub struct Worker {
     /// Turn the validation layers on.
     #[arg(long)]
     pub validate: bool,
+    /// Jobs of forward progress.
+    #[arg(long)]
+    pub progress: bool,
     /// Run the classic scheme on this device, print what was seen and end.
     #[arg(long, value_name = "SEL", requires = "seconds")]
     pub classic: Option<String>,

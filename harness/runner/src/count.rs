@@ -361,7 +361,9 @@ impl Counter {
         for (key, (_, count)) in (0u32..).zip(&batching.direct).filter(|(_, (_, count))| *count > 0) {
             *by_outcome.entry(self.outcome_of(key)).or_default() += count;
         }
-        for (row, (_, count)) in &batching.rare {
+        let mut rows: Vec<_> = batching.rare.iter().collect();
+        rows.sort_unstable();
+        for (row, (_, count)) in rows {
             *by_outcome.entry(self.outcome(row.iter().copied())).or_default() += count;
         }
         Some(Batches { total: batching.before, by_outcome })

@@ -232,12 +232,15 @@ impl From<shaders::CompileError> for Failure {
     }
 }
 
+/// Values of an outcome in the order of the test's observables, and a count.
+type Counts = Vec<(Vec<u64>, u64)>;
+
 /// [`Observation`] on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireObservation {
     /// Values of an outcome in the order of the test's observables, and its count.
-    pub histogram: Vec<(Vec<u64>, u64)>,
+    pub histogram: Counts,
     /// Raw result words of an instance that was written in part, and their count.
     pub unexpected: Vec<(Vec<u32>, u64)>,
     /// As in [`Observation`].
@@ -252,7 +255,7 @@ pub struct WireObservation {
     pub seconds: f64,
     /// Of [`Observation::batches`] the total, and by outcome how many showed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batches: Option<(u64, Vec<(Vec<u64>, u64)>)>,
+    pub batches: Option<(u64, Counts)>,
 }
 
 impl From<&Observation> for WireObservation {

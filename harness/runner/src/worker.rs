@@ -56,7 +56,7 @@ const LEAST_DRIVER_THREADS: usize = 8;
 /// When an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
     let mut output = prepare_process()?;
-    let mut devices = Devices { open: BTreeMap::new(), make: make_device };
+    let mut devices = Devices::new(make_device);
     for line in requests() {
         let request: Request<Job> = serde_json::from_str(&line?).map_err(io::Error::other)?;
         if request.version != VERSION {
@@ -85,15 +85,15 @@ pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
         let ends = pool::Answer::ends_worker(&answer);
         send::<Snapshot, Answer>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
         if ends {
-            // A device that hangs or was lost must not be destroyed: that may wait for ever.
-            std::mem::take(&mut devices.open).into_values().for_each(std::mem::forget);
+            devices.forget();
             return Ok(());
         }
     }
     Ok(())
 }
 
-fn send<P: serde::Serialize, R: serde::Serialize>(
+/// Writes a message.
+pub(crate) fn send<P: serde::Serialize, R: serde::Serialize>(
     output: &mut dyn Write,
     message: &Message<P, R>,
 ) -> io::Result<()> {
@@ -107,7 +107,7 @@ fn send<P: serde::Serialize, R: serde::Serialize>(
 
 /// Ties the process to its parent, and keeps standard output for answers.
 #[cfg(unix)]
-fn prepare_process() -> io::Result<std::fs::File> {
+pub(crate) fn prepare_process() -> io::Result<std::fs::File> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
@@ -116,12 +116,12 @@ fn prepare_process() -> io::Result<std::fs::File> {
 }
 
 #[cfg(not(unix))]
-fn prepare_process() -> io::Result<io::Stdout> {
+pub(crate) fn prepare_process() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
 /// The lines of standard input. Its end ends the process, whatever it is doing then.
-fn requests() -> Receiver<io::Result<String>> {
+pub(crate) fn requests() -> Receiver<io::Result<String>> {
     let (lines, requests) = channel();
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {
@@ -137,13 +137,25 @@ fn requests() -> Receiver<io::Result<String>> {
 }
 
 /// The devices of a worker.
-struct Devices<'a> {
+pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Box<dyn Device>>,
     make: MakeDevice<'a>,
 }
 
-impl Devices<'_> {
-    fn get(&mut self, selector: &str) -> Result<&dyn Device, DeviceError> {
+impl<'a> Devices<'a> {
+    /// None yet.
+    pub fn new(make: MakeDevice<'a>) -> Devices<'a> {
+        Devices { open: BTreeMap::new(), make }
+    }
+
+    /// Leaves all of them as they are: a device that hangs or was lost must not be destroyed, since that may wait for
+    /// ever.
+    pub fn forget(&mut self) {
+        std::mem::take(&mut self.open).into_values().for_each(std::mem::forget);
+    }
+
+    /// The device of a selector.
+    pub fn get(&mut self, selector: &str) -> Result<&dyn Device, DeviceError> {
         if !self.open.contains_key(selector) {
             let before = affinity::threads();
             let device = (self.make)(selector)?;

@@ -6,14 +6,15 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use plan::{
-    BufferId, Capabilities, Device, DeviceError, Identity, MemoryProperties, Plan, Prepared, Progress, Step,
+    BufferId, Capabilities, Device, DeviceError, Identity, Memory, MemoryProperties, Plan, Prepared, Step,
 };
 
 use crate::fault::Fault;
 use crate::lower;
 use crate::machine::{Machine, State};
 use crate::module::LoadError;
-use crate::program::Program;
+use crate::program::{LANES, Place, Program};
+use crate::progress::Progress;
 use crate::random::Random;
 use crate::wave::Dispatch;
 
@@ -77,6 +78,8 @@ pub struct SimDevice {
     capabilities: Capabilities,
     fault: Fault,
     seed: Cell<u64>,
+    /// What the scheduler keeps, where it is to keep that and no more.
+    progress: Option<Progress>,
 }
 
 impl SimDevice {
@@ -120,7 +123,14 @@ impl SimDevice {
             },
             fault,
             seed: Cell::new(0),
+            progress: None,
         }
+    }
+
+    /// A sound device whose scheduler keeps a progress model and no more: in each submission it goes on for ever if it
+    /// finds a way to, until the host writes to a buffer that it shares. A poll ends when it is known which.
+    pub fn scheduled(progress: Progress) -> SimDevice {
+        SimDevice { progress: Some(progress), ..SimDevice::new(Fault::None) }
     }
 
     /// The fault that it has.
@@ -183,6 +193,8 @@ struct SimPrepared<'d> {
     families: Vec<u32>,
     /// First address and number of words of each buffer, then of each image.
     buffers: Vec<(u32, u32)>,
+    /// Buffers that the host shares.
+    shared: Vec<bool>,
     machine: Machine,
     dispatches: Vec<Dispatch>,
     layout: bind::Layout,
@@ -228,6 +240,11 @@ impl<'d> SimPrepared<'d> {
             phases: phases(plan, &buffers, device.fault),
             families: plan.queues.iter().map(|queue| queue.family).collect(),
             steps: plan.steps.clone(),
+            shared: plan
+                .buffers
+                .iter()
+                .map(|buffer| matches!(buffer.memory, Memory::Shared | Memory::Readback))
+                .collect(),
             buffers,
             machine,
             dispatches: Vec::new(),
@@ -250,9 +267,15 @@ impl<'d> SimPrepared<'d> {
         match current {
             Phase::Run(steps) => {
                 if !started {
-                    let waves = self.layout.waves(steps, &self.programs, &self.dispatches, &mut self.machine);
+                    let most = if self.device.progress.is_some() { 1 } else { LANES };
+                    let waves =
+                        self.layout.waves(steps, &self.programs, &self.dispatches, &mut self.machine, most);
                     let cached = self.layout.cached.clone();
                     self.machine.start(waves, cached);
+                    if let Some(progress) = self.device.progress {
+                        let shared = self.shared_references();
+                        self.machine.walk(progress, shared, &self.programs, &self.dispatches);
+                    }
                     self.flight = Flight::InPhase { phase, started: true };
                 }
                 match self.machine.advance(&self.programs, &self.dispatches, choices) {
@@ -291,6 +314,31 @@ impl<'d> SimPrepared<'d> {
             }
         }
         Ok(())
+    }
+
+    /// By dispatch and reference whether the host shares it.
+    fn shared_references(&self) -> Vec<Vec<bool>> {
+        let dispatched = self.steps.iter().filter_map(|step| match step {
+            Step::Dispatch { kernel, bindings, .. } => Some((kernel, bindings)),
+            _ => None,
+        });
+        dispatched
+            .filter_map(|(kernel, bindings)| Some((self.programs.get(kernel.0 as usize)?, bindings)))
+            .map(|(program, bindings)| {
+                let is_shared = |place: Place| match place {
+                    Place::Binding(binding) => {
+                        let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
+                        buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
+                    }
+                    Place::Fixed { memory, .. } => {
+                        let buffer = self.shared.get(memory as usize);
+                        buffer.copied().unwrap_or(false)
+                    }
+                    Place::Workgroup(..) | Place::Image(_) | Place::Address(_) => false,
+                };
+                program.references.iter().map(|reference| is_shared(reference.place)).collect()
+            })
+            .collect()
     }
 
     fn place(&self, buffer: BufferId) -> (usize, usize) {
@@ -394,7 +442,7 @@ impl Prepared for SimPrepared<'_> {
         Ok(())
     }
 
-    fn poll(&mut self, timeout: Duration) -> Result<Progress, DeviceError> {
+    fn poll(&mut self, timeout: Duration) -> Result<plan::Progress, DeviceError> {
         if self.flight == Flight::NeverSubmitted {
             return Err(DeviceError::InvalidPlan("nothing was submitted".to_owned()));
         }
@@ -405,11 +453,11 @@ impl Prepared for SimPrepared<'_> {
         let since = Instant::now();
         loop {
             if self.flight == Flight::Finished {
-                return Ok(Progress::Finished { device_time: None });
+                return Ok(plan::Progress::Finished { device_time: None });
             }
             self.advance(SLICE)?;
             if self.flight != Flight::Finished && since.elapsed() >= timeout {
-                return Ok(Progress::Running);
+                return Ok(plan::Progress::Running);
             }
         }
     }
@@ -466,6 +514,7 @@ impl Prepared for SimPrepared<'_> {
     fn store(&mut self, buffer: BufferId, word: u64, value: u32) -> Result<(), DeviceError> {
         let address = self.host_address(buffer, word)?;
         self.machine.memory.poke(address, value);
+        self.machine.let_go();
         Ok(())
     }
 }

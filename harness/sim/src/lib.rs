@@ -22,6 +22,7 @@
 //! | `wave` | 64 invocations in step, and what they have under way |
 //! | `machine` | the scheduler: every choice from one seed |
 //! | `device` | the device interface |
+//! | `progress`, `machine::walk` | progress models as schedulers |
 //! | `fault` | the rules that can be broken |
 //!
 //! A round of a kernel's outermost loop ends for all invocations before the next one begins for any: a device may
@@ -37,6 +38,7 @@ mod memory;
 mod module;
 mod order;
 mod program;
+mod progress;
 mod random;
 mod wave;
 
@@ -45,6 +47,7 @@ use rspirv::spirv::Op;
 pub use device::SimDevice;
 pub use fault::{Expect, FAULTS, Fault, Row, UnknownFault};
 pub use module::LoadError;
+pub use progress::{Progress, Promise, UnknownProgress};
 
 /// Every instruction that the machine executes, and those that say nothing to it.
 pub const OPCODES: &[Op] = &[

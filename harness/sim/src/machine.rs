@@ -1,6 +1,8 @@
 //! The scheduler: which wave goes on, which of its memory operations is performed in which lanes, and what the caches do
 //! of their own accord. Every choice comes from one seed.
 
+mod walk;
+
 use crate::buffer::GROUPS;
 use crate::fault::Fault;
 use crate::memory::{Memory, Path, WHOLE};
@@ -50,6 +52,18 @@ struct Mood {
 }
 
 impl Mood {
+    /// Nothing happens of its own accord.
+    const STILL: Mood = Mood {
+        events: 0,
+        disorder: 0,
+        warm_up: 0,
+        bypass: 0,
+        stickiness: 0,
+        raggedness: 0,
+        buffered: 0,
+        groups: 1,
+    };
+
     fn draw(random: &mut Random) -> Mood {
         let mut pick = |choices: [u32; 4]| choices[random.below(4)];
         Mood {
@@ -115,6 +129,8 @@ pub(crate) struct Machine {
     stuck: Option<usize>,
     /// Where a look ahead notes what it would store.
     looked: bool,
+    /// Who goes on where a progress model decides that.
+    walk: Option<Box<walk::Walk>>,
 }
 
 impl Machine {
@@ -144,6 +160,7 @@ impl Machine {
             cached: Vec::new(),
             stuck: None,
             looked: false,
+            walk: None,
         }
     }
 
@@ -170,6 +187,7 @@ impl Machine {
 
     /// Starts a phase: dispatches that nothing orders run together.
     pub fn start(&mut self, waves: Vec<Wave>, cached: Vec<Vec<usize>>) {
+        self.walk = None;
         self.waves = waves;
         self.cached = cached;
         self.caches = self.memory.caches_anything();
@@ -190,6 +208,9 @@ impl Machine {
 
     /// Makes at most `choices` choices.
     pub fn advance(&mut self, programs: &[Program], dispatches: &[Dispatch], choices: u32) -> State {
+        if self.walk.is_some() {
+            return self.advance_walk(programs, dispatches);
+        }
         for _ in 0..choices {
             if self.live.is_empty() {
                 self.memory.drain_all();

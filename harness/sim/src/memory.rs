@@ -22,10 +22,8 @@ pub(crate) const WHOLE: u32 = 0xf;
 /// The bits of some bytes.
 #[inline]
 fn bits_of(bytes: u32) -> u32 {
-    (bytes & 1) * 0xff
-        | (bytes >> 1 & 1) * 0xff00
-        | (bytes >> 2 & 1) * 0xff_0000
-        | (bytes >> 3 & 1) * 0xff00_0000
+    // Each bit goes to the start of its byte: the product has no carries.
+    ((bytes & WHOLE).wrapping_mul(0x0020_4081) & 0x0101_0101) * 0xff
 }
 
 /// `over` in some bytes, `under` in the others.
@@ -106,6 +104,17 @@ impl Memory {
         self.shape = shape;
         self.buffers = Buffers::default();
         self.lost = 0;
+    }
+
+    /// What the caches hold.
+    pub fn fingerprint(&self, hasher: &mut impl std::hash::Hasher) {
+        use std::hash::Hash;
+        for (level, lines) in self.lines.iter().enumerate() {
+            for (slot, line) in lines.iter().enumerate().filter(|(_, line)| line.address != 0) {
+                let valid = self.epochs[level].get(self.cache_of(level, slot)) == Some(&line.epoch);
+                (level, slot, line.address, line.value, line.flags, valid).hash(hasher);
+            }
+        }
     }
 
     #[inline]

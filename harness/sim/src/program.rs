@@ -213,13 +213,13 @@ pub(crate) enum Binary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
     /// To an integer of 32 bits.
-    ToInteger,
+    Integer,
     /// From an integer of 32 bits.
-    ToFloat,
+    Float,
     /// To an integer of 64 bits.
-    ToWideInteger,
+    WideInteger,
     /// From an integer of 64 bits.
-    ToWideFloat,
+    WideFloat,
 }
 
 /// What a memory operation does.

@@ -9,7 +9,7 @@ use crate::state;
 use crate::statistics::{Proportion, never_seen_bound, reproducibility};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{count, probability, seconds};
-use crate::write::{CheckWriter, Layout, RunWriter};
+use crate::write::{CheckWriter, Layout, RunWriter, progress};
 
 /// Writes predictions.
 pub struct Check<W> {
@@ -125,8 +125,8 @@ impl<W: Write> RunWriter for Run<W> {
 
 /// The whole report: table, weak histograms, particulars, summary.
 pub fn report(lines: &[RunLine], layout: Layout) -> String {
-    let mut text = String::new();
-    if !lines.is_empty() {
+    let mut text = progress::report(lines, layout);
+    if text.is_empty() && !lines.is_empty() {
         text += &table(lines, layout);
         text += "\n";
     }

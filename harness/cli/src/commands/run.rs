@@ -1,6 +1,7 @@
 //! `run`: tests on devices, judged as they come.
 
 pub mod execute;
+pub mod forward;
 pub mod misbehave;
 pub mod plan;
 pub mod progress;
@@ -63,6 +64,9 @@ impl std::fmt::Display for Budget {
 /// # Errors
 /// What ended it before anything was run, or kept it from going on.
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
+    if forward::is_asked(arguments) {
+        return forward::run(arguments, quiet);
+    }
     refuse_what_is_not_available(arguments)?;
     let mut writer = run_writer(arguments.format, Data::new(), layout()).map_err(Failure::input_error)?;
     let mut outcome = Outcome::Success;
@@ -168,7 +172,6 @@ fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
     let refused = [
         ("--expect", arguments.expect.is_some()),
         ("--save-baseline", arguments.save_baseline),
-        ("--progress", arguments.progress.is_some()),
         ("--gtest_list_tests", arguments.gtest_list_tests),
         ("--gtest_filter", arguments.gtest_filter.is_some()),
         ("--gtest_output", arguments.gtest_output.is_some()),

@@ -25,14 +25,26 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
         return classic(selector, seconds);
     }
     let options = Options { validation: arguments.validate, ..Options::default() };
+    if arguments.progress {
+        runner::progress::serve(&mut |selector| open(selector, options))
+            .map_err(Failure::environment_error)?;
+        return Ok(Outcome::Success);
+    }
     runner::worker::serve(&mut |selector| open(selector, options)).map_err(Failure::environment_error)?;
     Ok(Outcome::Success)
 }
+
+/// Stands before the progress model of the simulated GPU in a selector: `sim:progress=obe`.
+pub const SCHEDULER: &str = "progress=";
 
 fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError> {
     misbehave::act(selector)?;
     let (name, fault) = selector.split_once(':').unwrap_or((selector, ""));
     if name == SimDevice::NAME {
+        if let Some(model) = fault.strip_prefix(SCHEDULER) {
+            let model = model.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
+            return Ok(Box::new(SimDevice::scheduled(model)));
+        }
         let fault = if fault.is_empty() { Ok(Fault::None) } else { fault.parse() };
         let fault = fault.map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
         return Ok(Box::new(SimDevice::new(fault)));

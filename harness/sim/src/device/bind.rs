@@ -203,13 +203,14 @@ pub(super) fn bind(
 }
 
 impl Layout {
-    /// The waves of the dispatches of a phase: invocations that play the same are together.
+    /// The waves of the dispatches of a phase: invocations that play the same are together, `most` of them at most.
     pub fn waves(
         &self,
         steps: &[usize],
         programs: &[Program],
         dispatches: &[Dispatch],
         machine: &mut Machine,
+        most: usize,
     ) -> Vec<Wave> {
         let mut waves = Vec::new();
         for step in steps {
@@ -227,10 +228,10 @@ impl Layout {
                 keyed.sort_by(|left, right| left.0.cmp(&right.0));
                 for same in keyed.chunk_by(|left, right| left.0 == right.0) {
                     let same: Vec<Invocation> = same.iter().map(|(_, who)| *who).collect();
-                    waves.extend(same.chunks(LANES).map(|some| wave(number, program, some)));
+                    waves.extend(same.chunks(most).map(|some| wave(number, program, some)));
                 }
             } else {
-                waves.extend(all.chunks_mut(LANES).map(|some| wave(number, program, some)));
+                waves.extend(all.chunks_mut(most).map(|some| wave(number, program, some)));
             }
         }
         waves

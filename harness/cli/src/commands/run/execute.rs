@@ -269,7 +269,7 @@ impl Execution<'_> {
 }
 
 /// The seed of one test: the same alone as among others.
-fn seed_of(seed: u64, test: &str) -> u64 {
+pub fn seed_of(seed: u64, test: &str) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
     hasher.update(test.as_bytes());

@@ -292,7 +292,8 @@ impl Plan {
     }
 }
 
-fn device_record(target: &Target) -> DeviceRecord {
+/// The published form of a device.
+pub fn device_record(target: &Target) -> DeviceRecord {
     let identity = target.listed.identity.clone();
     DeviceRecord {
         name: target.name.clone(),

@@ -235,7 +235,7 @@ impl LineContext {
 }
 
 /// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-_./:@,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
