@@ -217,6 +217,9 @@ pub struct RunLine {
     pub unresolved: u64,
     /// Wall-clock seconds of all dispatches.
     pub seconds: f64,
+    /// Independent batches, which confidence figures count; absent where single instances are independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
     /// Every outcome of the prediction, with its count.
     pub outcomes: Vec<RunOutcome>,
     /// What was seen and is none of them.
@@ -297,6 +300,9 @@ pub struct RunOutcome {
     pub state: State,
     /// How often it was seen.
     pub count: u64,
+    /// How many independent batches showed it; absent where single instances are independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
     /// Some consistent execution shows it.
     pub allowed: bool,
     /// Sequential consistency cannot produce it.
@@ -443,12 +449,14 @@ impl RunLine {
             not_executed: judgement.not_executed,
             unresolved: judgement.unresolved,
             seconds: judgement.seconds,
+            batches: judgement.batches,
             outcomes: judgement
                 .rows
                 .iter()
                 .map(|row| RunOutcome {
                     state: state(test, observables, &row.outcome),
                     count: row.count,
+                    batches: row.batches,
                     allowed: row.says.allowed,
                     weak: row.says.weak,
                     filtered: row.says.filtered,

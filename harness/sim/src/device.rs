@@ -101,6 +101,7 @@ impl SimDevice {
             capabilities: Capabilities {
                 executes: true,
                 is_cpu: true,
+                shares_choices: true,
                 memory_model: true,
                 device_scope: true,
                 availability_visibility_chains: true,
@@ -329,9 +330,11 @@ impl<'d> SimPrepared<'d> {
                         let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
                         buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
                     }
-                    Place::Fixed { memory, .. } => self.shared.get(memory as usize).copied().unwrap_or(false),
-                    // The host reaches no image, and kernels that it works beside have no addresses.
-                    Place::Image(_) | Place::Address(_) | Place::Workgroup(..) => false,
+                    Place::Fixed { memory, .. } => {
+                        let buffer = self.shared.get(memory as usize);
+                        buffer.copied().unwrap_or(false)
+                    }
+                    Place::Workgroup(..) | Place::Image(_) | Place::Address(_) => false,
                 };
                 program.references.iter().map(|reference| is_shared(reference.place)).collect()
             })

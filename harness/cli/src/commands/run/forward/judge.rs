@@ -369,7 +369,15 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
             for (thread, ended) in test.threads.iter().zip(ended) {
                 state.insert(format!("P{}:ended", thread.number), u64::from(ended).into());
             }
-            RunOutcome { state, count, allowed: true, weak: false, filtered: false, witness: None }
+            RunOutcome {
+                state,
+                count,
+                allowed: true,
+                weak: false,
+                filtered: false,
+                witness: None,
+                batches: None,
+            }
         })
         .collect()
 }
@@ -407,6 +415,7 @@ fn line(
         detail: says.detail,
         exercised: says.exercised,
         instances: u64::from(seen.runs),
+        batches: None,
         interleaved: 0,
         not_executed: u64::from(seen.not_executed),
         unresolved: 0,
