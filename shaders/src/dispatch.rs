@@ -111,6 +111,11 @@ impl Storages {
         self.storages.len() as u32
     }
 
+    /// The number of a location's storage.
+    pub fn number_of(&self, location: LocationId) -> u32 {
+        self.numbers.get(usize::from(location.0)).copied().unwrap_or(0)
+    }
+
     /// What each holds at first, as bits.
     pub fn initial(&self, test: &Test) -> Vec<Value> {
         let initial = |storage: &LocationId| {
