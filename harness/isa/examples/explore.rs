@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let variant: shaders::Variant = std::env::var("VARIANT").unwrap_or_default().parse()?;
     let verbose = std::env::var_os("VERBOSE").is_some();
     let facts = Facts::shipped()?;
-    let model = model::Model::shipped("vulkan-nochains").ok_or("model")?.map_err(|errors| errors.to_string())?;
+    let model =
+        model::Model::shipped("vulkan-nochains").ok_or("model")?.map_err(|errors| errors.to_string())?;
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     let mut spent = Duration::ZERO;
     let mut explored = 0;
@@ -71,12 +72,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                         if verbose {
                             println!("  {:?}\n  {:?}", witness.placement, witness.explored.assumptions);
                             for step in &witness.steps {
-                                println!("  wg {} wave {} line {}: {}", step.workgroup, step.wave, step.line, step.what);
+                                println!(
+                                    "  wg {} wave {} line {}: {}",
+                                    step.workgroup, step.wave, step.line, step.what
+                                );
                             }
                         }
                     }
                     Verdict::Unreachable(explored) if explored.states > 20_000 => {
-                        println!("{name}@{form} {profile}: {} states, {} placements", explored.states, explored.placements);
+                        println!(
+                            "{name}@{form} {profile}: {} states, {} placements",
+                            explored.states, explored.placements
+                        );
                     }
                     _ => {}
                 }

@@ -135,7 +135,10 @@ pub fn edits(program: &Program, generation: Generation) -> Vec<Edit> {
                 if instruction.modifiers.has("glc") {
                     without(kind, &flag("glc"));
                 }
-                if instruction.modifiers.has("dlc") && kind == Kind::LoadBit && generation == Generation::Gfx10 {
+                if instruction.modifiers.has("dlc")
+                    && kind == Kind::LoadBit
+                    && generation == Generation::Gfx10
+                {
                     without(Kind::LoadArrayBit, &flag("dlc"));
                 }
                 if instruction.modifiers.value("scope").is_some() {

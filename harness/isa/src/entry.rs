@@ -42,7 +42,9 @@ pub fn entry(program: &Program, address: bool) -> Result<Vec<(u16, Entry)>, Stri
         ([], _) => {}
         ([id], _) => found.push((*id, Entry::WorkgroupId)),
         ([first, second], true) if *second == first + 1 => found.extend([(*first, low), (*second, high)]),
-        ([first, second, id], true) => found.extend([(*first, low), (*second, high), (*id, Entry::WorkgroupId)]),
+        ([first, second, id], true) => {
+            found.extend([(*first, low), (*second, high), (*id, Entry::WorkgroupId)])
+        }
         _ => {
             let names: Vec<String> = rest.iter().map(|register| format!("s{register}")).collect();
             return Err(format!("what {} hold at entry", names.join(", ")));
@@ -55,11 +57,13 @@ pub fn entry(program: &Program, address: bool) -> Result<Vec<(u16, Entry)>, Stri
 fn wave_number(instruction: &Instruction, register: u16) -> Option<u8> {
     let source = Operand::Scalar(crate::text::Registers { first: register, count: 1 });
     match instruction.operands.as_slice() {
-        [_, from, Operand::Number(field)] if instruction.mnemonic == "s_bfe_u32" && *from == source => match field {
-            0x6_0006 => Some(6),
-            0x5_0014 => Some(20),
-            _ => None,
-        },
+        [_, from, Operand::Number(field)] if instruction.mnemonic == "s_bfe_u32" && *from == source => {
+            match field {
+                0x6_0006 => Some(6),
+                0x5_0014 => Some(20),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
@@ -75,14 +79,17 @@ fn live_at_entry(program: &Program) -> Vec<u16> {
     let mut live = [false; 128];
     let mut work = vec![0_usize];
     while let Some(at) = work.pop() {
-        let (Some(instruction), Some(Some(before))) = (program.instructions.get(at), written.get(at).copied()) else {
+        let (Some(instruction), Some(Some(before))) =
+            (program.instructions.get(at), written.get(at).copied())
+        else {
             continue;
         };
         let mut after = before;
         for half in [Some(instruction), instruction.second.as_deref()].into_iter().flatten() {
             let (reads, writes) = uses(half);
             for register in reads {
-                if let (Some(known), Some(live)) = (before.get(usize::from(register)), live.get_mut(usize::from(register)))
+                if let (Some(known), Some(live)) =
+                    (before.get(usize::from(register)), live.get_mut(usize::from(register)))
                     && !known
                 {
                     *live = true;
@@ -98,7 +105,9 @@ fn live_at_entry(program: &Program) -> Vec<u16> {
         if !matches!(instruction.opcode, Opcode::End | Opcode::Branch(crate::opcode::When::Always)) {
             next.push(at + 1);
         }
-        if let (Opcode::Branch(_), Some(Operand::Name(label))) = (&instruction.opcode, instruction.operands.first()) {
+        if let (Opcode::Branch(_), Some(Operand::Name(label))) =
+            (&instruction.opcode, instruction.operands.first())
+        {
             next.extend(program.target(label));
         }
         for to in next {
@@ -106,7 +115,8 @@ fn live_at_entry(program: &Program) -> Vec<u16> {
             let merged = match slot {
                 None => after,
                 Some(known) => std::array::from_fn(|register| {
-                    known.get(register).copied().unwrap_or(false) && after.get(register).copied().unwrap_or(false)
+                    known.get(register).copied().unwrap_or(false)
+                        && after.get(register).copied().unwrap_or(false)
                 }),
             };
             if *slot != Some(merged) {
@@ -124,10 +134,9 @@ fn uses(instruction: &Instruction) -> (Vec<u16>, Vec<u16>) {
         Opcode::Scalar(Scalar::Compare { .. } | Scalar::TestBit { .. }) => true,
         Opcode::Scalar(Scalar::Constant { accumulates, .. }) => *accumulates,
         Opcode::Scalar(_) | Opcode::Vector(_) => false,
-        Opcode::Memory(memory) => !matches!(
-            memory.path,
-            crate::opcode::Path::Scalar | crate::opcode::Path::ScalarBuffer
-        ),
+        Opcode::Memory(memory) => {
+            !matches!(memory.path, crate::opcode::Path::Scalar | crate::opcode::Path::ScalarBuffer)
+        }
         _ => true,
     };
     let mut reads = Vec::new();
@@ -136,7 +145,10 @@ fn uses(instruction: &Instruction) -> (Vec<u16>, Vec<u16>) {
         if let Operand::Scalar(registers) = operand {
             let all = registers.first..registers.first.saturating_add(registers.count);
             let carry = number == 1
-                && matches!(&instruction.opcode, Opcode::Vector(crate::opcode::Vector::Sum { carry_out: true, .. }));
+                && matches!(
+                    &instruction.opcode,
+                    Opcode::Vector(crate::opcode::Vector::Sum { carry_out: true, .. })
+                );
             if carry || (number == 0 && !first_is_read) { writes.extend(all) } else { reads.extend(all) }
         }
     }

@@ -98,7 +98,14 @@ fn prepare(question: &Question, profile: Profile, facts: &Facts) -> Result<(Mach
             let code = wave::build(&launch, generation, facts, profile)?;
             let first_slot = slots;
             slots += usize::from(code.slots);
-            waves.push(Wave { code, workgroup: number, number: wave, kernel: workgroup.kernel, cells: Vec::new(), first_slot });
+            waves.push(Wave {
+                code,
+                workgroup: number,
+                number: wave,
+                kernel: workgroup.kernel,
+                cells: Vec::new(),
+                first_slot,
+            });
         }
     }
     if waves.len() > 64 {
@@ -111,7 +118,11 @@ fn prepare(question: &Question, profile: Profile, facts: &Facts) -> Result<(Mach
         for access in &wave.code.accesses {
             let mut of_access = Vec::with_capacity(access.parts.len());
             for part in &access.parts {
-                of_access.push(memory.cell(part.place, wave.workgroup).ok_or_else(|| missing("too much memory".to_owned()))?);
+                of_access.push(
+                    memory
+                        .cell(part.place, wave.workgroup)
+                        .ok_or_else(|| missing("too much memory".to_owned()))?,
+                );
             }
             cells.push(of_access);
         }
@@ -276,7 +287,8 @@ impl Search<'_> {
 fn step(machine: &Machine, record: &Record) -> Step {
     let (workgroup, wave, kernel) =
         machine.waves.get(record.wave).map_or((0, 0, 0), |wave| (wave.workgroup, wave.number, wave.kernel));
-    let place = record.place.map(|place| format!("{}+{:#x}", name_of(place.space), place.offset)).unwrap_or_default();
+    let place =
+        record.place.map(|place| format!("{}+{:#x}", name_of(place.space), place.offset)).unwrap_or_default();
     let value = record.value;
     let what = match record.event {
         Event::HitVector => format!("reads {place} = {value} from the compute unit's cache"),
@@ -321,14 +333,17 @@ fn assumptions(question: &Question, profile: Profile, facts: &Facts, machine: &M
         "scalar-cache-apart" | "scalar-out-of-order" => way(Way::Scalar),
         "lds-in-order" => way(Way::Lds),
         "split-counters" => way(Way::Lds) || way(Way::Scalar),
-        "flat-both-counters" => generation <= Generation::Gfx8 && parts(|part| part.place.space.0 != u16::MAX),
+        "flat-both-counters" => {
+            generation <= Generation::Gfx8 && parts(|part| part.place.space.0 != u16::MAX)
+        }
         "barrier-waits-for-waves" => nodes(|node| matches!(node, Node::Join { .. })),
         "wgp-spreads-waves" => question.workgroups.iter().any(|workgroup| workgroup.waves.len() > 1),
         "invalidate-in-order" => nodes(|node| matches!(node, Node::Cache { .. })),
         "program-order-issue" | "registers-wait-for-loads" => true,
         rule => codes().any(|code| code.facts.iter().any(|known| known == rule)),
     };
-    let believed = facts.facts.iter().filter(|fact| facts.holds(&fact.id, generation, profile) && matters(&fact.id));
+    let believed =
+        facts.facts.iter().filter(|fact| facts.holds(&fact.id, generation, profile) && matters(&fact.id));
     believed.map(|fact| fact.id.clone()).collect()
 }
 

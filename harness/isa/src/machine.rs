@@ -187,7 +187,8 @@ impl Machine {
 
     fn line_index(&self, seats: &Seats, cache: usize, place: usize, cell: u16) -> Option<usize> {
         let cell = usize::from(cell);
-        let first = seats.lines[cache].filter(|_| self.cells.get(cell).is_some_and(|cell| cell.lines[cache]))?;
+        let first =
+            seats.lines[cache].filter(|_| self.cells.get(cell).is_some_and(|cell| cell.lines[cache]))?;
         Some(first + place * self.cells.len() + cell)
     }
 
@@ -309,7 +310,9 @@ impl Machine {
     fn issue(&self, state: &mut State, wave: usize, access: u16, details: &Access) {
         let left = if details.parts.len() >= 64 { u64::MAX } else { (1_u64 << details.parts.len()) - 1 };
         let at = state.pending.partition_point(|known| usize::from(known.wave) <= wave);
-        state.pending.insert(at, Pending { wave: wave as u8, access, arrived: details.way != Way::Vector, left });
+        state
+            .pending
+            .insert(at, Pending { wave: wave as u8, access, arrived: details.way != Way::Vector, left });
     }
 
     /// The next vector access of a wave to arrive.
@@ -325,7 +328,11 @@ impl Machine {
                 _ => None,
             };
         }
-        state.pending.iter().find(|known| usize::from(known.wave) == wave && !known.arrived).map(|known| known.access)
+        state
+            .pending
+            .iter()
+            .find(|known| usize::from(known.wave) == wave && !known.arrived)
+            .map(|known| known.access)
     }
 
     /// Whether no other wave of the compute unit queues for a cell.
@@ -348,7 +355,8 @@ impl Machine {
                 let cells = owner.cells.get(usize::from(access))?;
                 let unit = seats.unit.get(wave).copied()?;
                 let quiet = cells.iter().all(|cell| {
-                    self.is_local(seats, wave, *cell) && !self.can_hit(state, seats, VECTOR, unit, *cell, details)
+                    self.is_local(seats, wave, *cell)
+                        && !self.can_hit(state, seats, VECTOR, unit, *cell, details)
                 });
                 if quiet {
                     return Some(Choice::Arrive { wave, hits: 0 });
@@ -369,7 +377,15 @@ impl Machine {
     }
 
     /// Whether a load can find a line in a cache.
-    fn can_hit(&self, state: &State, seats: &Seats, cache: usize, place: usize, cell: u16, access: &Access) -> bool {
+    fn can_hit(
+        &self,
+        state: &State,
+        seats: &Seats,
+        cache: usize,
+        place: usize,
+        cell: u16,
+        access: &Access,
+    ) -> bool {
         let skips = match cache {
             VECTOR => access.skips.vector,
             ARRAY => access.skips.array,
@@ -523,8 +539,10 @@ impl Machine {
                     Action::Load { .. } => {}
                 }
             }
-            let entry = Entry { unit: unit as u16, cell: *cell, wave: wave as u8, access: number, part: part as u8 };
-            let at = state.queue.partition_point(|known| (known.unit, known.cell) <= (entry.unit, entry.cell));
+            let entry =
+                Entry { unit: unit as u16, cell: *cell, wave: wave as u8, access: number, part: part as u8 };
+            let at =
+                state.queue.partition_point(|known| (known.unit, known.cell) <= (entry.unit, entry.cell));
             state.queue.insert(at, entry);
         }
     }
@@ -548,7 +566,10 @@ impl Machine {
     /// Notes that a part of an access has been performed.
     fn performed(&self, state: &mut State, wave: usize, access: u16, part: usize) {
         let found = state.pending.iter().position(|known| {
-            usize::from(known.wave) == wave && known.access == access && known.arrived && known.left >> part & 1 == 1
+            usize::from(known.wave) == wave
+                && known.access == access
+                && known.arrived
+                && known.left >> part & 1 == 1
         });
         if let Some(index) = found {
             if let Some(pending) = state.pending.get_mut(index) {
@@ -634,7 +655,14 @@ impl Machine {
         }
     }
 
-    fn scalar(&self, state: &mut State, seats: &Seats, index: usize, from: Source, records: &mut Vec<Record>) {
+    fn scalar(
+        &self,
+        state: &mut State,
+        seats: &Seats,
+        index: usize,
+        from: Source,
+        records: &mut Vec<Record>,
+    ) {
         let Some(pending) = state.pending.get(index).cloned() else { return };
         let wave = usize::from(pending.wave);
         let Some((owner, details)) = self.access(wave, pending.access) else { return };

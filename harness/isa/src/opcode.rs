@@ -83,23 +83,49 @@ pub enum Cache {
 #[expect(missing_docs, reason = "named after the instructions")]
 pub enum Scalar {
     /// Word by word over one or two registers; `flag`: scc tells whether the result is not 0.
-    Bitwise { alu: Alu, wide: bool, flag: bool },
+    Bitwise {
+        alu: Alu,
+        wide: bool,
+        flag: bool,
+    },
     /// `s_movk_i32` and the like: destination is the first operand of `alu`, too, where `accumulates`.
-    Constant { alu: Alu, accumulates: bool },
+    Constant {
+        alu: Alu,
+        accumulates: bool,
+    },
     /// Sums and differences; scc gets the carry, or the overflow of signed ones.
-    Sum { subtract: bool, carry_in: bool, signed: bool },
+    Sum {
+        subtract: bool,
+        carry_in: bool,
+        signed: bool,
+    },
     /// Anything else on words; `flag` as above, `minmax`: scc tells whether the first operand was taken.
-    Word { alu: Alu, flag: Flag },
+    Word {
+        alu: Alu,
+        flag: Flag,
+    },
     /// Shifts of two words.
-    Shift64 { left: bool },
+    Shift64 {
+        left: bool,
+    },
     /// `s_bfm_b64`.
     Mask64,
-    Select { wide: bool },
-    Compare { relation: Relation, kind: Kind },
+    Select {
+        wide: bool,
+    },
+    Compare {
+        relation: Relation,
+        kind: Kind,
+    },
     /// `s_bitcmp0_b32`, `s_bitcmp1_b32`.
-    TestBit { set: bool },
+    TestBit {
+        set: bool,
+    },
     /// `s_and_saveexec_b64` and the like.
-    SaveExec { alu: Alu, wide: bool },
+    SaveExec {
+        alu: Alu,
+        wide: bool,
+    },
 }
 
 /// What an instruction tells scc.
@@ -117,14 +143,30 @@ pub enum Flag {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "named after the instructions")]
 pub enum Vector {
-    Word { alu: Alu, reverse: bool },
+    Word {
+        alu: Alu,
+        reverse: bool,
+    },
     /// Sums and differences with a carry mask in, out, or neither.
-    Sum { subtract: bool, reverse: bool, carry_out: bool, carry_in: bool },
-    Shift64 { left: bool },
+    Sum {
+        subtract: bool,
+        reverse: bool,
+        carry_out: bool,
+        carry_in: bool,
+    },
+    Shift64 {
+        left: bool,
+    },
     Select,
-    Compare { relation: Relation, kind: Kind, execute: bool },
+    Compare {
+        relation: Relation,
+        kind: Kind,
+        execute: bool,
+    },
     /// `v_mbcnt_lo_u32_b32`, `v_mbcnt_hi_u32_b32`.
-    CountBelow { high: bool },
+    CountBelow {
+        high: bool,
+    },
     ReadFirstLane,
 }
 
@@ -244,10 +286,19 @@ impl Opcode {
 
 fn control(name: &str) -> Option<Opcode> {
     Some(match name {
-        "s_nop" | "s_clause" | "s_delay_alu" | "s_waitcnt_depctr" | "s_wait_alu" | "s_inst_prefetch"
-        | "s_set_inst_prefetch_distance" | "s_sendmsg" | "s_code_end" | "s_setprio" | "s_sleep" | "s_version" | "v_nop" => {
-            Opcode::Nothing
-        }
+        "s_nop"
+        | "s_clause"
+        | "s_delay_alu"
+        | "s_waitcnt_depctr"
+        | "s_wait_alu"
+        | "s_inst_prefetch"
+        | "s_set_inst_prefetch_distance"
+        | "s_sendmsg"
+        | "s_code_end"
+        | "s_setprio"
+        | "s_sleep"
+        | "s_version"
+        | "v_nop" => Opcode::Nothing,
         "s_endpgm" => Opcode::End,
         "s_branch" => Opcode::Branch(When::Always),
         "s_cbranch_scc0" => Opcode::Branch(When::SccZero),
@@ -263,7 +314,9 @@ fn control(name: &str) -> Option<Opcode> {
         "s_wait_kmcnt" => Opcode::Wait(&[Counter::Scalar]),
         "s_wait_loadcnt_dscnt" => Opcode::Wait(&[Counter::Vector, Counter::Lds]),
         "s_wait_storecnt_dscnt" => Opcode::Wait(&[Counter::Store, Counter::Lds]),
-        "s_wait_expcnt" | "s_waitcnt_expcnt" | "s_wait_samplecnt" | "s_wait_bvhcnt" => Opcode::Wait(&[Counter::Other]),
+        "s_wait_expcnt" | "s_waitcnt_expcnt" | "s_wait_samplecnt" | "s_wait_bvhcnt" => {
+            Opcode::Wait(&[Counter::Other])
+        }
         "s_barrier" => Opcode::Barrier,
         "s_barrier_signal" => Opcode::BarrierSignal,
         "s_barrier_wait" => Opcode::BarrierWait,
@@ -398,7 +451,8 @@ fn vector(name: &str) -> Option<Vector> {
     }
     let word = |alu| Some(Vector::Word { alu, reverse: false });
     let reverse = |alu| Some(Vector::Word { alu, reverse: true });
-    let sum = |subtract, reverse, carry_out, carry_in| Some(Vector::Sum { subtract, reverse, carry_out, carry_in });
+    let sum =
+        |subtract, reverse, carry_out, carry_in| Some(Vector::Sum { subtract, reverse, carry_out, carry_in });
     match name {
         "mov_b32" => word(Alu::Mov),
         // From GFX11 on a half register; the other half keeps its value, which no 16-bit store looks at.
@@ -535,9 +589,16 @@ fn atomic(name: &str) -> Option<(AtomicOperation, u8)> {
     };
     let mut bytes = if wide { 8 } else { 4 };
     let mut stem = name;
-    for (suffix, size) in
-        [("_u32", 4), ("_i32", 4), ("_b32", 4), ("_u64", 8), ("_i64", 8), ("_b64", 8), ("_uint", 4), ("_int", 4)]
-    {
+    for (suffix, size) in [
+        ("_u32", 4),
+        ("_i32", 4),
+        ("_b32", 4),
+        ("_u64", 8),
+        ("_i64", 8),
+        ("_b64", 8),
+        ("_uint", 4),
+        ("_int", 4),
+    ] {
         if let Some(rest) = name.strip_suffix(suffix) {
             (stem, bytes) = (rest, size);
         }

@@ -17,7 +17,8 @@ pub(crate) fn placements(generation: Generation, workgroups: &[Workgroup]) -> Ve
     if count <= ALL_UP_TO {
         for units in partitions(count) {
             for array_of in partitions(count) {
-                let refined = (0..count).all(|a| (0..count).all(|b| units[a] != units[b] || array_of[a] == array_of[b]));
+                let refined = (0..count)
+                    .all(|a| (0..count).all(|b| units[a] != units[b] || array_of[a] == array_of[b]));
                 let one = array_of.iter().all(|array| *array == 0);
                 if refined && (arrays || one) {
                     seats.push((units.clone(), array_of));
@@ -41,7 +42,8 @@ pub(crate) fn placements(generation: Generation, workgroups: &[Workgroup]) -> Ve
             }
         }
     }
-    let spread = generation.spreads_workgroups() && workgroups.iter().any(|workgroup| workgroup.waves.len() > 1);
+    let spread =
+        generation.spreads_workgroups() && workgroups.iter().any(|workgroup| workgroup.waves.len() > 1);
     let mut made = Vec::new();
     for (units, array_of) in seats {
         for apart in if spread { &[false, true][..] } else { &[false][..] } {

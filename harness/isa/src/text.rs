@@ -256,7 +256,9 @@ fn instruction(code: &str, line: u32) -> Result<Instruction, ParseError> {
     let opcode = Opcode::of(mnemonic);
     let (operands, modifiers) = match &opcode {
         // What these say is one expression, in words of its own.
-        Opcode::Nothing | Opcode::Unknown => (vec![Operand::Name(rest.trim().to_owned())], Modifiers::default()),
+        Opcode::Nothing | Opcode::Unknown => {
+            (vec![Operand::Name(rest.trim().to_owned())], Modifiers::default())
+        }
         Opcode::Waitcnt => (Vec::new(), waits(rest)),
         _ => split(rest),
     };
@@ -298,7 +300,11 @@ fn split(text: &str) -> (Vec<Operand>, Modifiers) {
             continue;
         };
         // `v0, off glc` and `v0, offset:4`: a modifier may also stand where an operand could.
-        if is_modifier(first) { modifiers.take(first) } else { operands.push(operand(first)) }
+        if is_modifier(first) {
+            modifiers.take(first)
+        } else {
+            operands.push(operand(first))
+        }
         for word in words {
             modifiers.take(word);
         }
@@ -332,13 +338,25 @@ fn pieces(text: &str) -> Vec<String> {
 
 /// Flags that this reader knows: what they mean is the business of who executes the instruction.
 const FLAGS: &[&str] = &[
-    "glc", "slc", "dlc", "sc0", "sc1", "nt", "offen", "idxen", "lds", "gds", "unorm", "d16", "a16", "r128", "tfe", "lwe",
-    "da",
+    "glc", "slc", "dlc", "sc0", "sc1", "nt", "offen", "idxen", "lds", "gds", "unorm", "d16", "a16", "r128",
+    "tfe", "lwe", "da",
 ];
 
 /// Modifiers with a value that this reader knows.
-const VALUES: &[&str] =
-    &["offset", "offset0", "offset1", "scope", "th", "dmask", "dim", "format", "dst_sel", "dst_unused", "src0_sel", "src1_sel"];
+const VALUES: &[&str] = &[
+    "offset",
+    "offset0",
+    "offset1",
+    "scope",
+    "th",
+    "dmask",
+    "dim",
+    "format",
+    "dst_sel",
+    "dst_unused",
+    "src0_sel",
+    "src1_sel",
+];
 
 fn is_modifier(word: &str) -> bool {
     FLAGS.contains(&word) || word.split_once(':').is_some_and(|(key, _)| VALUES.contains(&key))
@@ -351,7 +369,9 @@ impl Modifiers {
             return;
         }
         match word.split_once(':') {
-            Some((key, value)) if VALUES.contains(&key) => self.values.push((key.to_owned(), value.to_owned())),
+            Some((key, value)) if VALUES.contains(&key) => {
+                self.values.push((key.to_owned(), value.to_owned()))
+            }
             _ => self.unknown.push(word.to_owned()),
         }
     }

@@ -62,8 +62,10 @@ pub(crate) fn build(
     facts: &Facts,
     profile: Profile,
 ) -> Result<Code, Stop> {
-    let unsupported = |line, what: String| Stop::Unsupported(Unsupported { kernel: launch.number, line, what });
-    let registers = entry(&launch.kernel.program, launch.kernel.address.is_some()).map_err(|what| unsupported(None, what))?;
+    let unsupported =
+        |line, what: String| Stop::Unsupported(Unsupported { kernel: launch.number, line, what });
+    let registers = entry(&launch.kernel.program, launch.kernel.address.is_some())
+        .map_err(|what| unsupported(None, what))?;
     let mut builder = Builder { launch, generation, facts, profile, code: Code::default() };
     let mut first = State::new(launch.lanes);
     first.enter(launch, generation, &registers);
@@ -101,7 +103,10 @@ pub(crate) fn build(
                     state.assumed.push((value, true));
                 }
                 Err(Halt::Unknown(what)) => {
-                    return Err(unsupported(Some(instruction.line), format!("{}: {what}", instruction.mnemonic)));
+                    return Err(unsupported(
+                        Some(instruction.line),
+                        format!("{}: {what}", instruction.mnemonic),
+                    ));
                 }
                 Err(Halt::NotReady(register, load)) => {
                     let hazard = Hazard { kernel: launch.number, line: instruction.line, register, load };
@@ -217,7 +222,9 @@ impl State {
     fn known(&self, value: Value) -> Result<u32, Halt> {
         match value {
             Value::Word(word) => Ok(word),
-            Value::Loaded(_) => Err(Halt::Unknown("a mask, an address or an amount that a load returned".to_owned())),
+            Value::Loaded(_) => {
+                Err(Halt::Unknown("a mask, an address or an amount that a load returned".to_owned()))
+            }
             Value::Undefined => Err(Halt::Unknown("a register that nothing wrote".to_owned())),
             Value::Descriptors | Value::Descriptor { .. } => {
                 Err(Halt::Unknown("arithmetic on a descriptor".to_owned()))
@@ -262,10 +269,9 @@ impl State {
             r if r == special::EXEC + 1 => Value::Word(self.known(value)? & (self.populated() >> 32) as u32),
             _ => value,
         };
-        if let (Some(slot), Some(pending)) = (
-            self.scalar.get_mut(usize::from(register)),
-            self.scalar_pending.get_mut(usize::from(register)),
-        ) {
+        if let (Some(slot), Some(pending)) =
+            (self.scalar.get_mut(usize::from(register)), self.scalar_pending.get_mut(usize::from(register)))
+        {
             (*slot, *pending) = (value, 0);
         }
         Ok(())
@@ -281,7 +287,8 @@ impl State {
     fn write_vector(&mut self, register: u16, lane: usize, value: Value) -> Result<(), Halt> {
         self.writable(register, lane)?;
         let index = usize::from(register) * self.lanes.len() + lane;
-        if let (Some(slot), Some(pending)) = (self.vector.get_mut(index), self.vector_pending.get_mut(index)) {
+        if let (Some(slot), Some(pending)) = (self.vector.get_mut(index), self.vector_pending.get_mut(index))
+        {
             (*slot, *pending) = (value, 0);
         }
         Ok(())
@@ -407,7 +414,9 @@ impl Builder<'_> {
     fn scalar_operand(&self, state: &State, operand: &Operand, index: u16) -> Result<Value, Halt> {
         match operand {
             Operand::Scalar(Registers { first, count }) if index < *count => state.read_scalar(first + index),
-            Operand::Number(value) => Ok(Value::Word(if index == 0 { *value as u32 } else { (*value >> 32) as u32 })),
+            Operand::Number(value) => {
+                Ok(Value::Word(if index == 0 { *value as u32 } else { (*value >> 32) as u32 }))
+            }
             Operand::Float(bits) if index == 0 => Ok(Value::Word(*bits)),
             Operand::Null => Ok(Value::Word(0)),
             other => Err(Halt::Unknown(format!("operand {other:?}"))),
@@ -415,7 +424,13 @@ impl Builder<'_> {
     }
 
     /// A word of an operand for a lane.
-    fn lane_operand(&mut self, state: &State, operand: &Operand, index: u16, lane: usize) -> Result<Value, Halt> {
+    fn lane_operand(
+        &mut self,
+        state: &State,
+        operand: &Operand,
+        index: u16,
+        lane: usize,
+    ) -> Result<Value, Halt> {
         match operand {
             Operand::Half { register, high } if index == 0 => {
                 let whole = state.read_vector(*register, lane)?;
@@ -423,7 +438,9 @@ impl Builder<'_> {
                 let shifted = self.compute(Alu::ShiftRight, whole, shift, Value::Word(0))?;
                 self.compute(Alu::LowHalf, shifted, Value::Word(0), Value::Word(0))
             }
-            Operand::Vector(Registers { first, count }) if index < *count => state.read_vector(first + index, lane),
+            Operand::Vector(Registers { first, count }) if index < *count => {
+                state.read_vector(first + index, lane)
+            }
             _ => self.scalar_operand(state, operand, index),
         }
     }

@@ -16,9 +16,7 @@ use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
 use crate::fault::Fault;
 use crate::module::{LoadError, Module, Placed, Type, malformed};
 use crate::order;
-use crate::program::{
-    BuiltIn, DEVICE, Edge, MemoryOp, NONE, Op, Place, Program, Reference, Register,
-};
+use crate::program::{BuiltIn, DEVICE, Edge, MemoryOp, NONE, Op, Place, Program, Reference, Register};
 
 /// The class of workgroup memory in semantics.
 const WORKGROUP_MEMORY: u8 = 1;
@@ -174,7 +172,9 @@ impl Lowering<'_> {
                 }
                 StorageClass::UniformConstant => {
                     let Some(Type::Image { dimensions }) = module.types.get(to) else {
-                        return Err(LoadError::Lacks("variables of class UniformConstant other than images".into()));
+                        return Err(LoadError::Lacks(
+                            "variables of class UniformConstant other than images".into(),
+                        ));
                     };
                     let binding = module.bindings.get(id).copied();
                     let binding = binding.ok_or_else(|| malformed(*word, "an image without a binding"))?;
@@ -203,7 +203,14 @@ impl Lowering<'_> {
         }
         let address = self.register();
         let bytes = self.module.bytes_of(ty);
-        self.program.ops.push(Op::Address { to: address, reference, index: NONE, scale: 0, offset: 0, bytes });
+        self.program.ops.push(Op::Address {
+            to: address,
+            reference,
+            index: NONE,
+            scale: 0,
+            offset: 0,
+            bytes,
+        });
         Meaning::Pointer { reference, address }
     }
 
@@ -266,7 +273,9 @@ impl Lowering<'_> {
                     continue;
                 }
                 // What a whole variable is has no address of its own.
-                Some(Type::Pointer { to, .. }) if matches!(module.types.get(to), Some(Type::Struct { .. })) => {
+                Some(Type::Pointer { to, .. })
+                    if matches!(module.types.get(to), Some(Type::Struct { .. })) =>
+                {
                     continue;
                 }
                 Some(Type::Pointer { .. }) => {
@@ -460,7 +469,9 @@ impl Lowering<'_> {
         for pair in placed.instruction.operands.chunks(2) {
             let Some(Operand::IdRef(value)) = pair.first() else { continue };
             let (_, reference) = self.value_or_address(placed, *value)?;
-            if reference.is_none_or(|reference| reference == u16::MAX || common.is_some_and(|c| c != reference)) {
+            if reference
+                .is_none_or(|reference| reference == u16::MAX || common.is_some_and(|c| c != reference))
+            {
                 return Err(LoadError::Lacks("OpPhi of pointers to several variables".into()));
             }
             common = reference;

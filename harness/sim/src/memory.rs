@@ -21,7 +21,10 @@ pub(crate) const WHOLE: u32 = 0xf;
 /// The bits of some bytes.
 #[inline]
 fn bits_of(bytes: u32) -> u32 {
-    (bytes & 1) * 0xff | (bytes >> 1 & 1) * 0xff00 | (bytes >> 2 & 1) * 0xff_0000 | (bytes >> 3 & 1) * 0xff00_0000
+    (bytes & 1) * 0xff
+        | (bytes >> 1 & 1) * 0xff00
+        | (bytes >> 2 & 1) * 0xff_0000
+        | (bytes >> 3 & 1) * 0xff00_0000
 }
 
 /// `over` in some bytes, `under` in the others.
@@ -84,7 +87,11 @@ impl Memory {
         for level in 0..LEVELS {
             let caches = shape.caches[level].max(1);
             let each = if level == 0 { 1 } else { (busy / caches).max(1) * 2 };
-            let bits = if level == 0 { shape.wide.into() } else { each.next_power_of_two().trailing_zeros().clamp(1, 12) };
+            let bits = if level == 0 {
+                shape.wide.into()
+            } else {
+                each.next_power_of_two().trailing_zeros().clamp(1, 12)
+            };
             self.bits[level] = bits;
             self.lines[level].clear();
             self.lines[level].resize((caches * references) << bits, Line::default());

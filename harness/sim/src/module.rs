@@ -74,13 +74,29 @@ pub(crate) enum Type {
     Void,
     Bool,
     /// An integer or a floating-point number of this many bits.
-    Number { bits: u32, float: bool },
+    Number {
+        bits: u32,
+        float: bool,
+    },
     /// A storage image; with coordinates in this many dimensions.
-    Image { dimensions: u32 },
-    Vector { element: u32, count: u32 },
-    Array { element: u32, count: Option<u32> },
-    Struct { members: Vec<u32> },
-    Pointer { class: StorageClass, to: u32 },
+    Image {
+        dimensions: u32,
+    },
+    Vector {
+        element: u32,
+        count: u32,
+    },
+    Array {
+        element: u32,
+        count: Option<u32>,
+    },
+    Struct {
+        members: Vec<u32>,
+    },
+    Pointer {
+        class: StorageClass,
+        to: u32,
+    },
     Function,
 }
 
@@ -259,7 +275,9 @@ impl Module {
                 };
                 let value = match (bits, operands.first()) {
                     (64, Some(Operand::LiteralBit64(number))) => *number,
-                    (0..=32, Some(Operand::LiteralBit32(number))) => (*number & (u32::MAX >> (32 - bits))).into(),
+                    (0..=32, Some(Operand::LiteralBit32(number))) => {
+                        (*number & (u32::MAX >> (32 - bits))).into()
+                    }
                     _ => return Err(malformed(placed.word, "a constant of another size than its type")),
                 };
                 self.constants.insert(placed.result()?, (ty, value));

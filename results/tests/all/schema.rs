@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
 use results::wire::{
-    CheckLine, ClausesRecord, CodegenDiffLine, CodegenLine, CompareRecord, PlanRecord, RejectedLine, RunLine,
+    CheckLine, ClausesRecord, CodegenDiffLine, CodegenExploreLine, CodegenLine, CompareRecord, PlanRecord,
+    RejectedLine, RunLine,
 };
 use schemars::Schema;
 use serde_json::Value;
@@ -21,6 +22,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("clauses.schema.json", schemars::schema_for!(ClausesRecord)),
         ("compare.schema.json", schemars::schema_for!(CompareRecord)),
         ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
+        ("codegen-explore.schema.json", schemars::schema_for!(CodegenExploreLine)),
         ("codegen-diff.schema.json", schemars::schema_for!(CodegenDiffLine)),
     ]
 }

@@ -26,11 +26,18 @@ struct Shape {
 }
 
 impl Builder<'_> {
-    pub(super) fn memory(&mut self, state: &mut State, instruction: &Instruction, memory: Memory) -> Result<(), Halt> {
+    pub(super) fn memory(
+        &mut self,
+        state: &mut State,
+        instruction: &Instruction,
+        memory: Memory,
+    ) -> Result<(), Halt> {
         if self.generation == Generation::Gfx940 {
             return Err(Halt::Unknown("the memory system of GFX90A and GFX94x is not modelled".to_owned()));
         }
-        if let Some(flag) = ["lds", "gds", "tfe", "lwe"].into_iter().find(|flag| instruction.modifiers.has(flag)) {
+        if let Some(flag) =
+            ["lds", "gds", "tfe", "lwe"].into_iter().find(|flag| instruction.modifiers.has(flag))
+        {
             return Err(Halt::Unknown(format!("modifier `{flag}`")));
         }
         match memory.path {
@@ -52,14 +59,20 @@ impl Builder<'_> {
     }
 
     /// Loads of descriptors are known; other scalar loads go through the scalar cache.
-    fn scalar_load(&mut self, state: &mut State, instruction: &Instruction, memory: Memory) -> Result<(), Halt> {
+    fn scalar_load(
+        &mut self,
+        state: &mut State,
+        instruction: &Instruction,
+        memory: Memory,
+    ) -> Result<(), Halt> {
         let to = scalar_at(instruction, 0)?;
         let base = scalar_at(instruction, 1)?;
         let words = u16::from(memory.bytes / 4);
         if to.count != words {
             return Err(Halt::Unknown("a destination of another size".to_owned()));
         }
-        let mut offset = instruction.modifiers.number("offset").ok_or_else(|| Halt::Unknown("offset".to_owned()))?;
+        let mut offset =
+            instruction.modifiers.number("offset").ok_or_else(|| Halt::Unknown("offset".to_owned()))?;
         match at(instruction, 2)? {
             Operand::Null => {}
             Operand::Number(number) => offset += number,
@@ -104,7 +117,12 @@ impl Builder<'_> {
         let mut values = Vec::new();
         for (place, word) in pieces(space, start, u32::from(memory.bytes))? {
             let slot = self.slot()?;
-            parts.push(Part { place, slot: Some(slot), data: [Value::Word(0); 2], compare: [Value::Word(0); 2] });
+            parts.push(Part {
+                place,
+                slot: Some(slot),
+                data: [Value::Word(0); 2],
+                compare: [Value::Word(0); 2],
+            });
             values.extend(self.words_of(slot, place, false)?.into_iter().map(|value| (word, value)));
         }
         let skips = self.skips(facts::Kind::Scalar, &instruction.modifiers);
@@ -124,7 +142,12 @@ impl Builder<'_> {
         Ok(())
     }
 
-    fn vector_access(&mut self, state: &mut State, instruction: &Instruction, memory: Memory) -> Result<(), Halt> {
+    fn vector_access(
+        &mut self,
+        state: &mut State,
+        instruction: &Instruction,
+        memory: Memory,
+    ) -> Result<(), Halt> {
         let atomic = matches!(memory.action, Action::Atomic(_));
         let returns = match memory.action {
             Action::Load { .. } => true,
@@ -143,14 +166,15 @@ impl Builder<'_> {
         for Lane { lane, starts } in &lanes {
             for (element, (space, start)) in starts.iter().enumerate().take(elements) {
                 for (place, first) in pieces(*space, *start, size)? {
-                    let read = |builder: &mut Self, registers: Option<Registers>| -> Result<[Value; 2], Halt> {
-                        let Some(registers) = registers else { return Ok([Value::Word(0); 2]) };
-                        let mut word = |index: u16| {
-                            builder.lane_operand(state, &Operand::Vector(registers), first + index, *lane)
+                    let read =
+                        |builder: &mut Self, registers: Option<Registers>| -> Result<[Value; 2], Halt> {
+                            let Some(registers) = registers else { return Ok([Value::Word(0); 2]) };
+                            let mut word = |index: u16| {
+                                builder.lane_operand(state, &Operand::Vector(registers), first + index, *lane)
+                            };
+                            let high = if place.bytes == 8 { word(1)? } else { Value::Word(0) };
+                            Ok([word(0)?, high])
                         };
-                        let high = if place.bytes == 8 { word(1)? } else { Value::Word(0) };
-                        Ok([word(0)?, high])
-                    };
                     let mut data = read(self, shape.data.get(element).copied())?;
                     for value in &data {
                         if let Value::Undefined | Value::Descriptors | Value::Descriptor { .. } = value {
@@ -158,7 +182,8 @@ impl Builder<'_> {
                         }
                     }
                     if memory.half {
-                        data[0] = self.compute(crate::alu::Alu::LowHalf, data[0], Value::Word(0), Value::Word(0))?;
+                        data[0] =
+                            self.compute(crate::alu::Alu::LowHalf, data[0], Value::Word(0), Value::Word(0))?;
                     }
                     let compare = read(self, shape.compare)?;
                     let slot = if returns { Some(self.slot()?) } else { None };
@@ -298,7 +323,8 @@ impl Builder<'_> {
                 };
                 let mut lanes = Vec::new();
                 for lane in active {
-                    let address = state.known(self.lane_operand(state, at(instruction, first)?, 0, *lane)?)?;
+                    let address =
+                        state.known(self.lane_operand(state, at(instruction, first)?, 0, *lane)?)?;
                     let starts = offsets.iter().map(|offset| (LDS, address.wrapping_add(*offset))).collect();
                     lanes.push(Lane { lane: *lane, starts });
                 }
@@ -363,7 +389,8 @@ impl Builder<'_> {
                     if offen {
                         start += i64::from(coordinate(*lane, u16::from(idxen))?);
                     }
-                    let start = u32::try_from(start).map_err(|_| Halt::Unknown("an offset past 32 bits".to_owned()))?;
+                    let start = u32::try_from(start)
+                        .map_err(|_| Halt::Unknown("an offset past 32 bits".to_owned()))?;
                     (space, start)
                 }
                 _ => return Err(Halt::Unknown("a descriptor of another kind".to_owned())),
@@ -378,7 +405,9 @@ impl Builder<'_> {
         let mut found = None;
         for index in 0..registers.count {
             match state.read_scalar(registers.first + index)? {
-                Value::Descriptor { offset, word } if u16::from(word) == index && found.is_none_or(|o| o == offset) => {
+                Value::Descriptor { offset, word }
+                    if u16::from(word) == index && found.is_none_or(|o| o == offset) =>
+                {
                     found = Some(offset);
                 }
                 _ => return Err(Halt::Unknown("registers that hold no descriptor".to_owned())),
@@ -386,7 +415,9 @@ impl Builder<'_> {
         }
         let resources = &self.launch.kernel.resources;
         let resource = found.and_then(|offset| resources.iter().find(|known| known.offset == offset));
-        resource.map(|resource| resource.shows).ok_or_else(|| Halt::Unknown("a descriptor that the set does not have".to_owned()))
+        resource
+            .map(|resource| resource.shows)
+            .ok_or_else(|| Halt::Unknown("a descriptor that the set does not have".to_owned()))
     }
 
     /// A word of the descriptor set.
@@ -400,7 +431,10 @@ impl Builder<'_> {
     }
 
     fn address(&self, address: u64, offset: i64) -> Result<(Space, u32), Halt> {
-        let start = address.wrapping_add_signed(offset).checked_sub(ADDRESS_BASE).and_then(|start| u32::try_from(start).ok());
+        let start = address
+            .wrapping_add_signed(offset)
+            .checked_sub(ADDRESS_BASE)
+            .and_then(|start| u32::try_from(start).ok());
         match (self.launch.kernel.address, start) {
             (Some(space), Some(start)) => Ok((space, start)),
             _ => Err(Halt::Unknown("an address outside of the test's memory".to_owned())),
@@ -426,7 +460,8 @@ impl Builder<'_> {
 
     fn slot(&mut self) -> Result<u16, Halt> {
         let slot = self.code.slots;
-        self.code.slots = slot.checked_add(1).ok_or_else(|| Halt::Unknown("more than 65535 loads".to_owned()))?;
+        self.code.slots =
+            slot.checked_add(1).ok_or_else(|| Halt::Unknown("more than 65535 loads".to_owned()))?;
         Ok(slot)
     }
 
@@ -465,10 +500,9 @@ impl Builder<'_> {
     }
 
     fn set_scalar(&self, state: &mut State, register: u16, value: Value, number: u32) {
-        if let (Some(slot), Some(pending)) = (
-            state.scalar.get_mut(usize::from(register)),
-            state.scalar_pending.get_mut(usize::from(register)),
-        ) {
+        if let (Some(slot), Some(pending)) =
+            (state.scalar.get_mut(usize::from(register)), state.scalar_pending.get_mut(usize::from(register)))
+        {
             (*slot, *pending) = (value, number);
         }
     }
@@ -487,7 +521,8 @@ fn pieces(space: Space, start: u32, bytes: u32) -> Result<Vec<(Word, u16)>, Halt
     let mut pieces = Vec::new();
     let mut done = 0;
     while done < bytes {
-        let offset = start.checked_add(done).ok_or_else(|| Halt::Unknown("an address past 32 bits".to_owned()))?;
+        let offset =
+            start.checked_add(done).ok_or_else(|| Halt::Unknown("an address past 32 bits".to_owned()))?;
         let size = if offset % 8 == 0 && bytes - done >= 8 { 8 } else { (bytes - done).min(4) };
         pieces.push((Word { space, offset, bytes: size as u8 }, (done / 4) as u16));
         done += size;

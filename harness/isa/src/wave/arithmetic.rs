@@ -144,10 +144,12 @@ impl Builder<'_> {
             }
             Scalar::Compare { relation, kind } => {
                 count(instruction, 2)?;
-                let words = |builder: &Self, place| Ok([source(builder, place, 0)?, source(builder, place, 1)?]);
+                let words =
+                    |builder: &Self, place| Ok([source(builder, place, 0)?, source(builder, place, 1)?]);
                 let narrow = !matches!(kind, Kind::Unsigned64 | Kind::Signed64);
                 let low = |builder: &Self, place| Ok([source(builder, place, 0)?, zero]);
-                let (a, b) = if narrow { (low(self, 0)?, low(self, 1)?) } else { (words(self, 0)?, words(self, 1)?) };
+                let (a, b) =
+                    if narrow { (low(self, 0)?, low(self, 1)?) } else { (words(self, 0)?, words(self, 1)?) };
                 let truth = self.compare(state, relation, kind, a, b)?;
                 writes.scalar.push((special::SCC, truth));
             }
@@ -168,7 +170,8 @@ impl Builder<'_> {
                 if wide {
                     operand |= u64::from(state.known(source(self, 1, 1)?)?) << 32;
                 }
-                let half = |shift: u32| u64::from(alu.apply((operand >> shift) as u32, (exec >> shift) as u32, 0));
+                let half =
+                    |shift: u32| u64::from(alu.apply((operand >> shift) as u32, (exec >> shift) as u32, 0));
                 let result = half(0) | if wide { half(32) << 32 } else { 0 };
                 let result = result & state.populated();
                 writes.mask(Registers { first: to.first, count }, exec);
@@ -258,7 +261,10 @@ impl Builder<'_> {
     ) -> Result<(), Halt> {
         let zero = Value::Word(0);
         let active = state.active()?;
-        let source = |builder: &mut Self, place: usize, word: u16, lane: usize| match instruction.operands.get(place) {
+        let source = |builder: &mut Self, place: usize, word: u16, lane: usize| match instruction
+            .operands
+            .get(place)
+        {
             Some(operand) => builder.lane_operand(state, operand, word, lane),
             None => Ok(zero),
         };

@@ -71,7 +71,9 @@ impl Builder<'_> {
         counters: &[Counter],
     ) -> Result<(), Halt> {
         let count = match instruction.operands.as_slice() {
-            [Operand::Number(count)] | [Operand::Null, Operand::Number(count)] => usize::try_from(*count).ok(),
+            [Operand::Number(count)] | [Operand::Null, Operand::Number(count)] => {
+                usize::try_from(*count).ok()
+            }
             _ => None,
         };
         let count = count.ok_or_else(|| Halt::Unknown("an amount that is no number".to_owned()))?;
@@ -100,7 +102,8 @@ impl Builder<'_> {
             .filter(|(_, known)| known.counters.contains(&counter))
             .map(|(index, _)| index)
             .collect();
-        let disordered = on.iter().any(|index| state.outstanding.get(*index).is_some_and(|known| known.disordered));
+        let disordered =
+            on.iter().any(|index| state.outstanding.get(*index).is_some_and(|known| known.disordered));
         let done = match (count, disordered) {
             (0, _) => on.len(),
             (_, true) => 0,

@@ -85,7 +85,12 @@ pub fn question(
             } else {
                 vec![vec![0]]
             };
-            workgroups.push(Workgroup { kernel: number, id: id as u32, wave_size: CONFIG.subgroup_size, waves });
+            workgroups.push(Workgroup {
+                kernel: number,
+                id: id as u32,
+                wave_size: CONFIG.subgroup_size,
+                waves,
+            });
         }
     }
 
@@ -104,7 +109,8 @@ pub fn question(
         let bytes = if program.storage_words > 1 && !in_image.contains(&storage) { 8 } else { 4 };
         initial.push(Initial { place: place(storage, bytes), value: value.0 });
     }
-    let slot = |number: usize, bytes| Word { space: RESULTS, offset: number as u32 * program.lanes * 4, bytes };
+    let slot =
+        |number: usize, bytes| Word { space: RESULTS, offset: number as u32 * program.lanes * 4, bytes };
 
     let mut columns = Vec::new();
     let mut observed = Vec::new();
@@ -161,7 +167,9 @@ fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<
     let mut subgroups: Vec<u32> = Vec::new();
     let mut of_wave: Vec<Vec<u8>> = vec![Vec::new(); waves];
     for thread in threads {
-        let Place::Device(place) = test.thread(*thread).place else { return Err("a thread of the host".to_owned()) };
+        let Place::Device(place) = test.thread(*thread).place else {
+            return Err("a thread of the host".to_owned());
+        };
         let number = subgroups.iter().position(|known| *known == place.subgroup).unwrap_or_else(|| {
             subgroups.push(place.subgroup);
             subgroups.len() - 1

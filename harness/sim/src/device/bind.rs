@@ -30,7 +30,8 @@ pub(super) struct Layout {
 /// # Errors
 /// When the plan has nothing there.
 pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Result<(), DeviceError> {
-    let wrong = |what: &str| DeviceError::InvalidPlan(format!("a kernel uses {what} that the plan does not bind"));
+    let wrong =
+        |what: &str| DeviceError::InvalidPlan(format!("a kernel uses {what} that the plan does not bind"));
     let first_address = kernel.push_constant_bytes / 4;
     for reference in &mut program.references {
         reference.place = match reference.place {
