@@ -248,6 +248,7 @@ fn capabilities(
     Capabilities {
         executes: true,
         is_cpu,
+        shares_choices: false,
         memory_model: features.memory_model(),
         device_scope: features.device_scope(),
         availability_visibility_chains: features.availability_visibility_chains(),

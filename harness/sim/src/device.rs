@@ -101,6 +101,7 @@ impl SimDevice {
             capabilities: Capabilities {
                 executes: true,
                 is_cpu: true,
+                shares_choices: true,
                 memory_model: true,
                 device_scope: true,
                 availability_visibility_chains: true,
@@ -295,8 +296,7 @@ impl<'d> SimPrepared<'d> {
                 self.flight = next;
             }
             Phase::Copy { from, to, words } => {
-                let ((first, _), (target, _)) =
-                    (self.place(BufferId(*from)), self.place(BufferId(*to)));
+                let ((first, _), (target, _)) = (self.place(BufferId(*from)), self.place(BufferId(*to)));
                 let words = *words as usize;
                 if first.max(target) + words <= self.machine.memory.words.len() {
                     self.machine.memory.words.copy_within(first..first + words, target);
@@ -330,7 +330,11 @@ impl<'d> SimPrepared<'d> {
                         let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
                         buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
                     }
-                    Place::Workgroup(..) => false,
+                    Place::Fixed { memory, .. } => {
+                        let buffer = self.shared.get(memory as usize);
+                        buffer.copied().unwrap_or(false)
+                    }
+                    Place::Workgroup(..) | Place::Image(_) | Place::Address(_) => false,
                 };
                 program.references.iter().map(|reference| is_shared(reference.place)).collect()
             })

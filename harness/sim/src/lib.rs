@@ -18,6 +18,7 @@
 //! | `module`, `lower`, `program` | a SPIR-V module as flat operations on registers, 64 invocations at once |
 //! | `order` | which memory operation of an invocation waits for which |
 //! | `memory` | caches, their lines, and what moves them |
+//! | `buffer` | store buffers: atomic stores that some see before others |
 //! | `wave` | 64 invocations in step, and what they have under way |
 //! | `machine` | the scheduler: every choice from one seed |
 //! | `device` | the device interface |
@@ -28,6 +29,7 @@
 //! schedule so, and it makes the threads of a test meet. All lanes of a wave share some choices: what is independent is
 //! a round, not an instance.
 
+mod buffer;
 mod device;
 mod fault;
 mod lower;

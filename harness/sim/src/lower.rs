@@ -16,12 +16,9 @@ use rspirv::spirv::{BuiltIn as SpirvBuiltIn, Op as SpirvOp, StorageClass};
 use crate::fault::Fault;
 use crate::module::{LoadError, Module, Placed, Type, malformed};
 use crate::order;
-use crate::program::{BuiltIn, DEVICE, Edge, MemoryOp, NONE, Op, Place, Program, Reference, Register};
-
-/// The class of workgroup memory in semantics.
-const WORKGROUP_MEMORY: u8 = 1;
-/// The class of images in semantics.
-const IMAGE: u8 = 2;
+use crate::program::{
+    BuiltIn, DEVICE, Edge, IMAGE, MemoryOp, NONE, Op, Place, Program, Reference, Register, WORKGROUP_MEMORY,
+};
 
 /// What an id stands for.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +58,7 @@ pub(crate) fn load(words: &[u32], fault: Fault) -> Result<Program, LoadError> {
         indices: Vec::new(),
         types: HashMap::new(),
         texels: HashMap::new(),
+        early_texels: HashMap::new(),
         addresses: HashMap::new(),
         coherent: Vec::new(),
         fixed: Fixed::default(),
@@ -105,6 +103,9 @@ struct Lowering<'m> {
     types: HashMap<u32, u32>,
     /// Registers for the addresses of texels, by the word of the instruction.
     texels: HashMap<usize, Register>,
+    /// By coordinates: variables of images that are read there, and the register of the address. Addresses are known as
+    /// early as those of buffers, so that texels may be fetched early.
+    early_texels: HashMap<u32, Vec<(u32, Register)>>,
     /// Ids that hold the address of a buffer, and the word of the push constants that it comes from.
     addresses: HashMap<u32, u32>,
     /// By reference: under GLSL450, whether plain accesses are coherent.
@@ -260,6 +261,13 @@ impl Lowering<'_> {
             if matches!(placed.op(), SpirvOp::ImageRead | SpirvOp::ImageWrite) {
                 let register = self.register();
                 self.texels.insert(placed.word, register);
+                if placed.op() == SpirvOp::ImageRead {
+                    let (loaded, coordinates) = (placed.id(0)?, placed.id(1)?);
+                    let load = module.body.iter().find(|p| p.instruction.result_id == Some(loaded));
+                    if let Some(load) = load.filter(|load| load.op() == SpirvOp::Load) {
+                        self.early_texels.entry(coordinates).or_default().push((load.id(0)?, register));
+                    }
+                }
             }
             let (Some(id), Some(ty)) = (placed.instruction.result_id, placed.instruction.result_type) else {
                 continue;
@@ -376,6 +384,7 @@ impl Lowering<'_> {
         }
         for placed in &self.module.body {
             self.instruction(placed)?;
+            self.early_texels(placed)?;
         }
         let end = self.program.ops.len() as u32;
         self.program.blocks.push(end);

@@ -3,10 +3,11 @@
 
 mod walk;
 
+use crate::buffer::GROUPS;
 use crate::fault::Fault;
 use crate::memory::{Memory, Path, WHOLE};
 use crate::program::{
-    DEVICE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP,
+    DEVICE, IMAGE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP,
 };
 use crate::random::{Random, lanes};
 use crate::wave::{Dispatch, Surroundings, Wave};
@@ -44,11 +45,24 @@ struct Mood {
     stickiness: u32,
     /// Steps that only some lanes take.
     raggedness: u32,
+    /// Atomic stores that stay in a store buffer for a while.
+    buffered: u32,
+    /// Groups that share a store buffer.
+    groups: usize,
 }
 
 impl Mood {
     /// Nothing happens of its own accord.
-    const STILL: Mood = Mood { events: 0, disorder: 0, warm_up: 0, bypass: 0, stickiness: 0, raggedness: 0 };
+    const STILL: Mood = Mood {
+        events: 0,
+        disorder: 0,
+        warm_up: 0,
+        bypass: 0,
+        stickiness: 0,
+        raggedness: 0,
+        buffered: 0,
+        groups: 1,
+    };
 
     fn draw(random: &mut Random) -> Mood {
         let mut pick = |choices: [u32; 4]| choices[random.below(4)];
@@ -59,6 +73,8 @@ impl Mood {
             bypass: pick([0, 0, 32, 96]),
             stickiness: pick([0, 64, 128, 200]),
             raggedness: pick([0, 128, 200, 240]),
+            buffered: pick([0, 0, 128, 224]),
+            groups: pick([2, 2, 3, GROUPS as u32]) as usize,
         }
     }
 }
@@ -91,6 +107,10 @@ pub(crate) struct Machine {
     live: Vec<usize>,
     current: usize,
     mood: Mood,
+    /// By wave: the group whose store buffer it uses.
+    groups: Vec<u8>,
+    /// By wave: the widest level at which it holds all invocations that any of its own meets.
+    alone: Vec<u8>,
     last_round: u32,
     /// By level: of the subgroups and of the workgroups.
     meetings: [Vec<Meeting>; 2],
@@ -121,6 +141,8 @@ impl Machine {
         Machine {
             memory,
             mood: Mood::draw(&mut random),
+            groups: Vec::new(),
+            alone: Vec::new(),
             random,
             fault,
             waves: Vec::new(),
@@ -176,7 +198,8 @@ impl Machine {
         self.idle = 0;
         self.idle_budget = IDLE_BUDGET;
         self.halves.clear();
-        self.mood = Mood::draw(&mut self.random);
+        self.alone = alone(&self.waves);
+        self.change_mood();
         self.stuck = match self.fault {
             Fault::Hang if self.random.chance(64) => Some(self.random.below(self.waves.len())),
             _ => None,
@@ -190,6 +213,7 @@ impl Machine {
         }
         for _ in 0..choices {
             if self.live.is_empty() {
+                self.memory.drain_all();
                 return State::Ended;
             }
             if !self.choose(programs, dispatches) {
@@ -204,7 +228,25 @@ impl Machine {
                 return State::OutOfBudget;
             }
         }
-        if self.live.is_empty() { State::Ended } else { State::Running }
+        if self.live.is_empty() {
+            self.memory.drain_all();
+            return State::Ended;
+        }
+        State::Running
+    }
+
+    /// Another temperament, and other groups for store buffers, which are empty by then.
+    fn change_mood(&mut self) {
+        self.memory.drain_all();
+        self.mood = Mood::draw(&mut self.random);
+        self.groups.clear();
+        for _ in 0..self.waves.len() {
+            self.groups.push(self.random.below(self.mood.groups) as u8);
+        }
+    }
+
+    fn group_of(&self, number: usize) -> u8 {
+        self.groups.get(number).copied().unwrap_or(0)
     }
 
     /// One choice; false when it came to nothing.
@@ -236,6 +278,10 @@ impl Machine {
                 moved = true;
             }
         }
+        if self.mood.buffered > 0 && self.random.chance(48) {
+            let choice = self.random.word();
+            self.memory.drain_some((choice >> 40) as u8 % GROUPS as u8, choice);
+        }
         if self.mood.events > 0 && self.random.chance(self.mood.events) {
             self.event(number, program, dispatch);
         }
@@ -256,7 +302,7 @@ impl Machine {
         let lowest = waves.map(|wave| wave.rounds).min().unwrap_or(self.last_round);
         if lowest > self.last_round {
             self.last_round = lowest;
-            self.mood = Mood::draw(&mut self.random);
+            self.change_mood();
         }
     }
 
@@ -317,6 +363,7 @@ impl Machine {
         let Some(op) = self.waves[number].operation(slot, program).copied() else { return };
         let reference = dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
+        self.empty_buffers(number, slot, mask, &op, reference);
         match op.kind {
             _ if op.is_access() && op.bytes != 4 => done = self.sized(number, slot, mask, &op, reference),
             Kind::PlainLoad => self.plain_load(number, slot, mask, &op, reference),
@@ -334,12 +381,19 @@ impl Machine {
             }
             Kind::AtomicLoad => {
                 let level = self.atomic_scope(&op);
+                let (buffers, group) = (self.mood.buffered > 0, self.group_of(number));
                 let wave = &mut self.waves[number];
                 for lane in lanes(mask) {
                     let (address, ..) = wave.operands(slot, lane);
-                    let value = match address {
-                        0 => 0,
-                        _ => self.memory.atomic_load(&wave.paths[lane], reference, address, level),
+                    let path = &wave.paths[lane];
+                    let early = match buffers {
+                        true => self.memory.forwarded(group, path, reference, address, level),
+                        false => None,
+                    };
+                    let value = match (address, early) {
+                        (0, _) => 0,
+                        (_, Some(value)) => value,
+                        _ => self.memory.atomic_load(path, reference, address, level),
                     };
                     wave.loaded(slot, lane, value);
                 }
@@ -347,10 +401,14 @@ impl Machine {
             Kind::AtomicStore => {
                 self.idle_budget = IDLE_BUDGET;
                 let level = self.atomic_scope(&op);
+                let kept = if self.mood.buffered > 0 { self.random.mask(self.mood.buffered) } else { 0 };
+                let group = self.group_of(number);
                 let wave = &self.waves[number];
                 for lane in lanes(mask) {
                     let (address, value, _) = wave.operands(slot, lane);
-                    if address != 0 {
+                    if address != 0 && (kept >> lane) & 1 != 0 {
+                        self.memory.buffer(group, &wave.paths[lane], reference, address, (level, value));
+                    } else if address != 0 {
                         self.memory.atomic_store(&wave.paths[lane], reference, address, level, value);
                     }
                 }
@@ -381,6 +439,30 @@ impl Machine {
                 }
             };
             wave.loaded(slot, lane, value);
+        }
+    }
+
+    /// What an operation needs of the store buffer of its group before it is performed: nothing older in it of its own
+    /// location, and nothing at all before a release, unless all whom its scope reaches look into the same buffer, and
+    /// into no cache.
+    fn empty_buffers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
+        if self.mood.buffered == 0 {
+            return;
+        }
+        let group = self.group_of(number);
+        let reached = !self.caches && self.alone.get(number).is_some_and(|alone| op.scope <= *alone);
+        if op.release && !reached && self.fault != Fault::AtomicStoreSinksBelowRelease {
+            self.memory.drain_group(group);
+        }
+        let loads = op.kind == Kind::AtomicLoad && op.bytes == 4;
+        if op.is_access() && !loads {
+            for lane in lanes(mask) {
+                let (address, ..) = self.waves[number].operands(slot, lane);
+                self.memory.drain_location(group, reference, address);
+                if op.bytes > 4 {
+                    self.memory.drain_location(group, reference, address + 1);
+                }
+            }
         }
     }
 
@@ -447,7 +529,9 @@ impl Machine {
                 }
                 Kind::AtomicLoad | Kind::Rmw(_) => {
                     let second = match (self.fault, op.kind) {
-                        (Fault::RmwNotAtomic, Kind::Rmw(_)) => Some(self.second_half(number, slot, lane)),
+                        (fault, Kind::Rmw(change)) if splits(fault, change) => {
+                            Some(self.second_half(number, slot, lane))
+                        }
                         _ => None,
                     };
                     let Kind::Rmw(change) = op.kind else {
@@ -514,7 +598,7 @@ impl Machine {
                 continue;
             }
             let path = self.waves[number].paths[lane];
-            if self.fault == Fault::RmwNotAtomic {
+            if splits(self.fault, change) {
                 match self.second_half(number, slot, lane) {
                     None => {
                         let old = self.memory.atomic_load(&path, reference, address, level).into();
@@ -608,6 +692,7 @@ impl Machine {
     fn atomic_scope(&self, op: &MemoryOp) -> u8 {
         match (self.fault, op.scope) {
             (Fault::AtomicScopeDemoted, scope) => scope.min(WORKGROUP),
+            (Fault::ImageAtomicsAtWorkgroup, scope) if op.class == IMAGE => scope.min(WORKGROUP),
             (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),
             (Fault::QueueFamilyDemoted, QUEUE_FAMILY) => WORKGROUP,
             (_, scope) => scope,
@@ -715,6 +800,44 @@ impl Machine {
             }
         }
     }
+}
+
+/// By wave: the widest of subgroup and workgroup all of whose invocations are in the wave, for every invocation of it.
+fn alone(waves: &[Wave]) -> Vec<u8> {
+    let within = |level: u8| {
+        let level = usize::from(level);
+        let mut owners: Vec<u32> = Vec::new();
+        let mut alone = vec![true; waves.len()];
+        for (number, wave) in waves.iter().enumerate() {
+            for path in &wave.paths {
+                let cache = path[level] as usize;
+                if owners.len() <= cache {
+                    owners.resize(cache + 1, u32::MAX);
+                }
+                let owner = owners[cache];
+                if owner == u32::MAX {
+                    owners[cache] = number as u32;
+                } else if owner != number as u32 {
+                    alone[number] = false;
+                    alone[owner as usize] = false;
+                }
+            }
+        }
+        alone
+    };
+    let (subgroups, workgroups) = (within(SUBGROUP), within(WORKGROUP));
+    let widest = |(subgroup, workgroup): (&bool, &bool)| match (subgroup, workgroup) {
+        (_, true) => WORKGROUP,
+        (true, false) => SUBGROUP,
+        (false, false) => INVOCATION,
+    };
+    subgroups.iter().zip(&workgroups).map(widest).collect()
+}
+
+/// Whether a fault performs the halves of a read-modify-write apart.
+fn splits(fault: Fault, change: Rmw) -> bool {
+    let float = matches!(change, Rmw::FloatAdd | Rmw::FloatMin | Rmw::FloatMax);
+    fault == Fault::RmwNotAtomic || float && fault == Fault::FloatAddNotAtomic
 }
 
 /// What a read-modify-write makes of a value.

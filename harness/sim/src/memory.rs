@@ -5,6 +5,7 @@
 //! word, clean as a whole, or dirty in some bytes: then it holds those alone, and the others are found above it. A clean
 //! line is never newer than the next valid line above it, so that dropping or passing by clean lines loses nothing.
 
+use crate::buffer::Buffers;
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};
 
@@ -21,10 +22,8 @@ pub(crate) const WHOLE: u32 = 0xf;
 /// The bits of some bytes.
 #[inline]
 fn bits_of(bytes: u32) -> u32 {
-    (bytes & 1) * 0xff
-        | (bytes >> 1 & 1) * 0xff00
-        | (bytes >> 2 & 1) * 0xff_0000
-        | (bytes >> 3 & 1) * 0xff00_0000
+    // Each bit goes to the start of its byte: the product has no carries.
+    ((bytes & WHOLE).wrapping_mul(0x0020_4081) & 0x0101_0101) * 0xff
 }
 
 /// `over` in some bytes, `under` in the others.
@@ -69,6 +68,8 @@ pub(crate) struct Memory {
     pub words: Vec<u32>,
     /// The fault that the machine has.
     pub fault: Fault,
+    /// Atomic stores that are seen by some and not performed yet.
+    pub buffers: Buffers,
     shape: Shape,
     lines: [Vec<Line>; LEVELS],
     /// Sets of a cache, as a power of two.
@@ -101,6 +102,7 @@ impl Memory {
             self.dirty[level].resize(caches, Vec::new());
         }
         self.shape = shape;
+        self.buffers = Buffers::default();
         self.lost = 0;
     }
 

@@ -28,6 +28,11 @@ pub(crate) const DEVICE: u8 = 4;
 /// Behind all caches: the device domain.
 pub(crate) const MEMORY: u8 = 5;
 
+/// The class of workgroup memory in semantics.
+pub(crate) const WORKGROUP_MEMORY: u8 = 1;
+/// The class of images in semantics.
+pub(crate) const IMAGE: u8 = 2;
+
 /// A kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
@@ -208,13 +213,13 @@ pub(crate) enum Binary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conversion {
     /// To an integer of 32 bits.
-    ToInteger,
+    Integer,
     /// From an integer of 32 bits.
-    ToFloat,
+    Float,
     /// To an integer of 64 bits.
-    ToWideInteger,
+    WideInteger,
     /// From an integer of 64 bits.
-    ToWideFloat,
+    WideFloat,
 }
 
 /// What a memory operation does.

@@ -37,7 +37,8 @@ pub(crate) struct Entry {
     address: Lanes,
     value: Lanes,
     compare: Lanes,
-    /// High halves of what has eight bytes.
+    /// Whether it is of eight bytes, whose high halves follow.
+    wide: bool,
     high_value: Lanes,
     high_compare: Lanes,
 }
@@ -55,6 +56,7 @@ impl Entry {
             address: [0; LANES],
             value: [0; LANES],
             compare: [0; LANES],
+            wide: false,
             high_value: [0; LANES],
             high_compare: [0; LANES],
         }
@@ -528,15 +530,15 @@ impl Wave {
         for lane in 0..LANES {
             let (word, whole) = (from_low[lane], join(from_low[lane], from_high[lane]));
             let given = match how {
-                Conversion::ToInteger => (f32::from_bits(word) as i32 as u32).into(),
-                Conversion::ToFloat => (word as i32 as f32).to_bits().into(),
-                Conversion::ToWideInteger => f64::from_bits(whole) as i64 as u64,
-                Conversion::ToWideFloat => (whole as i64 as f64).to_bits(),
+                Conversion::Integer => (f32::from_bits(word) as i32 as u32).into(),
+                Conversion::Float => (word as i32 as f32).to_bits().into(),
+                Conversion::WideInteger => f64::from_bits(whole) as i64 as u64,
+                Conversion::WideFloat => (whole as i64 as f64).to_bits(),
             };
             if let Some(low) = to.first_mut() {
                 low[lane] = given as u32;
             }
-            if matches!(how, Conversion::ToWideInteger | Conversion::ToWideFloat)
+            if matches!(how, Conversion::WideInteger | Conversion::WideFloat)
                 && let Some(high) = to.get_mut(1)
             {
                 high[lane] = (given >> 32) as u32;
@@ -682,6 +684,7 @@ impl Wave {
         }
         let entry = &mut self.window[usize::from(slot)];
         entry.memory = access.memory;
+        entry.wide = op.bytes > 4;
         entry.active = self.mask;
         entry.done = 0;
         entry.before = before;
@@ -766,6 +769,10 @@ impl Wave {
     pub fn wide_operands(&self, slot: u8, lane: usize) -> (u32, u64, u64) {
         let entry = &self.window[usize::from(slot)];
         let late = entry.late_value;
+        if !entry.wide {
+            let (_, value, compare) = self.operands(slot, lane);
+            return (entry.address[lane], value.into(), compare.into());
+        }
         let high = match self.registers.get(late.saturating_add(1) as usize) {
             Some(high) if late != NONE => high[lane],
             _ => entry.high_value[lane],
@@ -831,7 +838,7 @@ impl Wave {
         }
         for slot in &self.order {
             let entry = &self.window[usize::from(*slot)];
-            (entry.memory, entry.done, entry.late_value, self.operands(*slot, 0)).hash(hasher);
+            (entry.memory, entry.done, entry.late_value, self.wide_operands(*slot, 0)).hash(hasher);
         }
     }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
 use results::wire::{
-    CheckLine, ClausesRecord, CodegenDiffLine, CodegenExploreLine, CodegenLine, CompareRecord, PlanRecord,
-    RejectedLine, RunLine,
+    BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenExploreLine, CodegenLine,
+    CompareRecord, DiffRecord, PlanRecord, RejectedLine, ReportRecord, RunLine,
 };
 use schemars::Schema;
 use serde_json::Value;
@@ -21,6 +21,9 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("bench.schema.json", schemars::schema_for!(results::bench::Report)),
         ("clauses.schema.json", schemars::schema_for!(ClausesRecord)),
         ("compare.schema.json", schemars::schema_for!(CompareRecord)),
+        ("baseline.schema.json", schemars::schema_for!(BaselineRecord)),
+        ("diff.schema.json", schemars::schema_for!(DiffRecord)),
+        ("report.schema.json", schemars::schema_for!(ReportRecord)),
         ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
         ("codegen-explore.schema.json", schemars::schema_for!(CodegenExploreLine)),
         ("codegen-diff.schema.json", schemars::schema_for!(CodegenDiffLine)),

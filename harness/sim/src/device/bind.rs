@@ -162,7 +162,8 @@ pub(super) fn bind(
             let global = *references.entry((buffer, reference.name.clone())).or_insert(fresh);
             if global == fresh {
                 homes.push(home);
-                lowest.push(reference.lowest);
+                // What goes straight to memory is in no cache.
+                lowest.push(if direct { home } else { reference.lowest });
                 classes.push(reference.class);
             } else if let Some(level) = lowest.get_mut(global) {
                 *level = reference.lowest.min(*level);

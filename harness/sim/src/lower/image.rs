@@ -3,9 +3,9 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{ImageOperands, Op as SpirvOp};
 
-use super::{IMAGE, Lowering, Meaning};
+use super::{Lowering, Meaning};
 use crate::module::{LoadError, Placed, Type, malformed};
-use crate::program::{Kind, MemoryOp, NONE, Op, Register};
+use crate::program::{IMAGE, Kind, MemoryOp, NONE, Op, Register};
 
 /// Whether an instruction is about texels.
 pub(super) fn is_image(op: SpirvOp) -> bool {
@@ -13,6 +13,21 @@ pub(super) fn is_image(op: SpirvOp) -> bool {
 }
 
 impl Lowering<'_> {
+    /// The addresses of texels that are read at these coordinates.
+    pub(super) fn early_texels(&mut self, placed: &Placed) -> Result<(), LoadError> {
+        let Some(id) = placed.instruction.result_id else { return Ok(()) };
+        for (variable, to) in self.early_texels.get(&id).cloned().unwrap_or_default() {
+            let Meaning::Image { reference, dimensions } = self.meaning(placed, variable)? else { continue };
+            let column = self.late(placed, id)?;
+            // What is still being loaded is not known early.
+            if self.width_of(id) == dimensions && !self.loaded.contains(&column) {
+                let row = if dimensions == 2 { column + 1 } else { NONE };
+                self.program.ops.push(Op::Texel { to, reference, column, row });
+            }
+        }
+        Ok(())
+    }
+
     /// A read or write of a texel, or the pointer to one.
     pub(super) fn image(&mut self, placed: &Placed) -> Result<(), LoadError> {
         let Meaning::Image { reference, dimensions } = self.meaning(placed, placed.id(0)?)? else {

@@ -3,11 +3,11 @@
 use rspirv::dr::Operand;
 use rspirv::spirv::{MemoryAccess, MemorySemantics, Op as SpirvOp, Scope};
 
-use super::{Lowering, Meaning, WORKGROUP_MEMORY, components};
+use super::{Lowering, Meaning, components};
 use crate::module::{LoadError, Placed, Type, malformed};
 use crate::program::{
     Access, BuiltIn, DEVICE, INVOCATION, Kind, MemoryOp, NONE, Op, QUEUE_FAMILY, Register, Rmw, SUBGROUP,
-    WORKGROUP,
+    WORKGROUP, WORKGROUP_MEMORY,
 };
 
 /// Whether an instruction touches memory, or may.

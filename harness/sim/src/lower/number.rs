@@ -122,10 +122,10 @@ impl Lowering<'_> {
         let (id, result) = (placed.id(0)?, placed.result()?);
         let bits = (self.bits(placed, id)?, self.bits(placed, result)?);
         let how = match (placed.op(), bits) {
-            (SpirvOp::ConvertFToS, (32, 32)) => Conversion::ToInteger,
-            (SpirvOp::ConvertFToS, (64, 64)) => Conversion::ToWideInteger,
-            (SpirvOp::ConvertSToF, (32, 32)) => Conversion::ToFloat,
-            (SpirvOp::ConvertSToF, (64, 64)) => Conversion::ToWideFloat,
+            (SpirvOp::ConvertFToS, (32, 32)) => Conversion::Integer,
+            (SpirvOp::ConvertFToS, (64, 64)) => Conversion::WideInteger,
+            (SpirvOp::ConvertSToF, (32, 32)) => Conversion::Float,
+            (SpirvOp::ConvertSToF, (64, 64)) => Conversion::WideFloat,
             _ => return Err(lacks(placed)),
         };
         let from = self.value(placed, id)?;

@@ -55,6 +55,24 @@ fn a_seed_decides_everything() {
 }
 
 #[test]
+fn rounds_are_counted_as_batches() {
+    let test = litmus::parse(SB, "SB").unwrap();
+    let device = SimDevice::new(Fault::None);
+    let seen = run(&device, &test, 20_000, 7).unwrap().unwrap();
+    let batches = seen.batches.clone().unwrap();
+    let rounds = u64::from(stress(&device).rounds.0)..=u64::from(stress(&device).rounds.1);
+    assert!(batches.total >= rounds.start() * seen.dispatches, "{batches:?}, {} dispatches", seen.dispatches);
+    assert!(batches.total <= rounds.end() * seen.dispatches, "{batches:?}, {} dispatches", seen.dispatches);
+    assert!(batches.total < seen.instances());
+    let counts = &seen.histogram.counts;
+    assert!(counts.keys().eq(batches.by_outcome.keys()));
+    for (outcome, count) in counts {
+        let showed = batches.by_outcome[outcome];
+        assert!(showed >= 1 && showed <= batches.total.min(*count), "{outcome:?}: {showed} of {count}");
+    }
+}
+
+#[test]
 fn a_malformed_module_is_told_with_the_word() {
     let device = SimDevice::new(Fault::None);
     let good = words(SB);

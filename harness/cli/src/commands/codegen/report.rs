@@ -15,6 +15,8 @@ use crate::output::Data;
 pub struct Printer {
     data: Data,
     json: bool,
+    /// The last test, device and form whose outcome is reachable: what is reachable with fewer assumptions is no news.
+    reached: Option<(String, String, String)>,
 }
 
 /// Sums of the lines of a device.
@@ -67,7 +69,7 @@ impl Figures {
 impl Printer {
     /// One for standard output.
     pub fn new(format: ListFormat) -> Printer {
-        Printer { data: Data::new(), json: format == ListFormat::Json }
+        Printer { data: Data::new(), json: format == ListFormat::Json, reached: None }
     }
 
     fn json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
@@ -177,6 +179,12 @@ impl Printer {
         if !told {
             return Ok(());
         }
+        if line.verdict == CodegenExploreVerdict::Reachable {
+            let of = (line.id.clone(), line.device.clone(), line.form.clone());
+            if self.reached.replace(of.clone()) == Some(of) {
+                return Ok(());
+            }
+        }
         let mut text = format!(
             "{} {} on {}, {}, profile {}",
             verdict_word(line.verdict),
@@ -232,6 +240,14 @@ impl Printer {
             for (cell, verdict) in row.iter_mut().zip(verdicts) {
                 *cell += usize::from(line.verdict == verdict);
             }
+        }
+        let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for line in lines.iter().filter(|line| line.profile.is_empty()) {
+            let reason = line.detail.as_deref().unwrap_or_default();
+            *reasons.entry((verdict_word(line.verdict), reason)).or_default() += 1;
+        }
+        for ((verdict, reason), count) in reasons {
+            self.data.print(&format!("{verdict} {count}: {reason}\n"))?;
         }
         let header =
             ["device", "form", "profile"].into_iter().chain(verdicts.map(verdict_word)).map(str::to_owned);
