@@ -367,6 +367,35 @@ fn a_baseline_is_written_compared_and_blessed() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
+/// What the compilers of the Mesa that the committed files name make of a few tests, by what has to do with memory.
+#[test]
+fn committed_machine_code_is_current() {
+    if !has_radv() {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/codegen");
+    let tests = [
+        "mp/MP+rel-acq",
+        "isa2/ISA2+rel-acqrel-acq.wg-dv",
+        "barrier/ISA2+cbar-rel-acq.atomic",
+        "rmw/RMW+addadd-addadd",
+        "storage/MP+rel-acq.address",
+        "classes/MP+cbar.sc1",
+    ];
+    let here = lines(&[tests[0], "--device", "radv:vega10", "--form", "merged"]);
+    let driver = here[0]["driver"].as_str().unwrap();
+    let made_by = std::fs::read_to_string(folder.join("radv-vega10.txt")).unwrap();
+    let made_by = made_by.lines().nth(1).unwrap().trim_start_matches("# ").to_owned();
+    if made_by != driver {
+        println!("1 skipped: committed machine code is of {made_by}, and this is {driver}");
+        return;
+    }
+    let folder = folder.to_str().unwrap();
+    let ran = codegen(&[&tests[..], &["--device", &devices(&FAMILIES), "--baseline", folder]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stdout.lines().filter(|line| line.contains(": 0 of ")).count(), FAMILIES.len(), "{}", ran.stdout);
+}
+
 /// A Mesa in a folder, whose libraries may be newer than this system's.
 #[test]
 fn a_mesa_in_a_folder_is_found() {
