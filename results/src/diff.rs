@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::Results;
 use crate::state;
-use crate::statistics::rates::{Comparison, deflated, inflation};
+use crate::statistics::rates::{Comparison, Scatter};
 use crate::statistics::{CONFIDENCE, holm};
-use crate::wire::{Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, VerdictWord};
+use crate::wire::{
+    Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, ScatterRecord, VerdictWord,
+};
 
 /// Why two results cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +44,12 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
     for (old_device, new_device) in &pairs {
         let old_lines = of_device(old, old_device);
         let new_lines = of_device(new, new_device);
-        only_old.extend(old_lines.iter().filter(|(id, _)| !new_lines.contains_key(*id)).map(|(id, _)| told(id, new_device, &pairs)));
+        only_old.extend(
+            old_lines
+                .iter()
+                .filter(|(id, _)| !new_lines.contains_key(*id))
+                .map(|(id, _)| told(id, new_device, &pairs)),
+        );
         for (id, line) in ordered(new, new_device) {
             let Some(before) = old_lines.get(id) else {
                 only_new.push(told(id, new_device, &pairs));
@@ -65,11 +72,13 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
         }
     }
     let comparisons: Vec<Comparison> = rates.iter().map(|rate| rate.comparison).collect();
-    let inflation = inflation(&comparisons);
-    changes.extend(shifts(&rates, inflation.unwrap_or(1.0)));
+    let scatter = Scatter::of(&comparisons);
+    changes.extend(shifts(&rates, scatter.unwrap_or(Scatter::NONE)));
     changes.sort_by(|left, right| {
         let p = |change: &Change| change.p.unwrap_or(0.0);
-        (left.kind, !left.significant).cmp(&(right.kind, !right.significant)).then(p(left).total_cmp(&p(right)))
+        (left.kind, !left.significant)
+            .cmp(&(right.kind, !right.significant))
+            .then(p(left).total_cmp(&p(right)))
     });
     let side = |results: &Results, names: Vec<&String>| DiffSide {
         source: results.source.to_string_lossy().into_owned(),
@@ -81,7 +90,7 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
         new: side(new, pairs.iter().map(|(_, new)| new).collect()),
         compared,
         rates: rates.len(),
-        inflation,
+        scatter: scatter.map(|scatter| ScatterRecord { scale: scatter.scale, freedom: scatter.freedom }),
         changes,
         only_old,
         only_new,
@@ -101,7 +110,11 @@ fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffErro
         .collect();
     if common.is_empty() {
         let list = |names: &[String]| {
-            if names.is_empty() { "none".to_owned() } else { crate::show::line(&names.join(", ")).into_owned() }
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                crate::show::line(&names.join(", ")).into_owned()
+            }
         };
         return Err(DiffError::NoDevice { old: list(&old_names), new: list(&new_names) });
     }
@@ -123,7 +136,8 @@ fn devices(results: &Results) -> Vec<String> {
 
 /// A device with its driver, where the results say.
 fn named(results: &Results, name: &str) -> String {
-    let record = results.plan.as_ref().and_then(|plan| plan.devices.iter().find(|device| device.name == name));
+    let record =
+        results.plan.as_ref().and_then(|plan| plan.devices.iter().find(|device| device.name == name));
     match record.map(|record| format!("{} {}", record.driver_name, record.driver_info)) {
         Some(driver) if !driver.trim().is_empty() => format!("{name} ({})", driver.trim()),
         _ => name.to_owned(),
@@ -250,10 +264,10 @@ fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
         .collect()
 }
 
-fn shifts(rates: &[Rate<'_>], inflation: f64) -> Vec<Change> {
+fn shifts(rates: &[Rate<'_>], scatter: Scatter) -> Vec<Change> {
     let judged: Vec<_> = rates
         .iter()
-        .filter_map(|rate| Some((rate, deflated(rate.comparison.significance()?, inflation))))
+        .filter_map(|rate| Some((rate, scatter.judge(rate.comparison.significance()?))))
         .collect();
     let p_values: Vec<f64> = judged.iter().map(|(_, significance)| significance.p).collect();
     let corrected = holm(&p_values);

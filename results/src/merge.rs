@@ -97,7 +97,9 @@ pub fn merge(parts: &[Results]) -> Result<(PlanRecord, Vec<RunLine>), MergeError
         let shard = format!("{}/{count}", left.0);
         return Err(MergeError::Twice { shard, left: left.2.clone(), right: right.2.clone() });
     }
-    if let Some(missing) = (1..=count).find(|index| shards.get(index - 1).is_none_or(|shard| shard.0 != *index)) {
+    if let Some(missing) =
+        (1..=count).find(|index| shards.get(index - 1).is_none_or(|shard| shard.0 != *index))
+    {
         return Err(MergeError::Missing(format!("{missing}/{count}")));
     }
     let mut plan = PlanRecord { shard: None, tests: whole(&shards)?, ..first.clone() };
@@ -144,7 +146,11 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
             .map(|device| {
                 format!(
                     "{} ({}, {} {}, {})",
-                    device.name, device.device_name, device.driver_name, device.driver_info, device.driver_version
+                    device.name,
+                    device.device_name,
+                    device.driver_name,
+                    device.driver_info,
+                    device.driver_version
                 )
             })
             .collect();

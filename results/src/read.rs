@@ -14,7 +14,9 @@ use serde_json::{Map, Value, json};
 
 use crate::folder::{JOURNAL, PLAN};
 use crate::show;
-use crate::wire::{BASELINE_SCHEMA, BaselineRecord, PLAN_SCHEMA, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord};
+use crate::wire::{
+    BASELINE_SCHEMA, BaselineRecord, PLAN_SCHEMA, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
+};
 
 /// The most bytes of one record.
 const MAX_RECORD_BYTES: u64 = 64 << 20;
@@ -81,7 +83,10 @@ pub enum ReadError {
         what: String,
     },
     /// A record of a version that this tool does not know yet.
-    #[error("{}:{line}: a record of version `{found}`; this tool reads up to `{known}`: a newer one wrote it", shown(path))]
+    #[error(
+        "{}:{line}: a record of version `{found}`; this tool reads up to `{known}`: a newer one wrote it",
+        shown(path)
+    )]
     Newer {
         /// The file.
         path: PathBuf,
@@ -242,7 +247,7 @@ fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadEr
             continue;
         }
         let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line: number, what };
-        let value: Value = match serde_json::from_slice(&bytes) {
+        let value: Value = match serde_json::from_slice(bytes.trim_ascii_end()) {
             Ok(value) => value,
             // Whoever wrote it was ended in the middle of the line.
             Err(_) if bytes.last() != Some(&b'\n') => {
@@ -250,8 +255,13 @@ fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadEr
                 break;
             }
             Err(error) => {
-                let what = show::line(&error.to_string()).into_owned();
-                return Err(malformed(format!("not a record (column {}): {what}", error.column())));
+                let what = error.to_string();
+                let what = what.split(" at line ").next().unwrap_or_default();
+                return Err(malformed(format!(
+                    "not a record (column {}): {}",
+                    error.column(),
+                    show::line(what)
+                )));
             }
         };
         let schema = value.get("schema").and_then(Value::as_str).unwrap_or_default();
@@ -299,9 +309,7 @@ impl Places {
         };
         Places {
             devices: plan.map(|plan| by_name(&mut plan.devices.iter().map(|device| &device.name))),
-            tests: plan
-                .map(|plan| by_name(&mut plan.tests.iter().map(|test| &test.id)))
-                .unwrap_or_default(),
+            tests: plan.map(|plan| by_name(&mut plan.tests.iter().map(|test| &test.id))).unwrap_or_default(),
             taken: BTreeMap::new(),
         }
     }
@@ -390,7 +398,9 @@ fn check(line: &RunLine) -> Result<(), String> {
         return Err(format!("{} interleaved of {} instances", line.interleaved, line.instances));
     }
     let mut states = BTreeSet::new();
-    if let Some(twice) = line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone())) {
+    if let Some(twice) =
+        line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone()))
+    {
         return Err(format!("outcome `{}` stands twice", show::line(&twice)));
     }
     if line.verdict == VerdictWord::Skipped && line.reason.is_none() && line.detail.is_none() {

@@ -62,15 +62,16 @@ impl Row {
 
     /// Whether devices differ: in their verdicts, or in which weak or forbidden outcomes they showed.
     pub fn differs(&self) -> bool {
-        let mut shown = self.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped).map(|line| {
-            let seen: BTreeSet<String> = line
-                .outcomes
-                .iter()
-                .filter(|outcome| outcome.count > 0 && (outcome.weak || !outcome.allowed))
-                .map(|outcome| state::text(&outcome.state))
-                .collect();
-            (line.verdict, seen)
-        });
+        let mut shown =
+            self.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped).map(|line| {
+                let seen: BTreeSet<String> = line
+                    .outcomes
+                    .iter()
+                    .filter(|outcome| outcome.count > 0 && (outcome.weak || !outcome.allowed))
+                    .map(|outcome| state::text(&outcome.state))
+                    .collect();
+                (line.verdict, seen)
+            });
         shown.next().is_some_and(|first| shown.any(|other| other != first))
     }
 }
@@ -170,7 +171,10 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
 
 /// How often weak outcomes were seen.
 pub fn weak_seen(line: &RunLine) -> u64 {
-    line.outcomes.iter().filter(|outcome| outcome.weak).fold(0, |sum, outcome| sum.saturating_add(outcome.count))
+    line.outcomes
+        .iter()
+        .filter(|outcome| outcome.weak)
+        .fold(0, |sum, outcome| sum.saturating_add(outcome.count))
 }
 
 /// The field's reproducibility score of the weak outcomes of a verdict; nothing where none was seen.

@@ -173,9 +173,8 @@ impl<'a> Log<'a> {
             }
             let Some(line) = self.next() else { break };
             if let Some(counts) = line.strip_prefix("Positive: ") {
-                let (positive, negative) = counts
-                    .split_once("Negative: ")
-                    .ok_or_else(|| self.expected("`Negative: n`", counts))?;
+                let (positive, negative) =
+                    counts.split_once("Negative: ").ok_or_else(|| self.expected("`Negative: n`", counts))?;
                 block.positive = self.number(positive.trim().trim_end_matches(','))?;
                 block.negative = self.number(negative)?;
                 witnesses = true;

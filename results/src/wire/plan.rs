@@ -136,4 +136,3 @@ pub struct ModelRecord {
     /// BLAKE3 hash of its text.
     pub hash: String,
 }
-

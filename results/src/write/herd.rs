@@ -72,7 +72,10 @@ pub fn block(line: &RunLine) -> String {
     }
     let Asked { expectation, question } = asked(line);
     let sum = |wanted: bool| {
-        states.iter().filter(|(_, witness, _)| *witness == wanted).fold(0, |sum: u64, state| sum.saturating_add(state.0))
+        states
+            .iter()
+            .filter(|(_, witness, _)| *witness == wanted)
+            .fold(0, |sum: u64, state| sum.saturating_add(state.0))
     };
     let (positive, negative) = (sum(true), sum(false));
     let validated = match expectation {

@@ -53,7 +53,8 @@ fn header<'a>(left: &[&str], right: impl IntoIterator<Item = &'a str>) -> String
 }
 
 fn totals(report: &Report) -> String {
-    let mut text = header(&["device"], VERDICTS.map(VerdictWord::text).into_iter().chain(["instances", "weak tests"]));
+    let mut text =
+        header(&["device"], VERDICTS.map(VerdictWord::text).into_iter().chain(["instances", "weak tests"]));
     for (device, tally) in report.devices.iter().zip(report.totals()) {
         let mut cells = vec![plain(&device.label)];
         cells.extend(tally.verdicts.map(|number| number.to_string()));
@@ -62,7 +63,11 @@ fn totals(report: &Report) -> String {
         text += &row(cells);
     }
     for device in report.devices.iter().filter(|device| device.unfinished > 0) {
-        text += &format!("\n{}: {} tests of the plan have no verdict.\n", plain(&device.label), device.unfinished);
+        text += &format!(
+            "\n{}: {} tests of the plan have no verdict.\n",
+            plain(&device.label),
+            device.unfinished
+        );
     }
     text + "\n"
 }
@@ -75,14 +80,14 @@ fn violations(report: &Report) -> String {
     let mut text = "## Broken rules\n\n".to_owned();
     for line in broken {
         text += &format!(
-            "- **{}** on {}: {}\n\n      {}\n\n",
+            "- **{}** on {}: {}  \n  again: {}\n",
             plain(&line.id),
             plain(&line.device),
             plain(line.detail.as_deref().unwrap_or_default()),
-            show::line(&line.replay)
+            plain(&line.replay)
         );
     }
-    text
+    text + "\n"
 }
 
 fn group(word: &str, groups: crate::report::Groups, report: &Report) -> String {

@@ -240,8 +240,7 @@ fn particulars(lines: &[RunLine]) -> String {
         if !matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
             continue;
         }
-        text +=
-            &format!("{} on {}: {}", show::line(&line.id), show::line(&line.device), line.verdict.text());
+        text += &format!("{} on {}: {}", show::line(&line.id), show::line(&line.device), line.verdict.text());
         if let Some(reason) = &line.reason {
             text += &format!(", {}", show::line(reason));
         }

@@ -2,8 +2,8 @@
 
 use litmus::{Observation, Race};
 use results::wire::{
-    CheckContext, CheckLine, DeviceRecord, DriverRecord, EnvironmentRecord, Hashes, ModelRecord, PLAN_SCHEMA, PlanRecord, RejectedLine,
-    RunContext, RunLine, TestRecord,
+    CheckContext, CheckLine, DeviceRecord, DriverRecord, EnvironmentRecord, Hashes, ModelRecord, PLAN_SCHEMA,
+    PlanRecord, RejectedLine, RunContext, RunLine, TestRecord,
 };
 use results::{Ending, Evidence, Judgement, judge};
 

@@ -85,7 +85,12 @@ fn faults(new: &Results) -> String {
         .filter_map(|device| {
             let (_, name) = device.driver_info.split_once(", fault ")?;
             let row = name.parse::<Fault>().ok()?.row()?;
-            Some(format!("{} was told to break a rule: {} ({})\n", show::line(&device.name), row.rule, row.name))
+            Some(format!(
+                "{} was told to break a rule: {} ({})\n",
+                show::line(&device.name),
+                row.rule,
+                row.name
+            ))
         })
         .collect()
 }

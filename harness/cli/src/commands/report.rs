@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
 use results::report::{Report, Row, weak_seen};
 use results::show;
@@ -63,9 +64,10 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
     for path in paths {
         let results = read::results(path).map_err(read_failure)?;
         if let Some(incomplete) = results.incomplete {
+            let file = if path.is_dir() { path.join(JOURNAL) } else { path.clone() };
             say(&format!(
                 "error: {}:{}: the last line is incomplete ({} bytes), left out: its writer was ended in the middle of it",
-                show::line(&path.to_string_lossy()),
+                show::line(&file.to_string_lossy()),
                 incomplete.line,
                 incomplete.bytes
             ));
@@ -138,9 +140,8 @@ fn pictures(report: &Report) -> Vec<Option<Picture>> {
 fn picture(row: &Row, models: &Models, deadline: Instant) -> Option<Picture> {
     let (test, text) = reasons::test(&row.id, &row.hash, &row.text)?;
     let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
-    let telling = |line: &&RunLine| {
-        (line.verdict == VerdictWord::Violates, reasons::remarkable(line).is_some())
-    };
+    let telling =
+        |line: &&RunLine| (line.verdict == VerdictWord::Violates, reasons::remarkable(line).is_some());
     // Of those that tell most, the first device.
     let line = run().rev().max_by_key(telling)?;
     let outcome = reasons::remarkable(line);

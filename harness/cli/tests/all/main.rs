@@ -9,5 +9,6 @@ mod cts;
 mod inputs;
 mod rates;
 mod readme;
+mod reports;
 mod run;
 mod sim;

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use maud::{Markup, Render, html};
 
 use super::Picture;
-use crate::report::{Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen};
+use crate::report::{
+    Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen,
+};
 use crate::show;
 use crate::wire::{DeviceRecord, RunLine, VerdictWord};
 use crate::write::number::{count, probability, seconds};
@@ -241,8 +243,21 @@ fn data_uri(svg: &str) -> String {
     for byte in svg.bytes() {
         match byte {
             b'"' => uri.push('\''),
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b' ' | b'/' | b'=' | b'\'' | b'.' | b':' | b'-' | b'_' | b',' | b'('
-            | b')' | b';' => uri.push(char::from(byte)),
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b' '
+            | b'/'
+            | b'='
+            | b'\''
+            | b'.'
+            | b':'
+            | b'-'
+            | b'_'
+            | b','
+            | b'('
+            | b')'
+            | b';' => uri.push(char::from(byte)),
             _ => {
                 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
                 uri.push('%');
@@ -367,7 +382,9 @@ pub(super) fn devices(report: &Report) -> Markup {
             }
         }
     }
-    let line = |name: &str, value: &dyn Fn(&DeviceRecord) -> String| sheet_row(report, name, &|device| device.record.as_ref().map(value).unwrap_or_default());
+    let line = |name: &str, value: &dyn Fn(&DeviceRecord) -> String| {
+        sheet_row(report, name, &|device| device.record.as_ref().map(value).unwrap_or_default())
+    };
     html! {
         section id="devices" {
             h2 { "Devices" }

@@ -9,9 +9,7 @@ use litmus::convert::guarded;
 use litmus::{Prediction, Term, Test};
 use model::{Model, Options, PredictError, predict};
 use plan::Capabilities;
-use results::wire::{
-    DeviceRecord, EnvironmentRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord,
-};
+use results::wire::{DeviceRecord, EnvironmentRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::{Stress, Variant};
 use shaders::Program;
 
@@ -321,10 +319,7 @@ fn features(capabilities: &Capabilities) -> Vec<String> {
     let model = [
         ("vulkanMemoryModel", capabilities.memory_model),
         ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
-        (
-            "vulkanMemoryModelAvailabilityVisibilityChains",
-            capabilities.availability_visibility_chains,
-        ),
+        ("vulkanMemoryModelAvailabilityVisibilityChains", capabilities.availability_visibility_chains),
         ("computeFullSubgroups", capabilities.full_subgroups),
     ];
     let mut names: Vec<String> = capabilities.features.clone();
@@ -370,7 +365,9 @@ fn environment(arguments: &Run) -> EnvironmentRecord {
             .map_or(1, |number| u32::try_from(number.get()).unwrap_or(u32::MAX)),
         jobs: arguments.jobs.get(),
         variables: std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
+            .filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+            })
             .filter(|(name, _)| ours(name) && !name.starts_with("VK_LITMUS_"))
             .collect(),
     }
