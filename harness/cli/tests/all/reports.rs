@@ -152,6 +152,18 @@ fn committed_baselines_are_sound() {
     assert!(number >= 2, "{number}");
 }
 
+/// The guide's worked example is what the tool prints.
+#[test]
+fn the_worked_example_is_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let guide = std::fs::read_to_string(root.join("docs/reports.md")).unwrap();
+    let example = guide.split("<!-- checked: the diff of the two lavapipes -->\n```\n$ vk-litmus ").nth(1).unwrap();
+    let (command, output) = example.split("\n```").next().unwrap().split_once('\n').unwrap();
+    let ran = in_folder(&root, &command.split(' ').collect::<Vec<&str>>());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(ran.stdout.trim_end(), output, "docs/reports.md shows something else");
+}
+
 #[test]
 fn bad_input_changes_no_terminal_and_writes_nowhere_else() {
     let folder = tempdir().unwrap();

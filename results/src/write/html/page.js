@@ -21,7 +21,8 @@ function filter() {
   }
   at("shown").textContent = shown + " of " + rows.length + " tests";
 }
-// An address ends in the id of a test, or in a filter: `#find=mp&verdict=violates&device=0&weak&differs`.
+// An address ends in the place of a test, or in a filter, and may open what it shows first:
+// `#find=mp&verdict=violates&device=0&weak&differs&open`.
 function follow() {
   const hash = location.hash.slice(1), target = hash && at(hash);
   if (target && target.tagName === "DETAILS") {
@@ -33,6 +34,8 @@ function follow() {
     for (const name of ["find", "verdict", "device"]) at(name).value = asked.get(name) || "";
     for (const name of ["weak", "differs"]) at(name).checked = asked.has(name);
     filter();
+    const first = asked.has("open") && rows.find(({ row }) => !row.hidden);
+    if (first) first.row.open = true;
   }
 }
 at("filter").addEventListener("input", filter);

@@ -357,7 +357,7 @@ fn bar(line: &RunLine, bar: &Bar) -> Markup {
     let decades = scale(line.instances).max(1.0);
     let style = format!("--w:{:.1}%;--g:{:.1}%", 100.0 * scale(bar.count) / decades, 100.0 / decades);
     html! {
-        td class={ "bar k" (bar.kind as u8) } {
+        td class={ "k" (bar.kind as u8) } {
             @if bar.count > 0 { div style=(style) { i { } } }
             (count(bar.count)) " "
             small {
