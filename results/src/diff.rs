@@ -7,7 +7,7 @@ use crate::state;
 use crate::statistics::rates::{Comparison, Scatter};
 use crate::statistics::{CONFIDENCE, holm};
 use crate::wire::{
-    Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, ScatterRecord, VerdictWord,
+    Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, RunOutcome, ScatterRecord, VerdictWord,
 };
 
 /// Why two results cannot be compared.
@@ -28,6 +28,9 @@ struct Rate<'a> {
     old: &'a RunLine,
     new: &'a RunLine,
     outcome: String,
+    /// Instances that showed it.
+    seen: (u64, u64),
+    /// What is independent: instances, or batches.
     comparison: Comparison,
 }
 
@@ -239,25 +242,30 @@ fn forbidden(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
 
 /// The outcomes whose rates can be compared: those that either run showed.
 fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
-    let counts = |line: &RunLine| -> BTreeMap<String, u64> {
-        line.outcomes.iter().map(|outcome| (state::text(&outcome.state), outcome.count)).collect()
+    // Where instances share choices of the device, the batches are what is independent.
+    let batches = old.batches.zip(new.batches);
+    let counts = |line: &RunLine| -> BTreeMap<String, (u64, u64)> {
+        let sightings = |outcome: &RunOutcome| match batches {
+            Some(_) => outcome.batches.unwrap_or_default(),
+            None => outcome.count,
+        };
+        let told = |outcome: &RunOutcome| (state::text(&outcome.state), (outcome.count, sightings(outcome)));
+        line.outcomes.iter().map(told).collect()
     };
+    let (old_total, new_total) = batches.unwrap_or((resolved(old), resolved(new)));
     let (before, after) = (counts(old), counts(new));
     let outcomes: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     outcomes
         .into_iter()
         .filter_map(|outcome| {
-            let comparison = Comparison {
-                old_count: before.get(outcome).copied().unwrap_or_default(),
-                old_total: resolved(old),
-                new_count: after.get(outcome).copied().unwrap_or_default(),
-                new_total: resolved(new),
-            };
-            let seen = comparison.old_count > 0 || comparison.new_count > 0;
-            (seen && comparison.old_total > 0 && comparison.new_total > 0).then(|| Rate {
+            let (old_seen, old_count) = before.get(outcome).copied().unwrap_or_default();
+            let (new_seen, new_count) = after.get(outcome).copied().unwrap_or_default();
+            let comparison = Comparison { old_count, old_total, new_count, new_total };
+            (old_seen.max(new_seen) > 0 && old_total > 0 && new_total > 0).then(|| Rate {
                 old,
                 new,
                 outcome: outcome.clone(),
+                seen: (old_seen, new_seen),
                 comparison,
             })
         })
@@ -275,7 +283,7 @@ fn shifts(rates: &[Rate<'_>], scatter: Scatter) -> Vec<Change> {
         .into_iter()
         .zip(corrected)
         .filter_map(|((rate, significance), p)| {
-            let Comparison { old_count, new_count, .. } = rate.comparison;
+            let (old_count, new_count) = rate.seen;
             let significant = p < 1.0 - CONFIDENCE;
             let kind = match (old_count, new_count) {
                 (0, _) => ChangeKind::NewOutcome,

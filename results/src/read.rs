@@ -397,6 +397,10 @@ fn check(line: &RunLine) -> Result<(), String> {
     if line.interleaved > line.instances {
         return Err(format!("{} interleaved of {} instances", line.interleaved, line.instances));
     }
+    let batches = line.outcomes.iter().filter_map(|outcome| outcome.batches).max();
+    if batches > line.batches {
+        return Err(format!("{} batches of {}", batches.unwrap_or(0), line.batches.unwrap_or(0)));
+    }
     let mut states = BTreeSet::new();
     if let Some(twice) =
         line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone()))

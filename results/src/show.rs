@@ -31,7 +31,7 @@ fn escaped(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// Whether a character does something instead of being seen: controls of terminals, and Unicode's controls of lines,
 /// direction and joining, tags and noncharacters that XML has no place for.
-pub(crate) fn acts(c: char) -> bool {
+pub fn acts(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

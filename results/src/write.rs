@@ -2,12 +2,14 @@
 
 pub mod csv;
 pub mod diff;
+pub mod gtest;
 pub mod herd;
 pub mod html;
 pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod number;
+pub mod progress;
 pub mod text;
 
 use std::io::{self, Write};
@@ -169,6 +171,22 @@ pub trait CheckWriter {
 
 /// Writes verdicts, in plan order.
 pub trait RunWriter {
+    /// These tests are to be run.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn begins(&mut self, _ids: &[&str]) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The verdict on this test comes next.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn starts(&mut self, _id: &str) -> io::Result<()> {
+        Ok(())
+    }
+
     /// A test, a device and a verdict.
     ///
     /// # Errors

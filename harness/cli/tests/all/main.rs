@@ -3,12 +3,18 @@
 
 mod cases;
 mod clauses;
+mod codegen;
 mod common;
 mod corpus;
 mod cts;
+mod docs;
+mod expect;
+mod gtest;
 mod inputs;
+mod jobs;
 mod rates;
 mod readme;
 mod reports;
 mod run;
 mod sim;
+mod terminal;

@@ -157,7 +157,8 @@ fn committed_baselines_are_sound() {
 fn the_worked_example_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let guide = std::fs::read_to_string(root.join("docs/reports.md")).unwrap();
-    let example = guide.split("<!-- checked: the diff of the two lavapipes -->\n```\n$ vk-litmus ").nth(1).unwrap();
+    let example =
+        guide.split("<!-- checked: the diff of the two lavapipes -->\n```\n$ vk-litmus ").nth(1).unwrap();
     let (command, output) = example.split("\n```").next().unwrap().split_once('\n').unwrap();
     let ran = in_folder(&root, &command.split(' ').collect::<Vec<&str>>());
     assert_eq!(ran.code, 0, "{ran:?}");

@@ -339,6 +339,7 @@ fn verdict(line: &RunLine) -> Markup {
             br;
             small class="quiet" {
                 (count(line.instances)) " instances, " (count(line.interleaved)) " interleaved"
+                @if let Some(batches) = line.batches { " in " (count(batches)) " independent batches" }
                 @if line.unresolved > 0 { ", " (count(line.unresolved)) " unresolved" }
                 @if line.not_executed > 0 { ", " (count(line.not_executed)) " not executed" }
                 "; " @if line.exercised { "exercised" } @else { b { "not exercised" } }
@@ -362,8 +363,8 @@ fn bar(line: &RunLine, bar: &Bar) -> Markup {
             (count(bar.count)) " "
             small {
                 @match (bar.interval, bar.bound) {
-                    (Some(interval), _) => { (probability(bar.rate)) " [" (probability(interval.low)) ", " (probability(interval.high)) "]" },
-                    (None, Some(bound)) => { "below " (probability(bound)) },
+                    (Some(interval), _) => { (probability(bar.rate)) @if bar.of_batches { "; of batches" } " [" (probability(interval.low)) ", " (probability(interval.high)) "]" },
+                    (None, Some(bound)) => { "below " (probability(bound)) @if bar.of_batches { " of batches" } },
                     (None, None) => (probability(bar.rate)),
                 }
                 @if bar.filtered { " filtered" }
