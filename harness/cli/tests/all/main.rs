@@ -14,6 +14,7 @@ mod inputs;
 mod jobs;
 mod rates;
 mod readme;
+mod reports;
 mod run;
 mod sim;
 mod terminal;
