@@ -11,6 +11,7 @@ mod expect;
 mod gtest;
 mod inputs;
 mod jobs;
+mod library;
 mod rates;
 mod readme;
 mod run;
