@@ -43,6 +43,17 @@ pub fn progress() -> Vec<Entry> {
     found
 }
 
+/// The name of the suite of forward progress.
+pub const PROGRESS_SUITE: &str = "progress";
+
+/// The tests of the suite of forward progress, in its order.
+pub fn progress_suite() -> Vec<Entry> {
+    let list = PROGRESS.get_file("suite.txt").and_then(|file| file.contents_utf8()).unwrap_or_default();
+    let all = progress();
+    let ids = list.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    ids.filter_map(|id| all.iter().find(|entry| entry.id == id).cloned()).collect()
+}
+
 /// The suites, in the order of names; [`Suite::parse`](crate::suite::Suite::parse) reads them.
 pub fn suites() -> Vec<Entry> {
     entries(&SUITES, "suites", &["txt"])

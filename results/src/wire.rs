@@ -4,14 +4,18 @@
 //! [`CHECK_SCHEMA`], [`RUN_SCHEMA`],
 //! [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
 
+mod codegen;
 mod diff;
 mod models;
 mod plan;
+mod progress;
 mod report;
 
+pub use codegen::*;
 pub use diff::*;
 pub use models::*;
 pub use plan::*;
+pub use progress::*;
 pub use report::*;
 
 use litmus::{Prediction, Race, Test, Undefinedness};
@@ -213,6 +217,9 @@ pub struct RunLine {
     pub unresolved: u64,
     /// Wall-clock seconds of all dispatches.
     pub seconds: f64,
+    /// Independent batches, which confidence figures count; absent where single instances are independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
     /// Every outcome of the prediction, with its count.
     pub outcomes: Vec<RunOutcome>,
     /// What was seen and is none of them.
@@ -226,6 +233,9 @@ pub struct RunLine {
     /// The memory type that the locations lay in, by the names of its properties; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// What became of a test of forward progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<ProgressRun>,
     /// Hashes of what was run.
     #[serde(default)]
     pub hashes: Hashes,
@@ -290,6 +300,9 @@ pub struct RunOutcome {
     pub state: State,
     /// How often it was seen.
     pub count: u64,
+    /// How many independent batches showed it; absent where single instances are independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
     /// Some consistent execution shows it.
     pub allowed: bool,
     /// Sequential consistency cannot produce it.
@@ -436,12 +449,14 @@ impl RunLine {
             not_executed: judgement.not_executed,
             unresolved: judgement.unresolved,
             seconds: judgement.seconds,
+            batches: judgement.batches,
             outcomes: judgement
                 .rows
                 .iter()
                 .map(|row| RunOutcome {
                     state: state(test, observables, &row.outcome),
                     count: row.count,
+                    batches: row.batches,
                     allowed: row.says.allowed,
                     weak: row.says.weak,
                     filtered: row.says.filtered,
@@ -460,6 +475,7 @@ impl RunLine {
             stress: context.stress,
             replay: context.replay,
             memory: context.memory,
+            progress: None,
             hashes: context.hashes,
             question: test.question.as_ref().map(|question| question.text(test)),
             tool: context.tool,

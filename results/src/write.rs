@@ -9,6 +9,7 @@ pub mod json;
 pub mod junit;
 pub mod markdown;
 pub mod number;
+pub mod progress;
 pub mod text;
 
 use std::io::{self, Write};

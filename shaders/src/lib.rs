@@ -35,6 +35,7 @@
 //! | [`variant`] | the ways to tell a test to a compiler |
 //! | `module`, `semantics` | SPIR-V under construction, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
+//! | [`progress`] | kernels whose loops may go on for ever, released by the host |
 //! | [`check`] | rules of valid modules that validators miss |
 
 pub mod check;
@@ -47,6 +48,7 @@ mod memory;
 mod module;
 mod placement;
 pub mod program;
+pub mod progress;
 mod reader;
 pub mod rules;
 mod segments;
@@ -60,7 +62,7 @@ use rspirv::spirv::Op;
 pub use kernel::{
     Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
 };
-pub use program::{Dependency, Part, Phase, Pipelines, Program, program};
+pub use program::{Dependency, Part, Phase, Pipelines, Program, fixed_program, program};
 pub use variant::Variant;
 
 /// Every instruction that a kernel can hold.
@@ -166,7 +168,11 @@ pub fn disassemble(words: &[u32]) -> Result<String, ModuleError> {
 #[error("not a SPIR-V module: {0}")]
 pub struct ModuleError(String);
 
-pub(crate) fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
+/// The words as a module, for whoever rewrites it.
+///
+/// # Errors
+/// [`ModuleError`] where the words are no SPIR-V module.
+pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
     rspirv::dr::load_words(words).map_err(|state| ModuleError(state.to_string()))
 }
 

@@ -86,6 +86,9 @@ pub enum Rule {
     /// An interlocked section, and FragmentInterlock scope: there are no fragment shaders here.
     #[error("fragment interlock")]
     FragmentInterlock,
+    /// An access of a cooperative matrix: the kernels have none.
+    #[error("cooperative matrix")]
+    CooperativeMatrix,
     /// SPIR-V has no atomic multiplication and no atomic division.
     #[error("atomic {}", arithmetic_name(*.0))]
     AtomicArithmetic(ArithmeticOperation),
@@ -96,6 +99,9 @@ pub enum Rule {
     /// and the model looks at the last turn alone.
     #[error("loop with effects")]
     LoopWithEffects,
+    /// Kernels of [forward progress](crate::progress) have locations of 32 bits in buffers behind descriptors.
+    #[error("progress test beyond words in buffers")]
+    ProgressMemory,
     /// References to one storage, where the variant says that there are none.
     #[error("aliases under restrict")]
     AliasesUnderRestrict,
@@ -205,6 +211,12 @@ impl From<SemanticsRule> for Rule {
 /// # Errors
 /// The rule.
 pub fn check(test: &Test) -> Result<(), Rule> {
+    check_but_loops(test)?;
+    test.threads.iter().try_for_each(check_loops)
+}
+
+/// The same, for kernels whose loops may do more than wait.
+pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
     if test.dialect == Dialect::Hsa {
         return Err(Rule::Hsa);
     }
@@ -214,7 +226,6 @@ pub fn check(test: &Test) -> Result<(), Rule> {
         for instruction in &thread.instructions {
             check_instruction(thread, instruction)?;
         }
-        check_loops(thread)?;
     }
     Ok(())
 }
@@ -439,6 +450,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
         ) => Err(Rule::HostThread),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
         InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
+        InstructionKind::Cooperative(_) => Err(Rule::CooperativeMatrix),
         InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
         InstructionKind::Await { .. }
         | InstructionKind::Update { .. }

@@ -296,7 +296,7 @@ impl<'a> ThreadCode<'a> {
     }
 
     /// Whether the branch at `position` is taken; `None` where there is no branch.
-    fn condition_at(&mut self, position: usize) -> Option<Word> {
+    pub fn condition_at(&mut self, position: usize) -> Option<Word> {
         let InstructionKind::Branch { relation, left, right, .. } = self.instruction_at(position)?.kind
         else {
             return None;
@@ -349,7 +349,8 @@ impl<'a> ThreadCode<'a> {
         }
     }
 
-    fn instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
+    /// An instruction that is neither a jump nor a label nor a control barrier.
+    pub fn instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
         match &instruction.kind {
             InstructionKind::Load { destination, location, offset, scalar, access, .. } => {
                 let (path, target) = self.path(*location, *offset, *scalar);
@@ -431,6 +432,7 @@ impl<'a> ThreadCode<'a> {
             | InstructionKind::Await { .. }
             | InstructionKind::Update { .. }
             | InstructionKind::Addressed { .. }
+            | InstructionKind::Cooperative(_)
             | InstructionKind::Move { .. }
             | InstructionKind::Compare { .. }
             | InstructionKind::BranchIf { .. } => {}

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use codegen::Form;
 use model::progress::{Fairness, ProgressModel};
 use results::write::{Format, ReportFormat};
 
@@ -46,8 +47,8 @@ pub enum Command {
     Convert(Convert),
     /// Look for the stress that shows most on a device.
     Tune(Tune),
-    /// Show the machine code that a driver makes. Not available yet.
-    Codegen(Codegen),
+    /// Show the machine code that a driver makes, and what relaxing a test changes in it.
+    Codegen(Box<Codegen>),
     /// Measure how much a device shows a second.
     Bench(Bench),
     /// List the devices.
@@ -88,7 +89,8 @@ pub struct Run {
     /// to devices in another way (`mp/MP+rel-acq@split`).
     #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
-    /// An embedded suite; `quick` when neither this nor a test is given.
+    /// An embedded suite; `quick` when neither this nor a test is given. `progress` asks which loops end; tests that are
+    /// named beside it are asked in place of its own.
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
     /// Devices: `lavapipe`, `swiftshader`, `sim`, `gpu`, an index of `devices`, a UUID, or part of a name. VK_LITMUS_DEVICE
@@ -155,7 +157,8 @@ pub struct Run {
     /// Turn the validation layers on; no message is accepted.
     #[arg(long)]
     pub validate: bool,
-    /// The progress model of the simulated GPU. Not available yet.
+    /// Run tests for forward progress on the simulated GPU, whose scheduler keeps this progress model and no more: fair,
+    /// lobe, hsa-obe, hsa, obe, unfair, or one a level as in qf=obe,sg=hsa.
     #[arg(long, value_name = "MODEL")]
     pub progress: Option<String>,
     /// Google Test: list the tests.
@@ -314,7 +317,7 @@ pub enum Emit {
     Spvasm,
     /// An Amber script. Not available yet.
     Amber,
-    /// Machine code. Not available yet.
+    /// What the device's compiler makes of it.
     Isa,
 }
 
@@ -362,17 +365,59 @@ pub struct Tune {
 /// `codegen`.
 #[derive(Debug, Args)]
 pub struct Codegen {
+    /// Test files, folders, or ids and globs of embedded tests.
+    #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
-    #[arg(long)]
+    /// An embedded suite; `quick` when neither this nor a test is given.
+    #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    #[arg(long)]
-    pub device: Option<String>,
-    #[arg(long)]
-    pub emit: Option<String>,
+    /// Devices: as for `run`; or compile-only ones: `radv:FAMILY`, `radv:*`, and `@VERSION` behind one for one Mesa of
+    /// several.
+    #[arg(long, value_name = "SEL", value_delimiter = ',', required = true)]
+    pub device: Vec<String>,
+    /// What to show: machine code beside the test, the driver's intermediate forms, or what relaxing the test changes.
+    /// Whether every kernel compiles when not given.
+    #[arg(long, value_enum)]
+    pub emit: Option<CodegenEmit>,
+    /// Execute the machine code on an operational machine, and say whether a forbidden outcome is reachable.
     #[arg(long)]
     pub explore: bool,
-    #[arg(long)]
-    pub format: Option<String>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+    /// The forms of the kernels: merged, split, split.restrict; all when none is given.
+    #[arg(long, value_name = "FORM", value_delimiter = ',')]
+    pub form: Vec<Form>,
+    /// A folder with a newer Mesa: the root of a system, whose RADV makes the compile-only devices.
+    #[arg(long, value_name = "DIR")]
+    pub mesa: Option<PathBuf>,
+    /// Invocations of a workgroup where each thread has one of its own; 1 lets compilers take scalar paths to memory.
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub lanes: u32,
+    /// A folder of machine code: written where it does not exist or with --bless, compared with otherwise.
+    #[arg(long, value_name = "DIR")]
+    pub baseline: Option<PathBuf>,
+    /// Write the folder of --baseline anew.
+    #[arg(long, requires = "baseline")]
+    pub bless: bool,
+    /// Time for one kernel, after which its compiler is ended.
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
+    pub timeout: Duration,
+    /// For this tool's own tests: the compiler behaves as a broken one would (`crash:OPCODE`, `hang:OPCODE`) on modules
+    /// with that instruction.
+    #[arg(long, value_name = "HOW:OPCODE", hide = true)]
+    pub misbehave: Option<String>,
+}
+
+/// What `codegen` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CodegenEmit {
+    /// Machine code, aligned with the test.
+    Asm,
+    /// The driver's intermediate forms.
+    Ir,
+    /// What each relaxation of the test changes in the machine code.
+    Diff,
 }
 
 /// `bench`.
@@ -472,6 +517,12 @@ pub struct Worker {
     /// Turn the validation layers on.
     #[arg(long)]
     pub validate: bool,
+    /// Compile kernels and tell what the driver made of them.
+    #[arg(long)]
+    pub compile: bool,
+    /// Jobs of forward progress.
+    #[arg(long)]
+    pub progress: bool,
     /// Run the classic scheme on this device, print what was seen and end.
     #[arg(long, value_name = "SEL", requires = "seconds")]
     pub classic: Option<String>,

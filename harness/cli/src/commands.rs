@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod check;
 pub mod clauses;
+pub mod codegen;
 pub mod compare;
 pub mod compile;
 pub mod convert;
@@ -27,7 +28,6 @@ use crate::output::Data;
 /// # Errors
 /// What ended it early.
 pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
-    let refused = |name: &str| Err(Failure::not_available(format!("`{name}`")));
     match command {
         Command::Run(arguments) => run::run(&arguments, quiet),
         Command::Check(arguments) => check::check(&arguments, quiet),
@@ -44,7 +44,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
-        Command::Codegen(_) => refused("codegen"),
+        Command::Codegen(arguments) => codegen::codegen(&arguments, quiet),
         Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
         Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Faults(arguments) => lists::faults(arguments.format),

@@ -102,9 +102,13 @@ pub fn collect(
 /// # Errors
 /// When there is no such suite, or it is wrong.
 pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
+    if name == corpus::PROGRESS_SUITE {
+        return Ok(corpus::progress_suite().iter().map(embedded).collect());
+    }
     let suites = corpus::suites();
     let Some(entry) = suites.iter().find(|suite| suite.id == name) else {
-        let known: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();
+        let mut known: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();
+        known.push(corpus::PROGRESS_SUITE);
         return Err(Failure::input_message(format!(
             "unknown suite `{name}`: there are {}",
             known.join(", ")

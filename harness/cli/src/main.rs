@@ -4,6 +4,7 @@ mod arguments;
 mod campaign;
 mod choice;
 mod commands;
+mod compiling;
 mod cts;
 mod exit;
 mod explanation;

@@ -319,6 +319,39 @@ fn by_definition(
     Ok(answers.into_iter().map(|answer| answer.unwrap_or_else(bounded)).collect())
 }
 
+/// Where a thread stood while a device was watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watched {
+    /// It had taken a step before.
+    pub started: bool,
+    /// It had come to its end.
+    pub ended: bool,
+    /// It waited in a control barrier.
+    pub waits: bool,
+    /// It took steps.
+    pub moved: bool,
+}
+
+/// Whether what was watched for a while could go on for ever under a progress model: whoever is owed progress moved, had
+/// ended or waited in a barrier. What breaks a promise for long refutes that a device keeps it.
+///
+/// `watched` has an entry for each thread of the test, in their order; one that is missing stands for a thread that ended.
+/// Where the test was not `alone`, somebody else may be who goes on where a group owes nobody in particular.
+pub fn keeps_promises(test: &Test, model: &ProgressModel, watched: &[Watched], alone: bool) -> bool {
+    let definition = Definition { someone_goes_on: alone, ..Definition::STANDARD };
+    let gone = Watched { started: true, ended: true, waits: false, moved: false };
+    let of = |thread: usize| watched.get(thread).copied().unwrap_or(gone);
+    let standing = |thread: usize| {
+        let seen = of(thread);
+        promise::Standing {
+            ended: seen.ended,
+            started: seen.started,
+            schedulable: !seen.ended && !seen.waits,
+        }
+    };
+    Group::of(test).kept(model, definition, &standing, &|thread| of(thread).moved)
+}
+
 /// Whether every step of the machine over histories is one that the model allows.
 fn has_histories(memory_model: &Model) -> bool {
     ["vulkan", "khronos-alloy", "dartagnan", "hsa"]

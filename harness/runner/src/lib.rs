@@ -3,7 +3,7 @@
 //! [`run`] dispatches the kernel of one test until its budget is used and gives back an [`litmus::Observation`] in which
 //! every instance is accounted for. It knows no model. [`Stress`] says how a test is spread; every parameter is drawn
 //! from one seed. [`pool`] does that in worker processes under a deadline, which call [`worker::serve`] and speak
-//! [`wire`]. [`twin`] relaxes a test, so that what the device shows says what the test could have seen. [`classic`] and
+//! [`wire`]. [`progress`] asks which loops end. [`twin`] relaxes a test, so that what the device shows says what the test could have seen. [`classic`] and
 //! [`native`] are what rates are compared with.
 
 mod affinity;
@@ -15,6 +15,7 @@ mod join;
 mod memory;
 pub mod native;
 pub mod pool;
+pub mod progress;
 mod run;
 mod stress;
 pub mod tune;

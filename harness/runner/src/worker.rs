@@ -55,23 +55,44 @@ const LEAST_DRIVER_THREADS: usize = 8;
 /// # Errors
 /// When an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
+    let mut devices = Devices::new(make_device);
+    let ended = serve_jobs(&mut |job: &Job, say: OnSnapshot<'_>| answer(job, &mut devices, say))?;
+    if ended.is_break() {
+        // A device that hangs or was lost must not be destroyed: that may wait for ever.
+        devices.forget();
+    }
+    Ok(())
+}
+
+/// A callback that may tell the parent how far a job is; a break ends the job.
+pub type Say<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
+
+/// Serves jobs of any kind from standard input until it ends, or until an answer ends the worker: then it breaks.
+///
+/// # Errors
+/// As for [`serve`].
+pub fn serve_jobs<J, P, R>(answer: &mut dyn FnMut(&J, Say<'_, P>) -> R) -> io::Result<ControlFlow<()>>
+where
+    J: serde::de::DeserializeOwned,
+    P: serde::Serialize,
+    R: serde::Serialize + pool::Answer,
+{
     let mut output = prepare_process()?;
-    let mut devices = Devices { open: BTreeMap::new(), make: make_device };
     for line in requests() {
-        let request: Request<Job> = serde_json::from_str(&line?).map_err(io::Error::other)?;
+        let request: Request<J> = serde_json::from_str(&line?).map_err(io::Error::other)?;
         if request.version != VERSION {
             return Err(io::Error::other(format!("version {} of a request", request.version)));
         }
         let job = request.job;
         let mut sent = Instant::now();
         let mut broken = None;
-        let answer = answer(&request.payload, &mut devices, &mut |snapshot| {
+        let answer = answer(&request.payload, &mut |snapshot| {
             if sent.elapsed() < PROGRESS {
                 return ControlFlow::Continue(());
             }
             sent = Instant::now();
             let message = Message::Progress { version: VERSION, job, payload: snapshot() };
-            match send::<Snapshot, Answer>(&mut output, &message) {
+            match send::<P, R>(&mut output, &message) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     broken = Some(error);
@@ -82,18 +103,17 @@ pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
         if let Some(error) = broken {
             return Err(error);
         }
-        let ends = pool::Answer::ends_worker(&answer);
-        send::<Snapshot, Answer>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
+        let ends = answer.ends_worker();
+        send::<P, R>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
         if ends {
-            // A device that hangs or was lost must not be destroyed: that may wait for ever.
-            std::mem::take(&mut devices.open).into_values().for_each(std::mem::forget);
-            return Ok(());
+            return Ok(ControlFlow::Break(()));
         }
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
-fn send<P: serde::Serialize, R: serde::Serialize>(
+/// Writes a message.
+pub(crate) fn send<P: serde::Serialize, R: serde::Serialize>(
     output: &mut dyn Write,
     message: &Message<P, R>,
 ) -> io::Result<()> {
@@ -107,7 +127,7 @@ fn send<P: serde::Serialize, R: serde::Serialize>(
 
 /// Ties the process to its parent, and keeps standard output for answers.
 #[cfg(unix)]
-fn prepare_process() -> io::Result<std::fs::File> {
+pub(crate) fn prepare_process() -> io::Result<std::fs::File> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
@@ -116,12 +136,12 @@ fn prepare_process() -> io::Result<std::fs::File> {
 }
 
 #[cfg(not(unix))]
-fn prepare_process() -> io::Result<io::Stdout> {
+pub(crate) fn prepare_process() -> io::Result<io::Stdout> {
     Ok(io::stdout())
 }
 
 /// The lines of standard input. Its end ends the process, whatever it is doing then.
-fn requests() -> Receiver<io::Result<String>> {
+pub(crate) fn requests() -> Receiver<io::Result<String>> {
     let (lines, requests) = channel();
     std::thread::spawn(move || {
         for line in io::stdin().lock().lines() {
@@ -137,13 +157,25 @@ fn requests() -> Receiver<io::Result<String>> {
 }
 
 /// The devices of a worker.
-struct Devices<'a> {
+pub(crate) struct Devices<'a> {
     open: BTreeMap<String, Box<dyn Device>>,
     make: MakeDevice<'a>,
 }
 
-impl Devices<'_> {
-    fn get(&mut self, selector: &str) -> Result<&dyn Device, DeviceError> {
+impl<'a> Devices<'a> {
+    /// None yet.
+    pub fn new(make: MakeDevice<'a>) -> Devices<'a> {
+        Devices { open: BTreeMap::new(), make }
+    }
+
+    /// Leaves all of them as they are: a device that hangs or was lost must not be destroyed, since that may wait for
+    /// ever.
+    pub fn forget(&mut self) {
+        std::mem::take(&mut self.open).into_values().for_each(std::mem::forget);
+    }
+
+    /// The device of a selector.
+    pub fn get(&mut self, selector: &str) -> Result<&dyn Device, DeviceError> {
         if !self.open.contains_key(selector) {
             let before = affinity::threads();
             let device = (self.make)(selector)?;
@@ -160,7 +192,7 @@ impl Devices<'_> {
 }
 
 /// A callback that may send what was seen up to now.
-type OnSnapshot<'a> = &'a mut dyn FnMut(&dyn Fn() -> Snapshot) -> ControlFlow<()>;
+type OnSnapshot<'a> = Say<'a, Snapshot>;
 
 /// Runs a job. What was seen is in the answer even where it failed.
 fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> Answer {

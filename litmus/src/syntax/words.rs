@@ -87,7 +87,7 @@ pub(super) const TYPES: Words<ScalarType> = &[
 
 /// Modifiers that are words of their own, not members of a table above.
 pub(super) const PLAIN_MODIFIERS: &[&str] =
-    &["atom", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq"];
+    &["atom", "coop", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq"];
 
 /// Words that Dartagnan's reader keeps for itself, so that no location can have them as its name.
 const RESERVED: &[&str] = &[

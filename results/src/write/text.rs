@@ -11,7 +11,7 @@ use crate::state;
 use crate::statistics::{Proportion, never_seen_bound, reproducibility};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{count, probability, seconds};
-use crate::write::{CheckWriter, Layout, RunWriter};
+use crate::write::{CheckWriter, Layout, RunWriter, progress};
 
 /// Writes predictions.
 pub struct Check<W> {
@@ -127,8 +127,8 @@ impl<W: Write> RunWriter for Run<W> {
 
 /// The whole report: table, weak histograms, particulars, summary.
 pub fn report(lines: &[RunLine], layout: Layout) -> String {
-    let mut text = String::new();
-    if !lines.is_empty() {
+    let mut text = progress::report(lines, layout);
+    if text.is_empty() && !lines.is_empty() {
         text += &table(lines, layout);
         text += "\n";
     }
@@ -197,23 +197,35 @@ fn weak_histogram(line: &RunLine) -> String {
         return String::new();
     }
     let resolved = line.instances.saturating_sub(line.unresolved);
+    // Where instances share choices of the device, the batches are what is independent; of all weak outcomes together at
+    // least as many showed one as of the most frequent.
+    let trials = line.batches.unwrap_or(resolved);
+    let sightings = |outcome: &RunOutcome| outcome.batches.unwrap_or(outcome.count);
+    let (of_batches, surely) = match line.batches {
+        Some(total) => {
+            let most = weak.iter().map(|o| sightings(o)).max().unwrap_or(0);
+            (format!(", in {} of {} independent batches", count(most), count(total)), most)
+        }
+        None => (String::new(), seen),
+    };
     let mut text = format!(
-        "{} on {}: weak in {} of {} instances, reproducibility {}\n",
-        show::line(&line.id),
-        show::line(&line.device),
+        "{} on {}: weak in {} of {} instances{of_batches}, reproducibility {}\n",
+        line.id,
+        line.device,
         count(seen),
         count(resolved),
-        probability(reproducibility(seen)),
+        probability(reproducibility(surely)),
     );
     for outcome in weak.iter().filter(|o| o.count > 0) {
-        let proportion = Proportion::new(outcome.count, resolved);
+        let proportion = Proportion::new(sightings(outcome), trials);
         let interval = proportion.interval();
         let mark = match line.verdict {
             VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
             _ => "",
         };
+        let unit = if line.batches.is_some() { " of batches" } else { "" };
         text += &format!(
-            "  {:>13}  {:>9}  [{}, {}]  {}{mark}\n",
+            "  {:>13}  {:>9}  [{}, {}]{unit}  {}{mark}\n",
             count(outcome.count),
             probability(proportion.rate()),
             probability(interval.low),
@@ -224,9 +236,10 @@ fn weak_histogram(line: &RunLine) -> String {
     let never: Vec<String> =
         weak.iter().filter(|o| o.allowed && o.count == 0).map(|o| state::text(&o.state)).collect();
     if !never.is_empty() {
+        let unit = if line.batches.is_some() { " of batches" } else { "" };
         text += &format!(
-            "  allowed and never seen (each below {}): {}\n",
-            probability(never_seen_bound(resolved)),
+            "  allowed and never seen (each below {}{unit}): {}\n",
+            probability(never_seen_bound(trials)),
             never.join(", ")
         );
     }

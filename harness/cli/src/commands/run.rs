@@ -2,6 +2,7 @@
 
 pub mod execute;
 pub mod expect;
+pub mod forward;
 pub mod gtest;
 pub mod misbehave;
 pub mod plan;
@@ -71,7 +72,9 @@ impl std::fmt::Display for Budget {
 /// # Errors
 /// What ended it before anything was run, or kept it from going on.
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
-    refuse_what_is_not_available(arguments)?;
+    if forward::is_asked(arguments) {
+        return forward::run(arguments, quiet);
+    }
     // Runners of Google Test show everything on standard error as an error.
     let quiet = quiet || gtest::is_spoken(arguments);
     let arguments = &complete(arguments, quiet)?;
@@ -291,14 +294,6 @@ fn fault(arguments: &Run) -> Result<Fault, Failure> {
         return Err(Failure::input_message("`--fault` goes with `--device sim` alone"));
     }
     name.parse().map_err(Failure::input_error)
-}
-
-fn refuse_what_is_not_available(arguments: &Run) -> Result<(), Failure> {
-    let refused = [("--progress", arguments.progress.is_some())];
-    match refused.iter().find(|(_, given)| *given) {
-        Some((flag, _)) => Err(Failure::not_available(format!("`{flag}`"))),
-        None => Ok(()),
-    }
 }
 
 /// The tests of this part of the run, and the ids of those of all parts. What is no test is told, and the others still run.

@@ -3,6 +3,7 @@
 
 mod cases;
 mod clauses;
+mod codegen;
 mod common;
 mod corpus;
 mod cts;

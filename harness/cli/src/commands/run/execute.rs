@@ -201,7 +201,7 @@ impl Execution<'_> {
             &limits,
             waiting.len(),
             Calls::<Job, Snapshot, Answer> {
-                command: &mut || self.worker(&program),
+                command: &mut || self.worker(&program, target),
                 job: &mut |job, share| self.job(waiting.get(job).copied().unwrap_or_default(), share),
                 event: &mut |event| {
                     // A worker that ends now may have been ended by the same signal.
@@ -260,9 +260,17 @@ impl Execution<'_> {
 
     /// The command of a worker. It leads a process group of its own: an interrupt from the keyboard is for the parent,
     /// which ends its workers itself.
-    fn worker(&self, program: &std::path::Path) -> Command {
-        let mut command = Command::new(program);
-        command.arg("worker").envs(self.environment.variables());
+    fn worker(&self, program: &std::path::Path, target: usize) -> Command {
+        let compile_only = self.plan.targets.get(target).and_then(|target| target.compile_only.as_ref());
+        let mut command = match compile_only {
+            Some(device) => device.command(program),
+            None => {
+                let mut command = Command::new(program);
+                command.envs(self.environment.variables());
+                command
+            }
+        };
+        command.arg("worker");
         if self.validate {
             command.arg("--validate");
         }
@@ -298,7 +306,7 @@ impl Execution<'_> {
 }
 
 /// The seed of one test: the same alone as among others.
-fn seed_of(seed: u64, test: &str) -> u64 {
+pub fn seed_of(seed: u64, test: &str) -> u64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&seed.to_le_bytes());
     hasher.update(test.as_bytes());

@@ -18,6 +18,9 @@ use crate::output::say;
 /// The largest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
 
+/// How the name of a file ends that says which progress model a device claims.
+pub const PROGRESS_SUFFIX: &str = "-progress.txt";
+
 /// What is expected, with what it takes to ask.
 #[derive(Debug, Default)]
 pub struct Expected {
@@ -40,13 +43,19 @@ pub fn load(folder: &Path) -> Result<Expectations, Failure> {
     paths.sort();
     let mut files = Vec::new();
     let mut mistakes = Vec::new();
+    let mut claims = false;
     for path in &paths {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        // What a device claims of forward progress is read where its tests are run.
+        if name.ends_with(PROGRESS_SUFFIX) {
+            claims = true;
+            continue;
+        }
         let suffix_fits = Kind::ALL.iter().any(|kind| name.ends_with(kind.suffix()));
         if !suffix_fits {
             if name.ends_with(".txt") {
                 mistakes.push(format!(
-                    "{}: not the name of a file of expectations, which ends in -fails.txt, -flakes.txt or -skips.txt",
+                    "{}: not the name of a file of expectations, which ends in -fails.txt, -flakes.txt, -skips.txt or -progress.txt",
                     path.display()
                 ));
             }
@@ -61,9 +70,10 @@ pub fn load(folder: &Path) -> Result<Expectations, Failure> {
     if !mistakes.is_empty() {
         return Err(Failure::input_message(mistakes.join("\n")));
     }
-    if files.is_empty() {
+    if files.is_empty() && !claims {
         return Err(wrong(
-            "no file named DEVICE-fails.txt, DEVICE-flakes.txt or DEVICE-skips.txt".to_owned(),
+            "no file named DEVICE-fails.txt, DEVICE-flakes.txt, DEVICE-skips.txt or DEVICE-progress.txt"
+                .to_owned(),
         ));
     }
     Ok(Expectations::new(files))

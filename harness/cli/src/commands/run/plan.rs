@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::inputs::Loaded;
 use crate::output::say;
 use crate::parallel::in_order;
-use crate::probe::{self, Meant};
+use crate::probe::{self, CompileOnly, Meant};
 
 /// The longest that a test is asked about.
 const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
@@ -35,12 +35,18 @@ pub struct Target {
     pub listed: Listed,
     /// How tests are spread over it.
     pub stress: Stress,
+    /// The process that it lives in, where that is not one with this machine's drivers.
+    pub compile_only: Option<Box<CompileOnly>>,
 }
 
 impl Target {
     /// The selector that the command line takes; a fault has a flag of its own.
     pub fn device(&self) -> &str {
-        if probe::is_sim(&self.listed) { sim::SimDevice::NAME } else { &self.selector }
+        match &self.compile_only {
+            Some(_) => &self.name,
+            None if probe::is_sim(&self.listed) => sim::SimDevice::NAME,
+            None => &self.selector,
+        }
     }
 }
 
@@ -101,9 +107,27 @@ pub fn targets(
         selectors.push(Meant::Listed(device::Selector::Best));
     }
     let mut targets: Vec<Target> = Vec::new();
+    let mut mesas = None;
     for selector in &selectors {
+        let mut compile_only = Vec::new();
+        if let Meant::CompileOnly { family, version } = selector {
+            let known = match mesas.take() {
+                Some(known) => known,
+                None => probe::mesas(None)?,
+            };
+            compile_only = probe::choose_compile_only(family, version.as_deref(), &known)?;
+            mesas = Some(known);
+        } else {
+            compile_only.extend(probe::compile_only_at(selector, all.len()));
+        }
+        if !compile_only.is_empty() {
+            for device in compile_only {
+                add_compile_only(&mut targets, device, stress)?;
+            }
+            continue;
+        }
         let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &no_driver))?;
-        if targets.iter().any(|target| target.listed.index == listed.index) {
+        if targets.iter().any(|target| target.compile_only.is_none() && target.listed.index == listed.index) {
             continue;
         }
         let same_name = targets.iter().filter(|t| t.listed.identity.name == listed.identity.name).count();
@@ -116,9 +140,28 @@ pub fn targets(
             selector: probe::exact_selector(listed, &all),
             stress: stress_for(stress, listed)?,
             listed: listed.clone(),
+            compile_only: None,
         });
     }
     Ok((targets, environment))
+}
+
+fn add_compile_only(
+    targets: &mut Vec<Target>,
+    device: CompileOnly,
+    stress: Option<&Stress>,
+) -> Result<(), Failure> {
+    let name = device.name();
+    if !targets.iter().any(|target| target.name == name) {
+        targets.push(Target {
+            selector: device.listed.identity.name.clone(),
+            stress: stress_for(stress, &device.listed)?,
+            listed: device.listed.clone(),
+            compile_only: Some(Box::new(device)),
+            name,
+        });
+    }
+    Ok(())
 }
 
 fn no_such_device(error: &plan::DeviceError, all: &[Listed], no_driver: &Option<String>) -> Failure {
@@ -365,7 +408,7 @@ fn limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
 const DRIVER_VARIABLES: [&str; 9] =
     ["VK_", "LP_", "GALLIUM_", "MESA_", "RADV_", "ANV_", "NVK_", "AMD_", "LIBGL_"];
 
-fn environment(arguments: &Run) -> EnvironmentRecord {
+pub fn environment(arguments: &Run) -> EnvironmentRecord {
     let ours = |name: &str| DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin));
     EnvironmentRecord {
         os: std::env::consts::OS.to_owned(),

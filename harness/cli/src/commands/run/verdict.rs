@@ -212,12 +212,7 @@ impl LineContext {
                     kernel: cell.kernel.clone(),
                 },
                 tool: env!("CARGO_PKG_VERSION").to_owned(),
-                driver: Some(DriverRecord {
-                    name: identity.driver_name.clone(),
-                    info: identity.driver_info.clone(),
-                    id: identity.driver_id,
-                    version: identity.driver_version,
-                }),
+                driver: Some(driver_record(identity)),
             },
         )
     }
@@ -242,8 +237,18 @@ impl LineContext {
     }
 }
 
+/// The published form of a driver.
+pub fn driver_record(identity: &::plan::Identity) -> DriverRecord {
+    DriverRecord {
+        name: identity.driver_name.clone(),
+        info: identity.driver_info.clone(),
+        id: identity.driver_id,
+        version: identity.driver_version,
+    }
+}
+
 /// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "+-_./:@,=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

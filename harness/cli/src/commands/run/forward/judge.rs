@@ -1,0 +1,439 @@
+//! From what was seen of a test of forward progress to its line: what it refutes, and what it breaks.
+//!
+//! A device makes no promise, so that a hang is no violation. It refutes a progress model where the checker says that the
+//! test ends under it and, while the dispatch hung, somebody did not move whom the model owes progress. It is a violation
+//! where an expectation file claims that model. A hang without such evidence may have been slowness.
+
+use std::collections::BTreeMap;
+
+use litmus::{InstructionKind, Race, Test};
+use model::progress::{PROMISES, ProgressModel, Promise, Watched, keeps_promises};
+use results::wire::{
+    HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
+};
+use results::{Reason, state::State};
+use runner::pool::{Attempt, End, Failure as Broken};
+use runner::progress::{Hang, Seen, Thread};
+use runner::wire::Failure as Told;
+use shaders::progress::{Level, ProgressKernel};
+
+use super::super::verdict::driver_record;
+use super::{Cell, Ended, Stopped, Whole};
+use crate::probe;
+
+/// What a judge must know of a kernel.
+pub struct Kernel {
+    /// BLAKE3 hash of its words.
+    pub hash: String,
+    /// Parts of a copy.
+    pub units: u32,
+    level: Level,
+}
+
+impl Kernel {
+    /// The same of a whole kernel.
+    pub fn of(kernel: &ProgressKernel) -> Kernel {
+        let mut hasher = blake3::Hasher::new();
+        kernel.words.iter().for_each(|word| {
+            hasher.update(&word.to_le_bytes());
+        });
+        Kernel { hash: hasher.finalize().to_hex().to_string(), units: kernel.units, level: kernel.level }
+    }
+}
+
+/// Whether the worker and perhaps the device are in a state that no further job should meet.
+pub fn spoils(report: &Ended) -> bool {
+    match &report.last.end {
+        End::Answered(answer) => answer.failure.as_ref().is_some_and(Told::spoils_worker),
+        End::Failed(_) => true,
+        End::NotRun(_) => false,
+    }
+}
+
+/// What a line says besides what was seen.
+struct Says {
+    verdict: VerdictWord,
+    reason: Option<String>,
+    detail: Option<String>,
+    exercised: bool,
+}
+
+impl Says {
+    fn inconclusive(reason: Reason, detail: String) -> Says {
+        Says {
+            verdict: VerdictWord::Inconclusive,
+            reason: Some(reason.word().to_owned()),
+            detail: Some(detail),
+            exercised: false,
+        }
+    }
+}
+
+/// The line of a test that has no kernel, or that nothing can be asked about.
+pub fn skipped(whole: &Whole<'_>, cell: &Cell, seed: u64, why: &str) -> RunLine {
+    let says = Says {
+        verdict: VerdictWord::Skipped,
+        reason: Some(why.to_owned()),
+        detail: Some(why.to_owned()),
+        exercised: false,
+    };
+    line(whole, cell, seed, says, &Seen::default(), None)
+}
+
+/// The line of a test that was not tried any more.
+pub fn not_run(whole: &Whole<'_>, cell: &Cell, seed: u64, why: &Stopped) -> RunLine {
+    let says = match why {
+        Stopped::Gone(what) => Says::inconclusive(
+            Reason::DeviceLost,
+            format!("the device did not come back after a hang: {what}"),
+        ),
+        Stopped::TimeIsUp => {
+            Says::inconclusive(Reason::TimedOut, "the time was over before the test began".to_owned())
+        }
+    };
+    line(whole, cell, seed, says, &Seen::default(), None)
+}
+
+/// The line of what a worker reported.
+pub fn judged(whole: &Whole<'_>, cell: &Cell, seed: u64, report: &Ended) -> RunLine {
+    let Attempt { end, snapshot, .. } = &report.last;
+    let (seen, failure) = match end {
+        End::Answered(answer) => (answer.seen.clone(), answer.failure.as_ref().map(told)),
+        End::Failed(failure) => (snapshot.clone().unwrap_or_default(), Some(Err(broken(failure)))),
+        End::NotRun(why) => {
+            (Seen::default(), Some(Err(Says::inconclusive(Reason::Crashed, why.to_string()))))
+        }
+    };
+    let failure = match failure {
+        Some(Ok(missing)) => return skipped(whole, cell, seed, &missing),
+        Some(Err(says)) => Some(says),
+        None => None,
+    };
+    let progress = progress(whole, cell, &seen);
+    let says = says(whole, cell, &seen, &progress, failure);
+    line(whole, cell, seed, says, &seen, Some(progress))
+}
+
+/// What a failure of a worker makes of the verdict, or what the test is skipped for.
+fn told(failure: &Told) -> Result<String, Says> {
+    let reason = match failure {
+        Told::NotPlaceable { rule } => return Ok(rule.clone()),
+        Told::Lacks { what } => return Ok(what.clone()),
+        Told::NullDevice => Reason::NullDevice,
+        Told::DeviceLost { .. } | Told::NoDevice { .. } => Reason::DeviceLost,
+        Told::TimedOut { .. } => Reason::TimedOut,
+        Told::Test { .. } | Told::Stress { .. } | Told::Driver { .. } | Told::Internal { .. } => {
+            Reason::Crashed
+        }
+    };
+    Err(Says::inconclusive(reason, failure.to_string()))
+}
+
+fn broken(failure: &Broken) -> Says {
+    let reason = match failure {
+        Broken::TimedOut { .. } => Reason::TimedOut,
+        Broken::Crashed { .. } | Broken::Garbled { .. } | Broken::CannotStart { .. } => Reason::Crashed,
+    };
+    Says::inconclusive(reason, failure.to_string())
+}
+
+fn says(whole: &Whole<'_>, cell: &Cell, seen: &Seen, progress: &ProgressRun, failure: Option<Says>) -> Says {
+    let racy = matches!(&whole.items[cell.item].verdicts, Ok(verdicts) if verdicts.race == Race::Racy);
+    if racy {
+        return Says {
+            verdict: VerdictWord::Undefined,
+            reason: None,
+            detail: Some("the program races: nothing is promised of its loops".to_owned()),
+            exercised: seen.waited > 0,
+        };
+    }
+    let detail = detail(whole, seen, progress);
+    // A claim that was broken is never washed out by what came after it.
+    if let Some(claim) = whole.devices[cell.device].claim
+        && breaks_claim(whole, cell, seen, &claim)
+    {
+        return Says {
+            verdict: VerdictWord::Violates,
+            reason: None,
+            detail: Some(format!("{detail}; {claim} was claimed")),
+            exercised: true,
+        };
+    }
+    if let Some(failure) = failure {
+        return failure;
+    }
+    if seen.runs == 0 {
+        let why = format!("{} dispatches left records unwritten", seen.not_executed);
+        return Says::inconclusive(Reason::NotExecuted, why);
+    }
+    if seen.waited == 0 {
+        return Says::inconclusive(Reason::NotExercised, format!("{detail}; no thread ever waited"));
+    }
+    if !seen.hangs.is_empty() && progress.refutes.is_empty() && !progress.ends_under.is_empty() {
+        let why = format!("{detail}, though nobody was seen to be left out: it may be slow");
+        return Says { exercised: true, ..Says::inconclusive(Reason::TimedOut, why) };
+    }
+    Says { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }
+}
+
+/// What was seen, in words.
+fn detail(whole: &Whole<'_>, seen: &Seen, progress: &ProgressRun) -> String {
+    let mut text = format!("ended {} of {}", seen.ended, seen.runs);
+    let Some(hang) = progress.hangs.first() else {
+        return match whole.scheduler {
+            Some(model) => format!("{text} under {model}"),
+            None => text,
+        };
+    };
+    text += &format!(", stuck {}:", seen.hangs.len());
+    for (number, thread) in hang.threads.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let place = thread.line.map(|line| format!(" at line {line}")).unwrap_or_default();
+        text += &format!("{comma} {} {}{place}", thread.thread, thread.state.text());
+    }
+    text += &match progress.refutes.as_slice() {
+        [] => "; refutes nothing".to_owned(),
+        models => format!("; refutes {}", models.join(", ")),
+    };
+    text
+}
+
+fn progress(whole: &Whole<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
+    let item = &whole.items[cell.item];
+    let tested = &whole.devices[cell.device];
+    let test = &item.loaded.test;
+    let ends = item.verdicts.as_ref().map(|verdicts| verdicts.ends.as_slice()).unwrap_or_default();
+    let ended =
+        || PROMISES.iter().zip(ends).filter(|(_, ends)| **ends == Some(true)).map(|(promise, _)| promise);
+    let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
+    let refuted = |promise: Promise| {
+        seen.hangs.iter().any(|hang| breaks(test, &ProgressModel::uniform(promise), level, seen.copies, hang))
+    };
+    ProgressRun {
+        placement: cell.placement.name().to_owned(),
+        level: levels(test),
+        copies: seen.copies,
+        runs: seen.runs,
+        ended: seen.ended,
+        stuck: seen.hangs.len() as u32,
+        never_started: seen
+            .hangs
+            .iter()
+            .filter(|hang| hang.witnesses.first().is_some_and(|w| w.threads.iter().any(|t| !t.began)))
+            .count() as u32,
+        ends_under: ended().map(|(name, _)| (*name).to_owned()).collect(),
+        refutes: ended()
+            .filter(|(_, promise)| refuted(*promise))
+            .map(|(name, _)| (*name).to_owned())
+            .collect(),
+        claim: tested.claim.map(|claim| claim.to_string()),
+        scheduler: whole
+            .scheduler
+            .filter(|_| probe::is_sim(&tested.target.listed))
+            .map(|model| model.to_string()),
+        hangs: seen.hangs.iter().filter_map(|hang| record(test, hang)).collect(),
+    }
+}
+
+/// The levels at which the threads of a test part.
+fn levels(test: &Test) -> String {
+    let places: Vec<litmus::Placement> =
+        test.threads.iter().filter_map(|thread| placement(thread.place)).collect();
+    let differ = |same: fn(&litmus::Placement, &litmus::Placement) -> bool,
+                  part: fn(&litmus::Placement, &litmus::Placement) -> bool| {
+        places.iter().any(|left| places.iter().any(|right| same(left, right) && part(left, right)))
+    };
+    let mut levels = Vec::new();
+    if differ(|_, _| true, |left, right| left.workgroup != right.workgroup) {
+        levels.push("qf");
+    }
+    if differ(|left, right| left.workgroup == right.workgroup, |left, right| left.subgroup != right.subgroup)
+    {
+        levels.push("wg");
+    }
+    let mut sorted = places.clone();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair.first() == pair.last()) {
+        levels.push("sg");
+    }
+    levels.join("+")
+}
+
+fn placement(place: litmus::Place) -> Option<litmus::Placement> {
+    match place {
+        litmus::Place::Device(placement) => Some(placement),
+        litmus::Place::Host => None,
+    }
+}
+
+/// Whether a thread waits in a control barrier.
+fn waits(test: &Test, thread: usize, stood: &Thread) -> bool {
+    let instructions =
+        test.threads.get(thread).map(|thread| thread.instructions.as_slice()).unwrap_or_default();
+    let at = stood.place.and_then(|place| instructions.get(place as usize));
+    !stood.moved
+        && at.is_some_and(|instruction| matches!(instruction.kind, InstructionKind::ControlBarrier(_)))
+}
+
+fn watched(test: &Test, threads: &[Thread]) -> Vec<Watched> {
+    let one = |(number, thread): (usize, &Thread)| Watched {
+        started: thread.began,
+        ended: thread.ended,
+        waits: waits(test, number, thread),
+        moved: thread.moved,
+    };
+    threads.iter().enumerate().map(one).collect()
+}
+
+/// Whether a hang breaks a promise of a model.
+///
+/// Among several copies the lowest unfinished thread is one of the whole dispatch: what is owed to it is looked for there,
+/// and not in each copy.
+fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &Hang) -> bool {
+    let mut own = *model;
+    if copies > 1 {
+        let spread = match level {
+            Level::Workgroups => &mut own.queue_family,
+            Level::Subgroups => &mut own.workgroup,
+            Level::Invocations => &mut own.subgroup,
+        };
+        let owes_lowest = matches!(spread, Promise::Hsa | Promise::HsaObe);
+        // Nothing else is owed, and somebody else of the dispatch may have gone on.
+        let owes_nobody_else = matches!(spread, Promise::Hsa | Promise::Unfair);
+        if *spread == Promise::HsaObe {
+            *spread = Promise::Obe;
+        }
+        let left_out = |lowest: &runner::progress::Lowest| {
+            !lowest.stood.moved && !waits(test, lowest.thread as usize, &lowest.stood)
+        };
+        if owes_lowest && hang.lowest.as_ref().is_some_and(left_out) {
+            return true;
+        }
+        if owes_nobody_else {
+            return false;
+        }
+    }
+    hang.witnesses
+        .iter()
+        .any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), copies == 1))
+}
+
+fn breaks_claim(whole: &Whole<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
+    let tested = &whole.devices[cell.device];
+    let ends = tested.ends_under_claim.get(cell.item).copied().flatten() == Some(true);
+    let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
+    let test = &whole.items[cell.item].loaded.test;
+    ends && seen.hangs.iter().any(|hang| breaks(test, claim, level, seen.copies, hang))
+}
+
+/// The first copy of a hang.
+fn record(test: &Test, hang: &Hang) -> Option<HangRecord> {
+    let witness = hang.witnesses.first()?;
+    let thread = |(number, stood): (usize, &Thread)| {
+        let of = test.threads.get(number)?;
+        let place = stood.place.and_then(|place| of.instructions.get(place as usize));
+        Some(ThreadRecord {
+            thread: format!("P{}", of.number),
+            state: match stood {
+                _ if stood.ended => ThreadState::Ended,
+                _ if !stood.began => ThreadState::NeverStarted,
+                _ if waits(test, number, stood) => ThreadState::Barrier,
+                _ if stood.moved => ThreadState::Waiting,
+                _ => ThreadState::Stopped,
+            },
+            order: stood.order,
+            turns: stood.turns,
+            line: place.filter(|_| stood.began).map(|instruction| instruction.span.line),
+        })
+    };
+    Some(HangRecord {
+        seconds: hang.seconds,
+        copy: witness.copy,
+        threads: witness.threads.iter().enumerate().filter_map(thread).collect(),
+    })
+}
+
+/// Which threads ended in how many dispatches.
+fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
+    let mut counts: BTreeMap<Vec<bool>, u64> = BTreeMap::new();
+    let all = vec![true; test.threads.len()];
+    *counts.entry(all).or_default() += u64::from(seen.ended);
+    for witness in seen.hangs.iter().filter_map(|hang| hang.witnesses.first()) {
+        *counts.entry(witness.threads.iter().map(|thread| thread.ended).collect()).or_default() += 1;
+    }
+    counts
+        .into_iter()
+        .rev()
+        .map(|(ended, count)| {
+            let mut state = State::new();
+            for (thread, ended) in test.threads.iter().zip(ended) {
+                state.insert(format!("P{}:ended", thread.number), u64::from(ended).into());
+            }
+            RunOutcome {
+                state,
+                count,
+                allowed: true,
+                weak: false,
+                filtered: false,
+                witness: None,
+                batches: None,
+            }
+        })
+        .collect()
+}
+
+fn line(
+    whole: &Whole<'_>,
+    cell: &Cell,
+    seed: u64,
+    says: Says,
+    seen: &Seen,
+    progress: Option<ProgressRun>,
+) -> RunLine {
+    let item = &whole.items[cell.item];
+    let tested = &whole.devices[cell.device];
+    let test = &item.loaded.test;
+    let id = whole.id(cell);
+    let bare = item.loaded.source.argument.split('@').next().unwrap_or_default();
+    let argument = format!("{bare}@{}", cell.placement.name());
+    let mut replay = format!("vk-litmus run {} --suite progress", super::super::verdict::quoted(&argument));
+    replay += &format!(" --device {} --seed {seed}", super::super::verdict::quoted(tested.target.device()));
+    if let Some(instances) = whole.arguments.instances {
+        replay += &format!(" --instances {instances}");
+    }
+    if let Some(model) = whole.scheduler {
+        replay += &format!(" --progress {model}");
+    }
+    RunLine {
+        schema: RUN_SCHEMA.to_owned(),
+        id,
+        name: test.name.clone(),
+        device: tested.target.name.clone(),
+        model: whole.chosen.model.name().to_owned(),
+        verdict: says.verdict,
+        reason: says.reason,
+        detail: says.detail,
+        exercised: says.exercised,
+        instances: u64::from(seen.runs),
+        batches: None,
+        interleaved: 0,
+        not_executed: u64::from(seen.not_executed),
+        unresolved: 0,
+        seconds: seen.seconds,
+        outcomes: if says.verdict == VerdictWord::Skipped { Vec::new() } else { outcomes(test, seen) },
+        unexpected: Vec::new(),
+        seed,
+        stress: whole.scheduler.map_or_else(|| "progress".to_owned(), |model| format!("progress {model}")),
+        replay,
+        memory: None,
+        progress,
+        hashes: Hashes {
+            test: item.hash.clone(),
+            model: whole.chosen.hash.clone(),
+            kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
+        },
+        question: test.question.as_ref().map(|question| question.text(test)),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        driver: Some(driver_record(&tested.target.listed.identity)),
+    }
+}

@@ -1,0 +1,530 @@
+//! Forward progress on a device: tests whose loops may go on for ever, each dispatch released by the host where it does
+//! not end by itself.
+//!
+//! A run is one dispatch of some copies of a test. Where it goes on past its deadline, the host notes who moves and who
+//! does not, asks all loops to end, and reads what became of every thread. What does not even end then is a hang that the
+//! process cannot recover from: whoever started it must. No model is known here: a [`Witness`] says what was seen.
+
+mod serve;
+
+use std::time::{Duration, Instant};
+
+use litmus::Test;
+use plan::{Buffer, BufferId, Device, Kernel, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step};
+use serde::{Deserialize, Serialize};
+use shaders::progress::{
+    CLOCK, CONTROL_WORDS, ENDED, FIELDS, Field, Level, Parameters, ProgressConfig, ProgressKernel, SPACING,
+    STOP, STUCK, UNWRITTEN, compile,
+};
+
+pub use serve::{Answer, Job, serve};
+
+use crate::error::Cause;
+use crate::wire::Failure;
+
+/// How the copies of a test are spread over the units of a dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Placement {
+    /// One copy, its parts in the order of their ids.
+    Plain,
+    /// Copy by copy: unit `N × m + i` plays part `i` of copy `m`.
+    RoundRobin,
+    /// Part by part: unit `M × i + m` plays part `i` of copy `m`.
+    Chunked,
+    /// All parts but the last one copy by copy, the last one behind them.
+    Mixed,
+}
+
+/// Every placement with its name.
+pub const PLACEMENTS: [(&str, Placement); 4] = [
+    ("plain", Placement::Plain),
+    ("round-robin", Placement::RoundRobin),
+    ("chunked", Placement::Chunked),
+    ("mixed", Placement::Mixed),
+];
+
+impl Placement {
+    /// Its name in test ids.
+    pub fn name(self) -> &'static str {
+        PLACEMENTS.iter().find(|(_, placement)| *placement == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether it differs from the others for a test of so many parts.
+    pub fn suits(self, parts: u32) -> bool {
+        match self {
+            Placement::Plain => true,
+            Placement::RoundRobin | Placement::Chunked => parts > 1,
+            Placement::Mixed => parts > 2,
+        }
+    }
+}
+
+/// How a test is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Where its copies go.
+    pub placement: Placement,
+    /// Dispatches.
+    pub runs: u32,
+    /// Dispatches that did not end by themselves after which no further one is made.
+    pub enough: u32,
+    /// The longest that a dispatch is waited for before it is asked to end.
+    pub longest: Duration,
+    /// Decides what the device itself draws.
+    pub seed: u64,
+}
+
+/// What was seen of a test in one placement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seen {
+    /// Copies in a dispatch.
+    pub copies: u32,
+    /// Dispatches that count.
+    pub runs: u32,
+    /// Those in which every thread of every copy came to its end.
+    pub ended: u32,
+    /// Those in which some thread waited for another one.
+    pub waited: u32,
+    /// Those that did not end by themselves.
+    pub hangs: Vec<Hang>,
+    /// Dispatches that did not end in a short time and did when they were given more; they count nowhere else.
+    pub slow: u32,
+    /// Dispatches that left records unwritten; they count nowhere else.
+    pub not_executed: u32,
+    /// Seconds of all dispatches.
+    pub seconds: f64,
+}
+
+/// A dispatch that did not end by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hang {
+    /// Copies that did not end; those first that waited longest, few of many.
+    pub witnesses: Vec<Witness>,
+    /// Whether the lowest unfinished thread of the whole dispatch moved, and where it was.
+    pub lowest: Option<Lowest>,
+    /// Seconds until it was released.
+    pub seconds: f64,
+}
+
+/// The thread in the lowest unit of a dispatch that had not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lowest {
+    /// Its copy.
+    pub copy: u32,
+    /// Which thread of the copy.
+    pub thread: u32,
+    /// Where it stood.
+    pub stood: Thread,
+}
+
+/// A copy that did not end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Witness {
+    /// Which copy.
+    pub copy: u32,
+    /// Its threads when the loops were asked to end.
+    pub threads: Vec<Thread>,
+}
+
+/// A thread of a copy that did not end, when the loops were asked to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Thread {
+    /// It had begun.
+    pub began: bool,
+    /// It had come to its end.
+    pub ended: bool,
+    /// It still moved, as far as is known.
+    pub moved: bool,
+    /// The number of its beginning among all beginnings and ends.
+    pub order: Option<u32>,
+    /// Turns that it made, one for each basic block.
+    pub turns: u32,
+    /// Index of its last access or control barrier.
+    pub place: Option<u32>,
+}
+
+/// Witnesses that are kept of a hang.
+const WITNESSES: usize = 4;
+/// How long a dispatch is waited for at first.
+const FIRST_DEADLINE: Duration = Duration::from_millis(50);
+/// How long a dispatch may take to end once it was asked to.
+const RELEASE: Duration = Duration::from_secs(2);
+/// Workgroups of a dispatch where kernels run on the host's processor.
+const CPU_WORKGROUPS: u32 = 256;
+/// Turns left to a driver that ends loops without a word.
+const SPARE_TURNS: u32 = 4_000;
+/// Looks at the stop word in a turn where turns are few: they must last until other threads have been scheduled.
+const LOOKS_WHERE_TURNS_ARE_FEW: u32 = 32;
+
+/// What is said of a plan that is no longer there.
+const GIVEN_UP: &str = "its plan was given up";
+
+const QUEUE: QueueId = QueueId(0);
+const LOCATIONS: BufferId = BufferId(0);
+const INITIAL: BufferId = BufferId(1);
+const RECORDS: BufferId = BufferId(2);
+const CONTROL: BufferId = BufferId(3);
+
+/// The simulated GPU ends a poll when it knows what becomes of a submission.
+fn decides_itself(device: &dyn Device) -> bool {
+    device.identity().kind == "simulated"
+}
+
+/// The kernel of a test for a device.
+///
+/// # Errors
+/// The rule for which the test cannot be placed, or what the device lacks.
+pub fn kernel(
+    test: &Test,
+    device: &plan::Capabilities,
+    placement: Placement,
+) -> Result<ProgressKernel, Failure> {
+    let copies = match placement {
+        Placement::Plain => 1,
+        _ => device.max_workgroups,
+    };
+    let few_turns = device.loop_budget.is_some();
+    let config = ProgressConfig {
+        subgroup_size: device.subgroup_size.max(1),
+        max_workgroup_invocations: device.max_workgroup_invocations,
+        max_workgroup_subgroups: device.max_workgroup_subgroups,
+        device_scope: device.device_scope,
+        copies,
+        whole_subgroups: few_turns,
+        bound: device.loop_budget.map(|budget| budget.saturating_sub(SPARE_TURNS)),
+        looks: if few_turns { LOOKS_WHERE_TURNS_ARE_FEW } else { 1 },
+    };
+    let mut kernel = compile(test, &config)?;
+    if kernel.level == Level::Workgroups {
+        let most = if device.is_cpu { CPU_WORKGROUPS } else { device.max_workgroups };
+        kernel.copies = kernel.copies.min(most.min(device.max_workgroups) / kernel.units).max(1);
+    }
+    let lacks = |what: &str| Failure::Lacks { what: what.to_owned() };
+    if let Some(missing) =
+        kernel.features.iter().find(|feature| !device.features.iter().any(|f| f == *feature))
+    {
+        return Err(lacks(missing));
+    }
+    if kernel.subgroup_size.is_some() && !device.full_subgroups {
+        return Err(lacks("computeFullSubgroups"));
+    }
+    Ok(kernel)
+}
+
+/// Runs a test on a device.
+///
+/// `on_run` is called after each dispatch with what was seen up to then.
+///
+/// # Errors
+/// Why it ended early, with what was seen until then. After [`Cause::TimedOut`] the device must not be destroyed.
+pub fn run(
+    device: &dyn Device,
+    test: &Test,
+    settings: &Settings,
+    on_run: &mut dyn FnMut(&Seen),
+) -> (Seen, Option<Failure>) {
+    let mut seen = Seen::default();
+    let kernel = match kernel(test, device.capabilities(), settings.placement) {
+        Ok(kernel) => kernel,
+        Err(failure) => return (seen, Some(failure)),
+    };
+    let copies = if settings.placement == Placement::Plain { 1 } else { kernel.copies };
+    seen.copies = copies;
+    let parameters = Parameters {
+        copies,
+        near: match settings.placement {
+            Placement::Plain | Placement::RoundRobin => kernel.units,
+            Placement::Chunked => 1,
+            Placement::Mixed => kernel.units.saturating_sub(1).max(1),
+        },
+    };
+    let plan = plan_of(&kernel, &parameters);
+    let ran = device.prepare(&plan).map_err(Cause::from).and_then(|prepared| {
+        let mut runs = Runs {
+            prepared: Some(prepared),
+            kernel: &kernel,
+            copies,
+            near: parameters.near,
+            device,
+            settings,
+        };
+        let result = runs.go(&mut seen, on_run);
+        if result.is_err() {
+            // Its memory may be in use for good: to destroy it would wait for ever.
+            std::mem::forget(runs.prepared.take());
+        }
+        result
+    });
+    (seen, ran.err().map(Failure::from))
+}
+
+/// The plan of a kernel: initial values, then one dispatch.
+fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
+    let words = u64::from(parameters.copies * kernel.storages.max(1) * SPACING);
+    let records = u64::from(parameters.copies * kernel.threads * FIELDS);
+    let buffer = |words, memory, name| Buffer { words, memory, name };
+    let mut bindings = vec![LOCATIONS; kernel.locations as usize];
+    bindings.extend([RECORDS, CONTROL]);
+    let workgroups = match kernel.level {
+        Level::Workgroups => parameters.copies * kernel.units,
+        Level::Subgroups | Level::Invocations => 1,
+    };
+    Plan {
+        kernels: vec![Kernel {
+            words: kernel.words.clone(),
+            bindings: bindings.len() as u32,
+            images: Vec::new(),
+            push_constant_bytes: Parameters::BYTES,
+            addresses: Vec::new(),
+            subgroup_size: kernel.subgroup_size,
+        }],
+        buffers: vec![
+            buffer(words, Memory::Device, "locations"),
+            buffer(words, Memory::Shared, "initial values"),
+            buffer(records, Memory::Shared, "records"),
+            buffer(CONTROL_WORDS, Memory::Shared, "control"),
+        ],
+        queues: vec![Queue { family: 0 }],
+        steps: vec![
+            Step::Copy { queue: QUEUE, from: INITIAL, to: LOCATIONS },
+            Step::Barrier { queue: QUEUE },
+            Step::Dispatch {
+                queue: QUEUE,
+                kernel: KernelId(0),
+                workgroups,
+                bindings,
+                push_constants: parameters.bytes().to_vec(),
+            },
+            Step::ToHost { queue: QUEUE, buffer: RECORDS },
+        ],
+        ..Plan::default()
+    }
+}
+
+/// How a dispatch went.
+enum Once {
+    Ended { waited: bool },
+    Hung { hang: Hang, deadline: bool },
+    NotExecuted,
+}
+
+struct Runs<'a> {
+    /// Taken only when it must not be destroyed.
+    prepared: Option<Box<dyn Prepared + 'a>>,
+    kernel: &'a ProgressKernel,
+    copies: u32,
+    near: u32,
+    device: &'a dyn Device,
+    settings: &'a Settings,
+}
+
+impl Runs<'_> {
+    fn go(&mut self, seen: &mut Seen, on_run: &mut dyn FnMut(&Seen)) -> Result<(), Cause> {
+        let decides_itself = decides_itself(self.device);
+        let mut deadline = if decides_itself { Duration::from_millis(1) } else { FIRST_DEADLINE };
+        let longest = if decides_itself { deadline } else { self.settings.longest };
+        deadline = deadline.min(longest);
+        let mut dispatches = 0_u64;
+        // A retry may be needed for each step up to the longest wait, and for dispatches that were not executed.
+        let mut spare = 16;
+        while seen.runs < self.settings.runs && seen.hangs.len() < self.settings.enough as usize {
+            self.device.reseed(self.settings.seed.wrapping_add(dispatches));
+            dispatches += 1;
+            let since = Instant::now();
+            let once = self.once(deadline)?;
+            seen.seconds += since.elapsed().as_secs_f64();
+            match once {
+                Once::Ended { waited } => {
+                    seen.runs += 1;
+                    seen.ended += 1;
+                    seen.waited += u32::from(waited);
+                }
+                // It may only have been slow: it gets more time, and this one does not count.
+                Once::Hung { deadline: true, .. } if deadline < longest => {
+                    seen.slow += 1;
+                    deadline = (deadline * 2).min(longest);
+                }
+                Once::Hung { hang, .. } => {
+                    seen.runs += 1;
+                    seen.waited += 1;
+                    seen.hangs.push(hang);
+                }
+                Once::NotExecuted => {
+                    seen.not_executed += 1;
+                    spare -= 1;
+                    if spare == 0 {
+                        break;
+                    }
+                }
+            }
+            on_run(seen);
+        }
+        if !seen.hangs.is_empty() {
+            // They led up to the hangs.
+            seen.slow = 0;
+        }
+        Ok(())
+    }
+
+    fn prepared(&mut self) -> Result<&mut dyn Prepared, Cause> {
+        match &mut self.prepared {
+            Some(prepared) => Ok(prepared.as_mut()),
+            None => Err(Cause::Kernel(GIVEN_UP.to_owned())),
+        }
+    }
+
+    /// One dispatch, which is asked to end at the deadline.
+    fn once(&mut self, deadline: Duration) -> Result<Once, Cause> {
+        let (initial, storages) = (self.kernel.initial.clone(), self.kernel.storages.max(1) as usize);
+        let prepared = self.prepared()?;
+        for (number, chunk) in prepared.write(INITIAL)?.chunks_mut(SPACING as usize).enumerate() {
+            if let Some(first) = chunk.first_mut() {
+                *first = initial.get(number % storages).copied().unwrap_or(0);
+            }
+        }
+        prepared.write(RECORDS)?.fill(UNWRITTEN);
+        prepared.write(CONTROL)?.fill(0);
+        prepared.submit()?;
+        let since = Instant::now();
+        let mut asked = None;
+        if !self.wait(since, deadline / 2)? {
+            let before = self.turns()?;
+            if !self.wait(since, deadline)? {
+                let after = self.turns()?;
+                let prepared = self.prepared()?;
+                let clock = prepared.load(CONTROL, CLOCK)?;
+                prepared.store(CONTROL, STOP, clock.saturating_add(1))?;
+                asked = Some((before, after));
+                if !self.wait(since, deadline + RELEASE)? {
+                    return Err(Cause::TimedOut { after: since.elapsed() });
+                }
+            }
+        }
+        self.what_became(asked, since.elapsed())
+    }
+
+    /// Waits until the dispatch has ended; false where it has not at `until`.
+    fn wait(&mut self, since: Instant, until: Duration) -> Result<bool, Cause> {
+        loop {
+            let left = until.saturating_sub(since.elapsed());
+            match self.prepared()?.poll(left)? {
+                plan::Progress::Finished { .. } => return Ok(true),
+                plan::Progress::NotExecuted => return Err(Cause::NullDevice),
+                plan::Progress::Running if since.elapsed() >= until => return Ok(false),
+                plan::Progress::Running => {}
+            }
+        }
+    }
+
+    /// Turns of every thread, while the dispatch goes on.
+    fn turns(&mut self) -> Result<Vec<u32>, Cause> {
+        let threads = u64::from(self.copies * self.kernel.threads);
+        let prepared = self.prepared()?;
+        let word = |thread| thread * u64::from(FIELDS) + Field::Turns as u64;
+        (0..threads).map(|thread| Ok(prepared.load(RECORDS, word(thread))?)).collect()
+    }
+
+    /// Reads the records of a dispatch that has ended.
+    fn what_became(&mut self, asked: Option<(Vec<u32>, Vec<u32>)>, took: Duration) -> Result<Once, Cause> {
+        let stop = self.prepared()?.read(CONTROL)?.get(STOP as usize).copied().unwrap_or(0);
+        // Whatever has an earlier clock was before the loops were asked to end.
+        let asked_at = stop.checked_sub(1).unwrap_or(u32::MAX);
+        let (threads, blocks) = (self.kernel.threads as usize, &self.kernel.blocks);
+        let (parts, copies, near) = (&self.kernel.parts, self.copies, self.near);
+        let unit = |copy: usize, thread: usize| match parts.get(thread).copied().unwrap_or(0) {
+            part if part < near => copy as u32 * near + part,
+            part => part * copies + copy as u32,
+        };
+        let prepared = match &mut self.prepared {
+            Some(prepared) => prepared,
+            None => return Err(Cause::Kernel(GIVEN_UP.to_owned())),
+        };
+        let records = prepared.read(RECORDS)?;
+        let field = |record: &[u32], field: Field| record.get(field as usize).copied().unwrap_or(UNWRITTEN);
+        let (mut waited, mut any_hung) = (false, false);
+        let mut witnesses: Vec<(u32, Witness)> = Vec::new();
+        let mut lowest: Option<(u32, Lowest)> = None;
+        for (copy, records) in records.chunks(threads * FIELDS as usize).enumerate() {
+            let mut own = Vec::with_capacity(threads);
+            let (mut hung, mut most) = (false, 0);
+            for (number, record) in records.chunks(FIELDS as usize).enumerate() {
+                let state = field(record, Field::State);
+                if !matches!(state, ENDED | STUCK) {
+                    return Ok(Once::NotExecuted);
+                }
+                let turns = match field(record, Field::Turns) {
+                    UNWRITTEN => 0,
+                    turns => turns,
+                };
+                let repeats = turns > blocks.get(number).copied().unwrap_or(u32::MAX);
+                waited |= repeats;
+                let began = Some(field(record, Field::Began)).filter(|clock| *clock != UNWRITTEN);
+                let began = began.filter(|clock| *clock < asked_at);
+                let ended = state == ENDED && field(record, Field::Over) < asked_at;
+                let moved = match &asked {
+                    // Whoever was on a driver's own thread when another one gave up may have moved: nobody looked.
+                    None => began.is_some() && !ended,
+                    Some((before, after)) => {
+                        let index = copy * threads + number;
+                        before.get(index) != after.get(index)
+                    }
+                };
+                hung |= state == STUCK;
+                if state == STUCK && repeats {
+                    most = most.max(turns);
+                }
+                let stood = Thread {
+                    began: began.is_some(),
+                    ended,
+                    moved,
+                    order: began,
+                    turns,
+                    place: Some(field(record, Field::Place)).filter(|place| *place != UNWRITTEN),
+                };
+                let here = unit(copy, number);
+                if !ended && lowest.is_none_or(|(known, _)| here < known) {
+                    lowest = Some((here, Lowest { copy: copy as u32, thread: number as u32, stood }));
+                }
+                own.push(stood);
+            }
+            any_hung |= hung;
+            // A copy in which nobody waited may just not have been reached yet.
+            if hung && most > 0 {
+                witnesses.push((most, Witness { copy: copy as u32, threads: own }));
+            }
+        }
+        if !any_hung {
+            return Ok(if stop == 0 { Once::Ended { waited } } else { Once::NotExecuted });
+        }
+        witnesses.sort_by_key(|(most, witness)| (std::cmp::Reverse(*most), witness.copy));
+        witnesses.truncate(WITNESSES);
+        let hang = Hang {
+            witnesses: witnesses.into_iter().map(|(_, witness)| witness).collect(),
+            lowest: lowest.map(|(_, lowest)| lowest),
+            seconds: took.as_secs_f64(),
+        };
+        Ok(Once::Hung { hang, deadline: asked.is_some() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placements_have_names_and_need_parts() {
+        for (name, placement) in PLACEMENTS {
+            assert_eq!(placement.name(), name);
+            let text = serde_json::to_string(&placement).unwrap();
+            assert_eq!(text, format!("\"{name}\""));
+        }
+        assert!(Placement::Chunked.suits(2) && !Placement::Mixed.suits(2) && Placement::Mixed.suits(3));
+        assert!(Placement::Plain.suits(1) && !Placement::Chunked.suits(1));
+    }
+}

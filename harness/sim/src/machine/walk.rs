@@ -1,0 +1,544 @@
+//! A scheduler that keeps a progress model and not a bit more: it looks for a way to go on for ever.
+//!
+//! It walks at random, invocation by invocation and step by step. Where a state comes back, the way since then can be gone
+//! again and again; if everybody who is owed progress has taken a step on it, and every memory operation that was under
+//! way has been performed or belongs to somebody who is left alone, the promises are kept by going it for ever, which it
+//! then does. A dispatch that no promise can keep from ending so ends, since the walk goes on until it meets one or the
+//! other. A *step* is an access to memory that the host does not share, or the arrival at a control barrier: buffers
+//! that the host shares hold notes about a run. Once the host has written to such a buffer, everybody goes on.
+//!
+//! Invocations whose selectors are no case of any switch play nothing; what they do is no step of the program.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{IDLE_BUDGET, Machine, Mood, State};
+use crate::program::{Binary, Conversion, Kind, MemoryOp, NONE, Op, Program, Register};
+use crate::progress::{Progress, Standing};
+use crate::random::lanes;
+use crate::wave::Dispatch;
+
+/// Steps after which a walk is given up.
+const MOST_STEPS: usize = 50_000;
+/// Runs of the front end without a step after which an invocation goes round on its own.
+const LOCAL_TURNS: u32 = 256;
+/// Rounds of a way that repeats between two looks of whoever watches.
+const ROUNDS: usize = 2;
+/// A step out of so many draws anew who is preferred.
+const FICKLE: usize = 12;
+/// Slots of a window.
+const SLOTS: usize = 32;
+
+/// A walk through one phase.
+#[derive(Debug)]
+pub(super) struct Walk {
+    promises: Progress,
+    who: Vec<Who>,
+    /// Queue family, workgroup, subgroup, lane of those that play something, sorted.
+    places: Vec<[u32; 4]>,
+    /// Waves in that order.
+    players: Vec<usize>,
+    /// By program: registers that decide anything.
+    deciding: Vec<Vec<Register>>,
+    /// By dispatch and reference: the host shares it.
+    shared: Vec<Vec<bool>>,
+    /// When each state was first seen.
+    seen: HashMap<u64, usize>,
+    steps: Vec<Step>,
+    /// The way that is repeated, and how far it has been gone this time.
+    round: Option<(usize, usize)>,
+    released: bool,
+}
+
+/// An invocation.
+#[derive(Clone, Debug)]
+struct Who {
+    plays: bool,
+    started: bool,
+    /// It goes round without a step.
+    spins: bool,
+    /// One more than the number of its last step.
+    last: usize,
+    /// How likely it is chosen.
+    weight: usize,
+    /// When the operation in each slot was issued; none for an empty slot.
+    issued: [Option<usize>; SLOTS],
+}
+
+/// What was chosen: an invocation, and which of its steps; none for going round.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    wave: usize,
+    pick: Option<usize>,
+}
+
+impl Walk {
+    pub fn new(promises: Progress, shared: Vec<Vec<bool>>) -> Walk {
+        Walk {
+            promises,
+            who: Vec::new(),
+            places: Vec::new(),
+            players: Vec::new(),
+            deciding: Vec::new(),
+            shared,
+            seen: HashMap::new(),
+            steps: Vec::new(),
+            round: None,
+            released: false,
+        }
+    }
+
+    /// Whether an operation is a step of the program.
+    fn is_step(&self, dispatch: usize, op: &MemoryOp) -> bool {
+        let shared = self.shared.get(dispatch).and_then(|shared| shared.get(usize::from(op.reference)));
+        match op.kind {
+            Kind::Arrive => true,
+            Kind::Leave | Kind::Fence | Kind::ReleasePart | Kind::AcquirePart => false,
+            _ => !shared.copied().unwrap_or(false),
+        }
+    }
+}
+
+impl Machine {
+    /// Begins a walk through the phase that was just started. Each wave is one invocation.
+    pub fn walk(
+        &mut self,
+        promises: Progress,
+        shared: Vec<Vec<bool>>,
+        programs: &[Program],
+        dispatches: &[Dispatch],
+    ) {
+        let mut walk = Walk::new(promises, shared);
+        self.mood = Mood::STILL;
+        self.last_round = u32::MAX;
+        walk.deciding =
+            (0..programs.len()).map(|program| deciding(programs, program, dispatches, &walk)).collect();
+        for wave in 0..self.waves.len() {
+            let plays = self.plays(wave, programs, dispatches);
+            walk.who.push(Who {
+                plays,
+                started: false,
+                spins: false,
+                last: 0,
+                weight: 1,
+                issued: [None; SLOTS],
+            });
+            if plays {
+                walk.players.push(wave);
+            }
+        }
+        let place = |wave: &usize| {
+            let wave = &self.waves[*wave];
+            let family = wave.paths.first().map_or(0, |path| path[3]);
+            let [workgroup, _, subgroup, lane] = wave.places.first().copied().unwrap_or_default();
+            let first = dispatches.get(wave.dispatch).map_or(0, |dispatch| dispatch.first_workgroup);
+            [family, first + workgroup, subgroup, lane]
+        };
+        walk.players.sort_by_key(place);
+        walk.places = walk.players.iter().map(place).collect();
+        for wave in 0..self.waves.len() {
+            self.settle(&mut walk, wave, programs, dispatches);
+        }
+        self.walk = Some(Box::new(walk));
+    }
+
+    /// From now on everybody goes on: the host has written.
+    pub fn let_go(&mut self) {
+        if let Some(walk) = &mut self.walk {
+            walk.released = true;
+            walk.round = None;
+        }
+    }
+
+    /// Whether an invocation plays a role: some selector of its first block is a case of its switches.
+    fn plays(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+        let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return true };
+        let Some(program) = programs.get(dispatch.program) else { return true };
+        if program.keys.is_empty() {
+            return true;
+        }
+        let mut look = self.waves[wave].clone();
+        let keys = look.keys(&mut self.surroundings(program, dispatch));
+        let keys = keys.first().cloned().unwrap_or_default();
+        program.ops.iter().any(|op| match op {
+            Op::Switch { selector, cases, .. } => {
+                let cases = program.cases.get(cases.0 as usize..cases.1 as usize).unwrap_or_default();
+                let key = program.keys.iter().position(|key| key == selector);
+                let value = key.and_then(|key| keys.get(key));
+                value.is_some_and(|value| cases.iter().any(|(literal, _)| literal == value))
+            }
+            _ => false,
+        })
+    }
+
+    /// Goes on until all have ended or a way is found that can be gone for ever; then goes it for a while.
+    pub(super) fn advance_walk(&mut self, programs: &[Program], dispatches: &[Dispatch]) -> State {
+        let Some(mut walk) = self.walk.take() else { return State::Ended };
+        let state = loop {
+            if self.waves.iter().all(|wave| wave.ended && !wave.is_busy()) {
+                break State::Ended;
+            }
+            if let Some((from, _)) = walk.round {
+                let length = walk.steps.len() - from;
+                for _ in 0..length * ROUNDS {
+                    self.repeat(&mut walk, programs, dispatches);
+                }
+                break State::Running;
+            }
+            if walk.steps.len() >= MOST_STEPS || !self.choose_step(&mut walk, programs, dispatches) {
+                break State::OutOfBudget;
+            }
+        };
+        self.walk = Some(walk);
+        state
+    }
+
+    /// One step of anybody; false where nobody can take one.
+    fn choose_step(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+        if !walk.released {
+            self.look_back(walk, programs, dispatches);
+            if walk.round.is_some() {
+                return true;
+            }
+            if self.random.below(FICKLE) == 0 {
+                for who in &mut walk.who {
+                    who.weight = [0, 1, 1, 4][self.random.below(4)];
+                }
+            }
+        }
+        let able: Vec<usize> = walk
+            .players
+            .iter()
+            .copied()
+            .filter(|wave| self.is_able(walk, *wave, programs, dispatches))
+            .collect();
+        let weight = |wave: &usize| if walk.released { 1 } else { walk.who[*wave].weight };
+        let mut whole: usize = able.iter().map(weight).sum();
+        let all_alike = whole == 0;
+        if all_alike {
+            whole = able.len();
+        }
+        let mut at = self.random.below(whole);
+        let chosen = able.iter().find(|wave| {
+            let own = if all_alike { 1 } else { weight(wave) };
+            let found = at < own;
+            at = at.saturating_sub(own);
+            found
+        });
+        let Some(wave) = chosen.copied() else { return false };
+        let ready = self.steps_of(walk, wave, programs, dispatches).len();
+        let choices = ready + usize::from(walk.who[wave].spins);
+        // In order more often than not, so that both kinds of ways are found.
+        let pick = if self.random.chance(128) { 0 } else { self.random.below(choices) };
+        let step = Step { wave, pick: (pick < ready).then_some(pick) };
+        self.take(walk, step, programs, dispatches);
+        walk.steps.push(step);
+        true
+    }
+
+    /// Takes the next step of a way that repeats.
+    fn repeat(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) {
+        let Some((from, at)) = walk.round else { return };
+        let length = walk.steps.len() - from;
+        if let Some(step) = walk.steps.get(from + at).copied() {
+            self.take(walk, step, programs, dispatches);
+        }
+        walk.round = Some((from, (at + 1) % length.max(1)));
+    }
+
+    fn take(&mut self, walk: &mut Walk, step: Step, programs: &[Program], dispatches: &[Dispatch]) {
+        let wave = step.wave;
+        let now = walk.steps.len();
+        if let Some(pick) = step.pick {
+            let ready = self.steps_of(walk, wave, programs, dispatches);
+            let Some((slot, mask)) = ready.get(pick).copied() else { return };
+            walk.who[wave].issued[usize::from(slot)] = None;
+            self.perform_one(wave, slot, mask, programs, dispatches);
+        }
+        let who = &mut walk.who[wave];
+        who.started = true;
+        who.last = now + 1;
+        if step.pick.is_none() && !walk.released {
+            self.front(wave, programs, dispatches);
+            self.eager(walk, wave, programs, dispatches);
+            return;
+        }
+        self.settle(walk, wave, programs, dispatches);
+        // Others may leave a barrier now.
+        for other in 0..self.waves.len() {
+            if other != wave && self.eager(walk, other, programs, dispatches) {
+                self.settle(walk, other, programs, dispatches);
+            }
+        }
+    }
+
+    /// Whether an invocation can take a step.
+    fn is_able(&mut self, walk: &Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+        walk.who[wave].spins || !self.steps_of(walk, wave, programs, dispatches).is_empty()
+    }
+
+    /// The steps that an invocation can take now.
+    fn steps_of(
+        &mut self,
+        walk: &Walk,
+        wave: usize,
+        programs: &[Program],
+        dispatches: &[Dispatch],
+    ) -> Vec<(u8, u64)> {
+        self.ready_now(wave, programs, dispatches);
+        let dispatch = self.waves[wave].dispatch;
+        let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
+            return Vec::new();
+        };
+        let own = &self.waves[wave];
+        let is_step = |slot: u8| own.operation(slot, program).is_some_and(|op| walk.is_step(dispatch, op));
+        self.ready.iter().copied().filter(|(slot, _)| is_step(*slot)).collect()
+    }
+
+    fn ready_now(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) {
+        let mut ready = std::mem::take(&mut self.ready);
+        self.waves[wave].ready(&mut ready);
+        self.ready = ready;
+        let of = dispatches.get(self.waves[wave].dispatch).and_then(|d| programs.get(d.program));
+        if let Some(program) = of {
+            self.wait_at_barriers(wave, program);
+        }
+    }
+
+    fn perform_one(
+        &mut self,
+        wave: usize,
+        slot: u8,
+        mask: u64,
+        programs: &[Program],
+        dispatches: &[Dispatch],
+    ) {
+        let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return };
+        let Some(program) = programs.get(dispatch.program) else { return };
+        self.perform(wave, slot, mask, program, dispatch);
+    }
+
+    fn front(&mut self, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+        let Some(dispatch) = dispatches.get(self.waves[wave].dispatch) else { return false };
+        let Some(program) = programs.get(dispatch.program) else { return false };
+        self.idle_budget = IDLE_BUDGET;
+        self.budget = IDLE_BUDGET;
+        self.waves[wave].may_run(self.last_round) && self.run_front(wave, program, dispatch)
+    }
+
+    /// Performs whatever is no step of the program; true where there was anything.
+    fn eager(&mut self, walk: &mut Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
+        let mut any = false;
+        loop {
+            self.ready_now(wave, programs, dispatches);
+            let dispatch = self.waves[wave].dispatch;
+            let Some(program) = dispatches.get(dispatch).and_then(|d| programs.get(d.program)) else {
+                return any;
+            };
+            let (own, plays) = (&self.waves[wave], walk.who[wave].plays);
+            let is_eager = |slot: u8| {
+                own.operation(slot, program).is_some_and(|op| !plays || !walk.is_step(dispatch, op))
+            };
+            let Some((slot, mask)) = self.ready.iter().copied().find(|(slot, _)| is_eager(*slot)) else {
+                return any;
+            };
+            walk.who[wave].issued[usize::from(slot)] = None;
+            self.perform_one(wave, slot, mask, programs, dispatches);
+            any = true;
+        }
+    }
+
+    /// Runs an invocation until it comes to a step that it can take, waits, or has ended; or goes round without one.
+    fn settle(&mut self, walk: &mut Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) {
+        walk.who[wave].spins = false;
+        let mut turns = 0;
+        let mut steps_under_way = self.under_way(walk, wave, programs, dispatches);
+        loop {
+            let ran = self.front(wave, programs, dispatches);
+            let performed = self.eager(walk, wave, programs, dispatches);
+            if !ran && !performed {
+                break;
+            }
+            let now = self.under_way(walk, wave, programs, dispatches);
+            if now != steps_under_way {
+                steps_under_way = now;
+                turns = 0;
+            }
+            turns += 1;
+            if turns > LOCAL_TURNS {
+                walk.who[wave].spins = true;
+                break;
+            }
+        }
+        let now = walk.steps.len();
+        let slots = self.waves[wave].slots();
+        for (slot, issued) in walk.who[wave].issued.iter_mut().enumerate() {
+            *issued = match slots >> slot & 1 {
+                0 => None,
+                _ => issued.or(Some(now)),
+            };
+        }
+    }
+
+    /// How many steps an invocation has issued and not performed.
+    fn under_way(&self, walk: &Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> usize {
+        let own = &self.waves[wave];
+        let Some(program) = dispatches.get(own.dispatch).and_then(|d| programs.get(d.program)) else {
+            return 0;
+        };
+        let is_step =
+            |slot: usize| own.operation(slot as u8, program).is_some_and(|op| walk.is_step(own.dispatch, op));
+        lanes(own.slots().into()).filter(|slot| is_step(*slot)).count()
+    }
+
+    /// Whether the present state was seen before, and the way since then may be gone for ever.
+    fn look_back(&mut self, walk: &mut Walk, programs: &[Program], dispatches: &[Dispatch]) {
+        let now = walk.steps.len();
+        let state = self.fingerprint(walk, programs, dispatches);
+        let first = *walk.seen.entry(state).or_insert(now);
+        if first == now {
+            return;
+        }
+        let mut standings = Vec::with_capacity(walk.players.len());
+        for wave in walk.players.clone() {
+            let ready = self.is_able(walk, wave, programs, dispatches);
+            let who = &walk.who[wave];
+            let stepped = who.last > first;
+            // Writes become visible in the end: who goes on does not keep one back for ever.
+            let kept_back = stepped && who.issued.iter().flatten().any(|issued| *issued < first);
+            if kept_back {
+                return;
+            }
+            standings.push(Standing { started: who.started, ready: ready || stepped, served: stepped });
+        }
+        if walk.promises.kept(&walk.places, &standings) {
+            walk.round = Some((first, 0));
+        }
+    }
+
+    /// Everything that decides what can happen from now on.
+    fn fingerprint(&self, walk: &Walk, programs: &[Program], dispatches: &[Dispatch]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for wave in &walk.players {
+            let own = &self.waves[*wave];
+            let Some(dispatch) = dispatches.get(own.dispatch) else { continue };
+            let (who, deciding) = (&walk.who[*wave], walk.deciding.get(dispatch.program));
+            (who.started, who.spins).hash(&mut hasher);
+            own.fingerprint(deciding.map_or(&[][..], Vec::as_slice), &mut hasher);
+            if let Some(program) = programs.get(dispatch.program) {
+                for (reference, bound) in dispatch.bound.iter().enumerate() {
+                    let shared = walk.shared.get(own.dispatch).and_then(|shared| shared.get(reference));
+                    if shared.copied().unwrap_or(false) || program.references.get(reference).is_none() {
+                        continue;
+                    }
+                    let words =
+                        self.memory.words.get(bound.base as usize..(bound.base + bound.words) as usize);
+                    words.hash(&mut hasher);
+                }
+            }
+        }
+        self.memory.fingerprint(&mut hasher);
+        hasher.finish()
+    }
+}
+
+/// Registers whose values reach a branch, an address, or memory that the host does not share. A counter that is only noted
+/// down makes no new state.
+fn deciding(programs: &[Program], number: usize, dispatches: &[Dispatch], walk: &Walk) -> Vec<Register> {
+    let Some(program) = programs.get(number) else { return Vec::new() };
+    let mut decides = vec![false; program.registers];
+    let mut mark = |register: Register| match decides.get_mut(register as usize) {
+        Some(known) if register != NONE => !std::mem::replace(known, true),
+        _ => false,
+    };
+    let shared = |reference: u16| {
+        let mut users = dispatches.iter().enumerate().filter(|(_, dispatch)| dispatch.program == number);
+        let is_shared = |index: usize| {
+            walk.shared
+                .get(index)
+                .and_then(|shared| shared.get(usize::from(reference)))
+                .copied()
+                .unwrap_or(false)
+        };
+        users.all(|(index, _)| is_shared(index))
+    };
+    for op in &program.ops {
+        match op {
+            Op::Branch { condition, .. } => {
+                mark(*condition);
+            }
+            Op::Switch { selector, .. } => {
+                mark(*selector);
+            }
+            Op::Memory(access) => {
+                let hidden = program
+                    .memory
+                    .get(usize::from(access.memory))
+                    .is_some_and(|op| op.is_access() && shared(op.reference));
+                if !hidden {
+                    for register in [access.address, access.value, access.compare] {
+                        mark(register);
+                    }
+                    let memory = program.memory.get(usize::from(access.memory));
+                    if memory.is_some_and(|op| op.bytes > 4) {
+                        for register in [access.value, access.compare] {
+                            mark(register.saturating_add(1));
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    loop {
+        let mut more = false;
+        let known = decides.clone();
+        let is_known = |register: Register| known.get(register as usize).copied().unwrap_or(false);
+        let mut mark = |register: Register| {
+            if let Some(place) = decides.get_mut(register as usize) {
+                more |= !std::mem::replace(place, true);
+            }
+        };
+        for op in &program.ops {
+            match *op {
+                Op::Binary { to, left, right, .. } if is_known(to) => {
+                    mark(left);
+                    mark(right);
+                }
+                Op::Select { to, condition, yes, no } if is_known(to) => {
+                    mark(condition);
+                    mark(yes);
+                    mark(no);
+                }
+                Op::Assign { to, from } | Op::Copy { to, from } if is_known(to) => mark(from),
+                Op::Address { to, index, .. } if is_known(to) => mark(index),
+                Op::Texel { to, column, row, .. } if is_known(to) => {
+                    mark(column);
+                    mark(row);
+                }
+                Op::Convert { to, from, how } if is_known(to) || is_known(to + 1) => {
+                    mark(from);
+                    if matches!(how, Conversion::WideInteger | Conversion::WideFloat) {
+                        mark(from + 1);
+                    }
+                }
+                Op::Wide { op, to, left, right } if is_known(to) || is_known(to + 1) => {
+                    let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
+                    for register in [left, left + 1, right, if shift { right } else { right + 1 }] {
+                        mark(register);
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (to, from) in &program.copies {
+            if is_known(*to) {
+                mark(*from);
+            }
+        }
+        if !more {
+            break;
+        }
+    }
+    (0..program.registers as Register).filter(|register| decides[*register as usize]).collect()
+}
