@@ -210,8 +210,8 @@ fn weak_histogram(line: &RunLine) -> String {
     };
     let mut text = format!(
         "{} on {}: weak in {} of {} instances{of_batches}, reproducibility {}\n",
-        line.id,
-        line.device,
+        show::line(&line.id),
+        show::line(&line.device),
         count(seen),
         count(resolved),
         probability(reproducibility(surely)),

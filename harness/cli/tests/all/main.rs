@@ -15,6 +15,7 @@ mod jobs;
 mod library;
 mod rates;
 mod readme;
+mod reports;
 mod run;
 mod sim;
 mod terminal;
