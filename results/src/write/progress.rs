@@ -120,7 +120,12 @@ fn hangs(rows: &Rows<'_>) -> String {
         let Some((progress, hang)) = progress.and_then(|p| Some((p, p.hangs.first()?))) else { continue };
         let refutes =
             if progress.refutes.is_empty() { "nothing".to_owned() } else { progress.refutes.join(", ") };
-        text += &format!("{}: stuck {} of {}, refutes {refutes}\n", crate::show::line(&line.id), progress.stuck, progress.runs);
+        text += &format!(
+            "{}: stuck {} of {}, refutes {refutes}\n",
+            crate::show::line(&line.id),
+            progress.stuck,
+            progress.runs
+        );
         for thread in &hang.threads {
             let order = thread.order.map(|order| format!(", began as {order}")).unwrap_or_default();
             let place = thread.line.map(|line| format!(" at line {line}")).unwrap_or_default();

@@ -66,7 +66,9 @@ fn the_workflow_runs_every_part_on_both_drivers_and_reports() {
     let mut seen = Vec::new();
     for part in &parts {
         let mut command = bash(folder.path(), &shortened(&step("run", "Run")));
-        let ran = Ran::of(command.env("VK_LITMUS_DEVICE", "sim").env("VK_LITMUS_SHARD", part).env("GITHUB_RUN_NUMBER", "7"));
+        let ran = Ran::of(
+            command.env("VK_LITMUS_DEVICE", "sim").env("VK_LITMUS_SHARD", part).env("GITHUB_RUN_NUMBER", "7"),
+        );
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(
             ran.stderr.contains(&format!("part {part} of the tests, by VK_LITMUS_SHARD")),
