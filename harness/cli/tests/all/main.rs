@@ -12,6 +12,7 @@ mod expect;
 mod gtest;
 mod inputs;
 mod jobs;
+mod library;
 mod rates;
 mod readme;
 mod reports;
