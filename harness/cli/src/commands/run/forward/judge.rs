@@ -368,7 +368,7 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
             for (thread, ended) in test.threads.iter().zip(ended) {
                 state.insert(format!("P{}:ended", thread.number), u64::from(ended).into());
             }
-            RunOutcome { state, count, allowed: true, weak: false, filtered: false }
+            RunOutcome { state, count, batches: None, allowed: true, weak: false, filtered: false }
         })
         .collect()
 }
@@ -410,6 +410,7 @@ fn line(
         not_executed: u64::from(seen.not_executed),
         unresolved: 0,
         seconds: seen.seconds,
+        batches: None,
         outcomes: if says.verdict == VerdictWord::Skipped { Vec::new() } else { outcomes(test, seen) },
         unexpected: Vec::new(),
         seed,
