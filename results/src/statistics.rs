@@ -3,6 +3,8 @@
 //! All figures take what they count as independent: instances, or batches on a device that says that the instances of one
 //! share choices. Scheduling makes neighbouring instances alike, so an interval is a lower bound of the true uncertainty.
 
+pub mod rates;
+
 use std::cmp::Ordering;
 
 use statrs::function::gamma::{gamma_ur, ln_gamma};

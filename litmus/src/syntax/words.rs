@@ -151,6 +151,26 @@ const RESERVED: &[&str] = &[
     "blt",
 ];
 
+/// The words of the native dialect by what they are, in the order of their tables: for references that must be complete.
+pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
+    fn names<T>(words: Words<T>) -> Vec<&'static str> {
+        words.iter().map(|(word, _)| *word).collect()
+    }
+    vec![
+        ("scopes", names(SCOPES)),
+        ("execution scopes of control barriers", names(EXECUTION_SCOPES)),
+        ("storage classes", names(CLASSES)),
+        ("storage classes of semantics", names(SEMANTICS_CLASSES)),
+        ("orders", names(ORDERS)),
+        ("operations", names(OPERATIONS)),
+        ("branches", names(BRANCHES)),
+        ("kinds of storage", names(KINDS)),
+        ("types", names(TYPES)),
+        ("other modifiers", PLAIN_MODIFIERS.to_vec()),
+        ("words that no location may be called", RESERVED.to_vec()),
+    ]
+}
+
 /// What `word` stands for.
 pub(super) fn lookup<T: Copy>(words: Words<T>, word: &str) -> Option<T> {
     words.iter().find(|(candidate, _)| *candidate == word).map(|(_, meaning)| *meaning)

@@ -3,11 +3,17 @@
 
 mod cases;
 mod clauses;
+mod codegen;
 mod common;
 mod corpus;
 mod cts;
+mod docs;
+mod expect;
+mod gtest;
 mod inputs;
+mod jobs;
 mod rates;
 mod readme;
 mod run;
 mod sim;
+mod terminal;
