@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::read::Results;
 use crate::state;
 use crate::statistics::{Interval, Proportion, never_seen_bound, reproducibility};
-use crate::wire::{DeviceRecord, EnvironmentRecord, RunLine, VerdictWord};
+use crate::wire::{DeviceRecord, EnvironmentRecord, RunLine, RunOutcome, VerdictWord};
 
 /// Results side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -123,7 +123,7 @@ pub struct Bar {
     pub outcome: String,
     /// How often it was seen.
     pub count: u64,
-    /// How often in each resolved instance.
+    /// How often in each of the [`trials`].
     pub rate: f64,
     /// The 95 % interval of the rate; of weak, forbidden and unexpected outcomes that were seen.
     pub interval: Option<Interval>,
@@ -133,18 +133,29 @@ pub struct Bar {
     pub filtered: bool,
 }
 
+/// What is independent in a run: its batches where the instances of one share choices of the device, else its resolved
+/// instances.
+pub fn trials(line: &RunLine) -> u64 {
+    line.batches.unwrap_or_else(|| line.instances.saturating_sub(line.unresolved))
+}
+
+/// How many of the [`trials`] showed an outcome.
+pub fn sightings(outcome: &RunOutcome) -> u64 {
+    outcome.batches.unwrap_or(outcome.count)
+}
+
 /// The histogram of a verdict: the outcomes of the prediction in their order, then what is none of them.
 pub fn bars(line: &RunLine) -> Vec<Bar> {
-    let resolved = line.instances.saturating_sub(line.unresolved);
-    let bar = |kind: Kind, outcome: String, count: u64, filtered: bool| {
-        let proportion = Proportion::new(count, resolved);
+    let trials = trials(line);
+    let bar = |kind: Kind, outcome: String, (count, seen): (u64, u64), filtered: bool| {
+        let proportion = Proportion::new(seen, trials);
         Bar {
             kind,
             outcome,
             count,
             rate: proportion.rate(),
             interval: (count > 0 && kind != Kind::Ordinary).then(|| proportion.interval()),
-            bound: (count == 0).then(|| never_seen_bound(resolved)),
+            bound: (count == 0).then(|| never_seen_bound(trials)),
             filtered,
         }
     };
@@ -160,11 +171,13 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
             (_, true) => Kind::Weak,
             (_, false) => Kind::Ordinary,
         };
-        bar(kind, state::text(&outcome.state), outcome.count, outcome.filtered)
+        bar(kind, state::text(&outcome.state), (outcome.count, sightings(outcome)), outcome.filtered)
     });
     let unexpected = line.unexpected.iter().map(|values| {
         let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
-        bar(Kind::Unexpected, raw.join(" "), values.count, false)
+        // How many batches showed it is not kept: at least one.
+        let seen = if line.batches.is_some() { values.count.min(1) } else { values.count };
+        bar(Kind::Unexpected, raw.join(" "), (values.count, seen), false)
     });
     predicted.chain(unexpected).collect()
 }
@@ -180,7 +193,13 @@ pub fn weak_seen(line: &RunLine) -> u64 {
 /// The field's reproducibility score of the weak outcomes of a verdict; nothing where none was seen.
 pub fn weak_reproducibility(line: &RunLine) -> Option<f64> {
     let seen = weak_seen(line);
-    (seen > 0).then(|| reproducibility(seen))
+    // As many batches showed some weak outcome as showed the most frequent one, at least.
+    let weak = line.outcomes.iter().filter(|outcome| outcome.weak);
+    let surely = match line.batches {
+        Some(_) => weak.map(sightings).max().unwrap_or(0),
+        None => seen,
+    };
+    (seen > 0).then(|| reproducibility(surely))
 }
 
 /// Counts of a group of tests on one device.

@@ -66,13 +66,12 @@ impl ReportRecord {
 }
 
 fn confidence(line: &RunLine) -> ConfidenceRecord {
-    let resolved = line.instances.saturating_sub(line.unresolved);
     let rates = bars(line).into_iter().filter(|bar| bar.kind != Kind::Ordinary);
     ConfidenceRecord {
         id: line.id.clone(),
         device: line.device.clone(),
         reproducibility: weak_reproducibility(line),
-        never_seen_below: crate::statistics::never_seen_bound(resolved),
+        never_seen_below: crate::statistics::never_seen_bound(crate::report::trials(line)),
         rates: rates
             .filter_map(|bar| {
                 let interval = bar.interval?;

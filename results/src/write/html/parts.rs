@@ -339,6 +339,7 @@ fn verdict(line: &RunLine) -> Markup {
             br;
             small class="quiet" {
                 (count(line.instances)) " instances, " (count(line.interleaved)) " interleaved"
+                @if let Some(batches) = line.batches { ", " (count(batches)) " independent batches, which rates count" }
                 @if line.unresolved > 0 { ", " (count(line.unresolved)) " unresolved" }
                 @if line.not_executed > 0 { ", " (count(line.not_executed)) " not executed" }
                 "; " @if line.exercised { "exercised" } @else { b { "not exercised" } }
