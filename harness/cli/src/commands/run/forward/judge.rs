@@ -372,11 +372,11 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
             RunOutcome {
                 state,
                 count,
+                batches: None,
                 allowed: true,
                 weak: false,
                 filtered: false,
                 witness: None,
-                batches: None,
             }
         })
         .collect()
@@ -415,11 +415,11 @@ fn line(
         detail: says.detail,
         exercised: says.exercised,
         instances: u64::from(seen.runs),
-        batches: None,
         interleaved: 0,
         not_executed: u64::from(seen.not_executed),
         unresolved: 0,
         seconds: seen.seconds,
+        batches: None,
         outcomes: if says.verdict == VerdictWord::Skipped { Vec::new() } else { outcomes(test, seen) },
         unexpected: Vec::new(),
         seed,
