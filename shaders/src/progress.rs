@@ -21,7 +21,9 @@
 
 use litmus::{InstructionKind, LocationInit, Place, RegisterId, Test, ThreadId};
 use rspirv::dr::Operand;
-use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, Decoration, LoopControl, Op, Word};
+use rspirv::spirv::{
+    self, AddressingModel, BuiltIn, Capability, Decoration, LoopControl, MemorySemantics, Op, Word,
+};
 
 use crate::dispatch::{Storages, storages};
 use crate::kernel::CompileError;
@@ -701,6 +703,12 @@ impl Emitter<'_> {
             if part.last {
                 let turns = this.load(own.turns);
                 this.note(here, part.thread, Field::Turns, turns);
+                // Its accesses have been performed before it says that it is over.
+                let scope = this.widest();
+                let order = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::UNIFORM_MEMORY;
+                let semantics = this.module.constant(order.bits());
+                let operands = [Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)];
+                this.module.effect(Op::MemoryBarrier, operands);
                 let is_stuck = this.module.truth(Op::INotEqual, &[stuck, zero]);
                 let state = this.module.word(Op::Select, &[is_stuck, stuck_word, ended_word]);
                 let clock = this.tick(here);

@@ -6,4 +6,5 @@ mod common;
 mod corpus;
 mod device;
 mod faults;
+mod progress;
 mod random;

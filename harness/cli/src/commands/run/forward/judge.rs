@@ -265,20 +265,33 @@ fn placement(place: litmus::Place) -> Option<litmus::Placement> {
     }
 }
 
-/// Whether a thread waits in a control barrier.
-fn waits(test: &Test, thread: usize, stood: &Thread) -> bool {
-    let instructions =
-        test.threads.get(thread).map(|thread| thread.instructions.as_slice()).unwrap_or_default();
-    let at = stood.place.and_then(|place| instructions.get(place as usize));
-    !stood.moved
-        && at.is_some_and(|instruction| matches!(instruction.kind, InstructionKind::ControlBarrier(_)))
+/// The control barrier that a thread stands at.
+fn barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litmus::ControlBarrier> {
+    let instructions = &test.threads.get(thread)?.instructions;
+    match &instructions.get(stood.place? as usize)?.kind {
+        InstructionKind::ControlBarrier(barrier) if !stood.ended && !stood.moved => Some(barrier),
+        _ => None,
+    }
+}
+
+/// Whether a thread waits in a control barrier for another one, which has not come to it. Where all have come, nobody waits.
+fn waits(test: &Test, thread: usize, threads: &[Thread]) -> bool {
+    let at = |number: usize| threads.get(number).and_then(|stood| barrier(test, number, stood));
+    let Some(own) = at(thread) else { return false };
+    let place = |number: usize| test.threads.get(number).and_then(|thread| placement(thread.place));
+    let meets = |number: usize| match (place(thread), place(number)) {
+        (Some(left), Some(right)) if own.execution_scope == litmus::Scope::Subgroup => left == right,
+        (Some(left), Some(right)) => left.workgroup == right.workgroup,
+        _ => false,
+    };
+    (0..threads.len()).any(|other| meets(other) && at(other).is_none_or(|there| there.id != own.id))
 }
 
 fn watched(test: &Test, threads: &[Thread]) -> Vec<Watched> {
     let one = |(number, thread): (usize, &Thread)| Watched {
         started: thread.began,
         ended: thread.ended,
-        waits: waits(test, number, thread),
+        waits: waits(test, number, threads),
         moved: thread.moved,
     };
     threads.iter().enumerate().map(one).collect()
@@ -303,7 +316,7 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
             *spread = Promise::Obe;
         }
         let left_out = |lowest: &runner::progress::Lowest| {
-            !lowest.stood.moved && !waits(test, lowest.thread as usize, &lowest.stood)
+            !lowest.stood.moved && barrier(test, lowest.thread as usize, &lowest.stood).is_none()
         };
         if owes_lowest && hang.lowest.as_ref().is_some_and(left_out) {
             return true;
@@ -336,7 +349,7 @@ fn record(test: &Test, hang: &Hang) -> Option<HangRecord> {
             state: match stood {
                 _ if stood.ended => ThreadState::Ended,
                 _ if !stood.began => ThreadState::NeverStarted,
-                _ if waits(test, number, stood) => ThreadState::Barrier,
+                _ if waits(test, number, &witness.threads) => ThreadState::Barrier,
                 _ if stood.moved => ThreadState::Waiting,
                 _ => ThreadState::Stopped,
             },
