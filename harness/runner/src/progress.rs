@@ -198,6 +198,8 @@ pub fn kernel(
         copies,
         whole_subgroups: few_turns,
         bound: device.loop_budget.map(|budget| budget.saturating_sub(SPARE_TURNS)),
+        // The one driver with few turns makes a meeting of the workgroup of every memory barrier.
+        settles: !few_turns,
         looks: if few_turns { LOOKS_WHERE_TURNS_ARE_FEW } else { 1 },
     };
     let mut kernel = compile(test, &config)?;

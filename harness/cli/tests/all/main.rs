@@ -7,6 +7,7 @@ mod common;
 mod corpus;
 mod cts;
 mod inputs;
+mod progress;
 mod rates;
 mod readme;
 mod run;

@@ -24,6 +24,7 @@ use runner::pool::{self, Calls, Event, Health, Limits, Report};
 use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
 use sim::SimDevice;
 
+use super::misbehave::Misbehaviour;
 use super::plan::{self, Target};
 use super::progress::Progress;
 use super::{Done, folder_failure, interrupted, judgement_outcome};
@@ -110,6 +111,7 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(Failure::not_available(format!("`{flag}` with tests of forward progress")));
     }
+    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let scheduler = arguments.progress.as_deref().map(scheduler).transpose()?;
     let mut writer = run_writer(arguments.format, Data::new(), layout()).map_err(Failure::input_error)?;
     let mut outcome = Outcome::Success;
@@ -140,7 +142,8 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         devices.push(Tested { target, selector, claim, ends_under_claim });
     }
     let cells = cells(&items, &devices);
-    let whole = Whole { items, devices, cells, chosen, scheduler, arguments, quiet, environment };
+    let whole =
+        Whole { items, devices, cells, chosen, scheduler, arguments, quiet, environment, misbehaviour };
     outcome.note(whole.run(writer.as_mut())?);
     Ok(outcome)
 }
@@ -298,6 +301,7 @@ struct Whole<'a> {
     arguments: &'a Run,
     quiet: bool,
     environment: DriverEnvironment,
+    misbehaviour: Misbehaviour,
 }
 
 /// What grows while tests end.
@@ -510,7 +514,7 @@ impl Whole<'_> {
         Job {
             id: self.id(cell),
             text: item.loaded.text.clone(),
-            device: tested.selector.clone(),
+            device: self.misbehaviour.selector(&self.id(cell), &tested.selector),
             placement: cell.placement,
             runs: self.runs(),
             enough: ENOUGH,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use litmus::{InstructionKind, Race, Test};
-use model::progress::{PROMISES, ProgressModel, Promise, Watched, keeps_promises};
+use model::progress::{Beside, PROMISES, ProgressModel, Promise, Watched, keeps_promises};
 use results::wire::{
     HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
 };
@@ -303,7 +303,13 @@ fn watched(test: &Test, threads: &[Thread]) -> Vec<Watched> {
 /// and not in each copy.
 fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &Hang) -> bool {
     let mut own = *model;
+    let mut beside = None;
     if copies > 1 {
+        beside = Some(match level {
+            Level::Workgroups => Beside::Workgroups,
+            Level::Subgroups => Beside::Subgroups,
+            Level::Invocations => Beside::Invocations,
+        });
         let spread = match level {
             Level::Workgroups => &mut own.queue_family,
             Level::Subgroups => &mut own.workgroup,
@@ -325,9 +331,7 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
             return false;
         }
     }
-    hang.witnesses
-        .iter()
-        .any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), copies == 1))
+    hang.witnesses.iter().any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), beside))
 }
 
 fn breaks_claim(whole: &Whole<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
