@@ -45,8 +45,8 @@ pub use error::{KhronosError, ParseError, ParseErrors};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{
-    Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race, ResolvedCondition, Side,
-    Undefinedness, decided,
+    Batches, Histogram, Observable, Observation, Outcome, PredictedOutcome, Prediction, Race,
+    ResolvedCondition, Side, Undefinedness, decided,
 };
 pub use overlap::Overlap;
 pub use span::Span;

@@ -246,11 +246,39 @@ pub struct Observation {
     pub discarded_dispatches: u64,
     /// Wall-clock time of all dispatches, in seconds.
     pub seconds: f64,
+    /// What is independent, on a device where that is no single instance.
+    pub batches: Option<Batches>,
+}
+
+/// Batches of instances: those of one share choices of the device, those of two do not. Where there are any, they are
+/// what confidence figures count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Batches {
+    /// All of them.
+    pub total: u64,
+    /// By complete outcome: the batches that showed it at least once.
+    pub by_outcome: BTreeMap<Outcome, u64>,
+}
+
+impl Batches {
+    fn add(&mut self, more: &Batches) {
+        self.total += more.total;
+        for (outcome, count) in &more.by_outcome {
+            *self.by_outcome.entry(outcome.clone()).or_default() += count;
+        }
+    }
 }
 
 impl Observation {
     /// Adds what was seen elsewhere of the same test.
     pub fn add(&mut self, more: &Observation) {
+        match (&mut self.batches, &more.batches) {
+            (Some(own), Some(more)) => own.add(more),
+            (None, Some(more)) if self.dispatches == 0 => self.batches = Some(more.clone()),
+            // Counts without batches make the batches of the others too few.
+            _ if more.dispatches > 0 => self.batches = None,
+            _ => {}
+        }
         for (outcome, count) in &more.histogram.counts {
             self.histogram.add(outcome.clone(), *count);
         }
@@ -273,6 +301,22 @@ impl Observation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_add_up_where_all_runs_have_them() {
+        let one = |total| Observation {
+            dispatches: 1,
+            batches: Some(Batches { total, by_outcome: BTreeMap::from([(Outcome(vec![Value(1)]), 2)]) }),
+            ..Observation::default()
+        };
+        let mut seen = Observation::default();
+        seen.add(&one(5));
+        seen.add(&one(7));
+        let both = BTreeMap::from([(Outcome(vec![Value(1)]), 4)]);
+        assert_eq!(seen.batches, Some(Batches { total: 12, by_outcome: both }));
+        seen.add(&Observation { dispatches: 1, ..Observation::default() });
+        assert_eq!(seen.batches, None);
+    }
 
     #[test]
     fn constants_mean_the_bits_of_what_they_are_compared_with() {

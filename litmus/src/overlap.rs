@@ -133,7 +133,10 @@ fn nothing_before(test: &Test, point: SyncPoint) -> bool {
 }
 
 fn accesses(kind: &InstructionKind) -> bool {
-    matches!(kind, InstructionKind::Load { .. } | InstructionKind::Store { .. } | InstructionKind::Rmw { .. })
+    matches!(
+        kind.without_address(),
+        InstructionKind::Load { .. } | InstructionKind::Store { .. } | InstructionKind::Rmw { .. }
+    )
 }
 
 fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {

@@ -15,6 +15,7 @@ mod table;
 mod words;
 
 pub use print::print;
+pub use words::vocabulary;
 
 use crate::condition::Condition;
 use crate::error::{ErrorList, ParseError, ParseErrors};

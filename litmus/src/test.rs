@@ -364,6 +364,9 @@ pub enum InstructionKind {
         /// Memory semantics.
         semantics: Semantics,
     },
+    /// `.coop`: a plain load or store of a cooperative matrix (`#memory-model-cooperative-matrix`). An unspecified
+    /// invocation of the thread's subgroup performs it, one that executes the thread's barriers too.
+    Cooperative(Box<InstructionKind>),
     /// HSA's `[x + $s3]`: an access whose address depends on a register that holds 0.
     Addressed {
         /// The register.
@@ -401,10 +404,13 @@ pub enum InstructionKind {
 }
 
 impl InstructionKind {
-    /// The access itself where its address depends on a register, and every other instruction as it is.
+    /// The access itself where its address depends on a register or where it is cooperative, and every other instruction as
+    /// it is.
     pub fn without_address(&self) -> &InstructionKind {
         match self {
-            InstructionKind::Addressed { access, .. } => access.without_address(),
+            InstructionKind::Addressed { access, .. } | InstructionKind::Cooperative(access) => {
+                access.without_address()
+            }
             other => other,
         }
     }
@@ -808,7 +814,8 @@ impl Test {
         let mut found: Option<ScalarType> = None;
         for instruction in &self.thread(thread).instructions {
             if let InstructionKind::Load { destination, location, scalar, .. }
-            | InstructionKind::Rmw { destination, location, scalar, .. } = &instruction.kind
+            | InstructionKind::Rmw { destination, location, scalar, .. } =
+                instruction.kind.without_address()
                 && *destination == register
             {
                 let ty = scalar.unwrap_or(self.location(*location).scalar_type());

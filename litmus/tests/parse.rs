@@ -109,6 +109,7 @@ fn every_instruction_has_an_example() {
         InstructionKind::Await { .. } => "await",
         InstructionKind::Update { .. } => "update",
         InstructionKind::Addressed { .. } => "addressed",
+        InstructionKind::Cooperative(_) => "cooperative",
         InstructionKind::Move { .. } => "move",
         InstructionKind::Compare { .. } => "compare",
         InstructionKind::BranchIf { .. } => "branch if",

@@ -247,9 +247,14 @@ fn entries(path: &Path) -> Result<usize, FolderError> {
 }
 
 /// Replaces a file as a whole: whoever reads it sees the old or the new content.
-fn replace(path: &Path, content: &[u8]) -> Result<(), FolderError> {
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(path: &Path, content: &[u8]) -> Result<(), FolderError> {
     let io = |source| FolderError::Io { path: path.to_owned(), source };
-    let unfinished = path.with_extension("unfinished");
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".unfinished");
+    let unfinished = path.with_file_name(name);
     let mut file = fs::File::create(&unfinished).map_err(io)?;
     file.write_all(content).and_then(|()| file.sync_data()).map_err(io)?;
     fs::rename(&unfinished, path).map_err(io)

@@ -121,6 +121,8 @@ pub struct Judgement {
     pub unresolved: u64,
     /// Wall-clock seconds of all dispatches.
     pub seconds: f64,
+    /// Independent batches, on a device where single instances are not independent.
+    pub batches: Option<u64>,
     /// Every outcome of the prediction, seen or not, in the order of outcomes.
     pub rows: Vec<Row>,
     /// What was seen and stands in no row.
@@ -134,6 +136,8 @@ pub struct Row {
     pub outcome: Outcome,
     /// How often it was seen.
     pub count: u64,
+    /// How many independent batches showed it, on a device that has them.
+    pub batches: Option<u64>,
     /// What the model says of it.
     pub says: PredictedOutcome,
 }
@@ -160,6 +164,7 @@ impl Judgement {
             not_executed: 0,
             unresolved: 0,
             seconds: 0.0,
+            batches: None,
             rows: Vec::new(),
             unexpected: Vec::new(),
         }
@@ -175,6 +180,10 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         .map(|(outcome, says)| Row {
             outcome: outcome.clone(),
             count: observation.histogram.counts.get(outcome).copied().unwrap_or_default(),
+            batches: observation
+                .batches
+                .as_ref()
+                .map(|batches| batches.by_outcome.get(outcome).copied().unwrap_or_default()),
             says: *says,
         })
         .collect();
@@ -199,6 +208,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         not_executed: observation.not_executed,
         unresolved: observation.unresolved,
         seconds: observation.seconds,
+        batches: observation.batches.as_ref().map(|batches| batches.total),
         rows,
         unexpected,
     };

@@ -34,10 +34,17 @@
 //! ```
 
 pub mod answer;
+pub mod baseline;
 pub mod bench;
+pub mod diff;
+pub mod expectation;
 pub mod folder;
 pub mod journal;
 pub mod judge;
+pub mod merge;
+pub mod read;
+pub mod report;
+pub mod show;
 pub mod state;
 pub mod statistics;
 pub mod wire;

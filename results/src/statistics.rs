@@ -1,7 +1,9 @@
 //! How sure one may be of what was counted.
 //!
-//! All figures take instances as independent. Scheduling makes neighbouring instances alike, so an interval is a lower
-//! bound of the true uncertainty.
+//! All figures take what they count as independent: instances, or batches on a device that says that the instances of one
+//! share choices. Scheduling makes neighbouring instances alike, so an interval is a lower bound of the true uncertainty.
+
+pub mod rates;
 
 use std::cmp::Ordering;
 

@@ -4,11 +4,19 @@
 //! [`CHECK_SCHEMA`], [`RUN_SCHEMA`],
 //! [`COMPARE_SCHEMA`] or [`PLAN_SCHEMA`]. The JSON schemas in `results/schema/` are generated from these types.
 
+mod codegen;
+mod diff;
 mod models;
+mod plan;
 mod progress;
+mod report;
 
+pub use codegen::*;
+pub use diff::*;
 pub use models::*;
+pub use plan::*;
 pub use progress::*;
+pub use report::*;
 
 use litmus::{Prediction, Race, Test, Undefinedness};
 use schemars::JsonSchema;
@@ -24,6 +32,12 @@ pub const CHECK_SCHEMA: &str = "vk-litmus/check/1";
 pub const RUN_SCHEMA: &str = "vk-litmus/run/1";
 /// Version of [`PlanRecord`].
 pub const PLAN_SCHEMA: &str = "vk-litmus/plan/1";
+/// Version of [`DiffRecord`].
+pub const DIFF_SCHEMA: &str = "vk-litmus/diff/1";
+/// Version of [`ReportRecord`].
+pub const REPORT_SCHEMA: &str = "vk-litmus/report/1";
+/// Version of a [baseline's header](BaselineRecord).
+pub const BASELINE_SCHEMA: &str = "vk-litmus/baseline/1";
 
 /// A line of `check --format json`: what a model says of a test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -203,6 +217,9 @@ pub struct RunLine {
     pub unresolved: u64,
     /// Wall-clock seconds of all dispatches.
     pub seconds: f64,
+    /// Independent batches, which confidence figures count; absent where single instances are independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
     /// Every outcome of the prediction, with its count.
     pub outcomes: Vec<RunOutcome>,
     /// What was seen and is none of them.
@@ -220,7 +237,30 @@ pub struct RunLine {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressRun>,
     /// Hashes of what was run.
+    #[serde(default)]
     pub hashes: Hashes,
+    /// The question of the test, as conditions are written; absent where it asks nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// Version of the tool; empty in records that do not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+    /// The driver; absent in records that do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<DriverRecord>,
+}
+
+/// The driver of a device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DriverRecord {
+    /// Driver name.
+    pub name: String,
+    /// Driver information.
+    pub info: String,
+    /// `VkDriverId`; 0 for none.
+    pub id: i32,
+    /// Driver version, as the driver encodes it.
+    pub version: u32,
 }
 
 /// The verdict on a test and a device.
@@ -260,12 +300,18 @@ pub struct RunOutcome {
     pub state: State,
     /// How often it was seen.
     pub count: u64,
+    /// How many independent batches showed it; absent where single instances are independent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<u64>,
     /// Some consistent execution shows it.
     pub allowed: bool,
     /// Sequential consistency cannot produce it.
     pub weak: bool,
     /// The test's filter excludes it.
     pub filtered: bool,
+    /// Whether it meets the condition of the question; absent where the test asks nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<bool>,
 }
 
 /// Values that no candidate execution produces.
@@ -286,80 +332,6 @@ pub struct Hashes {
     pub model: String,
     /// Of the kernel's SPIR-V words in little-endian order.
     pub kernel: String,
-}
-
-/// `plan.json` of a results folder: what was to be run, and on what.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PlanRecord {
-    /// [`PLAN_SCHEMA`].
-    pub schema: String,
-    /// Version of the tool.
-    pub tool: String,
-    /// Hash of everything below but the seed: a run may only be resumed under the same plan.
-    pub plan: String,
-    /// The seed that everything random is drawn from.
-    pub seed: u64,
-    /// How long or how often each test is run.
-    pub budget: String,
-    /// The stress, by name.
-    pub stress: String,
-    /// The part of the whole plan that this is, such as `1/4`.
-    pub shard: Option<String>,
-    /// The devices, in order.
-    pub devices: Vec<DeviceRecord>,
-    /// The tests, in order.
-    pub tests: Vec<TestRecord>,
-}
-
-/// A device of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct DeviceRecord {
-    /// The name that run lines use.
-    pub name: String,
-    /// The name that the driver reports.
-    pub device_name: String,
-    /// `discrete`, `integrated`, `virtual`, `cpu`, `simulated`, `compile-only` or `other`.
-    pub kind: String,
-    /// Driver name.
-    pub driver_name: String,
-    /// Driver information.
-    pub driver_info: String,
-    /// `VkDriverId`; 0 for none.
-    pub driver_id: i32,
-    /// Driver version, as the driver encodes it.
-    pub driver_version: u32,
-    /// Vulkan version.
-    pub api_version: String,
-    /// Vendor id.
-    pub vendor_id: u32,
-    /// Device id.
-    pub device_id: u32,
-    /// Device UUID.
-    pub uuid: String,
-}
-
-/// A test of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TestRecord {
-    /// Test id.
-    pub id: String,
-    /// The name in its header.
-    pub name: String,
-    /// The file that it was read from.
-    pub file: String,
-    /// BLAKE3 hash of its text.
-    pub hash: String,
-    /// The models that judge it: one for each device, in their order.
-    pub models: Vec<ModelRecord>,
-}
-
-/// A model of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ModelRecord {
-    /// Its name.
-    pub name: String,
-    /// BLAKE3 hash of its text.
-    pub hash: String,
 }
 
 /// What a prediction line is made of besides the prediction.
@@ -437,6 +409,10 @@ pub struct RunContext {
     pub memory: Option<String>,
     /// Hashes of what was run.
     pub hashes: Hashes,
+    /// Version of the tool.
+    pub tool: String,
+    /// The driver, where there is one.
+    pub driver: Option<DriverRecord>,
 }
 
 impl RunLine {
@@ -473,15 +449,21 @@ impl RunLine {
             not_executed: judgement.not_executed,
             unresolved: judgement.unresolved,
             seconds: judgement.seconds,
+            batches: judgement.batches,
             outcomes: judgement
                 .rows
                 .iter()
                 .map(|row| RunOutcome {
                     state: state(test, observables, &row.outcome),
                     count: row.count,
+                    batches: row.batches,
                     allowed: row.says.allowed,
                     weak: row.says.weak,
                     filtered: row.says.filtered,
+                    witness: test
+                        .question
+                        .as_ref()
+                        .map(|question| row.outcome.meets(test, observables, &question.condition)),
                 })
                 .collect(),
             unexpected: judgement
@@ -495,6 +477,9 @@ impl RunLine {
             memory: context.memory,
             progress: None,
             hashes: context.hashes,
+            question: test.question.as_ref().map(|question| question.text(test)),
+            tool: context.tool,
+            driver: context.driver,
         }
     }
 }

@@ -1,7 +1,13 @@
 //! The report formats, one file a format.
 
 pub mod csv;
+pub mod diff;
+pub mod gtest;
+pub mod herd;
+pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod number;
 pub mod progress;
 pub mod text;
@@ -9,7 +15,9 @@ pub mod text;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-use crate::wire::{CheckLine, RejectedLine, RunLine};
+use crate::read::Results;
+use crate::report::Report;
+use crate::wire::{CheckLine, RejectedLine, ReportRecord, RunLine};
 
 /// A report format by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,6 +69,76 @@ impl FromStr for Format {
     }
 }
 
+/// A format of `report` by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReportFormat {
+    /// One page with everything.
+    Html,
+    /// Markdown.
+    Markdown,
+    /// A row an outcome.
+    Csv,
+    /// One document.
+    Json,
+    /// JUnit's XML.
+    Junit,
+    /// A log as herd and litmus7 write it.
+    Herd,
+}
+
+/// Every format of `report` with its name.
+pub const REPORT_FORMATS: [(&str, ReportFormat); 6] = [
+    ("html", ReportFormat::Html),
+    ("md", ReportFormat::Markdown),
+    ("csv", ReportFormat::Csv),
+    ("json", ReportFormat::Json),
+    ("junit", ReportFormat::Junit),
+    ("herd", ReportFormat::Herd),
+];
+
+/// A format of `report` that there is not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown format `{0}`: expected one of html, md, csv, json, junit, herd")]
+pub struct ReportFormatError(String);
+
+impl FromStr for ReportFormat {
+    type Err = ReportFormatError;
+
+    fn from_str(name: &str) -> Result<ReportFormat, ReportFormatError> {
+        REPORT_FORMATS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, format)| *format)
+            .ok_or_else(|| ReportFormatError(name.to_owned()))
+    }
+}
+
+/// Writes a report on `results`. `pictures` explain the tests of a page, in the order of the report.
+///
+/// # Errors
+/// What the stream says.
+pub fn report(
+    format: ReportFormat,
+    results: &[Results],
+    report: &Report,
+    pictures: &[Option<html::Picture>],
+    mut out: impl Write,
+) -> io::Result<()> {
+    match format {
+        ReportFormat::Html => out.write_all(html::page(report, pictures).as_bytes()),
+        ReportFormat::Markdown => out.write_all(markdown::document(report).as_bytes()),
+        ReportFormat::Json => out.write_all(json::document(&ReportRecord::new(results, report))?.as_bytes()),
+        ReportFormat::Csv => every(report, &mut csv::Run::new(out)),
+        ReportFormat::Junit => every(report, &mut junit::Run::new(out)),
+        ReportFormat::Herd => every(report, &mut herd::Run::new(out)),
+    }
+}
+
+fn every(report: &Report, writer: &mut dyn RunWriter) -> io::Result<()> {
+    report.lines().try_for_each(|line| writer.judged(line))?;
+    writer.finish()
+}
+
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
@@ -93,6 +171,22 @@ pub trait CheckWriter {
 
 /// Writes verdicts, in plan order.
 pub trait RunWriter {
+    /// These tests are to be run.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn begins(&mut self, _ids: &[&str]) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// The verdict on this test comes next.
+    ///
+    /// # Errors
+    /// What the stream says.
+    fn starts(&mut self, _id: &str) -> io::Result<()> {
+        Ok(())
+    }
+
     /// A test, a device and a verdict.
     ///
     /// # Errors
@@ -135,6 +229,8 @@ pub fn run_writer<'a>(
         Format::Text => Ok(Box::new(text::Run::new(out, layout))),
         Format::Json => Ok(Box::new(json::Lines::new(out))),
         Format::Csv => Ok(Box::new(csv::Run::new(out))),
+        Format::Junit => Ok(Box::new(junit::Run::new(out))),
+        Format::Herd => Ok(Box::new(herd::Run::new(out))),
         other => Err(FormatError::NotAvailable(other.name())),
     }
 }

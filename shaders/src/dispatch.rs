@@ -67,12 +67,20 @@ pub(crate) struct Company {
     pub most_lanes: u32,
     /// Words of a unit of location memory at least.
     pub storage_words: u32,
+    /// The parameters of the one dispatch that the kernels are made for: constants instead of push constants.
+    pub fixed: Option<Parameters>,
 }
 
 impl Company {
     /// A kernel that is all there is.
-    pub const ALONE: Company =
-        Company { first_class: 0, classes: None, first_slot: 0, most_lanes: u32::MAX, storage_words: 1 };
+    pub const ALONE: Company = Company {
+        first_class: 0,
+        classes: None,
+        first_slot: 0,
+        most_lanes: u32::MAX,
+        storage_words: 1,
+        fixed: None,
+    };
 }
 
 /// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
@@ -318,10 +326,16 @@ impl Emitter<'_> {
         if let Some(known) = self.parameters.get(parameter as usize).copied().flatten() {
             return known;
         }
-        let member = self.module.constant(parameter as u32);
-        let ty = self.module.pointer(spirv::StorageClass::PushConstant, self.module.u32);
-        let pointer = self.module.on_ids(Op::AccessChain, ty, &[self.parameters_block, member]);
-        let loaded = self.module.word(Op::Load, &[pointer]);
+        let fixed = self.company.fixed.and_then(|fixed| fixed.words().get(parameter as usize).copied());
+        let loaded = match fixed {
+            Some(value) => self.module.constant(value),
+            None => {
+                let member = self.module.constant(parameter as u32);
+                let ty = self.module.pointer(spirv::StorageClass::PushConstant, self.module.u32);
+                let pointer = self.module.on_ids(Op::AccessChain, ty, &[self.parameters_block, member]);
+                self.module.word(Op::Load, &[pointer])
+            }
+        };
         if let Some(slot) = self.parameters.get_mut(parameter as usize) {
             *slot = Some(loaded);
         }

@@ -236,6 +236,11 @@ impl Parameters {
 
     /// The push constants as the kernel reads them (little-endian words, in the order of the fields).
     pub fn to_bytes(self) -> Vec<u8> {
+        self.words().iter().flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    /// The words in the order of the fields.
+    pub fn words(self) -> [u32; Parameters::BYTES as usize / 4] {
         [
             self.groups,
             self.rounds,
@@ -254,10 +259,28 @@ impl Parameters {
             self.turn,
             self.party,
         ]
-        .iter()
-        .flat_map(|word| word.to_le_bytes())
-        .collect()
     }
+
+    /// One instance in each slot of one group, one round, nobody waits for anybody: as little around the threads of a
+    /// test as a kernel can have.
+    pub const SINGLE: Parameters = Parameters {
+        groups: 1,
+        rounds: 1,
+        spin: 0,
+        pairing: 1,
+        group_multiplier: 1,
+        group_offset: 0,
+        lane_multiplier: 1,
+        lane_offset: 0,
+        stride: 1024,
+        spacing: 64,
+        poison: 0,
+        done: 1,
+        interval: 1,
+        hold: 0,
+        turn: 0,
+        party: 1,
+    };
 }
 
 /// Why a test has no kernel.

@@ -62,7 +62,7 @@ use rspirv::spirv::Op;
 pub use kernel::{
     Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
 };
-pub use program::{Dependency, Part, Phase, Pipelines, Program, program};
+pub use program::{Dependency, Part, Phase, Pipelines, Program, fixed_program, program};
 pub use variant::Variant;
 
 /// Every instruction that a kernel can hold.
@@ -168,7 +168,11 @@ pub fn disassemble(words: &[u32]) -> Result<String, ModuleError> {
 #[error("not a SPIR-V module: {0}")]
 pub struct ModuleError(String);
 
-pub(crate) fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
+/// The words as a module, for whoever rewrites it.
+///
+/// # Errors
+/// [`ModuleError`] where the words are no SPIR-V module.
+pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
     rspirv::dr::load_words(words).map_err(|state| ModuleError(state.to_string()))
 }
 

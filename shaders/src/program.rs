@@ -20,7 +20,7 @@ use litmus::{
 };
 
 use crate::dispatch::{self, Company};
-use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
+use crate::kernel::{CompileError, Kernel, KernelConfig, Parameters, ResultSlot};
 use crate::memory::Uses;
 use crate::placement::Layout;
 use crate::rules::Rule;
@@ -159,12 +159,36 @@ impl From<Kernel> for Program {
 /// # Errors
 /// As [`crate::compile`], for the parts; [`Rule::OneWorkgroup`] where roles cannot be split.
 pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Result<Program, CompileError> {
+    with_parameters(test, config, pipelines, None)
+}
+
+/// As [`program()`], for kernels whose parameters are known: they are constants instead of push constants, so that a
+/// compiler folds away what depends on nothing else, such as rounds, permutations and meetings. For reading and exploring
+/// machine code, with [`Parameters::SINGLE`].
+///
+/// # Errors
+/// As [`program()`].
+pub fn fixed_program(
+    test: &Test,
+    config: &KernelConfig,
+    pipelines: Pipelines,
+    parameters: &Parameters,
+) -> Result<Program, CompileError> {
+    with_parameters(test, config, pipelines, Some(*parameters))
+}
+
+fn with_parameters(
+    test: &Test,
+    config: &KernelConfig,
+    pipelines: Pipelines,
+    fixed: Option<Parameters>,
+) -> Result<Program, CompileError> {
     let all: Vec<ThreadId> = (0..test.threads.len()).map(|thread| ThreadId(thread as u16)).collect();
     crate::rules::check(&part_of(test, &all))?;
     let phases = phases(test)?;
     check_workgroups(test, &phases)?;
     if phases.len() == 1 && pipelines == Pipelines::Merged && !has_device_domain_operation(test) {
-        return Ok(dispatch::compile(test, config, &Company::ALONE)?.into());
+        return Ok(dispatch::compile(test, config, &Company { fixed, ..Company::ALONE })?.into());
     }
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
     for threads in &phases {
@@ -196,6 +220,7 @@ pub fn program(test: &Test, config: &KernelConfig, pipelines: Pipelines) -> Resu
                 first_slot: results.len() as u32,
                 most_lanes: lanes,
                 storage_words,
+                fixed,
             };
             let kernel = dispatch::compile(&part_of(test, threads), config, &company)?;
             first_class += kernel.roles.classes.len() as u32;

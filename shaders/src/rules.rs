@@ -86,6 +86,9 @@ pub enum Rule {
     /// An interlocked section, and FragmentInterlock scope: there are no fragment shaders here.
     #[error("fragment interlock")]
     FragmentInterlock,
+    /// An access of a cooperative matrix: the kernels have none.
+    #[error("cooperative matrix")]
+    CooperativeMatrix,
     /// SPIR-V has no atomic multiplication and no atomic division.
     #[error("atomic {}", arithmetic_name(*.0))]
     AtomicArithmetic(ArithmeticOperation),
@@ -447,6 +450,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
         ) => Err(Rule::HostThread),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
         InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
+        InstructionKind::Cooperative(_) => Err(Rule::CooperativeMatrix),
         InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
         InstructionKind::Await { .. }
         | InstructionKind::Update { .. }

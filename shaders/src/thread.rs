@@ -432,6 +432,7 @@ impl<'a> ThreadCode<'a> {
             | InstructionKind::Await { .. }
             | InstructionKind::Update { .. }
             | InstructionKind::Addressed { .. }
+            | InstructionKind::Cooperative(_)
             | InstructionKind::Move { .. }
             | InstructionKind::Compare { .. }
             | InstructionKind::BranchIf { .. } => {}

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use codegen::Form;
 use model::progress::{Fairness, ProgressModel};
-use results::write::Format;
+use results::write::{Format, ReportFormat};
 
 /// Runs litmus tests on Vulkan devices and judges what they show by an axiomatic memory model.
 ///
@@ -46,8 +47,8 @@ pub enum Command {
     Convert(Convert),
     /// Look for the stress that shows most on a device.
     Tune(Tune),
-    /// Show the machine code that a driver makes. Not available yet.
-    Codegen(Codegen),
+    /// Show the machine code that a driver makes, and what relaxing a test changes in it.
+    Codegen(Box<Codegen>),
     /// Measure how much a device shows a second.
     Bench(Bench),
     /// List the devices.
@@ -60,11 +61,11 @@ pub enum Command {
     Clauses(List),
     /// List the faults that the simulated GPU can have.
     Faults(List),
-    /// Write a report from results folders. Not available yet.
+    /// Write a report: results of one or several devices side by side, as a page, a table or a log.
     Report(Report),
-    /// Compare two results folders. Not available yet.
+    /// Say what changed between two results, and whether by more than chance.
     Diff(Diff),
-    /// Merge results folders. Not available yet.
+    /// Merge the results of all shards of a run into one folder.
     Merge(Merge),
     /// Print a completion script.
     Completions {
@@ -79,7 +80,7 @@ pub enum Command {
 }
 
 /// `run`.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct Run {
     /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`); `@` and words behind one tell it
     /// to devices in another way (`mp/MP+rel-acq@split`).
@@ -89,7 +90,8 @@ pub struct Run {
     /// named beside it are asked in place of its own.
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    /// Devices: `lavapipe`, `swiftshader`, `gpu`, an index of `devices`, a UUID, or part of a name.
+    /// Devices: `lavapipe`, `swiftshader`, `sim`, `gpu`, an index of `devices`, a UUID, or part of a name. VK_LITMUS_DEVICE
+    /// says it where this does not.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,
     /// A fault of the simulated GPU, which then breaks one rule (`faults` lists them).
@@ -113,13 +115,16 @@ pub struct Run {
     /// Worker processes at once for one device.
     #[arg(long, value_name = "N", default_value = "1")]
     pub jobs: NonZeroU32,
-    /// Only the i-th of n parts of the tests, i from 1.
+    /// Only the i-th of n parts of the tests, i from 1. Where not given, VK_LITMUS_SHARD and the variables of Google Test,
+    /// Bazel, Kubernetes' indexed jobs, Slurm's arrays, GitLab, CircleCI, Buildkite, Azure and Semaphore say it, the first
+    /// of them that does.
     #[arg(long, value_name = "i/n", value_parser = shard)]
     pub shard: Option<Shard>,
     /// Go on with the run in the folder of --out.
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// A folder of expectation files. Not available yet.
+    /// A folder of files `DEVICE-fails.txt`, `DEVICE-flakes.txt` and `DEVICE-skips.txt`, as deqp-runner reads them: what is
+    /// listed there changes the exit code no more, and what is listed and did not happen does.
     #[arg(long, value_name = "DIR")]
     pub expect: Option<PathBuf>,
     /// How often a test whose worker crashed or hung is run again. What was seen before counts.
@@ -129,12 +134,18 @@ pub struct Run {
     #[arg(long)]
     pub strict: bool,
     /// text, json, csv, junit, herd or gtest.
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    #[arg(
+        long,
+        value_name = "FORMAT",
+        default_value = "text",
+        default_value_if("gtest_filter", clap::builder::ArgPredicate::IsPresent, "gtest"),
+        default_value_if("gtest_output", clap::builder::ArgPredicate::IsPresent, "gtest")
+    )]
     pub format: Format,
     /// Where the results folder is; a fresh one in `vk-litmus-out` when not given.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Keep the results as the device's baseline. Not available yet.
+    /// Keep the results as the devices' baselines, in `results/baselines` of the current folder.
     #[arg(long)]
     pub save_baseline: bool,
     /// Choose tests by names of the Vulkan CTS: a complete name with or without `dEQP-VK.memory_model.`, or a glob.
@@ -147,14 +158,15 @@ pub struct Run {
     /// lobe, hsa-obe, hsa, obe, unfair, or one a level as in qf=obe,sg=hsa.
     #[arg(long, value_name = "MODEL")]
     pub progress: Option<String>,
-    /// Part of the Google Test protocol. Not available yet.
-    #[arg(long = "gtest_list_tests", hide = true)]
+    /// Google Test: list the tests.
+    #[arg(long = "gtest_list_tests", help_heading = "Google Test")]
     pub gtest_list_tests: bool,
-    /// Part of the Google Test protocol. Not available yet.
-    #[arg(long = "gtest_filter", value_name = "PATTERN", hide = true)]
+    /// Google Test: only tests whose name or id is like one of POSITIVE:…-NEGATIVE:…, with the wildcards `*` and `?`.
+    /// Output is in the format gtest where no other is asked for.
+    #[arg(long = "gtest_filter", value_name = "FILTER", help_heading = "Google Test")]
     pub gtest_filter: Option<String>,
-    /// Part of the Google Test protocol. Not available yet.
-    #[arg(long = "gtest_output", value_name = "PATH", hide = true)]
+    /// Google Test: results as xml or json go to FILE or FOLDER/ as well.
+    #[arg(long = "gtest_output", value_name = "xml|json[:PATH]", help_heading = "Google Test")]
     pub gtest_output: Option<String>,
     /// For this tool's own tests: the worker of a test behaves as a broken driver would (`crash:ID`, `hang:ID`,
     /// `lost:ID`).
@@ -302,7 +314,7 @@ pub enum Emit {
     Spvasm,
     /// An Amber script. Not available yet.
     Amber,
-    /// Machine code. Not available yet.
+    /// What the device's compiler makes of it.
     Isa,
 }
 
@@ -350,17 +362,59 @@ pub struct Tune {
 /// `codegen`.
 #[derive(Debug, Args)]
 pub struct Codegen {
+    /// Test files, folders, or ids and globs of embedded tests.
+    #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
-    #[arg(long)]
+    /// An embedded suite; `quick` when neither this nor a test is given.
+    #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    #[arg(long)]
-    pub device: Option<String>,
-    #[arg(long)]
-    pub emit: Option<String>,
+    /// Devices: as for `run`; or compile-only ones: `radv:FAMILY`, `radv:*`, and `@VERSION` behind one for one Mesa of
+    /// several.
+    #[arg(long, value_name = "SEL", value_delimiter = ',', required = true)]
+    pub device: Vec<String>,
+    /// What to show: machine code beside the test, the driver's intermediate forms, or what relaxing the test changes.
+    /// Whether every kernel compiles when not given.
+    #[arg(long, value_enum)]
+    pub emit: Option<CodegenEmit>,
+    /// Execute the machine code on an operational machine, and say whether a forbidden outcome is reachable.
     #[arg(long)]
     pub explore: bool,
-    #[arg(long)]
-    pub format: Option<String>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+    /// The forms of the kernels: merged, split, split.restrict; all when none is given.
+    #[arg(long, value_name = "FORM", value_delimiter = ',')]
+    pub form: Vec<Form>,
+    /// A folder with a newer Mesa: the root of a system, whose RADV makes the compile-only devices.
+    #[arg(long, value_name = "DIR")]
+    pub mesa: Option<PathBuf>,
+    /// Invocations of a workgroup where each thread has one of its own; 1 lets compilers take scalar paths to memory.
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub lanes: u32,
+    /// A folder of machine code: written where it does not exist or with --bless, compared with otherwise.
+    #[arg(long, value_name = "DIR")]
+    pub baseline: Option<PathBuf>,
+    /// Write the folder of --baseline anew.
+    #[arg(long, requires = "baseline")]
+    pub bless: bool,
+    /// Time for one kernel, after which its compiler is ended.
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
+    pub timeout: Duration,
+    /// For this tool's own tests: the compiler behaves as a broken one would (`crash:OPCODE`, `hang:OPCODE`) on modules
+    /// with that instruction.
+    #[arg(long, value_name = "HOW:OPCODE", hide = true)]
+    pub misbehave: Option<String>,
+}
+
+/// What `codegen` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CodegenEmit {
+    /// Machine code, aligned with the test.
+    Asm,
+    /// The driver's intermediate forms.
+    Ir,
+    /// What each relaxation of the test changes in the machine code.
+    Diff,
 }
 
 /// `bench`.
@@ -415,26 +469,40 @@ pub enum ListFormat {
 /// `report`.
 #[derive(Debug, Args)]
 pub struct Report {
+    /// Results folders, saved lines of `run --format json`, or baselines; several stand side by side.
+    #[arg(value_name = "RESULTS", required = true)]
     pub results: Vec<PathBuf>,
-    #[arg(long)]
-    pub format: Option<String>,
-    #[arg(long)]
+    /// html, md, csv, json, junit or herd.
+    #[arg(long, value_name = "FORMAT", default_value = "html")]
+    pub format: ReportFormat,
+    /// The file to write; standard output when not given.
+    #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
 }
 
 /// `diff`.
 #[derive(Debug, Args)]
 pub struct Diff {
+    /// The earlier results: a folder, saved lines of `run --format json`, or a baseline.
+    #[arg(value_name = "OLD")]
     pub old: PathBuf,
+    /// The later results.
+    #[arg(value_name = "NEW")]
     pub new: PathBuf,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
 }
 
 /// `merge`.
 #[derive(Debug, Args)]
 pub struct Merge {
+    /// The results folders of all shards of one run.
+    #[arg(value_name = "DIR", required = true)]
     pub results: Vec<PathBuf>,
-    #[arg(long)]
-    pub out: Option<PathBuf>,
+    /// The folder for the whole: a new one, or an empty one.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
 }
 
 /// `worker`.
@@ -446,6 +514,9 @@ pub struct Worker {
     /// Turn the validation layers on.
     #[arg(long)]
     pub validate: bool,
+    /// Compile kernels and tell what the driver made of them.
+    #[arg(long)]
+    pub compile: bool,
     /// Jobs of forward progress.
     #[arg(long)]
     pub progress: bool,
@@ -472,7 +543,11 @@ impl std::fmt::Display for Shard {
     }
 }
 
-fn shard(text: &str) -> Result<Shard, String> {
+/// The part that a text such as `2/4` names.
+///
+/// # Errors
+/// When it names none.
+pub fn shard(text: &str) -> Result<Shard, String> {
     let parsed = text
         .split_once('/')
         .and_then(|(index, count)| Some(Shard { index: index.parse().ok()?, count: count.parse().ok()? }));

@@ -3,13 +3,17 @@
 pub mod bench;
 pub mod check;
 pub mod clauses;
+pub mod codegen;
 pub mod compare;
 pub mod compile;
 pub mod convert;
 pub mod coverage;
+pub mod diff;
 pub mod explain;
 pub mod generate;
 pub mod lists;
+pub mod merge;
+pub mod report;
 pub mod run;
 pub mod tune;
 pub mod worker;
@@ -24,7 +28,6 @@ use crate::output::Data;
 /// # Errors
 /// What ended it early.
 pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
-    let refused = |name: &str| Err(Failure::not_available(format!("`{name}`")));
     match command {
         Command::Run(arguments) => run::run(&arguments, quiet),
         Command::Check(arguments) => check::check(&arguments, quiet),
@@ -41,13 +44,13 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
-        Command::Codegen(_) => refused("codegen"),
+        Command::Codegen(arguments) => codegen::codegen(&arguments, quiet),
         Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
         Command::Bench(arguments) => bench::bench(&arguments, quiet),
         Command::Faults(arguments) => lists::faults(arguments.format),
-        Command::Report(_) => refused("report"),
-        Command::Diff(_) => refused("diff"),
-        Command::Merge(_) => refused("merge"),
+        Command::Report(arguments) => report::report(&arguments, quiet),
+        Command::Diff(arguments) => diff::diff(&arguments, quiet),
+        Command::Merge(arguments) => merge::merge(&arguments, quiet),
     }
 }
 

@@ -72,6 +72,13 @@ pub struct NotAvailable {
 #[error("{0}")]
 struct Message(String);
 
+impl Message {
+    /// A message that quotes what others wrote, and so must not reach a terminal as it is.
+    fn new(text: impl Into<String>) -> Message {
+        Message(results::show::block(&text.into()).into_owned())
+    }
+}
+
 impl Failure {
     /// The refusal of something that is not built yet.
     pub fn not_available(what: impl Into<String>) -> Failure {
@@ -85,22 +92,22 @@ impl Failure {
 
     /// Wrong input, told by an error and those under it.
     pub fn input_error(error: impl std::error::Error) -> Failure {
-        Failure::Input(miette::Report::new(Message(chain(&error))))
+        Failure::Input(miette::Report::new(Message::new(chain(&error))))
     }
 
     /// A failure of the environment, told by an error and those under it.
     pub fn environment_error(error: impl std::error::Error) -> Failure {
-        Failure::Environment(miette::Report::new(Message(chain(&error))))
+        Failure::Environment(miette::Report::new(Message::new(chain(&error))))
     }
 
     /// Wrong input in words.
     pub fn input_message(text: impl Into<String>) -> Failure {
-        Failure::Input(miette::Report::new(Message(text.into())))
+        Failure::Input(miette::Report::new(Message::new(text)))
     }
 
     /// A failure of the environment in words.
     pub fn environment_message(text: impl Into<String>) -> Failure {
-        Failure::Environment(miette::Report::new(Message(text.into())))
+        Failure::Environment(miette::Report::new(Message::new(text)))
     }
 
     /// The error for people.

@@ -17,6 +17,12 @@ pub use dot::write as dot;
 pub use html::write as html;
 pub use svg::write as svg;
 pub use text::write as text;
+pub use words::rule;
+
+/// What is explained, in one line.
+pub fn headline(explained: Explained<'_>) -> String {
+    words::headline(explained.test, explained.explanation)
+}
 
 /// An explanation and what it is about.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,7 @@ use crate::cts;
 use crate::exit::Failure;
 
 /// How the ids of the programs of CTS names begin; globs over other ids do not choose them.
-const CTS_FOLDER: &str = "cts/";
+pub const CTS_FOLDER: &str = "cts/";
 
 /// Extensions of tests, by which folders are searched.
 const EXTENSIONS: [&str; 2] = ["litmus", "test"];

@@ -4,6 +4,7 @@ mod arguments;
 mod campaign;
 mod choice;
 mod commands;
+mod compiling;
 mod cts;
 mod exit;
 mod explanation;
@@ -12,7 +13,9 @@ mod measure;
 mod output;
 mod parallel;
 mod probe;
+mod reasons;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -23,11 +26,11 @@ use crate::exit::Outcome;
 
 fn main() -> ExitCode {
     output::set_up_diagnostics();
-    let line = match CommandLine::try_parse() {
+    let line = match CommandLine::try_parse_from(words(std::env::args_os().collect())) {
         Ok(line) => line,
         Err(error) => {
             // Help and version go to standard output and are no failure.
-            let _ = error.print();
+            output::complain_of_command_line(&error);
             let outcome = if error.use_stderr() { Outcome::Input } else { Outcome::Success };
             return outcome.into();
         }
@@ -40,6 +43,19 @@ fn main() -> ExitCode {
             failure.outcome().into()
         }
     }
+}
+
+/// The command line. A runner that knows nothing but Google Test's protocol starts a program with its flags alone: then
+/// `run` is meant.
+fn words(mut words: Vec<OsString>) -> Vec<OsString> {
+    let is_flag = |word: &OsString, start: &str| word.to_str().is_some_and(|word| word.starts_with(start));
+    let rest = words.get(1..).unwrap_or_default();
+    if rest.first().is_some_and(|first| is_flag(first, "-"))
+        && rest.iter().any(|word| is_flag(word, "--gtest_"))
+    {
+        words.insert(1, "run".into());
+    }
+    words
 }
 
 fn set_up_log(quiet: bool, verbose: u8) {

@@ -1,22 +1,36 @@
 //! Standard output for data, standard error for people.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
+use results::show::block as shown_lines;
 use results::write::Layout;
 
 use crate::exit::Failure;
 
+/// Columns of diagnostics.
+const WIDTH: usize = 100;
+
 /// Standard output that falls silent when its reader is gone: whoever reads only the first lines wants no complaint.
+/// A terminal gets nothing that it would act upon, but for colours where they are ours.
 #[derive(Debug)]
 pub struct Data {
     out: io::Stdout,
     closed: bool,
+    terminal: bool,
+    coloured: bool,
 }
 
 impl Data {
-    /// Standard output.
+    /// Standard output without colours.
     pub fn new() -> Data {
-        Data { out: io::stdout(), closed: false }
+        let out = io::stdout();
+        Data { closed: false, terminal: out.is_terminal(), coloured: false, out }
+    }
+
+    /// Standard output for a writer that uses colours, and writes out what it was given by others.
+    pub fn coloured() -> Data {
+        Data { coloured: true, ..Data::new() }
     }
 
     /// Prints a text.
@@ -33,7 +47,12 @@ impl Write for Data {
         if self.closed {
             return Ok(bytes.len());
         }
-        match self.out.write(bytes) {
+        let written = if self.terminal && bytes.iter().any(|byte| is_suspicious(*byte)) {
+            self.out.write_all(&harmless(bytes, self.coloured)).map(|()| bytes.len())
+        } else {
+            self.out.write(bytes)
+        };
+        match written {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
                 self.closed = true;
                 Ok(bytes.len())
@@ -56,6 +75,41 @@ impl Write for Data {
     }
 }
 
+/// Whether a byte may begin what a terminal acts upon.
+fn is_suspicious(byte: u8) -> bool {
+    (byte.is_ascii_control() && byte != b'\n' && byte != b'\t') || byte >= 0xc2
+}
+
+/// The bytes with what a terminal would act upon written out. Where `coloured`, colours stay.
+fn harmless(bytes: &[u8], coloured: bool) -> Vec<u8> {
+    let mut shown = Vec::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        let mut rest = chunk.valid();
+        while let Some(at) = rest.find('\u{1b}').filter(|_| coloured) {
+            let (before, escape) = rest.split_at(at);
+            shown.extend_from_slice(shown_lines(before).as_bytes());
+            let end = colour_length(escape);
+            let (colour, after) = escape.split_at(end.unwrap_or(1));
+            match end {
+                Some(_) => shown.extend_from_slice(colour.as_bytes()),
+                None => shown.extend_from_slice(shown_lines(colour).as_bytes()),
+            }
+            rest = after;
+        }
+        shown.extend_from_slice(shown_lines(rest).as_bytes());
+        // A character that goes on in the next piece.
+        shown.extend_from_slice(chunk.invalid());
+    }
+    shown
+}
+
+/// The length of the colour that a text begins with: `ESC [ digits and semicolons m`.
+fn colour_length(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix("\u{1b}[")?;
+    let end = inner.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    inner.get(end..)?.starts_with('m').then_some(end + 3)
+}
+
 /// What to make of an error of standard output.
 pub fn cannot_print(error: io::Error) -> Failure {
     Failure::environment_message(format!("standard output: {error}"))
@@ -63,12 +117,43 @@ pub fn cannot_print(error: io::Error) -> Failure {
 
 /// Prints a message for people. There is nobody to tell when that fails.
 pub fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", shown_lines(text));
 }
 
 /// Prints a diagnostic for people.
 pub fn complain(report: &miette::Report) {
-    say(format!("{report:?}").trim_end());
+    let mut plain = String::new();
+    let theme = miette::GraphicalTheme::unicode_nocolor();
+    let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_context_lines(0);
+    let rendered = handler.with_links(false).render_report(&mut plain, report.as_ref());
+    print_coloured(if rendered.is_ok() { &plain } else { "" }, &format!("{report:?}"));
+}
+
+/// Prints what is wrong with a command line, or the help that it asks for.
+pub fn complain_of_command_line(error: &clap::Error) {
+    if error.use_stderr() {
+        let rendered = error.render();
+        let coloured = if colour(io::stderr().is_terminal()) {
+            rendered.ansi().to_string()
+        } else {
+            rendered.to_string()
+        };
+        print_coloured(&rendered.to_string(), &coloured);
+    } else {
+        // Help and version are our own text.
+        let _ = error.print();
+    }
+}
+
+/// Prints a message in colours, unless its plain text holds something that a terminal would act upon: then that text,
+/// made harmless.
+fn print_coloured(plain: &str, coloured: &str) {
+    let is_harmless = matches!(shown_lines(plain), Cow::Borrowed(_));
+    if is_harmless && colour(io::stderr().is_terminal()) {
+        let _ = writeln!(io::stderr(), "{}", coloured.trim_end());
+    } else {
+        say(if plain.is_empty() { coloured } else { plain }.trim_end());
+    }
 }
 
 /// Whether a stream may have colours.
@@ -97,9 +182,30 @@ pub fn set_up_diagnostics() {
             .color(colour)
             .unicode(true)
             .terminal_links(false)
-            .width(100)
+            .width(WIDTH)
             .context_lines(0)
             .build();
         Box::new(handler)
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_gets_colours_and_nothing_else() {
+        let cases: [(&[u8], bool, &[u8]); 7] = [
+            (b"plain\n\ttext", false, b"plain\n\ttext"),
+            (b"\x1b[31mred\x1b[0m", true, b"\x1b[31mred\x1b[0m"),
+            (b"\x1b[31mred\x1b[0m", false, b"\\u{1b}[31mred\\u{1b}[0m"),
+            (b"\x1b[2Jgone", true, b"\\u{1b}[2Jgone"),
+            (b"\x1b]0;title\x07", true, b"\\u{1b}]0;title\\u{7}"),
+            ("\u{9b}31m \u{202e}\u{e9}".as_bytes(), true, "\\u{9b}31m \\u{202e}\u{e9}".as_bytes()),
+            (b"end\x1b", true, b"end\\u{1b}"),
+        ];
+        for (bytes, coloured, expected) in cases {
+            assert_eq!(harmless(bytes, coloured), expected, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
 }

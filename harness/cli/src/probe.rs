@@ -2,16 +2,18 @@
 //! ends that process and nothing else.
 
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use device::{DriverEnvironment, Listed, Selector};
+use device::{COMPILE_ONLY_PREFIX, DriverEnvironment, Family, Listed, Mesa, Selector};
 use plan::{Capabilities, Device, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 use sim::{Fault, SimDevice};
 
 use crate::exit::Failure;
+use crate::parallel::in_order;
 
 /// How long listing may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -45,6 +47,14 @@ pub enum Meant {
     Listed(Selector),
     /// The built-in simulated GPU.
     Sim,
+    /// Compile-only devices: a family, or all for which the name is `*`; of the Mesa whose version begins so, where one is
+    /// named.
+    CompileOnly {
+        /// The family.
+        family: String,
+        /// The version.
+        version: Option<String>,
+    },
 }
 
 impl Meant {
@@ -58,6 +68,9 @@ impl Meant {
         let none = || DeviceError::NoSuchDevice(SimDevice::NAME.to_owned());
         match self {
             Meant::Sim => sim.ok_or_else(none),
+            Meant::CompileOnly { family, .. } => {
+                Err(DeviceError::NoSuchDevice(format!("{COMPILE_ONLY_PREFIX}{family}")))
+            }
             Meant::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
             Meant::Listed(selector @ Selector::Index(_)) => selector.choose(all),
             Meant::Listed(selector) => selector.choose(all.get(..vulkan).unwrap_or_default()),
@@ -85,7 +98,7 @@ pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
         .iter()
         .filter_map(|meant| match meant {
             Meant::Listed(selector) => Some(selector.clone()),
-            Meant::Sim => None,
+            Meant::Sim | Meant::CompileOnly { .. } => None,
         })
         .collect();
     if selectors.is_empty() && !meant.is_empty() {
@@ -105,7 +118,7 @@ pub fn list(
     environment: &DriverEnvironment,
     meant: &[Meant],
 ) -> Result<(Vec<Listed>, Option<String>), Failure> {
-    if !meant.is_empty() && meant.iter().all(|meant| *meant == Meant::Sim) {
+    if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
         return Ok((vec![simulated(0, Fault::None)], None));
     }
     let (mut all, why) = match list_vulkan(environment)? {
@@ -123,9 +136,20 @@ pub fn list(
 /// What the listing process says.
 fn list_vulkan(environment: &DriverEnvironment) -> Result<Answer, Failure> {
     let program = std::env::current_exe().map_err(Failure::environment_error)?;
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    command.envs(environment.variables());
+    let (answer, status) = ask(command)?;
+    answer.ok_or_else(|| {
+        Failure::environment_message(format!(
+            "a Vulkan driver crashed while devices were listed ({status}); VK_DRIVER_FILES chooses drivers"
+        ))
+    })
+}
+
+/// Lets a process list its devices. No answer: a driver ended it.
+fn ask(mut command: Command) -> Result<(Option<Answer>, ExitStatus), Failure> {
+    let mut child = command
         .args(["worker", "--list"])
-        .envs(environment.variables())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -151,11 +175,7 @@ fn list_vulkan(environment: &DriverEnvironment) -> Result<Answer, Failure> {
     let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
     let answer =
         text.split(SEPARATOR).next_back().and_then(|line| serde_json::from_str(line.trim_end()).ok());
-    answer.ok_or_else(|| {
-        Failure::environment_message(format!(
-            "a Vulkan driver crashed while devices were listed ({status}); VK_DRIVER_FILES chooses drivers"
-        ))
-    })
+    Ok((answer, status))
 }
 
 /// Reads selectors.
@@ -168,12 +188,173 @@ pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
         .map(|text| match text.parse() {
             Ok(selector) => Ok(Meant::Listed(selector)),
             Err(device::SelectorError::NotVulkan(name)) if name == SimDevice::NAME => Ok(Meant::Sim),
-            Err(device::SelectorError::NotVulkan(name)) => {
-                Err(Failure::not_available(format!("device `{name}`")))
-            }
+            Err(device::SelectorError::NotVulkan(name)) => Ok(compile_only(&name)),
             Err(error @ device::SelectorError::Empty) => Err(Failure::input_error(error)),
         })
         .collect()
+}
+
+/// What `radv:FAMILY` or `radv:FAMILY@VERSION` means.
+fn compile_only(text: &str) -> Meant {
+    let name = text.strip_prefix(COMPILE_ONLY_PREFIX).unwrap_or(text);
+    let (family, version) = match name.split_once('@') {
+        Some((family, version)) => (family, Some(version.to_owned())),
+        None => (name, None),
+    };
+    Meant::CompileOnly { family: family.to_owned(), version }
+}
+
+/// A compile-only device, and the Mesa that makes it.
+#[derive(Clone, Debug)]
+pub struct CompileOnly {
+    /// The installation.
+    pub mesa: Mesa,
+    /// The family, as its command takes it.
+    pub family: String,
+    /// The device; its index says nothing.
+    pub listed: Listed,
+}
+
+impl CompileOnly {
+    /// The command of a process of this program whose only Vulkan device is this one.
+    pub fn command(&self, program: &Path) -> Command {
+        self.mesa.command(program, &self.family)
+    }
+
+    /// Its name: `radv:navi31@25.0.7`.
+    pub fn name(&self) -> String {
+        format!("{}@{}", self.listed.identity.name, self.version())
+    }
+
+    /// The version of its Mesa: `25.0.7`.
+    pub fn version(&self) -> &str {
+        version_of(&self.listed)
+    }
+}
+
+/// The version in `Mesa 25.0.7-2+deb13u1`.
+fn version_of(listed: &Listed) -> &str {
+    let info = listed.identity.driver_info.trim_start_matches("Mesa ");
+    info.split(['-', ' ', '+']).next().unwrap_or(info)
+}
+
+/// The installations that compile-only devices come from: the folder that is named, or those that are found.
+///
+/// # Errors
+/// When the folder has none, or a variable names a file that is not there.
+pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
+    match folder {
+        Some(folder) => Ok(vec![Mesa::in_folder(folder).map_err(Failure::input_error)?]),
+        None => Mesa::installed().map_err(Failure::environment_error),
+    }
+}
+
+/// Every compile-only device of some installations, in their order; those that do not start are left out.
+pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
+    let asked: Vec<(&Mesa, &Family)> =
+        mesas.iter().flat_map(|mesa| mesa.families().into_iter().map(move |family| (mesa, family))).collect();
+    let mut found = Vec::new();
+    let done: Result<(), std::convert::Infallible> = in_order(
+        &asked,
+        |(mesa, family)| probe_compile_only(mesa, family.name).ok(),
+        |one| {
+            found.extend(one);
+            Ok(())
+        },
+    );
+    match done {
+        Ok(()) => found,
+    }
+}
+
+/// The compile-only devices that are meant. Without a version, a family is that of the first Mesa that knows it, and `*`
+/// stands for all families of the first Mesa.
+///
+/// # Errors
+/// When there is no such Mesa, or it does not know the family: then the error says how its process ended, and which
+/// families are known.
+pub fn choose_compile_only(
+    family: &str,
+    version: Option<&str>,
+    mesas: &[Mesa],
+) -> Result<Vec<CompileOnly>, Failure> {
+    if mesas.is_empty() {
+        return Err(Failure::environment_message(
+            "compile-only devices need Mesa's RADV (Debian: mesa-vulkan-drivers), and there is none",
+        ));
+    }
+    let mut found = Vec::new();
+    let mut deaths = Vec::new();
+    for mesa in mesas {
+        let knows = |family: &str| mesa.families().iter().any(|known| Family::named(family) == Some(known));
+        if let Some(version) = version {
+            let Some(any) = mesa.families().first().copied() else { continue };
+            match probe_compile_only(mesa, any.name) {
+                Ok(device) if device.version().starts_with(version) || version == "*" => {}
+                _ => continue,
+            }
+        }
+        if family == "*" {
+            found.extend(all_compile_only(std::slice::from_ref(mesa)));
+        } else if knows(family) || Family::named(family).is_none() {
+            match probe_compile_only(mesa, family) {
+                Ok(device) => found.push(device),
+                Err(death) => deaths.push(death),
+            }
+        }
+        if version.is_none() && !found.is_empty() {
+            break;
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let at = version.map_or_else(String::new, |version| format!("@{version}"));
+    let mut text = format!("no compile-only device `{COMPILE_ONLY_PREFIX}{family}{at}`");
+    if version.is_some() && deaths.is_empty() {
+        text += "; --mesa and VK_LITMUS_EXTRA_ICDS name other installations of Mesa";
+    }
+    deaths.dedup();
+    for death in deaths {
+        text += &format!("\n{death}");
+    }
+    for mesa in mesas {
+        let names: Vec<&str> = mesa.families().iter().map(|family| family.name).collect();
+        text += &format!("\n{} knows {}", mesa.driver_file().display(), names.join(", "));
+    }
+    Err(Failure::environment_message(text))
+}
+
+/// The compile-only device that an index of `devices` means, behind the `before` devices of other kinds.
+pub fn compile_only_at(meant: &Meant, before: usize) -> Option<CompileOnly> {
+    let Meant::Listed(Selector::Index(index)) = meant else { return None };
+    let place = index.checked_sub(before)?;
+    all_compile_only(&mesas(None).ok()?).into_iter().nth(place)
+}
+
+/// Asks a Mesa for a family, in a process that ends if it does not know it.
+fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> {
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let (answer, status) =
+        ask(mesa.command(&program, family)).map_err(|failure| failure.report().to_string())?;
+    let place = mesa.driver_file().display();
+    match answer {
+        Some(Answer::Devices(found)) => found
+            .into_iter()
+            .find(|found| !found.capabilities.executes)
+            .map(|found| CompileOnly {
+                mesa: mesa.clone(),
+                family: family.to_owned(),
+                listed: Listed {
+                    index: found.index,
+                    identity: found.identity,
+                    capabilities: found.capabilities,
+                },
+            })
+            .ok_or_else(|| format!("{place}: family `{family}`: no null device")),
+        Some(Answer::Error(why)) => Err(format!("{place}: family `{family}`: {why}")),
+        None => Err(format!("{place}: its process ended with {status} when asked for the family `{family}`")),
+    }
 }
 
 /// A selector that means this device and no other of `all`.

@@ -22,6 +22,7 @@ pub(crate) struct Features {
     explicit_layout: vk::PhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR<'static>,
     uniform_control_flow: vk::PhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR<'static>,
     reconvergence: vk::PhysicalDeviceShaderMaximalReconvergenceFeaturesKHR<'static>,
+    executables: vk::PhysicalDevicePipelineExecutablePropertiesFeaturesKHR<'static>,
 }
 
 /// The version of a device and its extensions.
@@ -132,6 +133,11 @@ impl Features {
         self.subgroup_size.subgroup_size_control == vk::TRUE
     }
 
+    /// Pipelines can be asked for the code that was made of them.
+    pub(crate) fn executables(&self) -> bool {
+        self.executables.pipeline_executable_info == vk::TRUE
+    }
+
     pub(crate) fn full_subgroups(&self) -> bool {
         self.subgroup_size.compute_full_subgroups == vk::TRUE
     }
@@ -227,5 +233,8 @@ features! {
     }
     reconvergence: 0, khr::shader_maximal_reconvergence::NAME => {
         shader_maximal_reconvergence = "shaderMaximalReconvergence",
+    }
+    executables: 0, khr::pipeline_executable_properties::NAME => {
+        pipeline_executable_info = "pipelineExecutableInfo",
     }
 }

@@ -4,6 +4,9 @@
 //! process, a [`Selector`] says which one is meant, and [`VulkanDevice`] runs plans on it. This is the only crate that
 //! talks to a driver, and the only one with `unsafe` code. It knows no litmus test.
 //!
+//! [`VulkanDevice::executables`] shows the code that a driver makes of a kernel. [`Mesa`] names the installations whose
+//! compile-only devices do so for hardware that is not there.
+//!
 //! ```no_run
 //! use std::os::unix::process::CommandExt;
 //! use device::{DriverEnvironment, Options, Selector, VulkanDevice};
@@ -24,12 +27,15 @@
 //! # }
 //! ```
 
+mod compile_only;
 mod environment;
 mod error;
+mod executable;
 mod features;
 mod image;
 mod instance;
 mod memory;
+mod null;
 mod physical;
 mod pipeline;
 mod prepared;
@@ -40,6 +46,8 @@ mod submission;
 mod sync;
 mod vulkan;
 
+pub use compile_only::{COMPILE_ONLY_PREFIX, FAMILIES, Family, Generation, Mesa, MesaError, generation_of};
 pub use environment::{DriverEnvironment, EXTRA_VARIABLE, EnvironmentError, SWIFTSHADER_VARIABLE};
+pub use executable::{EXECUTABLE_EXTENSION, Executable, Representation, Statistic};
 pub use select::{Listed, Selector, SelectorError, SoftwareDriver};
 pub use vulkan::{Options, VulkanDevice, list};

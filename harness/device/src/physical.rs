@@ -6,6 +6,7 @@ use std::ffi::CStr;
 use ash::{ext, vk};
 use plan::{Capabilities, DeviceError, Identity};
 
+use crate::compile_only;
 use crate::error::failed;
 use crate::features::{Available, Features};
 use crate::instance::Instance;
@@ -90,11 +91,13 @@ impl Physical {
             vk::DriverId::GOOGLE_SWIFTSHADER => Some(SoftwareDriver::Swiftshader),
             _ => None,
         };
-        let identity = identity(&core, &properties, software);
+        let executes = !is_null(&core, &memory);
+        let identity = identity(&core, &properties, software, executes);
         let is_cpu = core.device_type == vk::PhysicalDeviceType::CPU;
         let memory_types: Vec<_> =
             memory.memory_types_as_slice().iter().map(|kind| kind.property_flags).collect();
         let capabilities = Capabilities {
+            executes,
             memory_types: memory_types.iter().filter_map(|flags| properties_of(*flags)).collect(),
             ..capabilities(&core.limits, &properties, &features, &families, software, is_cpu)
         };
@@ -192,13 +195,18 @@ fn identity(
     core: &vk::PhysicalDeviceProperties,
     properties: &Properties,
     software: Option<SoftwareDriver>,
+    executes: bool,
 ) -> Identity {
     let device_name = text(core.device_name_as_c_str().ok());
+    let name = if executes { None } else { compile_only::name_of(&device_name) };
     let version = core.api_version;
     Identity {
-        name: software.map_or_else(|| device_name.clone(), |driver| driver.name().to_owned()),
+        name: name
+            .or_else(|| software.map(|driver| driver.name().to_owned()))
+            .unwrap_or_else(|| device_name.clone()),
         device_name,
         kind: match core.device_type {
+            _ if !executes => "compile-only",
             vk::PhysicalDeviceType::DISCRETE_GPU => "discrete",
             vk::PhysicalDeviceType::INTEGRATED_GPU => "integrated",
             vk::PhysicalDeviceType::VIRTUAL_GPU => "virtual",
@@ -222,6 +230,12 @@ fn identity(
     }
 }
 
+/// Whether a device compiles and never executes: Mesa's null back ends say so by name, and nothing runs without memory.
+fn is_null(core: &vk::PhysicalDeviceProperties, memory: &vk::PhysicalDeviceMemoryProperties) -> bool {
+    let name = text(core.device_name_as_c_str().ok());
+    memory.memory_types_as_slice().is_empty() || name.starts_with(compile_only::NULL_HARDWARE)
+}
+
 fn capabilities(
     limits: &vk::PhysicalDeviceLimits,
     properties: &Properties,
@@ -234,6 +248,7 @@ fn capabilities(
     Capabilities {
         executes: true,
         is_cpu,
+        shares_choices: false,
         memory_model: features.memory_model(),
         device_scope: features.device_scope(),
         availability_visibility_chains: features.availability_visibility_chains(),

@@ -27,8 +27,18 @@ pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
 impl VulkanDevice {
     /// Compiles a kernel. Drivers may put the work off to the first dispatch.
     pub(crate) fn create_pipeline(&self, kernel: &Kernel, images: &[Image]) -> Result<Pipeline, DeviceError> {
+        self.create_pipeline_with(kernel, images, vk::PipelineCreateFlags::empty())
+    }
+
+    /// The same with flags, whose features the caller knows to be on.
+    pub(crate) fn create_pipeline_with(
+        &self,
+        kernel: &Kernel,
+        images: &[Image],
+        flags: vk::PipelineCreateFlags,
+    ) -> Result<Pipeline, DeviceError> {
         let mut pipeline = Pipeline::default();
-        match self.fill_pipeline(kernel, images, &mut pipeline) {
+        match self.fill_pipeline(kernel, images, flags, &mut pipeline) {
             Ok(()) => Ok(pipeline),
             Err(error) => {
                 self.destroy_pipeline(&pipeline);
@@ -41,6 +51,7 @@ impl VulkanDevice {
         &self,
         kernel: &Kernel,
         images: &[Image],
+        flags: vk::PipelineCreateFlags,
         pipeline: &mut Pipeline,
     ) -> Result<(), DeviceError> {
         let buffers = (0..kernel.bindings).map(|_| vk::DescriptorType::STORAGE_BUFFER);
@@ -76,7 +87,7 @@ impl VulkanDevice {
         // as in every interface to Vulkan. The validation layers check it where they are on.
         let module =
             unsafe { self.raw.create_shader_module(&info, None) }.map_err(failed("vkCreateShaderModule"))?;
-        let compiled = self.compile(kernel, module, pipeline.layout);
+        let compiled = self.compile(kernel, module, pipeline.layout, flags);
         // SAFETY: a module is needed only while pipelines are made from it.
         unsafe { self.raw.destroy_shader_module(module, None) };
         pipeline.raw = compiled?;
@@ -88,6 +99,7 @@ impl VulkanDevice {
         kernel: &Kernel,
         module: vk::ShaderModule,
         layout: vk::PipelineLayout,
+        flags: vk::PipelineCreateFlags,
     ) -> Result<vk::Pipeline, DeviceError> {
         let mut required = vk::PipelineShaderStageRequiredSubgroupSizeCreateInfo::default();
         let mut stage = vk::PipelineShaderStageCreateInfo::default()
@@ -101,7 +113,7 @@ impl VulkanDevice {
                 stage = stage.push_next(&mut required);
             }
         }
-        let info = vk::ComputePipelineCreateInfo::default().stage(stage).layout(layout);
+        let info = vk::ComputePipelineCreateInfo::default().flags(flags).stage(stage).layout(layout);
         // SAFETY: everything that `info` points to lives until after the call, and the features that the subgroup size
         // needs are on: capabilities say so, and plans are checked against them.
         let made = unsafe { self.raw.create_compute_pipelines(vk::PipelineCache::null(), &[info], None) };

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::CString;
 use std::mem::ManuallyDrop;
 
-use ash::{ext, vk};
+use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
@@ -12,6 +12,7 @@ use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
 use crate::error::{allocation_failed, failed};
 use crate::features::Features;
 use crate::instance::Instance;
+use crate::null::NullPrepared;
 use crate::physical::{ComputeFamily, Physical, listed, physical_devices};
 use crate::prepared::VulkanPrepared;
 use crate::select::{Listed, Selector};
@@ -44,6 +45,8 @@ pub struct VulkanDevice {
     pub(crate) memory_types: Vec<vk::MemoryPropertyFlags>,
     /// Where validation is on, its messages name objects.
     names: Option<ext::debug_utils::Device>,
+    /// Where the driver tells what it made of a pipeline.
+    executables: Option<khr::pipeline_executable_properties::Device>,
     abandoned: Cell<bool>,
     // Dropped in this order: memory, device, instance.
     pub(crate) memory: ManuallyDrop<RefCell<Allocator>>,
@@ -124,8 +127,13 @@ impl VulkanDevice {
             }
         };
         let names = options.validation.then(|| ext::debug_utils::Device::new(&instance.raw, &raw));
+        let executables = physical
+            .features
+            .executables()
+            .then(|| khr::pipeline_executable_properties::Device::new(&instance.raw, &raw));
         Ok(VulkanDevice {
             names,
+            executables,
             identity: physical.identity,
             capabilities: physical.capabilities,
             families: physical.families,
@@ -138,6 +146,11 @@ impl VulkanDevice {
             raw,
             instance,
         })
+    }
+
+    /// The functions of the extension by which a pipeline tells its code, where the driver has it.
+    pub(crate) fn executable_functions(&self) -> Option<&khr::pipeline_executable_properties::Device> {
+        self.executables.as_ref()
     }
 
     /// Whether device memory is out of the host's reach, so that results are copied.
@@ -177,6 +190,9 @@ impl Device for VulkanDevice {
         self.capabilities.check(plan)?;
         if self.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
+        }
+        if !self.capabilities.executes {
+            return Ok(Box::new(NullPrepared));
         }
         Ok(Box::new(VulkanPrepared::new(self, plan)?))
     }

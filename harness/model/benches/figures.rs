@@ -135,7 +135,10 @@ fn small_tests(yardstick: Duration) {
 /// Time from a parsed test to a verdict on forward progress, one progress model at a time.
 fn progress(yardstick: Duration) {
     let vulkan = shipped("vulkan");
-    println!("{:<28} {:>9} {:>12} {:>12} {:>12}", "progress (vulkan, weak)", "verdicts", "median", "worst", "/yardstick");
+    println!(
+        "{:<28} {:>9} {:>12} {:>12} {:>12}",
+        "progress (vulkan, weak)", "verdicts", "median", "worst", "/yardstick"
+    );
     let mut sets: Vec<(&str, Vec<(Test, ProgressModel)>)> = Vec::new();
     let own = litmus::corpus::progress().into_iter().flat_map(|entry| {
         let test = litmus::parse(entry.text, &entry.id).unwrap();

@@ -31,6 +31,8 @@ pub(crate) struct Step {
     /// How often the instruction was executed before on this path.
     pub(crate) occurrence: u16,
     pub(crate) kind: StepKind,
+    /// Whether an unspecified invocation of the subgroup performs it.
+    pub(crate) cooperative: bool,
     /// Reads that its address depends on.
     pub(crate) address: Vec<LocalRead>,
     /// Reads that decide whether control comes here.
@@ -299,7 +301,12 @@ impl Walker<'_> {
             state.path.decisive.extend(&reads);
             state.execute_access(self.test, at, instruction.kind.without_address(), reads);
         } else {
-            state.execute_access(self.test, at, &instruction.kind, Vec::new());
+            state.execute_access(self.test, at, instruction.kind.without_address(), Vec::new());
+            if let (InstructionKind::Cooperative(_), Some(step)) =
+                (&instruction.kind, state.path.steps.last_mut())
+            {
+                step.cooperative = true;
+            }
         }
     }
 }
@@ -393,6 +400,7 @@ impl State {
             }
             // Control is the walker's business, and an address is taken off before.
             InstructionKind::Addressed { .. }
+            | InstructionKind::Cooperative(_)
             | InstructionKind::Move { .. }
             | InstructionKind::Compare { .. }
             | InstructionKind::BranchIf { .. }
@@ -423,7 +431,14 @@ impl State {
             self.control.iter().filter(|(end, _)| at < *end).flat_map(|(_, reads)| reads.clone()).collect();
         control.sort_unstable();
         control.dedup();
-        self.path.steps.push(Step { instruction: at as u16, occurrence, kind, address, control });
+        self.path.steps.push(Step {
+            instruction: at as u16,
+            occurrence,
+            kind,
+            cooperative: false,
+            address,
+            control,
+        });
     }
 }
 

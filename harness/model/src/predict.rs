@@ -228,8 +228,17 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
             return refuse("threads of the host under this model");
         }
         extended |= host;
+        let cooperative =
+            thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::Cooperative(_)));
+        if cooperative && !semantic.whole_language {
+            return refuse("cooperative accesses under this model");
+        }
         for instruction in &thread.instructions {
             let kind = instruction.kind.without_address();
+            // The invocation that performs them takes every step of the thread's control flow with it.
+            if cooperative && !company_can_follow(kind) {
+                return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
+            }
             let extension = match kind {
                 InstructionKind::System(_) => {
                     Some("access masks and operations of the host under this model")
@@ -259,6 +268,19 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
     match system::refusal(test).filter(|_| extended) {
         Some(what) => refuse(what),
         None => Ok(()),
+    }
+}
+
+/// Whether an invocation of the same subgroup that executes the same code executes this instruction uniformly.
+fn company_can_follow(kind: &InstructionKind) -> bool {
+    match kind {
+        InstructionKind::Goto(_)
+        | InstructionKind::Branch { .. }
+        | InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_) => false,
+        InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
+        _ => true,
     }
 }
 

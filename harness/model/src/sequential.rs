@@ -5,7 +5,7 @@
 
 use litmus::{
     ArithmeticOperation, InstructionKind, InterlockEnd, LabelId, LocationId, Observable, Operand, Outcome,
-    Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, Test, ThreadId, Value,
+    Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, SystemSync, Test, ThreadId, Value,
 };
 
 use crate::cells::Extent;
@@ -110,6 +110,9 @@ struct Machine<'a> {
     storages: Vec<usize>,
     /// The types of registers, for each thread.
     types: Vec<Vec<ScalarType>>,
+    /// The pairs of `ssw` whose first instruction a branch may skip, with the word of the state that is set once the second
+    /// went ahead: from then on the first is never executed.
+    skippable: Vec<(&'a SystemSync, usize)>,
 }
 
 impl<'a> Machine<'a> {
@@ -142,7 +145,27 @@ impl<'a> Machine<'a> {
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
         });
-        Machine { test, turns, unroll, observables, threads, calls, storages, types }
+        let skippable = test
+            .system_sync
+            .iter()
+            .filter(|sync| {
+                test.orders_events(sync)
+                    && sync.from.instruction.is_some_and(|first| {
+                        let instructions = &test.thread(sync.from.thread).instructions;
+                        instructions.iter().take(usize::from(first)).any(|i| {
+                            matches!(
+                                i.kind,
+                                InstructionKind::Branch { .. }
+                                    | InstructionKind::BranchIf { .. }
+                                    | InstructionKind::Goto(_)
+                            )
+                        })
+                    })
+            })
+            .enumerate()
+            .map(|(index, sync)| (sync, next + index))
+            .collect();
+        Machine { test, turns, unroll, observables, threads, calls, storages, types, skippable }
     }
 
     fn initial(&self) -> State {
@@ -158,6 +181,7 @@ impl<'a> Machine<'a> {
                 self.threads.get(index + 1).map_or(layout.reached + self.words_of_barriers(index), |l| l.at);
             words.resize(end, 0);
         }
+        words.resize(words.len() + self.skippable.len(), 0);
         let mut state = State(words);
         for thread in 0..self.threads.len() {
             self.settle(&mut state, thread);
@@ -207,6 +231,11 @@ impl<'a> Machine<'a> {
             return None;
         }
         let mut next = state.clone();
+        for (sync, word) in &self.skippable {
+            if self.orders_next(state, thread, sync) && !self.is_over(state, sync) {
+                next.0[*word] = 1;
+            }
+        }
         match self.turns {
             Turns::Interleaved => {
                 self.step(&mut next, thread).then_some(())?;
@@ -227,22 +256,39 @@ impl<'a> Machine<'a> {
         Some(next)
     }
 
-    /// Whether everything that must come before the thread's next instruction is done.
+    /// Whether everything that must come before the thread's next instruction is done, or may yet be skipped.
     fn may_start(&self, state: &State, thread: usize) -> bool {
         self.is_started(state, thread)
             && self.test.system_sync.iter().all(|sync| {
-                let here = usize::from(sync.to.thread.0) == thread
-                    && sync.from.thread != sync.to.thread
-                    && self.test.orders_events(sync)
-                    && sync.to.instruction.is_none_or(|i| {
-                        usize::from(i) == self.at(state, thread) || self.turns == Turns::Serial
-                    });
-                let other = usize::from(sync.from.thread.0);
-                // Whoever is done stands past every instruction.
-                !here
-                    || self.is_done(state, other)
-                    || sync.from.instruction.is_some_and(|i| self.at(state, other) > usize::from(i))
+                !self.orders_next(state, thread, sync)
+                    || self.is_over(state, sync)
+                    || self.skippable.iter().any(|(skippable, _)| *skippable == sync)
+                        && !self.stands_at_first(state, sync)
             })
+    }
+
+    /// Whether the pair puts the thread's next instruction after another thread's.
+    fn orders_next(&self, state: &State, thread: usize, sync: &SystemSync) -> bool {
+        usize::from(sync.to.thread.0) == thread
+            && sync.from.thread != sync.to.thread
+            && self.test.orders_events(sync)
+            && sync
+                .to
+                .instruction
+                .is_none_or(|i| usize::from(i) == self.at(state, thread) || self.turns == Turns::Serial)
+    }
+
+    /// Whether the first side of the pair is done or skipped. Whoever is done stands past every instruction.
+    fn is_over(&self, state: &State, sync: &SystemSync) -> bool {
+        let other = usize::from(sync.from.thread.0);
+        self.is_done(state, other)
+            || sync.from.instruction.is_some_and(|i| self.at(state, other) > usize::from(i))
+    }
+
+    fn stands_at_first(&self, state: &State, sync: &SystemSync) -> bool {
+        sync.from
+            .instruction
+            .is_some_and(|i| self.at(state, usize::from(sync.from.thread.0)) == usize::from(i))
     }
 
     /// Whether the submission or shader call of the thread has come, where it has one.
@@ -264,6 +310,15 @@ impl<'a> Machine<'a> {
     /// Runs what touches no memory: labels, jumps, arithmetic, memory barriers.
     fn settle(&self, state: &mut State, thread: usize) {
         loop {
+            // What went ahead of an instruction relied on its being skipped.
+            if self
+                .skippable
+                .iter()
+                .any(|(sync, word)| state.0[*word] != 0 && self.stands_at_first(state, sync))
+            {
+                state.stick();
+                return;
+            }
             let instructions = &self.test.threads[thread].instructions;
             let at = self.at(state, thread);
             let Some(instruction) = instructions.get(at) else {
@@ -276,6 +331,7 @@ impl<'a> Machine<'a> {
                 | InstructionKind::Rmw { .. }
                 | InstructionKind::Update { .. }
                 | InstructionKind::Await { .. }
+                | InstructionKind::Cooperative(_)
                 | InstructionKind::Addressed { .. } => return,
                 InstructionKind::Move { destination, value } => {
                     let value = self.value(state, thread, *value, ScalarType::default());

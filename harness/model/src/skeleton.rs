@@ -46,6 +46,10 @@ pub(crate) enum Owner {
     Initial,
     /// A thread of the test.
     Thread(ThreadId),
+    /// The unspecified invocation of a thread's subgroup that performs its cooperative access at this instruction. It
+    /// shares nothing with the thread but its barriers: any other choice has more order, so that this one stands for all
+    /// (VK-CM-01, VK-CM-02).
+    Company(ThreadId, u16),
     /// The reader of final values.
     Final,
 }
@@ -280,7 +284,16 @@ pub(crate) fn skeletons(
     for (index, (path, count)) in paths.iter().zip(&executed).enumerate() {
         let thread = ThreadId(index as u16);
         let mut reads = Vec::new();
-        for step in path.steps.iter().take(*count) {
+        let steps = &path.steps[..*count];
+        let mut company = steps
+            .iter()
+            .any(|step| step.cooperative)
+            .then(|| skeleton.with_own_events(test, thread, steps, &cells, semantic));
+        for step in steps {
+            if let Some(company) = company.as_mut().filter(|_| step.cooperative) {
+                company.add_company(test, thread, (steps, step), &mut reads, &mut barriers, &cells, semantic);
+                continue;
+            }
             if let StepKind::ControlBarrier = step.kind
                 && let Some(barrier) = barrier_of(test, thread, step.instruction)
             {
@@ -291,6 +304,9 @@ pub(crate) fn skeletons(
                 let next = skeleton.events.len() as u16;
                 marks.push(Mark { thread, instruction: step.instruction, next });
             }
+        }
+        if let Some(mut company) = company {
+            skeleton.events.extend(company.events.drain(skeleton.events.len()..));
         }
         for read in &path.decisive {
             if let Some(value) = reads.get(usize::from(*read)) {
@@ -523,6 +539,60 @@ impl Skeleton {
         }
     }
 
+    /// This with the events of a thread that it performs itself.
+    fn with_own_events(
+        &self,
+        test: &Test,
+        thread: ThreadId,
+        steps: &[Step],
+        cells: &Cells,
+        semantic: Semantic,
+    ) -> Skeleton {
+        let mut own = self.clone();
+        let mut reads = Vec::new();
+        for step in steps {
+            if !step.cooperative {
+                own.add_step(test, thread, step, &mut reads, cells, semantic);
+            } else if let StepKind::Read(_) = step.kind {
+                // Only the number of events matters here.
+                reads.push(Symbolic::Known(Value(0)));
+            }
+        }
+        own
+    }
+
+    /// Adds what the invocation does that performs a cooperative access: the access and the barriers around it.
+    #[expect(clippy::too_many_arguments, reason = "what `skeletons` has at hand for each step")]
+    fn add_company<'t>(
+        &mut self,
+        test: &'t Test,
+        thread: ThreadId,
+        (steps, access): (&[Step], &Step),
+        reads: &mut Vec<Symbolic<u16>>,
+        barriers: &mut Vec<(u16, ThreadId, &'t ControlBarrier, u16)>,
+        cells: &Cells,
+        semantic: Semantic,
+    ) {
+        let first = self.events.len();
+        for step in steps {
+            if std::ptr::eq(step, access) {
+                self.add_step(test, thread, step, reads, cells, semantic);
+                continue;
+            }
+            if let StepKind::ControlBarrier = step.kind
+                && let Some(barrier) = barrier_of(test, thread, step.instruction)
+            {
+                barriers.push((self.events.len() as u16, thread, barrier, step.occurrence));
+            }
+            if let StepKind::ControlBarrier | StepKind::Fence(..) = step.kind {
+                self.add_step(test, thread, step, &mut Vec::new(), cells, semantic);
+            }
+        }
+        for event in &mut self.events[first..] {
+            event.owner = Owner::Company(thread, access.instruction);
+        }
+    }
+
     fn add_step(
         &mut self,
         test: &Test,
@@ -724,7 +794,7 @@ impl Skeleton {
             }
             for (from, left) in self.events.iter().enumerate() {
                 let matches = |event: &Event, point: &litmus::SyncPoint| {
-                    event.owner == Owner::Thread(point.thread)
+                    event.thread() == Some(point.thread)
                         && point.instruction.is_none_or(|i| event.instruction == Some(i))
                 };
                 if !matches(left, &sync.from) {
@@ -741,7 +811,7 @@ impl Skeleton {
         for (to, reader) in self.events.iter().enumerate() {
             if reader.owner == Owner::Final {
                 for (from, event) in self.events.iter().enumerate() {
-                    if matches!(event.owner, Owner::Thread(_)) {
+                    if event.thread().is_some() {
                         self.system_sync.push((from as u16, to as u16));
                     }
                 }
@@ -1052,6 +1122,14 @@ fn part_of(stored: &Symbolic<u16>, piece: Piece) -> Symbolic<u16> {
 }
 
 impl Event {
+    /// The thread of the test whose instruction this is.
+    pub(crate) fn thread(&self) -> Option<ThreadId> {
+        match self.owner {
+            Owner::Thread(thread) | Owner::Company(thread, _) => Some(thread),
+            Owner::Initial | Owner::Final => None,
+        }
+    }
+
     /// An event that does nothing yet; `here` is its number.
     fn new(owner: Owner, instruction: Option<u16>, here: u16, place: Option<Placement>) -> Event {
         Event {

@@ -150,6 +150,11 @@ fn vulkan_on_random_tests_of_calls_and_sections() {
     agrees_on("vulkan", common::calls(), 4);
 }
 
+#[test]
+fn vulkan_on_random_tests_of_cooperative_accesses() {
+    agrees_on("vulkan", common::cooperative(), 4);
+}
+
 /// The stepwise machine composes values of bytes as the model does where nothing is weak: an order of the accesses of a
 /// race-free program is an execution of it.
 #[test]
@@ -159,17 +164,20 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     let strong = std::cell::Cell::new(0u32);
     TestRunner::new(config)
-        .run(&prop_oneof![common::sizes(), common::hosts(), common::calls()], |mut test| {
-            // Against the order of columns, submissions or calls it would have events before themselves.
-            test.system_sync.clear();
-            let prediction = predict(&test, &model, &Options { timeout: None, unroll: 1 })
-                .map_err(|e| TestCaseError::fail(e.to_string()))?;
-            for (outcome, predicted) in prediction.outcomes.iter().filter(|(_, p)| !p.weak) {
-                strong.set(strong.get() + 1);
-                prop_assert!(predicted.allowed, "outcome {:?} of\n{}", outcome, litmus::print(&test));
-            }
-            Ok(())
-        })
+        .run(
+            &prop_oneof![common::sizes(), common::hosts(), common::calls(), common::cooperative()],
+            |mut test| {
+                // Against the order of columns, submissions or calls it would have events before themselves.
+                test.system_sync.clear();
+                let prediction = predict(&test, &model, &Options { timeout: None, unroll: 1 })
+                    .map_err(|e| TestCaseError::fail(e.to_string()))?;
+                for (outcome, predicted) in prediction.outcomes.iter().filter(|(_, p)| !p.weak) {
+                    strong.set(strong.get() + 1);
+                    prop_assert!(predicted.allowed, "outcome {:?} of\n{}", outcome, litmus::print(&test));
+                }
+                Ok(())
+            },
+        )
         .unwrap_or_else(|e| panic!("{e}"));
     assert!(strong.get() > cases / 2, "most tests end in some order");
 }
@@ -270,6 +278,24 @@ fn system_synchronization_with_a_branch_orders_nothing() {
         P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
         st.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, x ;\n\
         | beq r0, 0, LC00 ;\n| LC00: ;\nexists (P1:r0 == 1)";
+    let test = litmus::parse(text, "t").unwrap();
+    let model = Model::shipped("sc").expect("a shipped model").unwrap();
+    let prediction = predict(&test, &model, &Options::default()).unwrap();
+    assert_eq!(prediction.outcomes.len(), 2);
+    for (outcome, predicted) in &prediction.outcomes {
+        assert!(predicted.allowed && !predicted.weak, "{outcome:?}");
+    }
+}
+
+/// An instruction that a branch skips orders nothing: what a pair of `ssw` puts after it may come first.
+#[test]
+fn system_synchronization_with_a_skipped_instruction_orders_nothing() {
+    let text = "VULKAN t\n{ x = 0; y = 0; }\n{ ssw P0.2 P1.0; }\n\
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\n\
+        ld.atom.dv.sc0 r0, y | st.atom.dv.sc0 y, 1 ;\n\
+        bne r0, 0, LC00 | ;\n\
+        st.atom.dv.sc0 x, 1 | ;\n\
+        LC00: | ;\nexists (P0:r0 == 1)";
     let test = litmus::parse(text, "t").unwrap();
     let model = Model::shipped("sc").expect("a shipped model").unwrap();
     let prediction = predict(&test, &model, &Options::default()).unwrap();

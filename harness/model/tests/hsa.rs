@@ -233,16 +233,20 @@ fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
     hsa_letter::answer(test, &domain, 60_000)
 }
 
-fn engine_answer(test: &Test, model: &Model) -> hsa_letter::Answer {
-    let prediction = predicted(test, model);
+/// What the engine says, where it lists all outcomes: there are at most 65,536 of them.
+fn engine_answer(test: &Test, model: &Model) -> Option<hsa_letter::Answer> {
+    let prediction = predict(test, model, &Options { timeout: None, unroll: 1 }).unwrap();
+    if !prediction.complete {
+        return None;
+    }
     let allowed = prediction.outcomes.iter().filter(|(_, predicted)| predicted.allowed);
-    hsa_letter::Answer {
+    Some(hsa_letter::Answer {
         outcomes: allowed
             .map(|(outcome, _)| outcome.0.iter().map(|value| value.0).collect())
             .collect::<BTreeSet<_>>(),
         racy: prediction.race == Race::Racy,
         program: prediction.level == Some(Undefinedness::Program),
-    }
+    })
 }
 
 #[test]
@@ -254,8 +258,10 @@ fn engine_and_the_letter_of_the_text_agree_on_random_tests() {
     TestRunner::new(config)
         .run(&random::text(2..=3, 3), |text| {
             let test = litmus::parse(&text, "random").unwrap();
-            if let Some(letter) = by_the_letter(&test) {
-                prop_assert_eq!(engine_answer(&test, &model), letter, "{}", text);
+            if let Some(letter) = by_the_letter(&test)
+                && let Some(engine) = engine_answer(&test, &model)
+            {
+                prop_assert_eq!(engine, letter, "{}", text);
                 compared.set(compared.get() + 1);
             }
             Ok(())

@@ -394,6 +394,9 @@ pub struct Capabilities {
     pub subgroup_size_range: (u32, u32),
     /// `computeFullSubgroups` and `subgroupSizeControl`: kernels may rely on lanes of a subgroup.
     pub full_subgroups: bool,
+    /// The instances of one round of a dispatch share choices that the device draws: what is independent is a round.
+    #[serde(default)]
+    pub shares_choices: bool,
     /// Subgroup operations in compute (the basic ones suffice).
     pub subgroups_in_compute: bool,
     /// Invocations of a workgroup at most.

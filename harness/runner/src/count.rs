@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use litmus::{Histogram, Observable, Outcome, ScalarType, Test, Value};
+use litmus::{Batches, Histogram, Observable, Outcome, ScalarType, Test, Value};
 use shaders::{Parameters, Program, ResultSlot};
 
 use crate::error::Cause;
@@ -61,6 +61,36 @@ pub(crate) struct Counter {
     unexpected: BTreeMap<Vec<u32>, u64>,
     row: Vec<u32>,
     instances: u64,
+    batching: Option<Batching>,
+}
+
+/// The batches that showed each outcome: the rounds of a device on which the instances of one share choices.
+#[derive(Clone, Debug)]
+struct Batching {
+    /// Rounds counted before this dispatch.
+    before: u64,
+    /// Instances of a round of this dispatch.
+    size: usize,
+    /// By key: the last batch that showed it, from 1, and how many did.
+    direct: Vec<(u64, u64)>,
+    /// The same for rows that no key holds.
+    rare: HashMap<Vec<u32>, (u64, u64)>,
+}
+
+impl Batching {
+    fn new() -> Batching {
+        Batching { before: 0, size: 1, direct: vec![(0, 0); 1 << KEY_BITS], rare: HashMap::new() }
+    }
+
+    fn batch_of(&self, instance: usize) -> u64 {
+        self.before + (instance / self.size) as u64 + 1
+    }
+
+    fn note(cell: &mut (u64, u64), batch: u64) {
+        if cell.0 != batch {
+            *cell = (batch, cell.1 + 1);
+        }
+    }
 }
 
 /// The memory of one finished dispatch.
@@ -79,10 +109,16 @@ pub(crate) struct Dispatched<'a> {
 impl Counter {
     /// A counter for the outcomes of `test` as `program` reports them. `stops_silently` says that the driver may stop
     /// threads without a word: then one thread without a trace is enough for an instance to count as not executed.
+    /// `shares_choices` says that the instances of a round are not independent: rounds are counted as batches then.
     ///
     /// # Errors
     /// [`Cause::Kernel`] when the program does not report everything that belongs to an outcome.
-    pub fn new(test: &Test, program: &Program, stops_silently: bool) -> Result<Counter, Cause> {
+    pub fn new(
+        test: &Test,
+        program: &Program,
+        stops_silently: bool,
+        shares_choices: bool,
+    ) -> Result<Counter, Cause> {
         let observables = test.observables();
         let mut sources = Vec::new();
         for (position, observable) in observables.iter().enumerate() {
@@ -130,6 +166,7 @@ impl Counter {
             unexpected: BTreeMap::new(),
             row: Vec::new(),
             instances: 0,
+            batching: shares_choices.then(Batching::new),
         })
     }
 
@@ -173,6 +210,10 @@ impl Counter {
                 return Ok(unwritten as u64);
             }
         }
+        let rounds = (dispatched.parameters.rounds as usize).max(1);
+        if let Some(batching) = &mut self.batching {
+            batching.size = (count / rounds).max(1);
+        }
         let mut keys = [0u32; BLOCK];
         let mut odd = [0u32; BLOCK];
         for start in (0..count).step_by(BLOCK) {
@@ -185,6 +226,19 @@ impl Counter {
                     _ => self.count_row(dispatched, start + offset),
                 }
             }
+            if let Some(batching) = &mut self.batching {
+                for (offset, (key, _)) in
+                    keys.iter().zip(odd.iter()).enumerate().filter(|(_, (_, odd))| **odd == 0)
+                {
+                    let batch = batching.batch_of(start + offset);
+                    if let Some(cell) = batching.direct.get_mut(*key as usize) {
+                        Batching::note(cell, batch);
+                    }
+                }
+            }
+        }
+        if let Some(batching) = &mut self.batching {
+            batching.before += rounds as u64;
         }
         self.instances += count as u64;
         Ok(0)
@@ -269,6 +323,12 @@ impl Counter {
                 column.number(locations[unit * self.storage_words + usize::from(column.high)])
             }
         }));
+        if let Some(batching) = &mut self.batching
+            && (batching.rare.len() < MAX_ROWS || batching.rare.contains_key(self.row.as_slice()))
+        {
+            let batch = batching.batch_of(instance);
+            Batching::note(batching.rare.entry(self.row.clone()).or_default(), batch);
+        }
         if let Some(count) = self.rare.get_mut(self.row.as_slice()) {
             *count += 1;
         } else if self.rare.len() < MAX_ROWS {
@@ -282,8 +342,7 @@ impl Counter {
     pub fn histogram(&self) -> Histogram {
         let mut histogram = Histogram::default();
         for (key, count) in (0u32..).zip(&self.direct).filter(|(_, count)| **count > 0) {
-            let words = self.columns.iter().map(|column| (key >> column.shift) & column.mask());
-            histogram.add(self.outcome(words), *count);
+            histogram.add(self.outcome_of(key), *count);
         }
         // The order of the rows does not matter: sums end in an ordered map.
         let mut rows: Vec<_> = self.rare.iter().collect();
@@ -292,6 +351,26 @@ impl Counter {
             histogram.add(self.outcome(row.iter().copied()), *count);
         }
         histogram
+    }
+
+    /// The batches, where the device has any.
+    pub fn batches(&self) -> Option<Batches> {
+        let batching = self.batching.as_ref()?;
+        let mut by_outcome: BTreeMap<Outcome, u64> = BTreeMap::new();
+        // Every row and every key is an outcome of its own.
+        for (key, (_, count)) in (0u32..).zip(&batching.direct).filter(|(_, (_, count))| *count > 0) {
+            *by_outcome.entry(self.outcome_of(key)).or_default() += count;
+        }
+        let mut rows: Vec<_> = batching.rare.iter().collect();
+        rows.sort_unstable();
+        for (row, (_, count)) in rows {
+            *by_outcome.entry(self.outcome(row.iter().copied())).or_default() += count;
+        }
+        Some(Batches { total: batching.before, by_outcome })
+    }
+
+    fn outcome_of(&self, key: u32) -> Outcome {
+        self.outcome(self.columns.iter().map(|column| (key >> column.shift) & column.mask()))
     }
 
     /// Result words of instances that were written only in part, in the order of the slots, by their count. The empty

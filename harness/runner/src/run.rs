@@ -121,7 +121,8 @@ pub fn run_program(
 ) -> Result<Observation, RunError> {
     let early = |cause| RunError { cause, seen: Box::default() };
     let stops_silently = device.capabilities().loop_budget.is_some();
-    let counter = Counter::new(test, program, stops_silently).map_err(early)?;
+    let shares_choices = device.capabilities().shares_choices;
+    let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
     match Run::new(device, program, (join, memory), settings)
         .and_then(|mut run| run.go(&mut tally, on_progress))
@@ -175,6 +176,7 @@ impl Tally {
             dispatches: self.dispatches,
             discarded_dispatches: self.discarded,
             seconds: self.elapsed().as_secs_f64(),
+            batches: self.counter.batches(),
         }
     }
 }

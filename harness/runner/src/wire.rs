@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use litmus::{Histogram, Observation, Outcome, Value};
+use litmus::{Batches, Histogram, Observation, Outcome, Value};
 use plan::{Capabilities, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 
@@ -232,12 +232,15 @@ impl From<shaders::CompileError> for Failure {
     }
 }
 
+/// Values of an outcome in the order of the test's observables, and a count.
+type Counts = Vec<(Vec<u64>, u64)>;
+
 /// [`Observation`] on the wire.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WireObservation {
     /// Values of an outcome in the order of the test's observables, and its count.
-    pub histogram: Vec<(Vec<u64>, u64)>,
+    pub histogram: Counts,
     /// Raw result words of an instance that was written in part, and their count.
     pub unexpected: Vec<(Vec<u32>, u64)>,
     /// As in [`Observation`].
@@ -250,6 +253,9 @@ pub struct WireObservation {
     pub discarded_dispatches: u64,
     /// As in [`Observation`].
     pub seconds: f64,
+    /// Of [`Observation::batches`] the total, and by outcome how many showed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<(u64, Counts)>,
 }
 
 impl From<&Observation> for WireObservation {
@@ -264,6 +270,10 @@ impl From<&Observation> for WireObservation {
             dispatches: observation.dispatches,
             discarded_dispatches: observation.discarded_dispatches,
             seconds: observation.seconds,
+            batches: observation.batches.as_ref().map(|batches| {
+                let by_outcome = batches.by_outcome.iter();
+                (batches.total, by_outcome.map(|(outcome, count)| (values(outcome), *count)).collect())
+            }),
         }
     }
 }
@@ -271,8 +281,9 @@ impl From<&Observation> for WireObservation {
 impl From<&WireObservation> for Observation {
     fn from(wire: &WireObservation) -> Observation {
         let mut histogram = Histogram::default();
+        let outcome = |values: &Vec<u64>| Outcome(values.iter().map(|value| Value(*value)).collect());
         for (values, count) in &wire.histogram {
-            histogram.add(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
+            histogram.add(outcome(values), *count);
         }
         let mut unexpected = BTreeMap::new();
         for (raw, count) in &wire.unexpected {
@@ -286,6 +297,10 @@ impl From<&WireObservation> for Observation {
             dispatches: wire.dispatches,
             discarded_dispatches: wire.discarded_dispatches,
             seconds: wire.seconds,
+            batches: wire.batches.as_ref().map(|(total, by_outcome)| Batches {
+                total: *total,
+                by_outcome: by_outcome.iter().map(|(values, count)| (outcome(values), *count)).collect(),
+            }),
         }
     }
 }
@@ -303,6 +318,7 @@ mod tests {
             dispatches: 4,
             discarded_dispatches: 5,
             seconds: 0.25,
+            batches: Some(Batches { total: 7, by_outcome: BTreeMap::from([(Outcome(vec![Value(3)]), 2)]) }),
             ..Observation::default()
         };
         observation.histogram.add(Outcome(vec![Value(0), Value(u64::MAX)]), 9);

@@ -55,23 +55,44 @@ const LEAST_DRIVER_THREADS: usize = 8;
 /// # Errors
 /// When an answer cannot be written, or a line of the parent cannot be read.
 pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
-    let mut output = prepare_process()?;
     let mut devices = Devices::new(make_device);
+    let ended = serve_jobs(&mut |job: &Job, say: OnSnapshot<'_>| answer(job, &mut devices, say))?;
+    if ended.is_break() {
+        // A device that hangs or was lost must not be destroyed: that may wait for ever.
+        devices.forget();
+    }
+    Ok(())
+}
+
+/// A callback that may tell the parent how far a job is; a break ends the job.
+pub type Say<'a, P> = &'a mut dyn FnMut(&dyn Fn() -> P) -> ControlFlow<()>;
+
+/// Serves jobs of any kind from standard input until it ends, or until an answer ends the worker: then it breaks.
+///
+/// # Errors
+/// As for [`serve`].
+pub fn serve_jobs<J, P, R>(answer: &mut dyn FnMut(&J, Say<'_, P>) -> R) -> io::Result<ControlFlow<()>>
+where
+    J: serde::de::DeserializeOwned,
+    P: serde::Serialize,
+    R: serde::Serialize + pool::Answer,
+{
+    let mut output = prepare_process()?;
     for line in requests() {
-        let request: Request<Job> = serde_json::from_str(&line?).map_err(io::Error::other)?;
+        let request: Request<J> = serde_json::from_str(&line?).map_err(io::Error::other)?;
         if request.version != VERSION {
             return Err(io::Error::other(format!("version {} of a request", request.version)));
         }
         let job = request.job;
         let mut sent = Instant::now();
         let mut broken = None;
-        let answer = answer(&request.payload, &mut devices, &mut |snapshot| {
+        let answer = answer(&request.payload, &mut |snapshot| {
             if sent.elapsed() < PROGRESS {
                 return ControlFlow::Continue(());
             }
             sent = Instant::now();
             let message = Message::Progress { version: VERSION, job, payload: snapshot() };
-            match send::<Snapshot, Answer>(&mut output, &message) {
+            match send::<P, R>(&mut output, &message) {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
                     broken = Some(error);
@@ -82,14 +103,13 @@ pub fn serve(make_device: MakeDevice<'_>) -> io::Result<()> {
         if let Some(error) = broken {
             return Err(error);
         }
-        let ends = pool::Answer::ends_worker(&answer);
-        send::<Snapshot, Answer>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
+        let ends = answer.ends_worker();
+        send::<P, R>(&mut output, &Message::Answer { version: VERSION, job, payload: answer })?;
         if ends {
-            devices.forget();
-            return Ok(());
+            return Ok(ControlFlow::Break(()));
         }
     }
-    Ok(())
+    Ok(ControlFlow::Continue(()))
 }
 
 /// Writes a message.
@@ -172,7 +192,7 @@ impl<'a> Devices<'a> {
 }
 
 /// A callback that may send what was seen up to now.
-type OnSnapshot<'a> = &'a mut dyn FnMut(&dyn Fn() -> Snapshot) -> ControlFlow<()>;
+type OnSnapshot<'a> = Say<'a, Snapshot>;
 
 /// Runs a job. What was seen is in the answer even where it failed.
 fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> Answer {

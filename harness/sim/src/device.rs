@@ -32,6 +32,45 @@ const MEMORY_TYPES: [MemoryProperties; 3] = [
     MemoryProperties { device_local: false, host_visible: true, host_coherent: false, host_cached: true },
 ];
 
+/// Vulkan's names of what the machine has.
+const FEATURES: [&str; 35] = [
+    "bufferDeviceAddress",
+    "computeFullSubgroups",
+    "shaderBufferFloat32AtomicAdd",
+    "shaderBufferFloat32AtomicMinMax",
+    "shaderBufferFloat32Atomics",
+    "shaderBufferFloat64AtomicAdd",
+    "shaderBufferFloat64AtomicMinMax",
+    "shaderBufferFloat64Atomics",
+    "shaderBufferInt64Atomics",
+    "shaderFloat64",
+    "shaderImageFloat32AtomicAdd",
+    "shaderImageFloat32AtomicMinMax",
+    "shaderImageFloat32Atomics",
+    "shaderInt16",
+    "shaderInt64",
+    "shaderInt8",
+    "shaderSharedFloat32AtomicAdd",
+    "shaderSharedFloat32AtomicMinMax",
+    "shaderSharedFloat32Atomics",
+    "shaderSharedFloat64AtomicAdd",
+    "shaderSharedFloat64AtomicMinMax",
+    "shaderSharedFloat64Atomics",
+    "shaderSharedInt64Atomics",
+    "storageBuffer16BitAccess",
+    "storageBuffer8BitAccess",
+    "subgroupSizeControl",
+    "timelineSemaphore",
+    "variablePointers",
+    "variablePointersStorageBuffer",
+    "vulkanMemoryModel",
+    "vulkanMemoryModelAvailabilityVisibilityChains",
+    "vulkanMemoryModelDeviceScope",
+    "workgroupMemoryExplicitLayout",
+    "workgroupMemoryExplicitLayout16BitAccess",
+    "workgroupMemoryExplicitLayout8BitAccess",
+];
+
 /// The simulated GPU.
 #[derive(Debug)]
 pub struct SimDevice {
@@ -62,6 +101,7 @@ impl SimDevice {
             capabilities: Capabilities {
                 executes: true,
                 is_cpu: true,
+                shares_choices: true,
                 memory_model: true,
                 device_scope: true,
                 availability_visibility_chains: true,
@@ -79,16 +119,7 @@ impl SimDevice {
                 compute_queues: vec![2, 2],
                 loop_budget: None,
                 memory_types: MEMORY_TYPES.to_vec(),
-                features: [
-                    "vulkanMemoryModel",
-                    "vulkanMemoryModelDeviceScope",
-                    "vulkanMemoryModelAvailabilityVisibilityChains",
-                    "subgroupSizeControl",
-                    "computeFullSubgroups",
-                    "timelineSemaphore",
-                ]
-                .map(str::to_owned)
-                .to_vec(),
+                features: FEATURES.map(str::to_owned).to_vec(),
             },
             fault,
             seed: Cell::new(0),
@@ -135,8 +166,8 @@ enum Phase {
     Run(Vec<usize>),
     /// Every word of a buffer.
     Fill(BufferId, u32),
-    /// All words of a buffer.
-    Copy(BufferId, BufferId),
+    /// The first words of one piece of memory to another: by number, buffers before images.
+    Copy { from: u32, to: u32, words: u32 },
     /// What went before has ended; whether its writes are made available, and what is available visible.
     Order { available: bool, visible: bool },
 }
@@ -160,7 +191,7 @@ struct SimPrepared<'d> {
     phases: Vec<Phase>,
     /// Queue family of each queue.
     families: Vec<u32>,
-    /// First address and number of words of each buffer.
+    /// First address and number of words of each buffer, then of each image.
     buffers: Vec<(u32, u32)>,
     /// Buffers that the host shares.
     shared: Vec<bool>,
@@ -175,7 +206,7 @@ impl<'d> SimPrepared<'d> {
     fn new(device: &'d SimDevice, plan: &Plan) -> Result<SimPrepared<'d>, DeviceError> {
         let mut programs = Vec::with_capacity(plan.kernels.len());
         for (number, kernel) in plan.kernels.iter().enumerate() {
-            let program = lower::load(&kernel.words, device.fault).map_err(|error| match error {
+            let mut program = lower::load(&kernel.words, device.fault).map_err(|error| match error {
                 lacks @ LoadError::Lacks(_) => DeviceError::Unsupported(lacks.to_string()),
                 wrong @ LoadError::Malformed { .. } => {
                     DeviceError::InvalidPlan(format!("kernel {number}: {wrong}"))
@@ -185,18 +216,17 @@ impl<'d> SimPrepared<'d> {
             if bytes > device.capabilities.max_workgroup_memory_bytes.into() {
                 return Err(DeviceError::Unsupported(format!("{bytes} bytes of workgroup memory")));
             }
+            bind::resolve(&mut program, kernel, plan)?;
             programs.push(program);
         }
-        // Kernels that use images are refused by their instructions; this is for plans that only copy to them.
-        if !plan.images.is_empty() {
-            return Err(DeviceError::Unsupported("simulated GPU lacks images".to_owned()));
-        }
-        let mut buffers = Vec::with_capacity(plan.buffers.len());
-        let mut next: u32 = 1;
-        for buffer in &plan.buffers {
-            let words = u32::try_from(buffer.words).ok();
-            let after = words.and_then(|words| next.checked_add(words)).filter(|after| *after < 1 << 30);
-            let (Some(words), Some(after)) = (words, after) else {
+        let images = plan.images.iter().map(|image| image.shape.texels());
+        let mut buffers = Vec::with_capacity(plan.buffers.len() + plan.images.len());
+        // An even number of words before each: eight bytes lie in it where they would in any other.
+        let mut next: u32 = 2;
+        for words in plan.buffers.iter().map(|buffer| buffer.words).chain(images) {
+            let words = u32::try_from(words).ok();
+            let after = words.and_then(|words| next.checked_add(words)?.checked_next_multiple_of(2));
+            let (Some(words), Some(after)) = (words, after.filter(|after| *after < 1 << 30)) else {
                 return Err(DeviceError::OutOfMemory("the buffers of a plan"));
             };
             buffers.push((next, words));
@@ -207,7 +237,7 @@ impl<'d> SimPrepared<'d> {
         Ok(SimPrepared {
             device,
             programs,
-            phases: phases(&plan.steps, device.fault),
+            phases: phases(plan, &buffers, device.fault),
             families: plan.queues.iter().map(|queue| queue.family).collect(),
             steps: plan.steps.clone(),
             shared: plan
@@ -265,9 +295,12 @@ impl<'d> SimPrepared<'d> {
                 }
                 self.flight = next;
             }
-            Phase::Copy(from, to) => {
-                let ((first, words), (target, _)) = (self.place(*from), self.place(*to));
-                self.machine.memory.words.copy_within(first..first + words, target);
+            Phase::Copy { from, to, words } => {
+                let ((first, _), (target, _)) = (self.place(BufferId(*from)), self.place(BufferId(*to)));
+                let words = *words as usize;
+                if first.max(target) + words <= self.machine.memory.words.len() {
+                    self.machine.memory.words.copy_within(first..first + words, target);
+                }
                 self.flight = next;
             }
             Phase::Order { available, visible } => {
@@ -297,7 +330,11 @@ impl<'d> SimPrepared<'d> {
                         let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
                         buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
                     }
-                    Place::Workgroup(..) => false,
+                    Place::Fixed { memory, .. } => {
+                        let buffer = self.shared.get(memory as usize);
+                        buffer.copied().unwrap_or(false)
+                    }
+                    Place::Workgroup(..) | Place::Image(_) | Place::Address(_) => false,
                 };
                 program.references.iter().map(|reference| is_shared(reference.place)).collect()
             })
@@ -335,17 +372,24 @@ impl<'d> SimPrepared<'d> {
 }
 
 /// The steps as phases: what stands together without a step between runs together.
-fn phases(steps: &[Step], fault: Fault) -> Vec<Phase> {
+fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
     let mut phases: Vec<Phase> = Vec::new();
     let mut joined = false;
-    for (number, step) in steps.iter().enumerate() {
+    let image = |image: plan::ImageId| plan.buffers.len() as u32 + image.0;
+    let words = |number: u32| buffers.get(number as usize).map_or(0, |(_, words)| *words);
+    let copy = |phases: &mut Vec<Phase>, (from, to): (u32, u32), words: u32| {
+        phases.push(Phase::Order { available: true, visible: false });
+        phases.push(Phase::Copy { from, to, words });
+        // What caches still hold of an image is older than what the copy has put there.
+        phases.push(Phase::Order { available: false, visible: true });
+    };
+    for (number, step) in plan.steps.iter().enumerate() {
         let mut together = false;
         match step {
             Step::Fill { buffer, value, .. } => phases.push(Phase::Fill(*buffer, *value)),
-            Step::Copy { from, to, .. } => {
-                phases.push(Phase::Order { available: true, visible: false });
-                phases.push(Phase::Copy(*from, *to));
-            }
+            Step::Copy { from, to, .. } => copy(&mut phases, (from.0, to.0), words(from.0)),
+            Step::ToImage { from, to, .. } => copy(&mut phases, (from.0, image(*to)), words(image(*to))),
+            Step::FromImage { from, to, .. } => copy(&mut phases, (image(*from), to.0), words(image(*from))),
             Step::Dispatch { .. } => {
                 together = true;
                 match phases.last_mut() {
@@ -353,8 +397,6 @@ fn phases(steps: &[Step], fault: Fault) -> Vec<Phase> {
                     _ => phases.push(Phase::Run(vec![number])),
                 }
             }
-            // No plan with images is prepared.
-            Step::ToImage { .. } | Step::FromImage { .. } => together = joined,
             // Nothing is ordered by how commands are recorded and submitted.
             Step::CommandBuffer { .. } | Step::Submit { .. } => together = joined,
             Step::Barrier { .. }

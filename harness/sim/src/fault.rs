@@ -165,7 +165,7 @@ faults! {
         Some("GPUOpen-Drivers/llpc#144"), Violates;
     SemanticsOfFlagOnly "sem-uses-flag-class-only"
         "the storage classes of an atomic's semantics are replaced by that of the atomic itself"
-        Some("shader-slang/slang#6401"), Invisible("tests whose payload is of another class than the flag make it available by the access");
+        Some("shader-slang/slang#6401"), Violates;
     WorkgroupMemoryNotFlushed "class1-not-flushed"
         "WorkgroupMemory is left out of the flush of a release"
         None, Violates;
@@ -174,10 +174,14 @@ faults! {
         Some("Mesa KBL-0550"), Violates;
     ImageNotFlushed "image-not-flushed"
         "ImageMemory is left out of the flush of a release"
-        Some("gfx-rs/wgpu#9185"), Invisible("the machine has no images yet");
+        Some("gfx-rs/wgpu#9185"), Violates;
     ImageNotInvalidated "image-not-invalidated"
         "ImageMemory is left out of the invalidation of an acquire"
-        Some("Mesa freedreno, A6xx register stomp list"), Invisible("the machine has no images yet");
+        Some("Mesa freedreno, A6xx register stomp list"), Violates;
+    // Images.
+    ImageAtomicsAtWorkgroup "image-atomics-at-l1"
+        "atomics on texels are performed at the workgroup's cache"
+        None, Violates;
     // Coherence.
     AtomicLoadsReordered "corr-stale-atomic-load"
         "two atomic loads of one location are performed in either order"
@@ -210,6 +214,9 @@ faults! {
     StoreHoistedOverLoad "store-hoisted-over-load"
         "a plain store is performed before an older plain load of the same location"
         Some("llvm/offload-test-suite#226"), Violates;
+    AliasStoreHoisted "alias-store-over-load"
+        "a plain store is performed before an older load of the same location through another reference"
+        None, Violates;
     // Read-modify-writes.
     RmwNotAtomic "rmw-not-atomic"
         "the halves of a read-modify-write are performed apart"
@@ -223,6 +230,9 @@ faults! {
     RmwResultLost "rmw-result-lost"
         "the write of a read-modify-write is lost now and then"
         Some("google/amber#1055"), Violates;
+    FloatAddNotAtomic "float-add-not-atomic"
+        "read-modify-writes of floating-point numbers are a load, an addition and a store"
+        None, Violates;
     // Memory and its lines.
     ZeroInitMissing "zero-init-missing"
         "some memory holds garbage where its initial contents should be"
@@ -230,6 +240,12 @@ faults! {
     EvictionDropsDirty "eviction-drops-dirty"
         "dirty lines are lost now and then on their way up"
         Some("KhronosGroup/Vulkan-Docs#2172"), Violates;
+    NarrowStoreIsWord "byte-mask-missing"
+        "a store of one or two bytes writes the whole word, with what it found in the others"
+        None, Violates;
+    Tearing "wide-atomic-torn"
+        "an atomic store of eight bytes is performed as two of four"
+        None, Violates;
     // Dispatches.
     AvailableDeviceNothing "avdevice-no-flush"
         "a barrier between dispatches writes nothing back"

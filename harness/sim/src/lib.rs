@@ -18,6 +18,7 @@
 //! | `module`, `lower`, `program` | a SPIR-V module as flat operations on registers, 64 invocations at once |
 //! | `order` | which memory operation of an invocation waits for which |
 //! | `memory` | caches, their lines, and what moves them |
+//! | `buffer` | store buffers: atomic stores that some see before others |
 //! | `wave` | 64 invocations in step, and what they have under way |
 //! | `machine` | the scheduler: every choice from one seed |
 //! | `device` | the device interface |
@@ -28,6 +29,7 @@
 //! schedule so, and it makes the threads of a test meet. All lanes of a wave share some choices: what is independent is
 //! a round, not an instance.
 
+mod buffer;
 mod device;
 mod fault;
 mod lower;
@@ -61,7 +63,9 @@ pub const OPCODES: &[Op] = &[
     Op::TypeVoid,
     Op::TypeBool,
     Op::TypeInt,
+    Op::TypeFloat,
     Op::TypeVector,
+    Op::TypeImage,
     Op::TypeArray,
     Op::TypeRuntimeArray,
     Op::TypeStruct,
@@ -82,8 +86,12 @@ pub const OPCODES: &[Op] = &[
     Op::Switch,
     Op::Return,
     Op::AccessChain,
+    Op::CompositeConstruct,
     Op::CompositeExtract,
     Op::CopyObject,
+    Op::ImageTexelPointer,
+    Op::ImageRead,
+    Op::ImageWrite,
     Op::Load,
     Op::Store,
     Op::AtomicLoad,
@@ -99,6 +107,9 @@ pub const OPCODES: &[Op] = &[
     Op::AtomicUMin,
     Op::AtomicSMax,
     Op::AtomicUMax,
+    Op::AtomicFAddEXT,
+    Op::AtomicFMinEXT,
+    Op::AtomicFMaxEXT,
     Op::MemoryBarrier,
     Op::ControlBarrier,
     Op::IAdd,
@@ -111,6 +122,11 @@ pub const OPCODES: &[Op] = &[
     Op::BitwiseAnd,
     Op::BitwiseOr,
     Op::BitwiseXor,
+    Op::Not,
+    Op::Bitcast,
+    Op::UConvert,
+    Op::ConvertFToS,
+    Op::ConvertSToF,
     Op::Select,
     Op::LogicalAnd,
     Op::LogicalOr,

@@ -4,7 +4,9 @@
 //! of the register file gives sources and destination. Loads give their values late: an operation that needs one is
 //! preceded by a wait for it.
 
+mod image;
 mod memory;
+mod number;
 
 use std::collections::HashMap;
 
@@ -15,13 +17,13 @@ use crate::fault::Fault;
 use crate::module::{LoadError, Module, Placed, Type, malformed};
 use crate::order;
 use crate::program::{
-    Binary, BuiltIn, DEVICE, Edge, MemoryOp, NONE, Op, Place, Program, Reference, Register,
+    BuiltIn, DEVICE, Edge, IMAGE, MemoryOp, NONE, Op, Place, Program, Reference, Register, WORKGROUP_MEMORY,
 };
 
 /// What an id stands for.
 #[derive(Clone, Copy, Debug)]
 enum Meaning {
-    /// A word, or the first of the words of a vector.
+    /// A word, or the first of the words of a wider number or a vector.
     Value(Register),
     /// An address in memory.
     Pointer { reference: u16, address: Register },
@@ -30,11 +32,13 @@ enum Meaning {
     /// A word of the push constants.
     Parameter(u32),
     /// The block of push constants.
-    Parameters,
+    Parameters { ty: u32 },
     /// An input.
     Input(SpirvBuiltIn),
-    /// A whole variable in memory that is no word.
+    /// A whole variable in memory that is no number.
     Whole { reference: u16, ty: u32 },
+    /// An image.
+    Image { reference: u16, dimensions: u32 },
 }
 
 /// Makes a program of a module's words.
@@ -52,6 +56,12 @@ pub(crate) fn load(words: &[u32], fault: Fault) -> Result<Program, LoadError> {
         awaited: Vec::new(),
         phis: HashMap::new(),
         indices: Vec::new(),
+        types: HashMap::new(),
+        texels: HashMap::new(),
+        early_texels: HashMap::new(),
+        addresses: HashMap::new(),
+        coherent: Vec::new(),
+        fixed: Fixed::default(),
         block: 0,
         label: 0,
     };
@@ -61,8 +71,19 @@ pub(crate) fn load(words: &[u32], fault: Fault) -> Result<Program, LoadError> {
     lowering.finish(fault)
 }
 
-/// What a phi fills, and the value by the label that execution comes from.
-type Phi = (Register, Vec<(u32, u32)>);
+/// What a phi fills, in how many registers, and the value by the label that execution comes from.
+type Phi = (Register, u32, Vec<(u32, u32)>);
+
+/// Registers that hold what lowering itself needs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fixed {
+    zero: Register,
+    one: Register,
+    one_as_float: Register,
+    byte: Register,
+    half: Register,
+    ones: Register,
+}
 
 struct Lowering<'m> {
     module: &'m Module,
@@ -78,6 +99,18 @@ struct Lowering<'m> {
     phis: HashMap<u32, Vec<Phi>>,
     /// Ids that addresses of buffers are computed from, with the reference.
     indices: Vec<(u32, u16)>,
+    /// Types of constants and results.
+    types: HashMap<u32, u32>,
+    /// Registers for the addresses of texels, by the word of the instruction.
+    texels: HashMap<usize, Register>,
+    /// By coordinates: variables of images that are read there, and the register of the address. Addresses are known as
+    /// early as those of buffers, so that texels may be fetched early.
+    early_texels: HashMap<u32, Vec<(u32, Register)>>,
+    /// Ids that hold the address of a buffer, and the word of the push constants that it comes from.
+    addresses: HashMap<u32, u32>,
+    /// By reference: under GLSL450, whether plain accesses are coherent.
+    coherent: Vec<bool>,
+    fixed: Fixed,
     block: u32,
     label: u32,
 }
@@ -96,12 +129,30 @@ impl Lowering<'_> {
             return Err(LoadError::Lacks("workgroups of more than one dimension".into()));
         }
         self.program.workgroup_size = x;
-        let mut constants: Vec<(u32, u32)> =
-            module.constants.iter().map(|(id, value)| (*id, *value)).collect();
-        constants.sort_unstable();
-        for (id, value) in constants {
+        let mut fixed = |value: u32| {
             let register = self.register();
             self.program.constants.push((register, value));
+            register
+        };
+        self.fixed = Fixed {
+            zero: fixed(0),
+            one: fixed(1),
+            one_as_float: fixed(1f32.to_bits()),
+            byte: fixed(0xff),
+            half: fixed(0xffff),
+            ones: fixed(u32::MAX),
+        };
+        let mut constants: Vec<(u32, (u32, u64))> =
+            module.constants.iter().map(|(id, value)| (*id, *value)).collect();
+        constants.sort_unstable();
+        for (id, (ty, value)) in constants {
+            let register = self.register();
+            self.program.constants.push((register, value as u32));
+            if module.registers_of(ty) == Some(2) {
+                let high = self.register();
+                self.program.constants.push((high, (value >> 32) as u32));
+            }
+            self.types.insert(id, ty);
             self.meanings.insert(id, Meaning::Value(register));
         }
         for (id, pointer, class, word) in &module.variables {
@@ -109,7 +160,7 @@ impl Lowering<'_> {
                 return Err(malformed(*word, "a variable whose type is no pointer"));
             };
             let meaning = match class {
-                StorageClass::PushConstant => Meaning::Parameters,
+                StorageClass::PushConstant => Meaning::Parameters { ty: *to },
                 StorageClass::Input => {
                     let built_in = module.built_ins.get(id).copied();
                     Meaning::Input(built_in.ok_or_else(|| malformed(*word, "an input that is no built-in"))?)
@@ -120,8 +171,20 @@ impl Lowering<'_> {
                     let reference = self.reference(*id, Place::Binding(binding), 0);
                     Meaning::Whole { reference, ty: *to }
                 }
+                StorageClass::UniformConstant => {
+                    let Some(Type::Image { dimensions }) = module.types.get(to) else {
+                        return Err(LoadError::Lacks(
+                            "variables of class UniformConstant other than images".into(),
+                        ));
+                    };
+                    let binding = module.bindings.get(id).copied();
+                    let binding = binding.ok_or_else(|| malformed(*word, "an image without a binding"))?;
+                    let reference = self.reference(*id, Place::Image(binding), IMAGE);
+                    Meaning::Image { reference, dimensions: *dimensions }
+                }
                 StorageClass::Workgroup if module.blocks.contains(to) => {
-                    Meaning::Whole { reference: self.workgroup_block(*id, module.words_of(*to)), ty: *to }
+                    let words = module.bytes_of(*to).div_ceil(4);
+                    Meaning::Whole { reference: self.workgroup_block(*id, words), ty: *to }
                 }
                 StorageClass::Workgroup => self.workgroup_variable(*id, *to),
                 other => return Err(LoadError::Lacks(format!("variables of class {other:?}"))),
@@ -133,14 +196,22 @@ impl Lowering<'_> {
 
     /// A variable in workgroup memory of its own.
     fn workgroup_variable(&mut self, id: u32, ty: u32) -> Meaning {
-        let (first, words) = (self.program.workgroup_words, self.module.words_of(ty));
+        let (first, words) = (self.program.workgroup_words, self.module.bytes_of(ty).div_ceil(4));
         self.program.workgroup_words = first.saturating_add(words);
-        let reference = self.reference(id, Place::Workgroup(first, words), 1);
-        if !matches!(self.module.types.get(&ty), Some(Type::Word { .. })) {
+        let reference = self.reference(id, Place::Workgroup(first, words), WORKGROUP_MEMORY);
+        if !matches!(self.module.types.get(&ty), Some(Type::Number { .. })) {
             return Meaning::Whole { reference, ty };
         }
         let address = self.register();
-        self.program.ops.push(Op::Address { to: address, reference, index: NONE, scale: 0, offset: 0 });
+        let bytes = self.module.bytes_of(ty);
+        self.program.ops.push(Op::Address {
+            to: address,
+            reference,
+            index: NONE,
+            scale: 0,
+            offset: 0,
+            bytes,
+        });
         Meaning::Pointer { reference, address }
     }
 
@@ -154,18 +225,26 @@ impl Lowering<'_> {
                         *all = words.max(*all);
                         Some(number as u16)
                     }
-                    Place::Binding(_) => None,
+                    _ => None,
                 },
             );
-        known.unwrap_or_else(|| self.reference(id, Place::Workgroup(0, words), 1))
+        known.unwrap_or_else(|| self.reference(id, Place::Workgroup(0, words), WORKGROUP_MEMORY))
     }
 
     fn reference(&mut self, id: u32, place: Place, class: u8) -> u16 {
         let name = self.module.names.get(&id).cloned().unwrap_or_else(|| match place {
-            Place::Binding(binding) => format!("binding {binding}"),
+            Place::Binding(binding) | Place::Image(binding) => format!("binding {binding}"),
+            Place::Address(word) => format!("address in word {word}"),
+            Place::Fixed { memory, .. } => format!("memory {memory}"),
             Place::Workgroup(first, _) => format!("workgroup word {first}"),
         });
+        let coherent = class == WORKGROUP_MEMORY || self.module.coherent.contains(&id);
         let references = &mut self.program.references;
+        // Several variables show numbers of several sizes through one reference.
+        if let Some(known) = references.iter().position(|known| known.name == name && known.place == place) {
+            return known as u16;
+        }
+        self.coherent.push(coherent);
         references.push(Reference { name, place, class, lowest: DEVICE, write_only: false, aliased: false });
         (references.len() - 1) as u16
     }
@@ -179,37 +258,47 @@ impl Lowering<'_> {
                 self.blocks.insert(placed.result()?, block);
                 block += 1;
             }
+            if matches!(placed.op(), SpirvOp::ImageRead | SpirvOp::ImageWrite) {
+                let register = self.register();
+                self.texels.insert(placed.word, register);
+                if placed.op() == SpirvOp::ImageRead {
+                    let (loaded, coordinates) = (placed.id(0)?, placed.id(1)?);
+                    let load = module.body.iter().find(|p| p.instruction.result_id == Some(loaded));
+                    if let Some(load) = load.filter(|load| load.op() == SpirvOp::Load) {
+                        self.early_texels.entry(coordinates).or_default().push((load.id(0)?, register));
+                    }
+                }
+            }
             let (Some(id), Some(ty)) = (placed.instruction.result_id, placed.instruction.result_type) else {
                 continue;
             };
+            self.types.insert(id, ty);
             let meaning = match module.types.get(&ty) {
-                Some(Type::Word { .. } | Type::Bool) => Meaning::Value(self.register()),
-                Some(Type::Vector { count, .. }) => {
-                    let first = self.register();
-                    for _ in 1..*count {
-                        self.register();
-                    }
-                    Meaning::Value(first)
-                }
-                Some(Type::Pointer { class: StorageClass::Function, .. }) => {
-                    Meaning::Variable(self.register())
+                Some(Type::Pointer { class: StorageClass::Function, to }) => {
+                    Meaning::Variable(self.registers(*to, placed)?)
                 }
                 Some(Type::Pointer { class: StorageClass::PushConstant | StorageClass::Input, .. }) => {
+                    continue;
+                }
+                // What a whole variable is has no address of its own.
+                Some(Type::Pointer { to, .. })
+                    if matches!(module.types.get(to), Some(Type::Struct { .. })) =>
+                {
                     continue;
                 }
                 Some(Type::Pointer { .. }) => {
                     Meaning::Pointer { reference: u16::MAX, address: self.register() }
                 }
-                Some(Type::Void) => continue,
-                _ => {
-                    return Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op())));
-                }
+                Some(Type::Void | Type::Image { .. }) => continue,
+                _ => Meaning::Value(self.registers(ty, placed)?),
             };
             self.meanings.insert(id, meaning);
         }
         for placed in module.body.iter().filter(|placed| placed.op() == SpirvOp::Phi) {
-            let Meaning::Value(to) = self.meaning(placed, placed.result()?)? else {
-                return Err(LoadError::Lacks("OpPhi of pointers".into()));
+            let (to, count) = match self.meaning(placed, placed.result()?)? {
+                Meaning::Value(to) => (to, module.registers_of(placed.result_type()?).unwrap_or(1)),
+                Meaning::Pointer { address, .. } => (address, 1),
+                _ => return Err(LoadError::Lacks("OpPhi of this type".into())),
             };
             let sources = placed.instruction.operands.chunks(2).map(|pair| match pair {
                 [Operand::IdRef(value), Operand::IdRef(from)] => Ok((*from, *value)),
@@ -217,9 +306,23 @@ impl Lowering<'_> {
             });
             let sources: Vec<(u32, u32)> = sources.collect::<Result<_, _>>()?;
             let block = self.block_of(placed.word);
-            self.phis.entry(block).or_default().push((to, sources));
+            self.phis.entry(block).or_default().push((to, count, sources));
         }
         Ok(())
+    }
+
+    /// Registers for a value of a type; gives the first.
+    fn registers(&mut self, ty: u32, placed: &Placed) -> Result<Register, LoadError> {
+        let count = self.module.registers_of(ty);
+        let count = count.ok_or_else(|| LoadError::Lacks(format!("Op{:?} of this type", placed.op())))?;
+        let first = self.program.registers as Register;
+        self.program.registers += count as usize;
+        Ok(first)
+    }
+
+    /// Registers that hold an id's value.
+    fn width_of(&self, id: u32) -> u32 {
+        self.types.get(&id).and_then(|ty| self.module.registers_of(*ty)).unwrap_or(1)
     }
 
     /// The block that a word of the module lies in.
@@ -236,7 +339,7 @@ impl Lowering<'_> {
     fn late(&self, placed: &Placed, id: u32) -> Result<Register, LoadError> {
         match self.meaning(placed, id)? {
             Meaning::Value(register) => Ok(register),
-            _ => Err(malformed(placed.word, format!("%{id} is no word"))),
+            _ => Err(malformed(placed.word, format!("%{id} is no number"))),
         }
     }
 
@@ -247,6 +350,14 @@ impl Lowering<'_> {
         Ok(register)
     }
 
+    /// The register of a value that is needed now, or of an address, and the reference that it leads to.
+    fn value_or_address(&mut self, placed: &Placed, id: u32) -> Result<(Register, Option<u16>), LoadError> {
+        match self.meaning(placed, id)? {
+            Meaning::Pointer { reference, address } => Ok((address, Some(reference))),
+            _ => Ok((self.value(placed, id)?, None)),
+        }
+    }
+
     fn wait_for(&mut self, register: Register) {
         if self.loaded.contains(&register) && !self.awaited.contains(&register) {
             self.awaited.push(register);
@@ -255,7 +366,7 @@ impl Lowering<'_> {
     }
 
     fn constant(&self, placed: &Placed, id: u32) -> Result<u32, LoadError> {
-        let value = self.module.constants.get(&id).copied();
+        let value = self.module.constants.get(&id).map(|(_, value)| *value as u32);
         value.ok_or_else(|| {
             LoadError::Lacks(format!("Op{:?} with an operand that is no constant", placed.op()))
         })
@@ -273,6 +384,7 @@ impl Lowering<'_> {
         }
         for placed in &self.module.body {
             self.instruction(placed)?;
+            self.early_texels(placed)?;
         }
         let end = self.program.ops.len() as u32;
         self.program.blocks.push(end);
@@ -290,8 +402,8 @@ impl Lowering<'_> {
 
     fn instruction(&mut self, placed: &Placed) -> Result<(), LoadError> {
         use SpirvOp::{
-            AccessChain, Branch, BranchConditional, CompositeExtract, CopyObject, Label, LoopMerge, Phi,
-            Return, Select, SelectionMerge, Switch, Variable,
+            AccessChain, Branch, BranchConditional, CopyObject, Label, LoopMerge, Phi, Return, Select,
+            SelectionMerge, Switch, Variable,
         };
         match placed.op() {
             Label => {
@@ -302,26 +414,28 @@ impl Lowering<'_> {
                 let start = if self.block == 0 { 0 } else { self.program.ops.len() as u32 };
                 self.program.blocks.push(start);
             }
-            Phi | SelectionMerge | LoopMerge => {}
+            SelectionMerge | LoopMerge => {}
+            Phi => self.phi(placed)?,
             Variable => self.variable(placed)?,
             AccessChain => self.access_chain(placed)?,
-            CompositeExtract => {
-                let first = self.value(placed, placed.id(0)?)?;
-                let to = self.late(placed, placed.result()?)?;
-                self.program.ops.push(Op::Copy { to, from: first.wrapping_add(placed.literal(1)?) });
-            }
             CopyObject => {
-                let from = self.value(placed, placed.id(0)?)?;
-                let to = self.late(placed, placed.result()?)?;
-                self.program.ops.push(Op::Copy { to, from });
+                let id = placed.id(0)?;
+                let (from, reference) = self.value_or_address(placed, id)?;
+                let to = self.destination(placed, reference)?;
+                self.copy(to, from, self.width_of(id));
             }
             Select => {
-                let [condition, yes, no] = [0, 1, 2].map(|index| {
-                    let id = placed.id(index)?;
-                    self.value(placed, id)
-                });
-                let to = self.late(placed, placed.result()?)?;
-                self.program.ops.push(Op::Select { to, condition: condition?, yes: yes?, no: no? });
+                let condition = self.value(placed, placed.id(0)?)?;
+                let (yes, reference) = self.value_or_address(placed, placed.id(1)?)?;
+                let (no, other) = self.value_or_address(placed, placed.id(2)?)?;
+                if reference != other {
+                    return Err(LoadError::Lacks("OpSelect of pointers to several variables".into()));
+                }
+                let to = self.destination(placed, reference)?;
+                for word in 0..self.width_of(placed.result()?) {
+                    let (to, yes, no) = (to + word, yes + word, no + word);
+                    self.program.ops.push(Op::Select { to, condition, yes, no });
+                }
             }
             Branch => {
                 let edge = self.edge(placed, placed.id(0)?)?;
@@ -336,19 +450,48 @@ impl Lowering<'_> {
             Switch => self.switch(placed)?,
             Return => self.program.ops.push(Op::Return),
             op if memory::is_memory(op) => self.memory(placed)?,
-            op => {
-                let (op, swapped) =
-                    binary(op).ok_or_else(|| LoadError::Lacks(format!("Op{:?}", placed.op())))?;
-                let (mut left, mut right) =
-                    (self.value(placed, placed.id(0)?)?, self.value(placed, placed.id(1)?)?);
-                if swapped {
-                    std::mem::swap(&mut left, &mut right);
-                }
-                let to = self.late(placed, placed.result()?)?;
-                self.program.ops.push(Op::Binary { op, to, left, right });
-            }
+            op if image::is_image(op) => self.image(placed)?,
+            _ => self.number(placed)?,
         }
         Ok(())
+    }
+
+    /// Where a result goes: a value, or the address behind a pointer, which then leads to `reference`.
+    fn destination(&mut self, placed: &Placed, reference: Option<u16>) -> Result<Register, LoadError> {
+        let result = placed.result()?;
+        match (self.meaning(placed, result)?, reference) {
+            (Meaning::Value(to), None) => Ok(to),
+            (Meaning::Pointer { address, .. }, Some(reference)) => {
+                self.meanings.insert(result, Meaning::Pointer { reference, address });
+                Ok(address)
+            }
+            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op()))),
+        }
+    }
+
+    /// Values come with the edges; what a pointer leads to is known here.
+    fn phi(&mut self, placed: &Placed) -> Result<(), LoadError> {
+        if !matches!(self.meaning(placed, placed.result()?)?, Meaning::Pointer { .. }) {
+            return Ok(());
+        }
+        let mut common = None;
+        for pair in placed.instruction.operands.chunks(2) {
+            let Some(Operand::IdRef(value)) = pair.first() else { continue };
+            let (_, reference) = self.value_or_address(placed, *value)?;
+            if reference
+                .is_none_or(|reference| reference == u16::MAX || common.is_some_and(|c| c != reference))
+            {
+                return Err(LoadError::Lacks("OpPhi of pointers to several variables".into()));
+            }
+            common = reference;
+        }
+        self.destination(placed, common).map(|_| ())
+    }
+
+    fn copy(&mut self, to: Register, from: Register, count: u32) {
+        for word in 0..count {
+            self.program.ops.push(Op::Copy { to: to.wrapping_add(word), from: from.wrapping_add(word) });
+        }
     }
 
     fn variable(&mut self, placed: &Placed) -> Result<(), LoadError> {
@@ -356,20 +499,27 @@ impl Lowering<'_> {
             return Err(LoadError::Lacks("OpVariable of this class in a function".into()));
         };
         if placed.instruction.operands.len() > 1 {
-            let from = self.value(placed, placed.id(1)?)?;
-            self.program.ops.push(Op::Assign { to, from });
+            let id = placed.id(1)?;
+            let from = self.value(placed, id)?;
+            self.assign(to, from, self.width_of(id));
         }
         Ok(())
+    }
+
+    fn assign(&mut self, to: Register, from: Register, count: u32) {
+        for word in 0..count {
+            self.program.ops.push(Op::Assign { to: to.wrapping_add(word), from: from.wrapping_add(word) });
+        }
     }
 
     fn access_chain(&mut self, placed: &Placed) -> Result<(), LoadError> {
         let base = self.meaning(placed, placed.id(0)?)?;
         let result = placed.result()?;
         let count = placed.instruction.operands.len();
-        if let Meaning::Parameters = base {
+        if let Meaning::Parameters { ty } = base {
             let member = self.constant(placed, placed.id(1)?)?;
-            self.program.parameter_words = self.program.parameter_words.max(member.saturating_add(1));
-            self.meanings.insert(result, Meaning::Parameter(member));
+            let word = self.module.offset_of(ty, member) / 4;
+            self.meanings.insert(result, Meaning::Parameter(word));
             return Ok(());
         }
         let Meaning::Whole { reference, mut ty } = base else {
@@ -392,7 +542,9 @@ impl Lowering<'_> {
                     let stride = self.module.stride_of(ty, *element);
                     ty = *element;
                     match self.module.constants.get(&id) {
-                        Some(constant) => offset = offset.wrapping_add(constant.wrapping_mul(stride)),
+                        Some((_, constant)) => {
+                            offset = offset.wrapping_add((*constant as u32).wrapping_mul(stride));
+                        }
                         None if index == NONE => {
                             index = self.value(placed, id)?;
                             scale = stride;
@@ -404,11 +556,12 @@ impl Lowering<'_> {
                 _ => return Err(LoadError::Lacks("OpAccessChain into this type".into())),
             }
         }
-        if !matches!(self.module.types.get(&ty), Some(Type::Word { .. })) {
-            return Err(LoadError::Lacks("OpAccessChain to something other than a word".into()));
+        if !matches!(self.module.types.get(&ty), Some(Type::Number { .. })) {
+            return Err(LoadError::Lacks("OpAccessChain to something other than a number".into()));
         }
         self.meanings.insert(result, Meaning::Pointer { reference, address });
-        self.program.ops.push(Op::Address { to: address, reference, index, scale, offset });
+        let bytes = self.module.bytes_of(ty);
+        self.program.ops.push(Op::Address { to: address, reference, index, scale, offset, bytes });
         Ok(())
     }
 
@@ -445,10 +598,11 @@ impl Lowering<'_> {
         let to = self.blocks.get(&label).copied();
         let to = to.ok_or_else(|| malformed(placed.word, format!("no block %{label}")))?;
         let mut copies = Vec::new();
-        for (register, sources) in self.phis.get(&to).cloned().unwrap_or_default() {
+        for (register, count, sources) in self.phis.get(&to).cloned().unwrap_or_default() {
             let from = sources.iter().find(|(from, _)| *from == self.label).map(|(_, value)| *value);
             let from = from.ok_or_else(|| malformed(placed.word, "a phi without a value for this block"))?;
-            copies.push((register, self.value(placed, from)?));
+            let (from, _) = self.value_or_address(placed, from)?;
+            copies.extend((0..count).map(|word| (register + word, from + word)));
         }
         let crossing = copies
             .iter()
@@ -477,8 +631,11 @@ impl Lowering<'_> {
                 self.module.aliased.contains(id)
                     && matches!(self.meanings.get(id), Some(Meaning::Whole { reference, .. }) if usize::from(*reference) == number)
             });
-            let plain = |op: &&MemoryOp| !op.is_read() && !op.is_atomic() && op.private && !op.available;
-            reference.write_only = declared_alone && reference.class == 0 && own.iter().all(plain);
+            let plain = |op: &&MemoryOp| {
+                !op.is_read() && !op.is_atomic() && op.private && !op.available && op.bytes == 4
+            };
+            let binding = matches!(reference.place, Place::Binding(_));
+            reference.write_only = declared_alone && binding && own.iter().all(plain);
             reference.aliased = self.indices.iter().any(|(id, own)| {
                 usize::from(*own) == number
                     && self.indices.iter().any(|(other, of)| other == id && usize::from(*of) != number)
@@ -526,33 +683,6 @@ impl Lowering<'_> {
             }
         }
     }
-}
-
-fn binary(op: SpirvOp) -> Option<(Binary, bool)> {
-    use Binary as B;
-    Some(match op {
-        SpirvOp::IAdd => (B::Add, false),
-        SpirvOp::ISub => (B::Subtract, false),
-        SpirvOp::IMul => (B::Multiply, false),
-        SpirvOp::UDiv => (B::Divide, false),
-        SpirvOp::UMod => (B::Modulo, false),
-        SpirvOp::BitwiseAnd | SpirvOp::LogicalAnd => (B::And, false),
-        SpirvOp::BitwiseOr | SpirvOp::LogicalOr => (B::Or, false),
-        SpirvOp::BitwiseXor | SpirvOp::LogicalNotEqual => (B::Xor, false),
-        SpirvOp::ShiftLeftLogical => (B::ShiftLeft, false),
-        SpirvOp::ShiftRightLogical => (B::ShiftRight, false),
-        SpirvOp::IEqual | SpirvOp::LogicalEqual => (B::Equal, false),
-        SpirvOp::INotEqual => (B::NotEqual, false),
-        SpirvOp::SLessThan => (B::SignedLess, false),
-        SpirvOp::SGreaterThan => (B::SignedLess, true),
-        SpirvOp::SLessThanEqual => (B::SignedLessEqual, false),
-        SpirvOp::SGreaterThanEqual => (B::SignedLessEqual, true),
-        SpirvOp::ULessThan => (B::Less, false),
-        SpirvOp::UGreaterThan => (B::Less, true),
-        SpirvOp::ULessThanEqual => (B::LessEqual, false),
-        SpirvOp::UGreaterThanEqual => (B::LessEqual, true),
-        _ => return None,
-    })
 }
 
 /// What an input gives in each component.

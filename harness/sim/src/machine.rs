@@ -3,10 +3,11 @@
 
 mod walk;
 
+use crate::buffer::GROUPS;
 use crate::fault::Fault;
-use crate::memory::{Memory, Path};
+use crate::memory::{Memory, Path, WHOLE};
 use crate::program::{
-    DEVICE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP,
+    DEVICE, IMAGE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP,
 };
 use crate::random::{Random, lanes};
 use crate::wave::{Dispatch, Surroundings, Wave};
@@ -44,11 +45,24 @@ struct Mood {
     stickiness: u32,
     /// Steps that only some lanes take.
     raggedness: u32,
+    /// Atomic stores that stay in a store buffer for a while.
+    buffered: u32,
+    /// Groups that share a store buffer.
+    groups: usize,
 }
 
 impl Mood {
     /// Nothing happens of its own accord.
-    const STILL: Mood = Mood { events: 0, disorder: 0, warm_up: 0, bypass: 0, stickiness: 0, raggedness: 0 };
+    const STILL: Mood = Mood {
+        events: 0,
+        disorder: 0,
+        warm_up: 0,
+        bypass: 0,
+        stickiness: 0,
+        raggedness: 0,
+        buffered: 0,
+        groups: 1,
+    };
 
     fn draw(random: &mut Random) -> Mood {
         let mut pick = |choices: [u32; 4]| choices[random.below(4)];
@@ -59,6 +73,8 @@ impl Mood {
             bypass: pick([0, 0, 32, 96]),
             stickiness: pick([0, 64, 128, 200]),
             raggedness: pick([0, 128, 200, 240]),
+            buffered: pick([0, 0, 128, 224]),
+            groups: pick([2, 2, 3, GROUPS as u32]) as usize,
         }
     }
 }
@@ -71,13 +87,13 @@ struct Meeting {
     arrived: u32,
 }
 
-/// A read-modify-write of which only the read was done; a fault.
+/// A read-modify-write of which only the read was done, or a store of which only the low half was; a fault.
 #[derive(Clone, Copy, Debug)]
 struct Half {
     wave: usize,
     slot: u8,
     lane: usize,
-    old: u32,
+    old: u64,
 }
 
 /// Dispatches that run together.
@@ -91,6 +107,10 @@ pub(crate) struct Machine {
     live: Vec<usize>,
     current: usize,
     mood: Mood,
+    /// By wave: the group whose store buffer it uses.
+    groups: Vec<u8>,
+    /// By wave: the widest level at which it holds all invocations that any of its own meets.
+    alone: Vec<u8>,
     last_round: u32,
     /// By level: of the subgroups and of the workgroups.
     meetings: [Vec<Meeting>; 2],
@@ -121,6 +141,8 @@ impl Machine {
         Machine {
             memory,
             mood: Mood::draw(&mut random),
+            groups: Vec::new(),
+            alone: Vec::new(),
             random,
             fault,
             waves: Vec::new(),
@@ -176,7 +198,8 @@ impl Machine {
         self.idle = 0;
         self.idle_budget = IDLE_BUDGET;
         self.halves.clear();
-        self.mood = Mood::draw(&mut self.random);
+        self.alone = alone(&self.waves);
+        self.change_mood();
         self.stuck = match self.fault {
             Fault::Hang if self.random.chance(64) => Some(self.random.below(self.waves.len())),
             _ => None,
@@ -190,6 +213,7 @@ impl Machine {
         }
         for _ in 0..choices {
             if self.live.is_empty() {
+                self.memory.drain_all();
                 return State::Ended;
             }
             if !self.choose(programs, dispatches) {
@@ -204,7 +228,25 @@ impl Machine {
                 return State::OutOfBudget;
             }
         }
-        if self.live.is_empty() { State::Ended } else { State::Running }
+        if self.live.is_empty() {
+            self.memory.drain_all();
+            return State::Ended;
+        }
+        State::Running
+    }
+
+    /// Another temperament, and other groups for store buffers, which are empty by then.
+    fn change_mood(&mut self) {
+        self.memory.drain_all();
+        self.mood = Mood::draw(&mut self.random);
+        self.groups.clear();
+        for _ in 0..self.waves.len() {
+            self.groups.push(self.random.below(self.mood.groups) as u8);
+        }
+    }
+
+    fn group_of(&self, number: usize) -> u8 {
+        self.groups.get(number).copied().unwrap_or(0)
     }
 
     /// One choice; false when it came to nothing.
@@ -236,6 +278,10 @@ impl Machine {
                 moved = true;
             }
         }
+        if self.mood.buffered > 0 && self.random.chance(48) {
+            let choice = self.random.word();
+            self.memory.drain_some((choice >> 40) as u8 % GROUPS as u8, choice);
+        }
         if self.mood.events > 0 && self.random.chance(self.mood.events) {
             self.event(number, program, dispatch);
         }
@@ -256,7 +302,7 @@ impl Machine {
         let lowest = waves.map(|wave| wave.rounds).min().unwrap_or(self.last_round);
         if lowest > self.last_round {
             self.last_round = lowest;
-            self.mood = Mood::draw(&mut self.random);
+            self.change_mood();
         }
     }
 
@@ -317,7 +363,9 @@ impl Machine {
         let Some(op) = self.waves[number].operation(slot, program).copied() else { return };
         let reference = dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
         let mut done = mask;
+        self.empty_buffers(number, slot, mask, &op, reference);
         match op.kind {
+            _ if op.is_access() && op.bytes != 4 => done = self.sized(number, slot, mask, &op, reference),
             Kind::PlainLoad => self.plain_load(number, slot, mask, &op, reference),
             Kind::PlainStore => {
                 let available =
@@ -327,18 +375,25 @@ impl Machine {
                     let (address, value, _) = wave.operands(slot, lane);
                     if address != 0 {
                         let path = &wave.paths[lane];
-                        self.memory.store(path, reference, address, value, op.private, available);
+                        self.memory.store(path, reference, address, (value, WHOLE), op.private, available);
                     }
                 }
             }
             Kind::AtomicLoad => {
                 let level = self.atomic_scope(&op);
+                let (buffers, group) = (self.mood.buffered > 0, self.group_of(number));
                 let wave = &mut self.waves[number];
                 for lane in lanes(mask) {
                     let (address, ..) = wave.operands(slot, lane);
-                    let value = match address {
-                        0 => 0,
-                        _ => self.memory.atomic_load(&wave.paths[lane], reference, address, level),
+                    let path = &wave.paths[lane];
+                    let early = match buffers {
+                        true => self.memory.forwarded(group, path, reference, address, level),
+                        false => None,
+                    };
+                    let value = match (address, early) {
+                        (0, _) => 0,
+                        (_, Some(value)) => value,
+                        _ => self.memory.atomic_load(path, reference, address, level),
                     };
                     wave.loaded(slot, lane, value);
                 }
@@ -346,10 +401,14 @@ impl Machine {
             Kind::AtomicStore => {
                 self.idle_budget = IDLE_BUDGET;
                 let level = self.atomic_scope(&op);
+                let kept = if self.mood.buffered > 0 { self.random.mask(self.mood.buffered) } else { 0 };
+                let group = self.group_of(number);
                 let wave = &self.waves[number];
                 for lane in lanes(mask) {
                     let (address, value, _) = wave.operands(slot, lane);
-                    if address != 0 {
+                    if address != 0 && (kept >> lane) & 1 != 0 {
+                        self.memory.buffer(group, &wave.paths[lane], reference, address, (level, value));
+                    } else if address != 0 {
                         self.memory.atomic_store(&wave.paths[lane], reference, address, level, value);
                     }
                 }
@@ -383,6 +442,143 @@ impl Machine {
         }
     }
 
+    /// What an operation needs of the store buffer of its group before it is performed: nothing older in it of its own
+    /// location, and nothing at all before a release, unless all whom its scope reaches look into the same buffer, and
+    /// into no cache.
+    fn empty_buffers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
+        if self.mood.buffered == 0 {
+            return;
+        }
+        let group = self.group_of(number);
+        let reached = !self.caches && self.alone.get(number).is_some_and(|alone| op.scope <= *alone);
+        if op.release && !reached && self.fault != Fault::AtomicStoreSinksBelowRelease {
+            self.memory.drain_group(group);
+        }
+        let loads = op.kind == Kind::AtomicLoad && op.bytes == 4;
+        if op.is_access() && !loads {
+            for lane in lanes(mask) {
+                let (address, ..) = self.waves[number].operands(slot, lane);
+                self.memory.drain_location(group, reference, address);
+                if op.bytes > 4 {
+                    self.memory.drain_location(group, reference, address + 1);
+                }
+            }
+        }
+    }
+
+    /// Accesses of another size than a word; gives the lanes that are done.
+    fn sized(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) -> u64 {
+        let level = self.atomic_scope(op);
+        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.scope(op));
+        let available = (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(op));
+        let bypass = if self.mood.bypass > 0 { self.random.mask(self.mood.bypass) } else { 0 };
+        if op.is_atomic() {
+            self.idle_budget = IDLE_BUDGET;
+        }
+        let mut done = mask;
+        for lane in lanes(mask) {
+            let (byte, value, compare) = self.waves[number].wide_operands(slot, lane);
+            let path = self.waves[number].paths[lane];
+            let (word, shift) = (byte >> 2, byte % 4);
+            if word == 0 {
+                if op.is_read() {
+                    self.waves[number].loaded_wide(slot, lane, 0, op.bytes);
+                }
+                continue;
+            }
+            let words = [(word, 0), (word + 1, 32)].into_iter().take(if op.bytes == 8 { 2 } else { 1 });
+            let memory = &mut self.memory;
+            let torn = self.fault == Fault::Tearing && op.kind == Kind::AtomicStore;
+            match op.kind {
+                Kind::PlainLoad => {
+                    let past = (bypass >> lane) & 1 != 0;
+                    let mut whole = 0;
+                    for (word, at) in words {
+                        let part = memory.load(&path, reference, word, op.private, visible, past);
+                        whole |= u64::from(part) << at;
+                    }
+                    if op.bytes < 4 {
+                        whole = (whole >> (8 * shift)) & ((1 << (8 * op.bytes)) - 1);
+                    }
+                    self.waves[number].loaded_wide(slot, lane, whole, op.bytes);
+                }
+                Kind::PlainStore if op.bytes < 4 => {
+                    let bytes = ((1 << op.bytes) - 1) << shift;
+                    let value = (value as u32) << (8 * shift);
+                    memory.store(&path, reference, word, (value, bytes & WHOLE), op.private, available);
+                }
+                Kind::PlainStore => {
+                    for (word, at) in words {
+                        let part = ((value >> at) as u32, WHOLE);
+                        memory.store(&path, reference, word, part, op.private, available);
+                    }
+                }
+                Kind::AtomicStore if torn => {
+                    let second = self.second_half(number, slot, lane).is_some();
+                    let (word, at) = if second { (word + 1, 32) } else { (word, 0) };
+                    self.memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
+                    if !second {
+                        self.halves.push(Half { wave: number, slot, lane, old: 0 });
+                        done &= !(1 << lane);
+                    }
+                }
+                Kind::AtomicStore => {
+                    for (word, at) in words {
+                        memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
+                    }
+                }
+                Kind::AtomicLoad | Kind::Rmw(_) => {
+                    let second = match (self.fault, op.kind) {
+                        (fault, Kind::Rmw(change)) if splits(fault, change) => {
+                            Some(self.second_half(number, slot, lane))
+                        }
+                        _ => None,
+                    };
+                    let Kind::Rmw(change) = op.kind else {
+                        let whole = self.atomic_load_wide(&path, reference, word, level);
+                        self.waves[number].loaded_wide(slot, lane, whole, op.bytes);
+                        continue;
+                    };
+                    self.release(&path, op);
+                    let at_workgroup = self.fault == Fault::RmwAtWorkgroup;
+                    let level = if at_workgroup { level.min(WORKGROUP) } else { level };
+                    let old = match second {
+                        Some(Some(half)) => half.old,
+                        _ => self.atomic_load_wide(&path, reference, word, level),
+                    };
+                    if let Some(None) = second {
+                        self.halves.push(Half { wave: number, slot, lane, old });
+                        done &= !(1 << lane);
+                        continue;
+                    }
+                    let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
+                    if let Some(new) = changed_wide(change, old, value, compare).filter(|_| !lost) {
+                        for (word, at) in words {
+                            self.memory.atomic_store(&path, reference, word, level, (new >> at) as u32);
+                        }
+                    }
+                    self.acquire(&path, op);
+                    self.waves[number].loaded_wide(slot, lane, old, op.bytes);
+                }
+                _ => {}
+            }
+        }
+        done
+    }
+
+    /// Two words as an atomic reads them: in one step.
+    fn atomic_load_wide(&mut self, path: &Path, reference: usize, word: u32, level: u8) -> u64 {
+        let low = self.memory.atomic_load(path, reference, word, level);
+        let high = self.memory.atomic_load(path, reference, word + 1, level);
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    /// Takes note of the first half of an operation of a lane, where it is done; a fault.
+    fn second_half(&mut self, wave: usize, slot: u8, lane: usize) -> Option<Half> {
+        let mine = |half: &Half| half.wave == wave && half.slot == slot && half.lane == lane;
+        self.halves.iter().position(mine).map(|position| self.halves.swap_remove(position))
+    }
+
     /// Read-modify-writes; gives the lanes that are done.
     fn rmw(
         &mut self,
@@ -402,20 +598,18 @@ impl Machine {
                 continue;
             }
             let path = self.waves[number].paths[lane];
-            if self.fault == Fault::RmwNotAtomic {
-                let mine = |half: &Half| half.wave == number && half.slot == slot && half.lane == lane;
-                match self.halves.iter().position(mine) {
+            if splits(self.fault, change) {
+                match self.second_half(number, slot, lane) {
                     None => {
-                        let old = self.memory.atomic_load(&path, reference, address, level);
+                        let old = self.memory.atomic_load(&path, reference, address, level).into();
                         self.halves.push(Half { wave: number, slot, lane, old });
                         done &= !(1 << lane);
                     }
-                    Some(position) => {
-                        let half = self.halves.swap_remove(position);
-                        if let Some(new) = changed(change, half.old, value, compare) {
+                    Some(half) => {
+                        if let Some(new) = changed(change, half.old as u32, value, compare) {
                             self.memory.atomic_store(&path, reference, address, level, new);
                         }
-                        self.waves[number].loaded(slot, lane, half.old);
+                        self.waves[number].loaded(slot, lane, half.old as u32);
                     }
                 }
                 continue;
@@ -498,6 +692,7 @@ impl Machine {
     fn atomic_scope(&self, op: &MemoryOp) -> u8 {
         match (self.fault, op.scope) {
             (Fault::AtomicScopeDemoted, scope) => scope.min(WORKGROUP),
+            (Fault::ImageAtomicsAtWorkgroup, scope) if op.class == IMAGE => scope.min(WORKGROUP),
             (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),
             (Fault::QueueFamilyDemoted, QUEUE_FAMILY) => WORKGROUP,
             (_, scope) => scope,
@@ -567,7 +762,7 @@ impl Machine {
             0..4 => {
                 for lane in lanes(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
-                    let address = self.memory.own_line(path[0], reference);
+                    let address = self.memory.own_line(path[0], reference, (choice >> 24) as u32);
                     if address != 0 {
                         self.memory.write_back(&path, reference, address, deep);
                     }
@@ -576,7 +771,7 @@ impl Machine {
             4 => {
                 for lane in lanes(mask & self.waves[number].lanes) {
                     let path = self.waves[number].paths[lane];
-                    let address = self.memory.own_line(path[0], reference);
+                    let address = self.memory.own_line(path[0], reference, (choice >> 24) as u32);
                     if address != 0 {
                         self.memory.evict(&path, reference, address, (deep - 1).min(DEVICE));
                     }
@@ -607,6 +802,44 @@ impl Machine {
     }
 }
 
+/// By wave: the widest of subgroup and workgroup all of whose invocations are in the wave, for every invocation of it.
+fn alone(waves: &[Wave]) -> Vec<u8> {
+    let within = |level: u8| {
+        let level = usize::from(level);
+        let mut owners: Vec<u32> = Vec::new();
+        let mut alone = vec![true; waves.len()];
+        for (number, wave) in waves.iter().enumerate() {
+            for path in &wave.paths {
+                let cache = path[level] as usize;
+                if owners.len() <= cache {
+                    owners.resize(cache + 1, u32::MAX);
+                }
+                let owner = owners[cache];
+                if owner == u32::MAX {
+                    owners[cache] = number as u32;
+                } else if owner != number as u32 {
+                    alone[number] = false;
+                    alone[owner as usize] = false;
+                }
+            }
+        }
+        alone
+    };
+    let (subgroups, workgroups) = (within(SUBGROUP), within(WORKGROUP));
+    let widest = |(subgroup, workgroup): (&bool, &bool)| match (subgroup, workgroup) {
+        (_, true) => WORKGROUP,
+        (true, false) => SUBGROUP,
+        (false, false) => INVOCATION,
+    };
+    subgroups.iter().zip(&workgroups).map(widest).collect()
+}
+
+/// Whether a fault performs the halves of a read-modify-write apart.
+fn splits(fault: Fault, change: Rmw) -> bool {
+    let float = matches!(change, Rmw::FloatAdd | Rmw::FloatMin | Rmw::FloatMax);
+    fault == Fault::RmwNotAtomic || float && fault == Fault::FloatAddNotAtomic
+}
+
 /// What a read-modify-write makes of a value.
 fn changed(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
     Some(match change {
@@ -622,5 +855,29 @@ fn changed(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
         Rmw::Min => old.min(value),
         Rmw::SignedMax => (old as i32).max(value as i32) as u32,
         Rmw::Max => old.max(value),
+        Rmw::FloatAdd => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
+        Rmw::FloatMin => f32::from_bits(old).min(f32::from_bits(value)).to_bits(),
+        Rmw::FloatMax => f32::from_bits(old).max(f32::from_bits(value)).to_bits(),
+    })
+}
+
+/// The same for eight bytes.
+fn changed_wide(change: Rmw, old: u64, value: u64, compare: u64) -> Option<u64> {
+    Some(match change {
+        Rmw::Exchange => value,
+        Rmw::CompareExchange if old == compare => value,
+        Rmw::CompareExchange => return None,
+        Rmw::Add => old.wrapping_add(value),
+        Rmw::Subtract => old.wrapping_sub(value),
+        Rmw::And => old & value,
+        Rmw::Or => old | value,
+        Rmw::Xor => old ^ value,
+        Rmw::SignedMin => (old as i64).min(value as i64) as u64,
+        Rmw::Min => old.min(value),
+        Rmw::SignedMax => (old as i64).max(value as i64) as u64,
+        Rmw::Max => old.max(value),
+        Rmw::FloatAdd => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+        Rmw::FloatMin => f64::from_bits(old).min(f64::from_bits(value)).to_bits(),
+        Rmw::FloatMax => f64::from_bits(old).max(f64::from_bits(value)).to_bits(),
     })
 }

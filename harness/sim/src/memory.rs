@@ -2,17 +2,36 @@
 //!
 //! A line belongs to one cache and one *reference*, never to a location: two references to one location meet in memory
 //! alone. Levels run from an invocation's own cache to that of the device; memory lies behind the last. A line is a
-//! word. A clean line is never newer than the next valid line above it, so that dropping or passing by clean lines
-//! loses nothing.
+//! word, clean as a whole, or dirty in some bytes: then it holds those alone, and the others are found above it. A clean
+//! line is never newer than the next valid line above it, so that dropping or passing by clean lines loses nothing.
 
+use crate::buffer::Buffers;
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};
 
 /// The caches on the way from an invocation to memory.
 pub(crate) type Path = [u32; LEVELS];
 
-const DIRTY: u32 = 1;
-const PRIVATE: u32 = 2;
+/// Dirty bytes, a bit each.
+const DIRTY: u32 = 0xf;
+const PRIVATE: u32 = 0x10;
+
+/// Bytes of a word, a bit each.
+pub(crate) const WHOLE: u32 = 0xf;
+
+/// The bits of some bytes.
+#[inline]
+fn bits_of(bytes: u32) -> u32 {
+    // Each bit goes to the start of its byte: the product has no carries.
+    ((bytes & WHOLE).wrapping_mul(0x0020_4081) & 0x0101_0101) * 0xff
+}
+
+/// `over` in some bytes, `under` in the others.
+#[inline]
+fn merge(under: u32, over: u32, bytes: u32) -> u32 {
+    let mask = bits_of(bytes);
+    under & !mask | over & mask
+}
 
 /// A word in a cache.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +57,8 @@ pub(crate) struct Shape {
     pub lowest: Vec<u8>,
     /// Class of each reference.
     pub classes: Vec<u8>,
+    /// Whether some access has more bytes than a line: an invocation's own cache then has two lines of a reference.
+    pub wide: bool,
 }
 
 /// Words and caches.
@@ -47,6 +68,8 @@ pub(crate) struct Memory {
     pub words: Vec<u32>,
     /// The fault that the machine has.
     pub fault: Fault,
+    /// Atomic stores that are seen by some and not performed yet.
+    pub buffers: Buffers,
     shape: Shape,
     lines: [Vec<Line>; LEVELS],
     /// Sets of a cache, as a power of two.
@@ -65,7 +88,11 @@ impl Memory {
         for level in 0..LEVELS {
             let caches = shape.caches[level].max(1);
             let each = if level == 0 { 1 } else { (busy / caches).max(1) * 2 };
-            let bits = if level == 0 { 0 } else { each.next_power_of_two().trailing_zeros().clamp(1, 12) };
+            let bits = if level == 0 {
+                shape.wide.into()
+            } else {
+                each.next_power_of_two().trailing_zeros().clamp(1, 12)
+            };
             self.bits[level] = bits;
             self.lines[level].clear();
             self.lines[level].resize((caches * references) << bits, Line::default());
@@ -75,6 +102,7 @@ impl Memory {
             self.dirty[level].resize(caches, Vec::new());
         }
         self.shape = shape;
+        self.buffers = Buffers::default();
         self.lost = 0;
     }
 
@@ -96,6 +124,9 @@ impl Memory {
         if bits == 0 {
             return set;
         }
+        if level == 0 {
+            return set + (address & 1) as usize;
+        }
         set + (address.wrapping_mul(0x9e37_79b1) >> (32 - bits)) as usize
     }
 
@@ -109,7 +140,7 @@ impl Memory {
         (slot >> self.bits[level]) / self.shape.homes.len()
     }
 
-    /// Whether the line holds the address.
+    /// Whether the line holds the whole word, or some bytes that are newer than what is above.
     #[inline]
     fn holds(&self, level: usize, cache: u32, slot: usize, address: u32) -> bool {
         let line = &self.lines[level][slot];
@@ -129,6 +160,12 @@ impl Memory {
         if listed && (line.flags & DIRTY == 0 || line.address != address) {
             self.dirty[level][cache as usize].push(slot as u32);
         }
+        let (mut value, mut flags) = (value, flags);
+        if flags & DIRTY != WHOLE && line.flags & DIRTY != 0 && line.address == address {
+            // What is private stays so only where all of it is.
+            value = merge(line.value, value, flags);
+            flags = (flags | line.flags) & DIRTY | flags & line.flags & PRIVATE;
+        }
         let epoch = self.epochs[level][cache as usize];
         self.lines[level][slot] = Line { address, value, epoch, flags };
     }
@@ -138,9 +175,13 @@ impl Memory {
         let reference = self.reference_of(level, slot);
         let cache = self.cache_of(level, slot);
         let line = &mut self.lines[level][slot];
-        let Line { address, value, .. } = *line;
+        let Line { address, value, flags, .. } = *line;
+        let bytes = flags & DIRTY;
         line.flags &= !DIRTY;
         line.epoch = self.epochs[level][cache];
+        if bytes != WHOLE {
+            line.address = 0;
+        }
         if self.fault == Fault::EvictionDropsDirty {
             self.lost = self.lost.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
             if self.lost >> 28 == 0 {
@@ -148,11 +189,11 @@ impl Memory {
             }
         }
         if level + 1 == usize::from(self.shape.homes[reference]) {
-            self.set(address, value);
+            self.set(address, merge(self.word(address), value, bytes));
             return;
         }
         let parent = self.shape.parents[level][cache];
-        self.fill(level + 1, parent, reference, address, value, DIRTY);
+        self.fill(level + 1, parent, reference, address, value, bytes);
     }
 
     fn set(&mut self, address: u32, value: u32) {
@@ -205,7 +246,12 @@ impl Memory {
         let here = usize::from(level);
         let slot = self.slot(here, path[here], reference, address);
         if self.holds(here, path[here], slot, address) {
-            return self.lines[here][slot].value;
+            let line = self.lines[here][slot];
+            let bytes = line.flags & DIRTY;
+            if bytes == 0 || bytes == WHOLE {
+                return line.value;
+            }
+            return merge(self.read_at(path, reference, address, level + 1), line.value, bytes);
         }
         let value = self.read_at(path, reference, address, level + 1);
         self.fill(here, path[here], reference, address, value, 0);
@@ -276,19 +322,24 @@ impl Memory {
         old
     }
 
-    /// A plain store, made available as far as `available` says.
+    /// A plain store to some bytes of a word, made available as far as `available` says.
     #[inline]
     pub fn store(
         &mut self,
         path: &Path,
         reference: usize,
         address: u32,
-        value: u32,
+        (value, bytes): (u32, u32),
         private: bool,
         available: Option<u8>,
     ) {
         let private = private || self.fault == Fault::NonPrivateLost;
-        self.fill(0, path[0], reference, address, value, DIRTY | if private { PRIVATE } else { 0 });
+        let (mut value, mut bytes) = (value, bytes);
+        if bytes != WHOLE && self.fault == Fault::NarrowStoreIsWord {
+            value = merge(self.load(path, reference, address, private, None, false), value, bytes);
+            bytes = WHOLE;
+        }
+        self.fill(0, path[0], reference, address, value, bytes | if private { PRIVATE } else { 0 });
         if let Some(level) = available {
             self.flush(path, reference, address, level.min(self.shape.homes[reference]));
         }
@@ -311,19 +362,28 @@ impl Memory {
         }
         if bypass {
             // Never past a dirty line: what it holds is the newest on this path.
+            let (mut value, mut have) = (0, 0);
             for (level, cache) in path.iter().enumerate().take(home) {
                 let line = &self.lines[level][self.slot(level, *cache, reference, address)];
                 if line.address == address && line.flags & DIRTY != 0 {
-                    return line.value;
+                    value = merge(line.value, value, have);
+                    have |= line.flags & DIRTY;
+                    if have == WHOLE {
+                        return value;
+                    }
                 }
             }
-            return self.word(address);
+            return merge(self.word(address), value, have);
         }
         let private = private || self.fault == Fault::NonPrivateLost;
         let slot = self.slot(0, path[0], reference, address);
         let line = self.lines[0][slot];
         if line.address == address && (line.flags & DIRTY != 0 || line.flags & PRIVATE == 0 || private) {
-            return line.value;
+            let bytes = line.flags & DIRTY;
+            if bytes == 0 || bytes == WHOLE {
+                return line.value;
+            }
+            return merge(self.read_at(path, reference, address, 1), line.value, bytes);
         }
         let value = self.read_at(path, reference, address, 1);
         self.fill(0, path[0], reference, address, value, if private { PRIVATE } else { 0 });
@@ -375,9 +435,9 @@ impl Memory {
     pub fn release(&mut self, path: &Path, mask: u8, level: u8) {
         let level = usize::from(level);
         if level > 0 {
-            for reference in 0..self.shape.homes.len() {
-                let slot = self.slot(0, path[0], reference, 0);
+            for slot in self.own_lines(path[0]) {
                 let line = self.lines[0][slot];
+                let reference = self.reference_of(0, slot);
                 if line.flags & DIRTY != 0
                     && line.flags & PRIVATE == 0
                     && mask & (1 << self.shape.classes[reference]) != 0
@@ -448,8 +508,8 @@ impl Memory {
     pub fn acquire(&mut self, path: &Path, mask: u8, level: u8) {
         let level = usize::from(level);
         if level > 0 {
-            for reference in 0..self.shape.homes.len() {
-                let slot = self.slot(0, path[0], reference, 0);
+            for slot in self.own_lines(path[0]) {
+                let reference = self.reference_of(0, slot);
                 let line = &mut self.lines[0][slot];
                 let address = line.address;
                 if address != 0
@@ -516,8 +576,16 @@ impl Memory {
         self.set(address, value);
     }
 
-    /// The address that an invocation's own cache holds of a reference.
-    pub fn own_line(&self, invocation: u32, reference: usize) -> u32 {
-        self.lines[0][self.slot(0, invocation, reference, 0)].address
+    /// The address that an invocation's own cache holds of a reference; `choice` says which, where it can hold several.
+    pub fn own_line(&self, invocation: u32, reference: usize, choice: u32) -> u32 {
+        self.lines[0][self.slot(0, invocation, reference, choice)].address
+    }
+
+    /// All lines of an invocation's own cache.
+    #[inline]
+    fn own_lines(&self, invocation: u32) -> std::ops::Range<usize> {
+        let each = self.shape.homes.len() << self.bits[0];
+        let first = invocation as usize * each;
+        first..first + each
     }
 }

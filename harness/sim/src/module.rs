@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rspirv::binary::{Consumer, ParseAction, ParseState, parse_words};
 use rspirv::dr::{Instruction, ModuleHeader, Operand};
-use rspirv::spirv::{BuiltIn, Decoration, ExecutionMode, Op, StorageClass};
+use rspirv::spirv::{BuiltIn, Decoration, Dim, ExecutionMode, MemoryModel, Op, StorageClass};
 
 const HEADER_WORDS: usize = 5;
 
@@ -73,11 +73,30 @@ impl Placed {
 pub(crate) enum Type {
     Void,
     Bool,
-    Word { signed: bool },
-    Vector { element: u32, count: u32 },
-    Array { element: u32, count: Option<u32> },
-    Struct { members: Vec<u32> },
-    Pointer { class: StorageClass, to: u32 },
+    /// An integer or a floating-point number of this many bits.
+    Number {
+        bits: u32,
+        float: bool,
+    },
+    /// A storage image; with coordinates in this many dimensions.
+    Image {
+        dimensions: u32,
+    },
+    Vector {
+        element: u32,
+        count: u32,
+    },
+    Array {
+        element: u32,
+        count: Option<u32>,
+    },
+    Struct {
+        members: Vec<u32>,
+    },
+    Pointer {
+        class: StorageClass,
+        to: u32,
+    },
     Function,
 }
 
@@ -85,17 +104,22 @@ pub(crate) enum Type {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
     pub types: HashMap<u32, Type>,
-    /// Constants of one word, and booleans.
-    pub constants: HashMap<u32, u32>,
+    /// Numbers and booleans: type and bits.
+    pub constants: HashMap<u32, (u32, u64)>,
+    /// The memory model is Vulkan's; GLSL450's otherwise.
+    pub vulkan: bool,
     /// Global variables: type of the pointer and class, in the order of the module.
     pub variables: Vec<(u32, u32, StorageClass, usize)>,
     pub names: HashMap<u32, String>,
     pub bindings: HashMap<u32, u32>,
     pub built_ins: HashMap<u32, BuiltIn>,
     pub aliased: Vec<u32>,
+    pub coherent: Vec<u32>,
     /// Structures with an explicit layout.
     pub blocks: Vec<u32>,
+    /// In bytes.
     pub strides: HashMap<u32, u32>,
+    /// In bytes.
     pub offsets: HashMap<(u32, u32), u32>,
     pub workgroup_size: Option<[u32; 3]>,
     /// The instructions of the one function, from its first label on.
@@ -228,6 +252,11 @@ impl Module {
                 }
             }
             Op::Decorate => self.decorate(placed)?,
+            Op::MemoryModel => match operands.get(1) {
+                Some(Operand::MemoryModel(MemoryModel::Vulkan)) => self.vulkan = true,
+                Some(Operand::MemoryModel(MemoryModel::GLSL450)) => {}
+                _ => return Err(LoadError::Lacks("this memory model".into())),
+            },
             Op::MemberDecorate => {
                 if let Some(Operand::Decoration(Decoration::Offset)) = operands.get(2) {
                     self.offsets.insert((placed.id(0)?, placed.literal(1)?), placed.literal(3)?);
@@ -239,17 +268,25 @@ impl Module {
                 }
             }
             Op::Constant => {
-                match self.types.get(&placed.result_type()?) {
-                    Some(Type::Word { .. }) => {}
+                let ty = placed.result_type()?;
+                let bits = match self.types.get(&ty) {
+                    Some(Type::Number { bits, .. }) => *bits,
                     _ => return Err(LoadError::Lacks("OpConstant of this type".into())),
-                }
-                self.constants.insert(placed.result()?, placed.literal(0)?);
+                };
+                let value = match (bits, operands.first()) {
+                    (64, Some(Operand::LiteralBit64(number))) => *number,
+                    (0..=32, Some(Operand::LiteralBit32(number))) => {
+                        (*number & (u32::MAX >> (32 - bits))).into()
+                    }
+                    _ => return Err(malformed(placed.word, "a constant of another size than its type")),
+                };
+                self.constants.insert(placed.result()?, (ty, value));
             }
             Op::ConstantTrue => {
-                self.constants.insert(placed.result()?, 1);
+                self.constants.insert(placed.result()?, (placed.result_type()?, 1));
             }
             Op::ConstantFalse => {
-                self.constants.insert(placed.result()?, 0);
+                self.constants.insert(placed.result()?, (placed.result_type()?, 0));
             }
             Op::Variable => {
                 let Some(Operand::StorageClass(class)) = operands.first() else {
@@ -283,6 +320,7 @@ impl Module {
             }
             Some(Operand::Decoration(Decoration::Block)) => self.blocks.push(id),
             Some(Operand::Decoration(Decoration::Aliased)) => self.aliased.push(id),
+            Some(Operand::Decoration(Decoration::Coherent)) => self.coherent.push(id),
             Some(Operand::Decoration(Decoration::BuiltIn)) => {
                 if let Some(Operand::BuiltIn(built_in)) = placed.instruction.operands.get(2) {
                     self.built_ins.insert(id, *built_in);
@@ -298,17 +336,36 @@ impl Module {
             Op::TypeVoid => Type::Void,
             Op::TypeBool => Type::Bool,
             Op::TypeInt => match placed.literal(0)? {
-                32 => Type::Word { signed: placed.literal(1)? != 0 },
+                bits @ (8 | 16 | 32 | 64) => Type::Number { bits, float: false },
                 width => return Err(LoadError::Lacks(format!("OpTypeInt {width}"))),
             },
+            Op::TypeFloat => match placed.literal(0)? {
+                bits @ (32 | 64) => Type::Number { bits, float: true },
+                width => return Err(LoadError::Lacks(format!("OpTypeFloat {width}"))),
+            },
+            Op::TypeImage => {
+                let dimensions = match placed.instruction.operands.get(1) {
+                    Some(Operand::Dim(Dim::Dim1D | Dim::DimBuffer)) => 1,
+                    Some(Operand::Dim(Dim::Dim2D)) => 2,
+                    _ => return Err(LoadError::Lacks("OpTypeImage of this dimension".into())),
+                };
+                let texel = self.types.get(&placed.id(0)?);
+                let storage = (2..6).map(|at| placed.literal(at)).collect::<Result<Vec<_>, _>>()?;
+                match (texel, storage[..].last()) {
+                    (Some(Type::Number { bits: 32, .. }), Some(2)) if storage[..3] == [0, 0, 0] => {
+                        Type::Image { dimensions }
+                    }
+                    _ => return Err(LoadError::Lacks("OpTypeImage of this kind".into())),
+                }
+            }
             Op::TypeVector => match placed.literal(1)? {
                 count @ 2..=4 => Type::Vector { element: placed.id(0)?, count },
                 count => return Err(malformed(placed.word, format!("a vector of {count}"))),
             },
             Op::TypeRuntimeArray => Type::Array { element: placed.id(0)?, count: None },
             Op::TypeArray => {
-                let count = self.constants.get(&placed.id(1)?).copied();
-                Type::Array { element: placed.id(0)?, count: Some(count.unwrap_or(0)) }
+                let count = self.constants.get(&placed.id(1)?).map_or(0, |(_, count)| *count as u32);
+                Type::Array { element: placed.id(0)?, count: Some(count) }
             }
             Op::TypeStruct => {
                 let count = placed.instruction.operands.len();
@@ -327,16 +384,27 @@ impl Module {
         }))
     }
 
-    /// Words of a type; 0 for arrays of no fixed length.
-    pub fn words_of(&self, ty: u32) -> u32 {
+    /// Bytes of a type; 0 for arrays of no fixed length.
+    pub fn bytes_of(&self, ty: u32) -> u32 {
         match self.types.get(&ty) {
-            Some(Type::Word { .. } | Type::Bool) => 1,
-            Some(Type::Vector { count, .. }) => *count,
+            Some(Type::Number { bits, .. }) => bits / 8,
+            Some(Type::Bool) => 4,
+            Some(Type::Vector { element, count }) => self.bytes_of(*element).saturating_mul(*count),
             Some(Type::Array { element, count }) => {
                 self.stride_of(ty, *element).saturating_mul(count.unwrap_or(0))
             }
             Some(Type::Struct { members }) => self.sum(members),
             _ => 0,
+        }
+    }
+
+    /// Registers that hold a value of a type: a word each, the low one first; none for what no register holds.
+    pub fn registers_of(&self, ty: u32) -> Option<u32> {
+        match self.types.get(&ty) {
+            Some(Type::Number { bits: 64, .. }) => Some(2),
+            Some(Type::Number { .. } | Type::Bool) => Some(1),
+            Some(Type::Vector { element, count }) => Some(self.registers_of(*element)? * count),
+            _ => None,
         }
     }
 
@@ -352,18 +420,18 @@ impl Module {
     }
 
     fn sum(&self, members: &[u32]) -> u32 {
-        members.iter().fold(0, |words: u32, member| words.saturating_add(self.words_of(*member)))
+        members.iter().fold(0, |bytes: u32, member| bytes.saturating_add(self.bytes_of(*member)))
     }
 
-    /// Words from one element of an array to the next.
+    /// Bytes from one element of an array to the next.
     pub fn stride_of(&self, array: u32, element: u32) -> u32 {
-        self.strides.get(&array).map_or_else(|| self.words_of(element), |bytes| bytes / 4)
+        self.strides.get(&array).copied().unwrap_or_else(|| self.bytes_of(element))
     }
 
-    /// Where a member of a structure starts, in words.
+    /// Where a member of a structure starts, in bytes.
     pub fn offset_of(&self, structure: u32, member: u32) -> u32 {
         if let Some(bytes) = self.offsets.get(&(structure, member)) {
-            return bytes / 4;
+            return *bytes;
         }
         match self.types.get(&structure) {
             Some(Type::Struct { members }) => self.sum(members.get(..member as usize).unwrap_or(members)),

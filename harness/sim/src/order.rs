@@ -21,6 +21,9 @@ pub(crate) fn wait(earlier: &MemoryOp, later: &MemoryOp, fault: Fault) -> Wait {
         Fault::AtomicLoadsReordered => both(Kind::AtomicLoad),
         Fault::StoreHoistedOverLoad => earlier.kind == Kind::PlainLoad && later.kind == Kind::PlainStore,
         Fault::LoadMissesOwnStore => earlier.kind == Kind::PlainStore && later.kind == Kind::PlainLoad,
+        Fault::AliasStoreHoisted => {
+            earlier.is_read() && later.kind == Kind::PlainStore && earlier.reference != later.reference
+        }
         Fault::RmwPassesStore => earlier.kind == Kind::AtomicStore && matches!(later.kind, Kind::Rmw(_)),
         Fault::AtomicStoreHoistedOverLoad => {
             earlier.kind == Kind::AtomicLoad && later.kind == Kind::AtomicStore

@@ -28,6 +28,11 @@ pub(crate) const DEVICE: u8 = 4;
 /// Behind all caches: the device domain.
 pub(crate) const MEMORY: u8 = 5;
 
+/// The class of workgroup memory in semantics.
+pub(crate) const WORKGROUP_MEMORY: u8 = 1;
+/// The class of images in semantics.
+pub(crate) const IMAGE: u8 = 2;
+
 /// A kernel.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
@@ -85,6 +90,17 @@ pub(crate) struct Reference {
 pub(crate) enum Place {
     /// The buffer of a binding.
     Binding(u32),
+    /// The image of a binding.
+    Image(u32),
+    /// The buffer whose address the push constants hold from this word on.
+    Address(u32),
+    /// What one of these is in a plan: a number of memory, and the texels of a row.
+    Fixed {
+        /// Buffers first, then images.
+        memory: u32,
+        /// Texels of a row; 0 for what is no two-dimensional image.
+        width: u32,
+    },
     /// Workgroup memory, from this word on.
     Workgroup(u32, u32),
 }
@@ -117,8 +133,15 @@ pub(crate) enum Op {
     Parameter { to: Register, word: u32 },
     /// `to` = something about the invocation.
     BuiltIn { to: Register, built_in: BuiltIn },
-    /// `to` = address of word `offset + index × scale` of a reference.
-    Address { to: Register, reference: u16, index: Register, scale: u32, offset: u32 },
+    /// `to` = a number in another form.
+    Convert { to: Register, from: Register, how: Conversion },
+    /// `to` = `left` ∘ `right` for numbers of 64 bits in two registers each; the right one of a shift is in one, and so is
+    /// what comes of a comparison.
+    Wide { op: Binary, to: Register, left: Register, right: Register },
+    /// `to` = address in bytes of byte `offset + index × scale` of a reference, where `bytes` bytes have room.
+    Address { to: Register, reference: u16, index: Register, scale: u32, offset: u32, bytes: u32 },
+    /// `to` = address in bytes of a texel; `row` may be [`NONE`].
+    Texel { to: Register, reference: u16, column: Register, row: Register },
     /// Waits until a load has filled the register.
     Await { register: Register },
     /// Hands a memory operation to the window.
@@ -140,7 +163,7 @@ pub(crate) struct Access {
     pub memory: u16,
     /// Address, or [`NONE`].
     pub address: Register,
-    /// What is stored, or the operand of a read-modify-write, or [`NONE`].
+    /// What is stored, or the operand of a read-modify-write, or [`NONE`]; of eight bytes the low half, as below.
     pub value: Register,
     /// Comparand, or [`NONE`].
     pub compare: Register,
@@ -186,6 +209,19 @@ pub(crate) enum Binary {
     LessEqual,
 }
 
+/// Conversions between signed integers and floating-point numbers of the same size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conversion {
+    /// To an integer of 32 bits.
+    Integer,
+    /// From an integer of 32 bits.
+    Float,
+    /// To an integer of 64 bits.
+    WideInteger,
+    /// From an integer of 64 bits.
+    WideFloat,
+}
+
 /// What a memory operation does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -225,6 +261,9 @@ pub(crate) enum Rmw {
     Min,
     SignedMax,
     Max,
+    FloatAdd,
+    FloatMin,
+    FloatMax,
 }
 
 /// A memory operation without its registers.
@@ -236,6 +275,8 @@ pub(crate) struct MemoryOp {
     pub reference: u16,
     /// The reference's class.
     pub class: u8,
+    /// Bytes of an access: 1, 2, 4 or 8.
+    pub bytes: u8,
     /// Level of the scope: of the atomic, of the semantics, of the availability or visibility on the access.
     pub scope: u8,
     /// Level of the execution scope of a control barrier.

@@ -6,7 +6,8 @@
 
 use crate::memory::{Memory, Path};
 use crate::program::{
-    Access, Binary, BuiltIn, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register, Wait,
+    Access, Binary, BuiltIn, Conversion, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register,
+    Wait,
 };
 use crate::random::{Random, lanes};
 
@@ -36,6 +37,10 @@ pub(crate) struct Entry {
     address: Lanes,
     value: Lanes,
     compare: Lanes,
+    /// Whether it is of eight bytes, whose high halves follow.
+    wide: bool,
+    high_value: Lanes,
+    high_compare: Lanes,
 }
 
 impl Entry {
@@ -51,6 +56,9 @@ impl Entry {
             address: [0; LANES],
             value: [0; LANES],
             compare: [0; LANES],
+            wide: false,
+            high_value: [0; LANES],
+            high_compare: [0; LANES],
         }
     }
 }
@@ -80,6 +88,8 @@ pub(crate) struct Bound {
     pub each_workgroup: u32,
     /// Words.
     pub words: u32,
+    /// Texels of a row; 0 for what is no two-dimensional image.
+    pub width: u32,
     /// Stores go straight to memory.
     pub direct: bool,
 }
@@ -401,9 +411,14 @@ impl Wave {
                     };
                 }
             }
-            Op::Address { to, reference, index, scale, offset } => {
-                self.address(to, reference, index, (scale, offset), surroundings);
+            Op::Address { to, reference, index, scale, offset, bytes } => {
+                self.address(to, reference, index, (scale, offset, bytes), surroundings);
             }
+            Op::Texel { to, reference, column, row } => {
+                self.texel(to, reference, column, row, surroundings);
+            }
+            Op::Convert { to, from, how } => self.convert(to, from, how),
+            Op::Wide { op, to, left, right } => self.wide(op, to, left, right),
             _ => {}
         }
     }
@@ -413,7 +428,7 @@ impl Wave {
         register: Register,
         reference: u16,
         index: Register,
-        (scale, offset): (u32, u32),
+        (scale, offset, bytes): (u32, u32, u32),
         surroundings: &mut Surroundings<'_>,
     ) {
         let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
@@ -421,17 +436,49 @@ impl Wave {
         if let Some((sources, to)) = self.split(register) {
             let zeros = [0; LANES];
             let index = get(sources, index).unwrap_or(&zeros);
+            let (base, limit) = (bound.base.wrapping_mul(4), (bound.words * 4).checked_sub(bytes));
             for lane in 0..LANES {
-                let word = index[lane].wrapping_mul(scale).wrapping_add(offset);
-                to[lane] = if word < bound.words { bound.base.wrapping_add(word) } else { 0 };
+                let byte = index[lane].wrapping_mul(scale).wrapping_add(offset);
+                let within = limit.is_some_and(|limit| byte <= limit);
+                to[lane] = if within { base.wrapping_add(byte) } else { 0 };
             }
             if bound.each_workgroup > 0 {
                 for (to, place) in to.iter_mut().zip(&places).filter(|(to, _)| **to != 0) {
-                    *to += place[0].wrapping_mul(bound.each_workgroup);
+                    *to = to.wrapping_add(place[0].wrapping_mul(bound.each_workgroup).wrapping_mul(4));
                 }
             }
         }
         self.places = places;
+        self.warm_up(register, surroundings);
+    }
+
+    /// The addresses of texels; 0 outside the image.
+    fn texel(
+        &mut self,
+        register: Register,
+        reference: u16,
+        column: Register,
+        row: Register,
+        surroundings: &mut Surroundings<'_>,
+    ) {
+        let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
+        if let Some((sources, to)) = self.split(register) {
+            let zeros = [0; LANES];
+            let (Some(columns), rows) = (get(sources, column), get(sources, row).unwrap_or(&zeros)) else {
+                return;
+            };
+            let width = if bound.width == 0 { bound.words } else { bound.width };
+            for lane in 0..LANES {
+                let texel = u64::from(rows[lane]) * u64::from(width) + u64::from(columns[lane]);
+                let within = columns[lane] < width && texel < bound.words.into();
+                to[lane] = if within { (bound.base + texel as u32).wrapping_mul(4) } else { 0 };
+            }
+        }
+        self.warm_up(register, surroundings);
+    }
+
+    /// Fetches lines as soon as their addresses are known, in some lanes.
+    fn warm_up(&mut self, register: Register, surroundings: &mut Surroundings<'_>) {
         if surroundings.warm_up > 0 {
             for (pointer, memory) in &surroundings.program.plain_reads {
                 if *pointer == register {
@@ -462,13 +509,92 @@ impl Wave {
         let Some(addresses) = self.registers.get(pointer as usize) else { return };
         for lane in lanes(mask & self.lanes) {
             let Some(path) = self.paths.get(lane) else { return };
-            surroundings.memory.prefetch(path, bound.reference, addresses[lane], op.private, level);
+            let word = addresses[lane] >> 2;
+            surroundings.memory.prefetch(path, bound.reference, word, op.private, level);
+            if op.bytes > 4 && word != 0 {
+                surroundings.memory.prefetch(path, bound.reference, word + 1, op.private, level);
+            }
         }
     }
 
     fn split(&mut self, to: Register) -> Option<(&[Lanes], &mut Lanes)> {
         let (sources, rest) = self.registers.split_at_mut_checked(to as usize)?;
         Some((sources, rest.first_mut()?))
+    }
+
+    fn convert(&mut self, to: Register, from: Register, how: Conversion) {
+        let Some((sources, to)) = self.split_wide(to) else { return };
+        let zeros = [0; LANES];
+        let Some(from_low) = get(sources, from) else { return };
+        let from_high = get(sources, from.wrapping_add(1)).unwrap_or(&zeros);
+        for lane in 0..LANES {
+            let (word, whole) = (from_low[lane], join(from_low[lane], from_high[lane]));
+            let given = match how {
+                Conversion::Integer => (f32::from_bits(word) as i32 as u32).into(),
+                Conversion::Float => (word as i32 as f32).to_bits().into(),
+                Conversion::WideInteger => f64::from_bits(whole) as i64 as u64,
+                Conversion::WideFloat => (whole as i64 as f64).to_bits(),
+            };
+            if let Some(low) = to.first_mut() {
+                low[lane] = given as u32;
+            }
+            if matches!(how, Conversion::WideInteger | Conversion::WideFloat)
+                && let Some(high) = to.get_mut(1)
+            {
+                high[lane] = (given >> 32) as u32;
+            }
+        }
+    }
+
+    /// What is behind a register, and it with its successor.
+    fn split_wide(&mut self, to: Register) -> Option<(&[Lanes], &mut [Lanes])> {
+        let (sources, rest) = self.registers.split_at_mut_checked(to as usize)?;
+        Some((sources, rest))
+    }
+
+    fn wide(&mut self, op: Binary, to: Register, left: Register, right: Register) {
+        let Some((sources, to)) = self.split_wide(to) else { return };
+        let (Some(left_low), Some(left_high)) = (get(sources, left), get(sources, left + 1)) else { return };
+        let Some(right_low) = get(sources, right) else { return };
+        let zeros = [0; LANES];
+        let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
+        let right_high = if shift { &zeros } else { get(sources, right + 1).unwrap_or(&zeros) };
+        let truth = matches!(
+            op,
+            Binary::Equal
+                | Binary::NotEqual
+                | Binary::SignedLess
+                | Binary::SignedLessEqual
+                | Binary::Less
+                | Binary::LessEqual
+        );
+        for lane in 0..LANES {
+            let (a, b) = (join(left_low[lane], left_high[lane]), join(right_low[lane], right_high[lane]));
+            let given = match op {
+                Binary::Add => a.wrapping_add(b),
+                Binary::Subtract => a.wrapping_sub(b),
+                Binary::Multiply => a.wrapping_mul(b),
+                Binary::Divide => a.checked_div(b).unwrap_or(0),
+                Binary::Modulo => a.checked_rem(b).unwrap_or(0),
+                Binary::And => a & b,
+                Binary::Or => a | b,
+                Binary::Xor => a ^ b,
+                Binary::ShiftLeft => a.wrapping_shl(b as u32),
+                Binary::ShiftRight => a.wrapping_shr(b as u32),
+                Binary::Equal => (a == b).into(),
+                Binary::NotEqual => (a != b).into(),
+                Binary::SignedLess => ((a as i64) < (b as i64)).into(),
+                Binary::SignedLessEqual => ((a as i64) <= (b as i64)).into(),
+                Binary::Less => (a < b).into(),
+                Binary::LessEqual => (a <= b).into(),
+            };
+            if let Some(low) = to.first_mut() {
+                low[lane] = given as u32;
+            }
+            if !truth && let Some(high) = to.get_mut(1) {
+                high[lane] = (given >> 32) as u32;
+            }
+        }
     }
 
     fn binary(&mut self, op: Binary, to: Register, left: Register, right: Register) {
@@ -547,10 +673,8 @@ impl Wave {
             match program.order.get(pair) {
                 Some(Wait::Always) => before |= 1 << earlier_slot,
                 Some(Wait::SameAddress) => {
-                    let mut same = 0;
-                    for (lane, (earlier, later)) in earlier.address.iter().zip(address).enumerate() {
-                        same |= u64::from(earlier == later) << lane;
-                    }
+                    let before = program.memory.get(usize::from(earlier.memory)).map_or(4, |op| op.bytes);
+                    let same = overlapping(&earlier.address, address, before, op.bytes);
                     if same & both != 0 {
                         before_in.push((*earlier_slot, same & both));
                     }
@@ -560,6 +684,7 @@ impl Wave {
         }
         let entry = &mut self.window[usize::from(slot)];
         entry.memory = access.memory;
+        entry.wide = op.bytes > 4;
         entry.active = self.mask;
         entry.done = 0;
         entry.before = before;
@@ -570,8 +695,11 @@ impl Wave {
             (&mut entry.address, access.address),
             (&mut entry.value, access.value),
             (&mut entry.compare, access.compare),
+            (&mut entry.high_value, access.value.saturating_add(1)),
+            (&mut entry.high_compare, access.compare.saturating_add(1)),
         ];
-        for (to, from) in registers {
+        let used = if op.bytes > 4 { 5 } else { 3 };
+        for (to, from) in registers.into_iter().take(used) {
             if let Some(values) = self.registers.get(from as usize) {
                 *to = *values;
             }
@@ -596,7 +724,7 @@ impl Wave {
         };
         let words = &mut surroundings.memory.words;
         for lane in lanes(self.mask) {
-            let address = addresses[lane] as usize;
+            let address = (addresses[lane] >> 2) as usize;
             if let Some(word) = words.get_mut(address).filter(|_| address != 0) {
                 *word = values[lane];
                 if surroundings.garbage && surroundings.random.chance(4) {
@@ -626,7 +754,7 @@ impl Wave {
         }
     }
 
-    /// Address and value of a lane.
+    /// Address in words, value and comparand of a lane.
     #[inline]
     pub fn operands(&self, slot: u8, lane: usize) -> (u32, u32, u32) {
         let entry = &self.window[usize::from(slot)];
@@ -634,7 +762,23 @@ impl Wave {
             Some(late) => late[lane],
             None => entry.value[lane],
         };
-        (entry.address[lane], value, entry.compare[lane])
+        (entry.address[lane] >> 2, value, entry.compare[lane])
+    }
+
+    /// Address in bytes, value and comparand of a lane, of up to eight bytes.
+    pub fn wide_operands(&self, slot: u8, lane: usize) -> (u32, u64, u64) {
+        let entry = &self.window[usize::from(slot)];
+        let late = entry.late_value;
+        if !entry.wide {
+            let (_, value, compare) = self.operands(slot, lane);
+            return (entry.address[lane], value.into(), compare.into());
+        }
+        let high = match self.registers.get(late.saturating_add(1) as usize) {
+            Some(high) if late != NONE => high[lane],
+            _ => entry.high_value[lane],
+        };
+        let (_, low, compare) = self.operands(slot, lane);
+        (entry.address[lane], join(low, high), join(compare, entry.high_compare[lane]))
     }
 
     /// Takes a loaded value.
@@ -643,6 +787,18 @@ impl Wave {
         let to = self.window[usize::from(slot)].to;
         if let Some(to) = self.registers.get_mut(to as usize) {
             to[lane] = value;
+        }
+    }
+
+    /// Takes a loaded value of this many bytes.
+    pub fn loaded_wide(&mut self, slot: u8, lane: usize, value: u64, bytes: u8) {
+        self.loaded(slot, lane, value as u32);
+        let to = self.window[usize::from(slot)].to;
+        if bytes > 4
+            && to != NONE
+            && let Some(high) = self.registers.get_mut(to as usize + 1)
+        {
+            high[lane] = (value >> 32) as u32;
         }
     }
 
@@ -682,7 +838,7 @@ impl Wave {
         }
         for slot in &self.order {
             let entry = &self.window[usize::from(*slot)];
-            (entry.memory, entry.done, entry.late_value, self.operands(*slot, 0)).hash(hasher);
+            (entry.memory, entry.done, entry.late_value, self.wide_operands(*slot, 0)).hash(hasher);
         }
     }
 
@@ -701,4 +857,25 @@ fn divide(to: &mut Lanes, left: &Lanes, right: &Lanes, by: impl Fn(u32, u32) -> 
     for lane in 0..LANES {
         to[lane] = if right[lane] == 0 { 0 } else { by(left[lane], right[lane]) };
     }
+}
+
+fn join(low: u32, high: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+/// The lanes in which accesses of so many bytes meet in a word.
+fn overlapping(earlier: &Lanes, later: &Lanes, before: u8, after: u8) -> u64 {
+    let mut same = 0;
+    if before == 4 && after == 4 {
+        for (lane, (earlier, later)) in earlier.iter().zip(later).enumerate() {
+            same |= u64::from(earlier == later) << lane;
+        }
+        return same;
+    }
+    let words = |address: u32, bytes: u8| (address >> 2, address.saturating_add(u32::from(bytes) - 1) >> 2);
+    for (lane, (earlier, later)) in earlier.iter().zip(later).enumerate() {
+        let ((first, last), (from, to)) = (words(*earlier, before.max(1)), words(*later, after.max(1)));
+        same |= u64::from(first <= to && from <= last) << lane;
+    }
+    same
 }

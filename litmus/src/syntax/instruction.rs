@@ -318,6 +318,7 @@ impl<'a> Parser<'a> {
     }
 
     fn load(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        let cooperative = modifiers.take_word("coop");
         let (access, class, place) = self.access(&LOAD, modifiers)?;
         let scalar = modifiers.take(words::TYPES);
         modifiers.finish(END_OF_ACCESS)?;
@@ -325,17 +326,20 @@ impl<'a> Parser<'a> {
         let destination = self.use_register(thread, destination)?;
         self.comma()?;
         let (location, offset) = self.memory_operand(class, place, scalar)?;
-        Ok(InstructionKind::Load { destination, location, offset, scalar, class, access })
+        let load = InstructionKind::Load { destination, location, offset, scalar, class, access };
+        cooperative_access(load, access, cooperative)
     }
 
     fn store(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        let cooperative = modifiers.take_word("coop");
         let (access, class, place) = self.access(&STORE, modifiers)?;
         let scalar = modifiers.take(words::TYPES);
         modifiers.finish(END_OF_ACCESS)?;
         let (location, offset) = self.memory_operand(class, place, scalar)?;
         self.comma()?;
         let value = self.operand(thread)?;
-        Ok(InstructionKind::Store { location, offset, scalar, value, class, access })
+        let store = InstructionKind::Store { location, offset, scalar, value, class, access };
+        cooperative_access(store, access, cooperative)
     }
 
     fn rmw(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
@@ -513,6 +517,7 @@ impl<'a> Parser<'a> {
                 refuse(operation.quoted_keyword(), "host")
             }
             _ if !host => Ok(()),
+            InstructionKind::Cooperative(_) => refuse("a cooperative access", "device"),
             InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
                 Access::Private => Ok(()),
                 Access::NonPrivate | Access::Coherent { .. } => {
@@ -619,5 +624,17 @@ impl<'a> Parser<'a> {
             return Err(ParseError::Misaligned { name: location.name.clone(), bytes: size, span });
         }
         Ok((id, offset))
+    }
+}
+
+/// The access as a cooperative one where `coop` stands before it; atomics never are.
+fn cooperative_access(kind: InstructionKind, access: Access, coop: Option<Span>) -> Parsed<InstructionKind> {
+    match (coop, access) {
+        (Some(span), Access::Atomic { .. }) => {
+            let (word, expected) = ("coop".to_owned(), "a plain access");
+            Err(ParseError::MisplacedModifier { word, expected, span })
+        }
+        (Some(_), _) => Ok(InstructionKind::Cooperative(Box::new(kind))),
+        (None, _) => Ok(kind),
     }
 }

@@ -319,6 +319,11 @@ impl InstructionKind {
             offset => format!("{}+{offset}", location_name(test, id)),
         };
         match self {
+            InstructionKind::Cooperative(access) => {
+                let text = access.text(test, thread);
+                let (word, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
+                format!("{word}.coop{rest}")
+            }
             InstructionKind::Load { destination, location, offset, scalar, class, access } => {
                 let access = access_modifiers("vis", *access, *class);
                 let scalar = scalar_modifier(*scalar);

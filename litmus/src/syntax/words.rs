@@ -87,7 +87,7 @@ pub(super) const TYPES: Words<ScalarType> = &[
 
 /// Modifiers that are words of their own, not members of a table above.
 pub(super) const PLAIN_MODIFIERS: &[&str] =
-    &["atom", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq"];
+    &["atom", "coop", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq"];
 
 /// Words that Dartagnan's reader keeps for itself, so that no location can have them as its name.
 const RESERVED: &[&str] = &[
@@ -150,6 +150,26 @@ const RESERVED: &[&str] = &[
     "bgt",
     "blt",
 ];
+
+/// The words of the native dialect by what they are, in the order of their tables: for references that must be complete.
+pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
+    fn names<T>(words: Words<T>) -> Vec<&'static str> {
+        words.iter().map(|(word, _)| *word).collect()
+    }
+    vec![
+        ("scopes", names(SCOPES)),
+        ("execution scopes of control barriers", names(EXECUTION_SCOPES)),
+        ("storage classes", names(CLASSES)),
+        ("storage classes of semantics", names(SEMANTICS_CLASSES)),
+        ("orders", names(ORDERS)),
+        ("operations", names(OPERATIONS)),
+        ("branches", names(BRANCHES)),
+        ("kinds of storage", names(KINDS)),
+        ("types", names(TYPES)),
+        ("other modifiers", PLAIN_MODIFIERS.to_vec()),
+        ("words that no location may be called", RESERVED.to_vec()),
+    ]
+}
 
 /// What `word` stands for.
 pub(super) fn lookup<T: Copy>(words: Words<T>, word: &str) -> Option<T> {

@@ -146,6 +146,7 @@ impl Builder<'_> {
         let mut placed = Vec::new();
         for _ in 0..count {
             let kind = self.instruction(thread, &mut placed);
+            let kind = self.cooperative(thread, kind);
             self.test.threads[thread].instructions.push(Instruction { kind, span: Span::default() });
         }
         for label in 0..self.test.threads[thread].labels.len() {
@@ -280,6 +281,20 @@ impl Builder<'_> {
     }
 
     // Ids are given in the order in which the text mentions the names.
+    /// Now and then a plain access of a shader as a cooperative one.
+    fn cooperative(&mut self, thread: usize, kind: InstructionKind) -> InstructionKind {
+        match &kind {
+            InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. }
+                if !matches!(access, Access::Atomic { .. })
+                    && !self.is_host(thread)
+                    && self.choices.below(4) == 0 =>
+            {
+                InstructionKind::Cooperative(Box::new(kind))
+            }
+            _ => kind,
+        }
+    }
+
     fn instruction(&mut self, thread: usize, placed: &mut Vec<usize>) -> InstructionKind {
         use Order::{Acquire, AcquireRelease, Relaxed, Release};
         match self.choices.below(13) {

@@ -6,6 +6,7 @@
 
 use std::io::{self, Write};
 
+use crate::show;
 use crate::state;
 use crate::wire::{CheckLine, LevelWord, RaceWord, RejectedLine, RunLine};
 use crate::write::{CheckWriter, RunWriter};
@@ -67,7 +68,8 @@ impl<W: Write> Table<W> {
 
     fn row<const N: usize>(&mut self, fields: [&str; N]) -> io::Result<()> {
         self.header()?;
-        self.out.write_record(fields).map_err(io::Error::from)
+        let shown = fields.map(show::line);
+        self.out.write_record(shown.iter().map(|field| field.as_bytes())).map_err(io::Error::from)
     }
 
     fn flush(&mut self) -> io::Result<()> {

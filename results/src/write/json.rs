@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use crate::show;
 use crate::wire::{CheckLine, RejectedLine, RunLine};
 use crate::write::{CheckWriter, RunWriter};
 
@@ -23,9 +24,8 @@ impl<W: Write> Lines<W> {
     /// # Errors
     /// What the stream says.
     pub fn write(&mut self, value: &impl Serialize) -> io::Result<()> {
-        let mut text = serde_json::to_vec(value)?;
-        text.push(b'\n');
-        self.out.write_all(&text)?;
+        let text = harmless(&serde_json::to_string(value)?) + "\n";
+        self.out.write_all(text.as_bytes())?;
         self.out.flush()
     }
 
@@ -33,6 +33,30 @@ impl<W: Write> Lines<W> {
     pub fn get_ref(&self) -> &W {
         &self.out
     }
+}
+
+/// A value as one document, with its line end.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn document(value: &impl Serialize) -> io::Result<String> {
+    Ok(harmless(&serde_json::to_string_pretty(value)?) + "\n")
+}
+
+/// The same JSON without characters that a terminal would act on. They stand in strings alone, where an escape means the
+/// same.
+fn harmless(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c != '\n' && show::acts(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                text += &format!("\\u{unit:04x}");
+            }
+        } else {
+            text.push(c);
+        }
+    }
+    text
 }
 
 impl<W: Write> CheckWriter for Lines<W> {

@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
+use crate::report::weak_seen;
+use crate::show;
 use crate::state;
 use crate::statistics::{Proportion, never_seen_bound, reproducibility};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
@@ -47,7 +49,7 @@ impl<W: Write> Check<W> {
             let read = step.read.map(|value| format!("  reads {value}")).unwrap_or_default();
             let written = step.written.map(|value| format!("  writes {value}")).unwrap_or_default();
             let indent = if step.repeats { "  " } else { "" };
-            let (thread, line, text) = (&step.thread, step.line, &step.instruction);
+            let (thread, line, text) = (show::line(&step.thread), step.line, show::line(&step.instruction));
             writeln!(self.out, "    {indent}{thread}  line {line}: {text}{read}{written}")?;
         }
         Ok(())
@@ -61,7 +63,7 @@ impl<W: Write> CheckWriter for Check<W> {
             RaceWord::Racy => "racy",
             RaceWord::Unknown => "not answered in time",
         };
-        writeln!(self.out, "{}: {race} under {}", line.id, line.model)?;
+        writeln!(self.out, "{}: {race} under {}", show::line(&line.id), show::line(&line.model))?;
         for outcome in &line.outcomes {
             let allowed = if outcome.allowed { "allowed" } else { "forbidden" };
             let weak = if outcome.weak { "  weak" } else { "" };
@@ -79,7 +81,7 @@ impl<W: Write> CheckWriter for Check<W> {
                 (Some(_), Some(_)) => ", as expected",
                 _ => "",
             };
-            writeln!(self.out, "  {} {holds}{expected}", query.text)?;
+            writeln!(self.out, "  {} {holds}{expected}", show::block(&query.text))?;
         }
         if let Some(progress) = &line.progress {
             self.progress(progress)?;
@@ -159,7 +161,7 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
     }
     for line in lines {
         let verdict = match &line.reason {
-            Some(reason) => format!("{}: {reason}", line.verdict.text()),
+            Some(reason) => format!("{}: {}", line.verdict.text(), show::line(reason)),
             None => line.verdict.text().to_owned(),
         };
         let colour = match line.verdict {
@@ -172,12 +174,12 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
         let (instances, interleaved, weak) = if line.verdict == VerdictWord::Skipped {
             (String::new(), String::new(), String::new())
         } else {
-            let weak: u64 = line.outcomes.iter().filter(|o| o.weak).map(|o| o.count).sum();
+            let weak = weak_seen(line);
             (count(line.instances), count(line.interleaved), count(weak))
         };
         table.add_row([
-            Cell::new(&line.id),
-            Cell::new(&line.device),
+            Cell::new(show::line(&line.id)),
+            Cell::new(show::line(&line.device)),
             verdict,
             Cell::new(instances),
             Cell::new(interleaved),
@@ -190,28 +192,40 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
 /// The weak outcomes of a run that showed some: how often, how surely, and what was allowed and never seen.
 fn weak_histogram(line: &RunLine) -> String {
     let weak: Vec<&RunOutcome> = line.outcomes.iter().filter(|o| o.weak).collect();
-    let seen: u64 = weak.iter().map(|o| o.count).sum();
+    let seen = weak_seen(line);
     if seen == 0 {
         return String::new();
     }
-    let resolved = line.instances - line.unresolved;
+    let resolved = line.instances.saturating_sub(line.unresolved);
+    // Where instances share choices of the device, the batches are what is independent; of all weak outcomes together at
+    // least as many showed one as of the most frequent.
+    let trials = line.batches.unwrap_or(resolved);
+    let sightings = |outcome: &RunOutcome| outcome.batches.unwrap_or(outcome.count);
+    let (of_batches, surely) = match line.batches {
+        Some(total) => {
+            let most = weak.iter().map(|o| sightings(o)).max().unwrap_or(0);
+            (format!(", in {} of {} independent batches", count(most), count(total)), most)
+        }
+        None => (String::new(), seen),
+    };
     let mut text = format!(
-        "{} on {}: weak in {} of {} instances, reproducibility {}\n",
+        "{} on {}: weak in {} of {} instances{of_batches}, reproducibility {}\n",
         line.id,
         line.device,
         count(seen),
         count(resolved),
-        probability(reproducibility(seen)),
+        probability(reproducibility(surely)),
     );
     for outcome in weak.iter().filter(|o| o.count > 0) {
-        let proportion = Proportion::new(outcome.count, resolved);
+        let proportion = Proportion::new(sightings(outcome), trials);
         let interval = proportion.interval();
         let mark = match line.verdict {
             VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
             _ => "",
         };
+        let unit = if line.batches.is_some() { " of batches" } else { "" };
         text += &format!(
-            "  {:>13}  {:>9}  [{}, {}]  {}{mark}\n",
+            "  {:>13}  {:>9}  [{}, {}]{unit}  {}{mark}\n",
             count(outcome.count),
             probability(proportion.rate()),
             probability(interval.low),
@@ -222,9 +236,10 @@ fn weak_histogram(line: &RunLine) -> String {
     let never: Vec<String> =
         weak.iter().filter(|o| o.allowed && o.count == 0).map(|o| state::text(&o.state)).collect();
     if !never.is_empty() {
+        let unit = if line.batches.is_some() { " of batches" } else { "" };
         text += &format!(
-            "  allowed and never seen (each below {}): {}\n",
-            probability(never_seen_bound(resolved)),
+            "  allowed and never seen (each below {}{unit}): {}\n",
+            probability(never_seen_bound(trials)),
             never.join(", ")
         );
     }
@@ -238,16 +253,16 @@ fn particulars(lines: &[RunLine]) -> String {
         if !matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
             continue;
         }
-        text += &format!("{} on {}: {}", line.id, line.device, line.verdict.text());
+        text += &format!("{} on {}: {}", show::line(&line.id), show::line(&line.device), line.verdict.text());
         if let Some(reason) = &line.reason {
-            text += &format!(", {reason}");
+            text += &format!(", {}", show::line(reason));
         }
         if let Some(detail) = &line.detail {
-            text += &format!(": {detail}");
+            text += &format!(": {}", show::line(detail));
         }
         text += "\n";
         if line.verdict == VerdictWord::Violates {
-            text += &format!("  again: {}\n", line.replay);
+            text += &format!("  again: {}\n", show::line(&line.replay));
         }
     }
     if !text.is_empty() {
@@ -260,7 +275,7 @@ fn particulars(lines: &[RunLine]) -> String {
 pub fn summary(lines: &[RunLine]) -> String {
     let number = |verdict: VerdictWord| lines.iter().filter(|line| line.verdict == verdict).count();
     let unexercised = lines.iter().filter(|line| line.reason.as_deref() == Some("not exercised")).count();
-    let instances: u64 = lines.iter().map(|line| line.instances).sum();
+    let instances = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.instances));
     let time: f64 = lines.iter().map(|line| line.seconds).sum();
     format!(
         "{} verdicts: {} conforms, {} violates, {} undefined, {} inconclusive ({unexercised} not exercised), {} skipped; {} instances in {}",

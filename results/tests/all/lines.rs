@@ -2,8 +2,8 @@
 
 use litmus::{Observation, Race};
 use results::wire::{
-    CheckContext, CheckLine, DeviceRecord, Hashes, ModelRecord, PLAN_SCHEMA, PlanRecord, RejectedLine,
-    RunContext, RunLine, TestRecord,
+    CheckContext, CheckLine, DeviceRecord, DriverRecord, EnvironmentRecord, Hashes, ModelRecord, PLAN_SCHEMA,
+    PlanRecord, RejectedLine, RunContext, RunLine, TestRecord,
 };
 use results::{Ending, Evidence, Judgement, judge};
 
@@ -19,6 +19,13 @@ fn context(id: &str) -> RunContext {
         replay: format!("vk-litmus run {id} --device lavapipe --seed 7"),
         memory: None,
         hashes: Hashes { test: "aa".into(), model: "bb".into(), kernel: "cc".into() },
+        tool: "0.1.0".into(),
+        driver: Some(DriverRecord {
+            name: "llvmpipe".into(),
+            info: "Mesa 22.3.6".into(),
+            id: 13,
+            version: 1,
+        }),
     }
 }
 
@@ -106,6 +113,10 @@ pub fn plan() -> PlanRecord {
             vendor_id: 0x10005,
             device_id: 0,
             uuid: "00".repeat(16),
+            features: vec!["vulkanMemoryModel".into()],
+            limits: [("subgroup size".to_owned(), "8".to_owned())].into(),
+            memory_types: vec!["DEVICE_LOCAL HOST_VISIBLE HOST_COHERENT".into()],
+            stress: "rounds = 4\n".into(),
         }],
         tests: vec![TestRecord {
             id: "sb/SB+rlx-rlx".into(),
@@ -113,6 +124,15 @@ pub fn plan() -> PlanRecord {
             file: "sb/SB+rlx-rlx.litmus".into(),
             hash: "aa".into(),
             models: vec![ModelRecord { name: "vulkan".into(), hash: "bb".into() }],
+            text: "VULKAN SB+rlx-rlx\n".into(),
+            clauses: vec!["mm.visible-to".into()],
         }],
+        environment: Some(EnvironmentRecord {
+            os: "linux".into(),
+            architecture: "x86_64".into(),
+            processors: 2,
+            jobs: 1,
+            variables: [("LP_NUM_THREADS".to_owned(), "2".to_owned())].into(),
+        }),
     }
 }

@@ -30,6 +30,28 @@ fn run_text() {
 }
 
 #[test]
+fn batches_are_what_confidence_counts() {
+    let mut line = run_lines().remove(0);
+    let mut out = Vec::new();
+    line.batches = Some(100);
+    for outcome in &mut line.outcomes {
+        outcome.batches = Some(if outcome.weak && outcome.count > 0 { 3 } else { 0 });
+    }
+    {
+        let mut writer = run_writer(Format::Text, &mut out, Layout::default()).unwrap();
+        writer.judged(&line).unwrap();
+        writer.finish().unwrap();
+    }
+    let report = String::from_utf8(out).unwrap();
+    let weak: Vec<&str> = report.lines().filter(|text| text.contains("batches")).collect();
+    insta::assert_snapshot!(weak.join("\n"));
+    let json = serde_json::to_value(&line).unwrap();
+    assert_eq!(json["batches"], 100);
+    assert_eq!(serde_json::from_value::<results::wire::RunLine>(json).unwrap(), line);
+    assert!(serde_json::to_value(&run_lines()[0]).unwrap().get("batches").is_none());
+}
+
+#[test]
 fn run_text_fits_the_terminal() {
     let report = run_report(Format::Text, Layout { width: Some(72), colour: false });
     let table: Vec<&str> = report.lines().take_while(|line| !line.is_empty()).collect();
@@ -77,7 +99,7 @@ fn a_table_without_rows_has_its_header() {
 
 #[test]
 fn what_is_not_built_is_refused_by_name() {
-    for format in [Format::Junit, Format::Gtest, Format::Herd] {
+    for format in [Format::Gtest] {
         let refused = run_writer(format, Vec::new(), Layout::default()).err();
         assert_eq!(refused, Some(FormatError::NotAvailable(format.name())));
     }

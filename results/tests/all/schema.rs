@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
-use results::wire::{CheckLine, ClausesRecord, CompareRecord, PlanRecord, RejectedLine, RunLine};
+use results::wire::{
+    BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenLine, CompareRecord, DiffRecord,
+    PlanRecord, RejectedLine, ReportRecord, RunLine,
+};
 use schemars::Schema;
 use serde_json::Value;
 
@@ -18,6 +21,11 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("bench.schema.json", schemars::schema_for!(results::bench::Report)),
         ("clauses.schema.json", schemars::schema_for!(ClausesRecord)),
         ("compare.schema.json", schemars::schema_for!(CompareRecord)),
+        ("baseline.schema.json", schemars::schema_for!(BaselineRecord)),
+        ("diff.schema.json", schemars::schema_for!(DiffRecord)),
+        ("report.schema.json", schemars::schema_for!(ReportRecord)),
+        ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
+        ("codegen-diff.schema.json", schemars::schema_for!(CodegenDiffLine)),
     ]
 }
 

@@ -2,16 +2,21 @@
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use litmus::convert::guarded;
 use runner::{Stress, Variant};
 use shaders::KernelConfig;
+use sim::{Fault, SimDevice};
 
 use crate::arguments::{Compile, Emit};
+use crate::commands::codegen::engine::{self, Asking, Made};
+use crate::commands::codegen::targets::{self, Target};
 use crate::commands::convert::one;
+use crate::compiling::Kernel;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print};
-use crate::probe::{self, Meant};
+use crate::probe;
 
 /// What a kernel is made for when no device is named: sizes that every device with the Vulkan memory model has.
 const PLAIN: KernelConfig = KernelConfig {
@@ -31,28 +36,38 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     match arguments.emit {
         Emit::Spv | Emit::Spvasm => {}
         Emit::Amber => return Err(Failure::not_available("`--emit amber`")),
-        Emit::Isa => return Err(Failure::not_available("`--emit isa`")),
+        Emit::Isa if arguments.device.is_none() => {
+            return Err(Failure::input_message("machine code is a device's: name one with --device"));
+        }
+        Emit::Isa => {}
     }
     let mut loaded = one(&arguments.test)?;
     let variant = arguments.variant.as_deref().unwrap_or(&loaded.source.variant);
     let variant: Variant = variant.parse().map_err(Failure::input_error)?;
     loaded.test = guarded(&loaded.test);
-    let config = match &arguments.device {
-        None => PLAIN,
-        Some(text) => {
-            let selectors = probe::selectors(std::slice::from_ref(text))?;
-            let (devices, _) = probe::list(&probe::environment(&selectors)?, &selectors)?;
-            let selector = selectors.into_iter().next().unwrap_or(Meant::Sim);
-            let chosen = selector.choose(&devices).map_err(Failure::environment_error)?;
-            let stress = Stress::for_device(&chosen.identity, &chosen.capabilities)
-                .map_err(Failure::environment_error)?;
-            stress.kernel_config(&chosen.capabilities)
+    let target = match &arguments.device {
+        Some(text) if arguments.emit == Emit::Isa || text != SimDevice::NAME => {
+            targets::targets(std::slice::from_ref(text), None)?.into_iter().next()
         }
+        _ => None,
+    };
+    let simulated = arguments.device.as_ref().filter(|_| target.is_none());
+    let simulated = simulated.map(|_| probe::simulated(0, Fault::None));
+    let config = match target.as_ref().map(|target| &target.listed).or(simulated.as_ref()) {
+        None => PLAIN,
+        Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities)
+            .map_err(Failure::environment_error)?
+            .kernel_config(&listed.capabilities),
     };
     let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
         .map_err(|error| Failure::input_message(format!("{}: no kernel: {error}", loaded.source.file)))?;
-    let kernels = program.kernels().map(|kernel| bytes(&kernel.words, arguments.emit));
-    let kernels = kernels.collect::<Result<Vec<_>, Failure>>()?;
+    let kernels = match target.filter(|_| arguments.emit == Emit::Isa) {
+        Some(target) => machine_code(&target, &program)?,
+        None => {
+            let kernels = program.kernels().map(|kernel| bytes(&kernel.words, arguments.emit));
+            kernels.collect::<Result<Vec<_>, Failure>>()?
+        }
+    };
     match &arguments.out {
         Some(path) => {
             for (number, bytes) in kernels.iter().enumerate() {
@@ -83,6 +98,23 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     }
     Ok(Outcome::Success)
 }
+
+/// What a device's compiler makes of the kernels, as it prints it.
+fn machine_code(target: &Target, program: &shaders::Program) -> Result<Vec<Vec<u8>>, Failure> {
+    let asking = Asking { forms: false, patience: PATIENCE, misbehave: None };
+    let kernels: Vec<Kernel> = program.kernels().map(Kernel::from).collect();
+    let made = asking.compile(&engine::program()?, target, &kernels);
+    made.into_iter()
+        .map(|made| match made {
+            Made::Compiled(compiled) => Ok(compiled.assembly().as_bytes().to_vec()),
+            Made::Lacks(what) => Err(Failure::environment_message(format!("{} lacks {what}", target.name))),
+            Made::Crashed(how) => Err(Failure::environment_message(format!("{}: {how}", target.name))),
+        })
+        .collect()
+}
+
+/// How long a compiler may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 fn bytes(words: &[u32], emit: Emit) -> Result<Vec<u8>, Failure> {
     if emit != Emit::Spvasm {

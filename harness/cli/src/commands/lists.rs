@@ -4,6 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use litmus::corpus;
 use model::Model;
+use plan::Identity;
 use serde::Serialize;
 use sim::{Expect, FAULTS};
 
@@ -23,15 +24,25 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     if let Some(why) = no_driver {
         say(&why);
     }
-    let devices: Vec<Found> = devices
+    let mut devices: Vec<Found> = devices
         .into_iter()
         .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
         .collect();
+    for device in probe::all_compile_only(&probe::mesas(None)?) {
+        let identity = Identity { name: device.name(), ..device.listed.identity };
+        let capabilities = device.listed.capabilities;
+        devices.push(Found { index: devices.len(), identity, capabilities });
+    }
     if format == ListFormat::Json {
         return print_json(&devices);
     }
     let mut text = String::new();
     for Found { index, identity, capabilities } in &devices {
+        if !capabilities.executes {
+            // Many, and of one kind: a line each.
+            text += &format!("{index}: {} ({})\n", identity.name, identity.kind);
+            continue;
+        }
         let features = [
             ("vulkanMemoryModel", capabilities.memory_model),
             ("vulkanMemoryModelDeviceScope", capabilities.device_scope),

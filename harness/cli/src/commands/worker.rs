@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use device::{Options, VulkanDevice};
+use device::{COMPILE_ONLY_PREFIX, Options, Selector, VulkanDevice};
 use plan::{Device, DeviceError};
 use runner::Settings;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Worker;
 use crate::commands::run::misbehave;
+use crate::compiling;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
 use crate::probe::{Answer, Found, SEPARATOR};
@@ -20,6 +21,10 @@ use crate::probe::{Answer, Found, SEPARATOR};
 pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
     if arguments.list {
         return list();
+    }
+    if arguments.compile {
+        compiling::serve().map_err(Failure::environment_error)?;
+        return Ok(Outcome::Success);
     }
     if let (Some(selector), Some(seconds)) = (&arguments.classic, arguments.seconds) {
         return classic(selector, seconds);
@@ -49,8 +54,23 @@ fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError
         let fault = fault.map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
         return Ok(Box::new(SimDevice::new(fault)));
     }
+    if selector.starts_with(COMPILE_ONLY_PREFIX) {
+        return Ok(Box::new(compile_only(selector, options)?));
+    }
     let meant = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
     Ok(Box::new(VulkanDevice::open(&meant, options)?))
+}
+
+/// The compile-only device of this process, which was started for it and has no other.
+///
+/// # Errors
+/// [`DeviceError::NoSuchDevice`] in a process that was not.
+pub fn compile_only(selector: &str, options: Options) -> Result<VulkanDevice, DeviceError> {
+    let device = VulkanDevice::open(&Selector::Best, options)?;
+    if device.capabilities().executes || device.identity().name != selector {
+        return Err(DeviceError::NoSuchDevice(selector.to_owned()));
+    }
+    Ok(device)
 }
 
 /// The classic scheme, for `bench`. Whoever asked ends this process when it takes too long.

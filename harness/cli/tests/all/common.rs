@@ -15,8 +15,27 @@ pub fn binary() -> PathBuf {
 pub fn vk_litmus<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Command {
     let mut command = Command::new(binary());
     command.args(arguments).env_remove("RUST_LOG").env_remove("RUST_BACKTRACE").env("NO_COLOR", "1");
+    // The job that runs the tests may itself be a part of several.
+    for variable in SHARD_VARIABLES {
+        command.env_remove(variable);
+    }
     command
 }
+
+/// Variables that decide which part of the tests is run.
+pub const SHARD_VARIABLES: [&str; 11] = [
+    "VK_LITMUS_SHARD",
+    "GTEST_SHARD_INDEX",
+    "TEST_SHARD_INDEX",
+    "JOB_COMPLETION_INDEX",
+    "SLURM_ARRAY_TASK_ID",
+    "CI_NODE_INDEX",
+    "CIRCLE_NODE_INDEX",
+    "BUILDKITE_PARALLEL_JOB",
+    "SYSTEM_JOBPOSITIONINPHASE",
+    "SEMAPHORE_JOB_INDEX",
+    "DEQP_RUNNER_THREAD",
+];
 
 /// What a command printed, and its exit code.
 #[derive(Clone, Debug)]

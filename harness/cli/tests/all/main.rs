@@ -3,12 +3,18 @@
 
 mod cases;
 mod clauses;
+mod codegen;
 mod common;
 mod corpus;
 mod cts;
+mod docs;
+mod expect;
+mod gtest;
 mod inputs;
+mod jobs;
 mod progress;
 mod rates;
 mod readme;
 mod run;
 mod sim;
+mod terminal;

@@ -22,7 +22,11 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
             let value = value.map_or("?".to_owned(), |value| text_of(value, location.scalar_type()));
             format!("{} = {value}", location.name)
         });
+        let company = matches!(event.owner, Owner::Company(..));
         let what = match event.tags {
+            tags if company && tags.has(Tags::R) => "cooperative read",
+            tags if company && tags.has(Tags::W) => "cooperative write",
+            _ if company => "barrier of who performs the cooperative access",
             tags if tags.has(Tags::IW) => "initial write",
             tags if tags.has(Tags::FINAL) => "final read",
             tags if tags.has(Tags::R | Tags::RMW) => "read half",
@@ -37,7 +41,7 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
             _ => "event",
         };
         let instruction = match (event.owner, event.instruction) {
-            (Owner::Thread(thread), Some(instruction)) => test
+            (Owner::Thread(thread) | Owner::Company(thread, _), Some(instruction)) => test
                 .threads
                 .get(usize::from(thread.0))
                 .and_then(|t| t.instructions.get(usize::from(instruction)))
@@ -45,7 +49,7 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
             _ => None,
         };
         let (owner, label) = match (event.owner, instruction) {
-            (Owner::Thread(thread), Some((_, instruction, _))) => {
+            (Owner::Thread(thread) | Owner::Company(thread, _), Some((_, instruction, _))) => {
                 letters += 1;
                 (EventOwner::Thread(usize::from(thread.0), instruction), letter(letters - 1))
             }

@@ -13,7 +13,7 @@ use super::{Answer, Broken, Edge, EventId, Execution, ExplainOptions, RaceFound}
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, Node, NodeId, Plan};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::search::Deadline;
-use crate::skeleton::{Owner, Skeleton};
+use crate::skeleton::Skeleton;
 use crate::{Model, PredictError, predict};
 
 /// Derived relations that are drawn where the model defines them.
@@ -337,7 +337,7 @@ impl<'a> Search<'a> {
         }
         for name in ["ssw", "syncbar"] {
             let Some(relation) = skeleton.base_relation::<M>(name) else { continue };
-            let owned = |e: usize| matches!(skeleton.events[e].owner, Owner::Thread(_));
+            let owned = |e: usize| skeleton.events[e].thread().is_some();
             let pairs = relation.pairs().filter(|(from, to)| {
                 owned(*from) && owned(*to) && from != to && (name == "ssw" || from < to)
             });
@@ -350,8 +350,7 @@ impl<'a> Search<'a> {
             // What program order or a longer way says as well is left out.
             for (from, to) in relation.pairs() {
                 let same = thread(from) == thread(to);
-                let whole =
-                    matches!(thread(from), Owner::Thread(_)) && matches!(thread(to), Owner::Thread(_));
+                let whole = [from, to].iter().all(|e| skeleton.events[*e].thread().is_some());
                 let shorter = name == "fr"
                     && candidate.co.iter().any(|order| {
                         let at = |e| order.iter().position(|write| *write == e);
@@ -451,7 +450,7 @@ impl<'a> Search<'a> {
         let pair = match (axiom.kind, value.relation()) {
             (AxiomKind::Empty, Some(relation)) => {
                 let both = |(from, to): &(usize, usize)| {
-                    let owned = |e: usize| matches!(skeleton.events[e].owner, Owner::Thread(_));
+                    let owned = |e: usize| skeleton.events[e].thread().is_some();
                     (!(owned(*from) && owned(*to)), from > to)
                 };
                 relation.pairs().min_by_key(both).map(|(from, to)| (event(from), event(to)))

@@ -146,6 +146,7 @@ impl Reach {
             | InstructionKind::Await { .. }
             | InstructionKind::Update { .. }
             | InstructionKind::Addressed { .. }
+            | InstructionKind::Cooperative(_)
             | InstructionKind::Compare { .. }
             | InstructionKind::BranchIf { .. }
             | InstructionKind::Move { .. } => {}

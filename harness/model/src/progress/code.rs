@@ -364,7 +364,7 @@ impl Builder<'_> {
                 return Err(ProgressError::Unsupported { what: "interlocked sections" });
             }
             // An address that depends on a register is the inner access.
-            InstructionKind::Addressed { .. } => Operation::Nothing,
+            InstructionKind::Addressed { .. } | InstructionKind::Cooperative(_) => Operation::Nothing,
         })
     }
 

@@ -487,6 +487,29 @@ pub fn calls() -> impl Strategy<Value = Test> {
     })
 }
 
+/// A random test with cooperative accesses.
+pub fn cooperative() -> impl Strategy<Value = Test> {
+    (test(), proptest::collection::vec(any::<bool>(), 16)).prop_map(|(mut test, choices)| {
+        let mut choices = choices.into_iter().cycle();
+        for thread in &mut test.threads {
+            thread.labels.clear();
+            thread
+                .instructions
+                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+            for instruction in &mut thread.instructions {
+                if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
+                    &instruction.kind
+                    && !matches!(access, Access::Atomic { .. })
+                    && choices.next() == Some(true)
+                {
+                    instruction.kind = InstructionKind::Cooperative(Box::new(instruction.kind.clone()));
+                }
+            }
+        }
+        test
+    })
+}
+
 /// A random test as a `.test` file has it: no control flow, numbers for values, and queries.
 pub fn khronos() -> impl Strategy<Value = Test> {
     let value = || prop_oneof![3 => Just(None), 2 => (0i64..4).prop_map(Some)];

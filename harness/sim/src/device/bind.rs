@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plan::{DeviceError, Step};
+use plan::{DeviceError, ImageShape, Kernel, Plan, Step};
 
 use super::SUBGROUP_SIZE;
 use crate::machine::Machine;
@@ -23,6 +23,49 @@ pub(super) struct Layout {
     /// By dispatch: references that an invocation's own cache may hold.
     pub cached: Vec<Vec<usize>>,
     parents: [Vec<u32>; 3],
+}
+
+/// Gives the references of a program that are no buffers of bindings their memory.
+///
+/// # Errors
+/// When the plan has nothing there.
+pub(super) fn resolve(program: &mut Program, kernel: &Kernel, plan: &Plan) -> Result<(), DeviceError> {
+    let wrong =
+        |what: &str| DeviceError::InvalidPlan(format!("a kernel uses {what} that the plan does not bind"));
+    let first_address = kernel.push_constant_bytes / 4;
+    for reference in &mut program.references {
+        reference.place = match reference.place {
+            Place::Image(binding) => {
+                let number = binding.checked_sub(kernel.bindings);
+                let id = number.and_then(|number| kernel.images.get(number as usize)).copied();
+                let image = id.and_then(|id| Some((id, plan.images.get(id.0 as usize)?)));
+                let (id, image) = image.ok_or_else(|| wrong("an image"))?;
+                let own = plan.buffers.len() as u32 + id.0;
+                match image.shape {
+                    ImageShape::Texels(buffer) => Place::Fixed { memory: buffer.0, width: 0 },
+                    ImageShape::OneDimensional { .. } => Place::Fixed { memory: own, width: 0 },
+                    ImageShape::TwoDimensional { width, .. } => Place::Fixed { memory: own, width },
+                }
+            }
+            Place::Address(word) => {
+                let number = word.checked_sub(first_address).map(|words| words / 2);
+                let buffer = number.and_then(|number| kernel.addresses.get(number as usize));
+                let buffer = buffer.ok_or_else(|| wrong("an address"))?;
+                Place::Fixed { memory: buffer.0, width: 0 }
+            }
+            other => other,
+        };
+    }
+    Ok(())
+}
+
+/// The memory of a reference, by number, and the texels of a row; none for workgroup memory.
+fn memory_of(place: Place, bindings: &[plan::BufferId]) -> Option<(u32, u32)> {
+    match place {
+        Place::Binding(binding) => Some((bindings.get(binding as usize).map_or(0, |buffer| buffer.0), 0)),
+        Place::Fixed { memory, width } => Some((memory, width)),
+        Place::Image(_) | Place::Address(_) | Place::Workgroup(..) => None,
+    }
 }
 
 /// Binds every dispatch, shapes the caches and begins the submission.
@@ -53,8 +96,7 @@ pub(super) fn bind(
         let family = families.get(queue.0 as usize).copied().unwrap_or(0);
         let Some(program) = programs.get(kernel.0 as usize) else { continue };
         for reference in &program.references {
-            if let Place::Binding(binding) = reference.place {
-                let buffer = bindings.get(binding as usize).map_or(0, |buffer| buffer.0);
+            if let Some((buffer, _)) = memory_of(reference.place, bindings) {
                 let of_buffer = uses.entry(buffer).or_insert((0, true));
                 of_buffer.0 += 1;
                 of_buffer.1 &= reference.lowest >= DEVICE && !reference.aliased;
@@ -94,20 +136,22 @@ pub(super) fn bind(
         let Some(program) = programs.get(dispatch.program) else { continue };
         let mut cached = Vec::new();
         for reference in &program.references {
-            let (buffer, base, words, each_workgroup, mut home) = match reference.place {
-                Place::Binding(binding) => {
-                    let buffer = bindings.get(binding as usize).map_or(0, |buffer| buffer.0);
-                    let (base, words) = buffers.get(buffer as usize).copied().unwrap_or((0, 0));
-                    (buffer, base, words, 0, MEMORY)
-                }
-                Place::Workgroup(first, words) => (
-                    u32::MAX - dispatch.first_workgroup,
-                    next + first,
-                    words,
-                    program.workgroup_words,
-                    WORKGROUP,
-                ),
-            };
+            let (buffer, base, words, each_workgroup, mut home, width) =
+                match (memory_of(reference.place, bindings), reference.place) {
+                    (Some((buffer, width)), _) => {
+                        let (base, words) = buffers.get(buffer as usize).copied().unwrap_or((0, 0));
+                        (buffer, base, words, 0, MEMORY, width)
+                    }
+                    (None, Place::Workgroup(first, words)) => (
+                        u32::MAX - dispatch.first_workgroup,
+                        next + first,
+                        words,
+                        program.workgroup_words,
+                        WORKGROUP,
+                        0,
+                    ),
+                    (None, _) => (0, 0, 0, 0, MEMORY, 0),
+                };
             let (sharers, shallow) = uses.get(&buffer).copied().unwrap_or((1, false));
             let direct = reference.write_only && sharers == 1;
             if shallow && home == MEMORY {
@@ -118,7 +162,8 @@ pub(super) fn bind(
             let global = *references.entry((buffer, reference.name.clone())).or_insert(fresh);
             if global == fresh {
                 homes.push(home);
-                lowest.push(reference.lowest);
+                // What goes straight to memory is in no cache.
+                lowest.push(if direct { home } else { reference.lowest });
                 classes.push(reference.class);
             } else if let Some(level) = lowest.get_mut(global) {
                 *level = reference.lowest.min(*level);
@@ -126,7 +171,7 @@ pub(super) fn bind(
             if !direct && reference.lowest == 0 {
                 cached.push(global);
             }
-            dispatch.bound.push(Bound { reference: global, base, each_workgroup, words, direct });
+            dispatch.bound.push(Bound { reference: global, base, each_workgroup, words, width, direct });
         }
         next = program
             .workgroup_words
@@ -149,6 +194,7 @@ pub(super) fn bind(
         homes,
         lowest,
         classes,
+        wide: programs.iter().any(|program| program.memory.iter().any(|op| op.bytes == 8)),
     };
     machine.begin(subgroups as usize, workgroups as usize, seed);
     machine.memory.words.resize(next as usize, 0);

@@ -7,12 +7,12 @@ use super::{Lowering, Meaning, components};
 use crate::module::{LoadError, Placed, Type, malformed};
 use crate::program::{
     Access, BuiltIn, DEVICE, INVOCATION, Kind, MemoryOp, NONE, Op, QUEUE_FAMILY, Register, Rmw, SUBGROUP,
-    WORKGROUP,
+    WORKGROUP, WORKGROUP_MEMORY,
 };
 
 /// Whether an instruction touches memory, or may.
 pub(super) fn is_memory(op: SpirvOp) -> bool {
-    loads(op)
+    loads(op) && op != SpirvOp::ImageRead
         || matches!(
             op,
             SpirvOp::Store | SpirvOp::AtomicStore | SpirvOp::MemoryBarrier | SpirvOp::ControlBarrier
@@ -21,7 +21,7 @@ pub(super) fn is_memory(op: SpirvOp) -> bool {
 
 /// Whether an instruction's result may come from memory.
 pub(super) fn loads(op: SpirvOp) -> bool {
-    matches!(op, SpirvOp::Load | SpirvOp::AtomicLoad) || rmw(op).is_some()
+    matches!(op, SpirvOp::Load | SpirvOp::AtomicLoad | SpirvOp::ImageRead) || rmw(op).is_some()
 }
 
 fn rmw(op: SpirvOp) -> Option<Rmw> {
@@ -37,6 +37,9 @@ fn rmw(op: SpirvOp) -> Option<Rmw> {
         SpirvOp::AtomicUMin => Rmw::Min,
         SpirvOp::AtomicSMax => Rmw::SignedMax,
         SpirvOp::AtomicUMax => Rmw::Max,
+        SpirvOp::AtomicFAddEXT => Rmw::FloatAdd,
+        SpirvOp::AtomicFMinEXT => Rmw::FloatMin,
+        SpirvOp::AtomicFMaxEXT => Rmw::FloatMax,
         _ => return None,
     })
 }
@@ -51,10 +54,11 @@ struct Semantics {
     mask: u8,
 }
 
-const NOTHING: MemoryOp = MemoryOp {
+pub(super) const NOTHING: MemoryOp = MemoryOp {
     kind: Kind::Fence,
     reference: 0,
     class: 0,
+    bytes: 4,
     scope: INVOCATION,
     execution: INVOCATION,
     mask: 0,
@@ -105,14 +109,28 @@ impl Lowering<'_> {
     }
 
     fn load(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let ty = placed.result_type()?;
-        let to = self.late(placed, placed.result()?)?;
-        match self.meaning(placed, placed.id(0)?)? {
+        let (ty, result) = (placed.result_type()?, placed.result()?);
+        let source = self.meaning(placed, placed.id(0)?)?;
+        if let Meaning::Image { .. } = source {
+            self.meanings.insert(result, source);
+            return Ok(());
+        }
+        let to = self.late(placed, result)?;
+        let width = self.width_of(result);
+        match source {
             Meaning::Variable(from) => {
                 self.wait_for(from);
-                self.program.ops.push(Op::Copy { to, from });
+                self.copy(to, from, width);
             }
-            Meaning::Parameter(word) => self.program.ops.push(Op::Parameter { to, word }),
+            Meaning::Parameter(word) => {
+                self.program.parameter_words = self.program.parameter_words.max(word.saturating_add(width));
+                for part in 0..width {
+                    self.program.ops.push(Op::Parameter { to: to + part, word: word.wrapping_add(part) });
+                }
+                if width == 2 {
+                    self.addresses.insert(result, word);
+                }
+            }
             Meaning::Input(built_in) => {
                 let first = components(built_in)
                     .ok_or_else(|| LoadError::Lacks(format!("the built-in {built_in:?}")))?;
@@ -126,10 +144,19 @@ impl Lowering<'_> {
                 }
             }
             Meaning::Pointer { reference, address } => {
-                let (scope, visible, private) = self.plain(placed, 1, MemoryAccess::MAKE_POINTER_VISIBLE)?;
-                let class = self.class(reference);
-                let op =
-                    MemoryOp { kind: Kind::PlainLoad, reference, class, scope, visible, private, ..NOTHING };
+                let (scope, visible, private) =
+                    self.plain(placed, 1, reference, MemoryAccess::MAKE_POINTER_VISIBLE)?;
+                let (class, bytes) = (self.class(reference), self.bytes_of(placed, result)?);
+                let op = MemoryOp {
+                    kind: Kind::PlainLoad,
+                    reference,
+                    class,
+                    bytes,
+                    scope,
+                    visible,
+                    private,
+                    ..NOTHING
+                };
                 let memory = self.issue(op, address, NONE, NONE, to);
                 self.program.plain_reads.push((address, memory));
             }
@@ -138,22 +165,32 @@ impl Lowering<'_> {
         Ok(())
     }
 
+    /// Bytes of a number in memory.
+    fn bytes_of(&self, placed: &Placed, id: u32) -> Result<u8, LoadError> {
+        let ty = self.types.get(&id).copied().unwrap_or(0);
+        match self.module.types.get(&ty) {
+            Some(Type::Number { bits, .. }) => Ok((bits / 8) as u8),
+            _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op()))),
+        }
+    }
+
     fn store(&mut self, placed: &Placed) -> Result<(), LoadError> {
-        let value = placed.id(1)?;
+        let id = placed.id(1)?;
         match self.meaning(placed, placed.id(0)?)? {
             Meaning::Variable(to) => {
-                let from = self.value(placed, value)?;
-                self.program.ops.push(Op::Assign { to, from });
+                let from = self.value(placed, id)?;
+                self.assign(to, from, self.width_of(id));
             }
             Meaning::Pointer { reference, address } => {
                 let (scope, available, private) =
-                    self.plain(placed, 2, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
-                let class = self.class(reference);
-                let value = self.late(placed, value)?;
+                    self.plain(placed, 2, reference, MemoryAccess::MAKE_POINTER_AVAILABLE)?;
+                let (class, bytes) = (self.class(reference), self.bytes_of(placed, id)?);
+                let value = self.late(placed, id)?;
                 let op = MemoryOp {
                     kind: Kind::PlainStore,
                     reference,
                     class,
+                    bytes,
                     scope,
                     available,
                     private,
@@ -172,7 +209,12 @@ impl Lowering<'_> {
         };
         let (class, scope) = (self.class(reference), self.scope(placed, 1)?);
         let semantics = self.semantics(placed, 2)?;
-        let op = MemoryOp { reference, class, scope, ..NOTHING };
+        let number = if placed.op() == SpirvOp::AtomicStore { placed.id(3)? } else { placed.result()? };
+        let bytes = self.bytes_of(placed, number)?;
+        if bytes < 4 {
+            return Err(LoadError::Lacks(format!("Op{:?} of {bytes} bytes", placed.op())));
+        }
+        let op = MemoryOp { reference, class, scope, bytes, ..NOTHING };
         // What one half of an operation orders must not bind the other.
         let bare = Semantics { mask: semantics.mask, ..Semantics::default() };
         match placed.op() {
@@ -231,7 +273,7 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    fn issue(
+    pub(super) fn issue(
         &mut self,
         op: MemoryOp,
         address: Register,
@@ -256,23 +298,34 @@ impl Lowering<'_> {
         &self,
         placed: &Placed,
         at: usize,
+        reference: u16,
         coherent: MemoryAccess,
     ) -> Result<(u8, bool, bool), LoadError> {
-        let Some(Operand::MemoryAccess(access)) = placed.instruction.operands.get(at) else {
-            return Ok((INVOCATION, false, true));
+        let access = match placed.instruction.operands.get(at) {
+            Some(Operand::MemoryAccess(access)) => *access,
+            _ => MemoryAccess::NONE,
         };
-        let private = !access.contains(MemoryAccess::NON_PRIVATE_POINTER);
-        if !access.contains(coherent) {
-            return Ok((INVOCATION, false, private));
-        }
         let skipped = usize::from(access.contains(MemoryAccess::ALIGNED));
-        Ok((self.scope(placed, at + 1 + skipped)?, true, private))
+        let scope =
+            if access.contains(coherent) { Some(self.scope(placed, at + 1 + skipped)?) } else { None };
+        Ok(self.coherence(reference, scope, access.contains(MemoryAccess::NON_PRIVATE_POINTER)))
+    }
+
+    /// What a plain access is by its own operands, or, under GLSL450, by its variable.
+    pub(super) fn coherence(&self, reference: u16, scope: Option<u8>, non_private: bool) -> (u8, bool, bool) {
+        if !self.module.vulkan && self.coherent.get(usize::from(reference)) == Some(&true) {
+            let level = if self.class(reference) == WORKGROUP_MEMORY { WORKGROUP } else { QUEUE_FAMILY };
+            return (level, true, false);
+        }
+        (scope.unwrap_or(INVOCATION), scope.is_some(), !non_private)
     }
 
     /// The level of a scope operand.
-    fn scope(&self, placed: &Placed, at: usize) -> Result<u8, LoadError> {
+    pub(super) fn scope(&self, placed: &Placed, at: usize) -> Result<u8, LoadError> {
         let word = self.constant(placed, placed.id(at)?)?;
         match Scope::from_u32(word) {
+            // Without the Vulkan memory model, Device denotes the queue family instance.
+            Some(Scope::CrossDevice | Scope::Device) if !self.module.vulkan => Ok(QUEUE_FAMILY),
             Some(Scope::CrossDevice | Scope::Device) => Ok(DEVICE),
             Some(Scope::QueueFamily) => Ok(QUEUE_FAMILY),
             Some(Scope::Workgroup) => Ok(WORKGROUP),

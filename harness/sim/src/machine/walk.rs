@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::{IDLE_BUDGET, Machine, Mood, State};
-use crate::program::{Kind, MemoryOp, NONE, Op, Program, Register};
+use crate::program::{Binary, Conversion, Kind, MemoryOp, NONE, Op, Program, Register};
 use crate::progress::{Progress, Standing};
 use crate::random::lanes;
 use crate::wave::Dispatch;
@@ -494,6 +494,12 @@ fn deciding(programs: &[Program], number: usize, dispatches: &[Dispatch], walk: 
                     for register in [access.address, access.value, access.compare] {
                         mark(register);
                     }
+                    let memory = program.memory.get(usize::from(access.memory));
+                    if memory.is_some_and(|op| op.bytes > 4) {
+                        for register in [access.value, access.compare] {
+                            mark(register.saturating_add(1));
+                        }
+                    }
                 }
             }
             _ => {}
@@ -521,6 +527,22 @@ fn deciding(programs: &[Program], number: usize, dispatches: &[Dispatch], walk: 
                 }
                 Op::Assign { to, from } | Op::Copy { to, from } if is_known(to) => mark(from),
                 Op::Address { to, index, .. } if is_known(to) => mark(index),
+                Op::Texel { to, column, row, .. } if is_known(to) => {
+                    mark(column);
+                    mark(row);
+                }
+                Op::Convert { to, from, how } if is_known(to) || is_known(to + 1) => {
+                    mark(from);
+                    if matches!(how, Conversion::WideInteger | Conversion::WideFloat) {
+                        mark(from + 1);
+                    }
+                }
+                Op::Wide { op, to, left, right } if is_known(to) || is_known(to + 1) => {
+                    let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
+                    for register in [left, left + 1, right, if shift { right } else { right + 1 }] {
+                        mark(register);
+                    }
+                }
                 _ => {}
             }
         }

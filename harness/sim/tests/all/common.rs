@@ -7,7 +7,7 @@ use litmus::{Observation, Prediction, Race, Test};
 use model::{Model, Options, predict};
 use plan::{Device, DeviceError};
 use runner::{Budget, Cause, Join, RunError, Settings, Stress};
-use shaders::Pipelines;
+use shaders::{KernelConfig, Pipelines, Variant};
 use sim::SimDevice;
 
 /// How phases of a test are joined, and where its locations lie.
@@ -35,21 +35,36 @@ pub fn stress(device: &SimDevice) -> Stress {
     Stress { rounds: (8, 16), groups: (1, 4), groups_within: (1, 8), ..stress }
 }
 
-/// Runs a test; none where it has no kernel.
+/// Runs a test; none where it has no kernel. No kernel uses what the machine lacks, but for one that the device is too
+/// small for.
 pub fn run(
     device: &SimDevice,
     test: &Test,
     instances: u64,
     seed: u64,
 ) -> Option<Result<Observation, RunError>> {
+    run_variant(device, test, instances, seed, Variant::default())
+}
+
+/// The same, told in another way.
+pub fn run_variant(
+    device: &SimDevice,
+    test: &Test,
+    instances: u64,
+    seed: u64,
+    variant: Variant,
+) -> Option<Result<Observation, RunError>> {
     let stress = stress(device);
-    let config = stress.kernel_config(device.capabilities());
+    let config = KernelConfig { variant, ..stress.kernel_config(device.capabilities()) };
     let program = shaders::program(test, &config, Pipelines::Merged).ok()?;
+    let needs = &test.metadata.needs;
+    let lacking = runner::Variant::default().lacking(&program, needs, device.capabilities());
+    assert!(lacking.is_none(), "{}: {lacking:?}", test.name);
     let settings = Settings::new(stress, Budget::instances(instances), seed);
     let ran = runner::run_program(device, &program, WAY, test, &settings, &mut |_| ControlFlow::Continue(()));
-    // What the machine lacks is skipped, as it is by the command line.
     let lacks = |error: &RunError| matches!(error.cause, Cause::Device(DeviceError::Unsupported(_)));
-    (!ran.as_ref().is_err_and(lacks)).then_some(ran)
+    assert!(!ran.as_ref().is_err_and(lacks), "{}: {ran:?}", test.name);
+    Some(ran)
 }
 
 /// What the model says; none where it has no full answer.

@@ -6,5 +6,6 @@ mod common;
 mod corpus;
 mod device;
 mod faults;
+mod peers;
 mod progress;
 mod random;

@@ -38,15 +38,35 @@ struct Random {
     placement: u8,
     /// How strong most accesses are: 0 anything, 1 all atomic, 2 mostly right.
     style: u8,
+    /// What the locations are: an index into [`DRESSES`].
+    dress: usize,
 }
 
+/// Declarations of the locations, and the storage classes of `x` and `y`, and of `f` and `g`.
+const DRESSES: [(&str, &str, [&str; 2]); 8] = [
+    ("x = 0; y = 0; f = 0; g = 0;", "", ["sc0", "sc0"]),
+    ("x = 0; y = 0; f = 0; g = 0;", "", ["sc0", "sc0"]),
+    ("image u32 x = 0; image u32 y = 0; f = 0; g = 0;", ".semsc2", ["sc2", "sc0"]),
+    ("x = 0; y = 0; image u32 f = 0; image u32 g = 0;", ".semsc2", ["sc0", "sc2"]),
+    ("buffer u64 x = 0; buffer u64 y = 0; buffer u64 f = 0; buffer u64 g = 0;", "", ["sc0", "sc0"]),
+    ("buffer u8 x = 0; buffer u16 y = 0; f = 0; g = 0;", "", ["sc0", "sc0"]),
+    ("buffer f32 x = 0; buffer f64 y = 0; f = 0; buffer i64 g = 0;", "", ["sc0", "sc0"]),
+    ("buffer u32 x = 0; y aliases x; f = 0; g = 0;", "", ["sc0", "sc0"]),
+];
+
 fn program() -> impl Strategy<Value = Random> {
-    (proptest::collection::vec(proptest::collection::vec(line(), 1..5), 2..4), 0u8..4, 0u8..3)
-        .prop_map(|(threads, placement, style)| Random { threads, placement, style })
+    (
+        proptest::collection::vec(proptest::collection::vec(line(), 1..5), 2..4),
+        0u8..4,
+        0u8..3,
+        0..DRESSES.len(),
+    )
+        .prop_map(|(threads, placement, style, dress)| Random { threads, placement, style, dress })
 }
 
 /// The text of a program. Plain accesses go to `x` and `y` where the style is mostly right, atomics to `f` and `g`.
 fn text(random: &Random) -> String {
+    let (declarations, classes, sc) = DRESSES[random.dress];
     let mut columns = Vec::new();
     let mut value = 0;
     for (number, lines) in random.threads.iter().enumerate() {
@@ -93,43 +113,49 @@ fn text(random: &Random) -> String {
                 text
             };
             let strong = *order > 0 || random.style == 2;
+            let class = sc[usize::from(matches!(location, "f" | "g"))];
+            let semantics = format!(".semsc0{classes}");
+            let semantics = semantics.as_str();
             match kind {
                 0 => {
                     value += 1;
-                    column.push(format!("st.sc0 {location}, {value}"))
+                    column.push(format!("st.{class} {location}, {value}"))
                 }
                 1 => {
                     value += 1;
                     column.push(match extra & 1 {
-                        0 => format!("st.av.{scope}.sc0 {location}, {value}"),
-                        _ => format!("st.nonpriv.sc0 {location}, {value}"),
+                        0 => format!("st.av.{scope}.{class} {location}, {value}"),
+                        _ => format!("st.nonpriv.{class} {location}, {value}"),
                     })
                 }
                 2 => {
                     let r = fresh(&mut register);
-                    column.push(format!("ld.sc0 {r}, {location}"))
+                    column.push(format!("ld.{class} {r}, {location}"))
                 }
                 3 => {
                     let r = fresh(&mut register);
                     column.push(match extra & 1 {
-                        0 => format!("ld.vis.{scope}.sc0 {r}, {location}"),
-                        _ => format!("ld.nonpriv.sc0 {r}, {location}"),
+                        0 => format!("ld.vis.{scope}.{class} {r}, {location}"),
+                        _ => format!("ld.nonpriv.{class} {r}, {location}"),
                     })
                 }
                 4 | 8 | 12 => {
                     value += 1;
                     column.push(if strong {
-                        format!("st.atom.rel.{scope}.sc0{} {location}, {value}", sem(false, true, ".semsc0"))
+                        format!(
+                            "st.atom.rel.{scope}.{class}{} {location}, {value}",
+                            sem(false, true, semantics)
+                        )
                     } else {
-                        format!("st.atom.{scope}.sc0 {location}, {value}")
+                        format!("st.atom.{scope}.{class} {location}, {value}")
                     })
                 }
                 5 | 9 | 13 => {
                     let r = fresh(&mut register);
                     column.push(if strong {
-                        format!("ld.atom.acq.{scope}.sc0{} {r}, {location}", sem(true, false, ".semsc0"))
+                        format!("ld.atom.acq.{scope}.{class}{} {r}, {location}", sem(true, false, semantics))
                     } else {
-                        format!("ld.atom.{scope}.sc0 {r}, {location}")
+                        format!("ld.atom.{scope}.{class} {r}, {location}")
                     });
                     if random.style == 2 && !guard {
                         column.push(format!("beq {r}, 0, LC{number}"));
@@ -140,17 +166,17 @@ fn text(random: &Random) -> String {
                     let r = fresh(&mut register);
                     column.push(if strong {
                         format!(
-                            "rmw.atom.acq_rel.{scope}.sc0{}.add {r}, {location}, 1",
-                            sem(true, true, ".semsc0")
+                            "rmw.atom.acq_rel.{scope}.{class}{}.add {r}, {location}, 1",
+                            sem(true, true, semantics)
                         )
                     } else {
-                        format!("rmw.atom.{scope}.sc0.add {r}, {location}, 1")
+                        format!("rmw.atom.{scope}.{class}.add {r}, {location}, 1")
                     })
                 }
                 _ => column.push(match order {
-                    0 => format!("membar.rel.{scope}{}", sem(false, true, ".semsc0")),
-                    1 => format!("membar.acq.{scope}{}", sem(true, false, ".semsc0")),
-                    _ => format!("membar.acq_rel.{scope}{}", sem(true, true, ".semsc0")),
+                    0 => format!("membar.rel.{scope}{}", sem(false, true, semantics)),
+                    1 => format!("membar.acq.{scope}{}", sem(true, false, semantics)),
+                    _ => format!("membar.acq_rel.{scope}{}", sem(true, true, semantics)),
                 }),
             }
         }
@@ -167,7 +193,7 @@ fn text(random: &Random) -> String {
             format!("{} ;", cells.join(" | "))
         })
         .collect();
-    format!("VULKAN R {{ x = 0; y = 0; f = 0; g = 0; }}\n{}\nexists (x == 77)", rows.join("\n"))
+    format!("VULKAN R {{ {declarations} }}\n{}\nexists (f == 77)", rows.join("\n"))
 }
 
 #[test]

@@ -134,7 +134,8 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
         }
         InstructionKind::Label(id) => format!("@{}:", label(*id)),
         // No text of this dialect has the others.
-        InstructionKind::Addressed { .. }
+        InstructionKind::Cooperative(_)
+        | InstructionKind::Addressed { .. }
         | InstructionKind::ControlBarrier(_)
         | InstructionKind::AvailableToDevice
         | InstructionKind::VisibleFromDevice

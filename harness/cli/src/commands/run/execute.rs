@@ -55,6 +55,8 @@ pub struct Execution<'a> {
     pub interrupted: Arc<AtomicBool>,
     /// Whether to show progress to whoever watches.
     pub progress: bool,
+    /// Verdicts of an earlier process that are reported again instead of being looked for again.
+    pub remembered: &'a Done,
 }
 
 /// How an execution ended.
@@ -79,9 +81,19 @@ struct Book<'w> {
     validation_messages: usize,
     last_failure: Option<Reason>,
     progress: Progress,
+    /// The tests' ids, in the order of the plan.
+    ids: Vec<&'w str>,
 }
 
 impl Book<'_> {
+    /// Tells the writer which verdict comes next.
+    fn announce(&mut self) -> Result<(), Failure> {
+        match self.ids.get(self.written) {
+            Some(id) => self.writer.starts(id).map_err(cannot_print),
+            None => Ok(()),
+        }
+    }
+
     /// Books a new verdict: first into the journal.
     fn add(&mut self, cell: usize, line: RunLine) -> Result<(), Failure> {
         self.folder.append(&line).map_err(super::folder_failure)?;
@@ -98,7 +110,7 @@ impl Book<'_> {
             self.writer.judged(line).map_err(cannot_print)?;
             self.written += 1;
         }
-        Ok(())
+        self.announce()
     }
 }
 
@@ -108,21 +120,29 @@ impl Execution<'_> {
     /// # Errors
     /// When journal or output cannot be written.
     pub fn go(&self, folder: Folder, mut done: Done, writer: &mut dyn RunWriter) -> Result<Ended, Failure> {
+        let id = |cell: &Cell| self.plan.items[cell.item].loaded.source.id.as_str();
         let mut book = Book {
+            ids: self.plan.cells.iter().map(id).collect(),
             folder,
             writer,
             lines: self.plan.cells.iter().map(|_| None).collect(),
             written: 0,
             validation_messages: 0,
             last_failure: None,
-            progress: Progress::new(self.plan.cells.len(), self.progress),
+            progress: Progress::new(self.plan.cells.len(), self.progress, self.whole_time()),
         };
+        book.writer.begins(&book.ids).map_err(cannot_print)?;
+        book.announce()?;
         for target in 0..self.plan.targets.len() {
             let mut waiting = Vec::new();
             for (index, cell) in self.plan.cells.iter().enumerate().filter(|(_, cell)| cell.target == target)
             {
                 let item = &self.plan.items[cell.item];
                 let key = (self.plan.targets[target].name.clone(), item.loaded.source.id.clone());
+                if let Some(line) = self.remembered.get(&key).filter(|_| !done.contains_key(&key)) {
+                    book.add(index, line.clone())?;
+                    continue;
+                }
                 match (done.remove(&key), &cell.ready) {
                     (Some(line), _) => book.know(index, line)?,
                     (None, Err(missing)) => {
@@ -149,6 +169,14 @@ impl Execution<'_> {
         self.interrupted.load(Ordering::Relaxed)
     }
 
+    /// The time for all devices, where it is bounded.
+    fn whole_time(&self) -> Option<Duration> {
+        match self.budget {
+            Budget::Time(time) => Some(time * u32::try_from(self.plan.targets.len()).unwrap_or(u32::MAX)),
+            Budget::Instances(_) => None,
+        }
+    }
+
     /// The time for `waiting` of the tests of one device. The first device pays for the predictions.
     fn time(&self, target: usize, waiting: usize) -> Option<Duration> {
         let Budget::Time(time) = self.budget else { return None };
@@ -173,7 +201,7 @@ impl Execution<'_> {
             &limits,
             waiting.len(),
             Calls::<Job, Snapshot, Answer> {
-                command: &mut || self.worker(&program),
+                command: &mut || self.worker(&program, target),
                 job: &mut |job, share| self.job(waiting.get(job).copied().unwrap_or_default(), share),
                 event: &mut |event| {
                     // A worker that ends now may have been ended by the same signal.
@@ -225,15 +253,24 @@ impl Execution<'_> {
 
     fn show(&self, cell: &Cell, snapshot: &Snapshot, progress: &Progress) {
         let item = &self.plan.items[cell.item];
-        let instances = Observation::from(&snapshot.observation).instances();
-        progress.shows(&self.plan.targets[cell.target].name, &item.loaded.source.id, instances);
+        let seen = Observation::from(&snapshot.observation);
+        let device = &self.plan.targets[cell.target].name;
+        progress.shows(device, &item.loaded.source.id, seen.instances(), seen.seconds);
     }
 
     /// The command of a worker. It leads a process group of its own: an interrupt from the keyboard is for the parent,
     /// which ends its workers itself.
-    fn worker(&self, program: &std::path::Path) -> Command {
-        let mut command = Command::new(program);
-        command.arg("worker").envs(self.environment.variables());
+    fn worker(&self, program: &std::path::Path, target: usize) -> Command {
+        let compile_only = self.plan.targets.get(target).and_then(|target| target.compile_only.as_ref());
+        let mut command = match compile_only {
+            Some(device) => device.command(program),
+            None => {
+                let mut command = Command::new(program);
+                command.envs(self.environment.variables());
+                command
+            }
+        };
+        command.arg("worker");
         if self.validate {
             command.arg("--validate");
         }

@@ -24,6 +24,7 @@ use runner::pool::{self, Calls, Event, Health, Limits, Report};
 use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
 use sim::SimDevice;
 
+use super::expect::{self, Expected};
 use super::misbehave::Misbehaviour;
 use super::plan::{self, Target};
 use super::progress::Progress;
@@ -113,7 +114,8 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     }
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let scheduler = arguments.progress.as_deref().map(scheduler).transpose()?;
-    let mut writer = run_writer(arguments.format, Data::new(), layout()).map_err(Failure::input_error)?;
+    let mut writer =
+        run_writer(arguments.format, Data::coloured(), layout()).map_err(Failure::input_error)?;
     let mut outcome = Outcome::Success;
     if let Some(path) = arguments.out.as_deref().filter(|_| !arguments.resume) {
         folder::ensure_empty(path).map_err(folder_failure)?;
@@ -142,8 +144,24 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         devices.push(Tested { target, selector, claim, ends_under_claim });
     }
     let cells = cells(&items, &devices);
-    let whole =
-        Whole { items, devices, cells, chosen, scheduler, arguments, quiet, environment, misbehaviour };
+    let records =
+        devices.iter().map(|tested| plan::device_record(&tested.target)).collect::<Result<_, _>>()?;
+    let expectations = arguments.expect.as_deref().map(expect::load).transpose()?.unwrap_or_default();
+    let ids: Vec<String> = cells.iter().map(|cell| id(&items, cell)).collect();
+    let expected = Expected::new(expectations, &ids, records);
+    let mut whole = Whole {
+        items,
+        devices,
+        cells,
+        chosen,
+        scheduler,
+        arguments,
+        quiet,
+        environment,
+        misbehaviour,
+        expected,
+    };
+    whole.skip_as_expected();
     outcome.note(whole.run(writer.as_mut())?);
     Ok(outcome)
 }
@@ -250,7 +268,7 @@ fn ends(test: &Test, chosen: &Chosen, models: &[ProgressModel]) -> Result<Vec<Te
 /// What the expectation folder claims of a device: a progress model in `NAME-progress.txt`.
 fn claim(arguments: &Run, target: &Target) -> Result<Option<ProgressModel>, Failure> {
     let Some(folder) = &arguments.expect else { return Ok(None) };
-    let path = folder.join(format!("{}-progress.txt", target.listed.identity.name));
+    let path = folder.join(format!("{}{}", target.listed.identity.name, expect::PROGRESS_SUFFIX));
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => return Ok(None),
@@ -291,6 +309,16 @@ fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
     cells
 }
 
+/// The id of a test in a placement.
+fn id(items: &[Item], cell: &Cell) -> String {
+    let source = &items[cell.item].loaded.source;
+    if source.variant.is_empty() {
+        format!("{}@{}", source.id, cell.placement.name())
+    } else {
+        source.id.clone()
+    }
+}
+
 /// Everything that is to be run.
 struct Whole<'a> {
     items: Vec<Item>,
@@ -302,6 +330,7 @@ struct Whole<'a> {
     quiet: bool,
     environment: DriverEnvironment,
     misbehaviour: Misbehaviour,
+    expected: Expected,
 }
 
 /// What grows while tests end.
@@ -331,11 +360,17 @@ impl Whole<'_> {
     }
 
     fn id(&self, cell: &Cell) -> String {
-        let source = &self.items[cell.item].loaded.source;
-        if source.variant.is_empty() {
-            format!("{}@{}", source.id, cell.placement.name())
-        } else {
-            source.id.clone()
+        id(&self.items, cell)
+    }
+
+    /// Leaves out what the expectations say to skip.
+    fn skip_as_expected(&mut self) {
+        for index in 0..self.cells.len() {
+            let cell = &self.cells[index];
+            let device = &self.devices[cell.device].target.name;
+            if let Some(place) = self.expected.skips(device, &self.id(cell)) {
+                self.cells[index].kernel = Err(expect::reason(&place));
+            }
         }
     }
 
@@ -348,7 +383,7 @@ impl Whole<'_> {
             folder,
             writer,
             lines: Vec::new(),
-            progress: Progress::new(self.cells.len(), show),
+            progress: Progress::new(self.cells.len(), show, None),
             validation_messages: 0,
         };
         let stopped = interrupted()?;
@@ -398,7 +433,8 @@ impl Whole<'_> {
             say(&format!("interrupted: go on with --resume --out {}", book.folder.path().display()));
             outcome.note(Outcome::Environment);
         }
-        outcome.note(judgement_outcome(&book.lines, self.arguments.strict));
+        outcome.note(judgement_outcome(&book.lines, self.arguments, &self.expected, self.quiet));
+        outcome.note(self.expected.report(&book.lines, self.quiet));
         Ok(outcome)
     }
 
@@ -430,7 +466,7 @@ impl Whole<'_> {
                 Event::Progress { job, snapshot } => {
                     if let Some(cell) = cells.get(job) {
                         let device = &self.devices[cell.device].target.name;
-                        book.progress.shows(device, &self.id(cell), u64::from(snapshot.runs));
+                        book.progress.shows(device, &self.id(cell), u64::from(snapshot.runs), 0.0);
                     }
                     ControlFlow::Continue(())
                 }
@@ -561,7 +597,11 @@ impl Whole<'_> {
             budget: format!("{} dispatches a placement", self.runs()),
             stress: self.scheduler.map_or_else(|| "progress".to_owned(), |model| format!("progress {model}")),
             shard: self.arguments.shard.map(|shard| shard.to_string()),
-            devices: self.devices.iter().map(|tested| plan::device_record(&tested.target)).collect(),
+            devices: self
+                .devices
+                .iter()
+                .map(|tested| plan::device_record(&tested.target))
+                .collect::<Result<_, _>>()?,
             tests: self
                 .cells
                 .iter()
@@ -574,9 +614,12 @@ impl Whole<'_> {
                         file: item.loaded.source.file.clone(),
                         hash: item.hash.clone(),
                         models: vec![model.clone(); self.devices.len()],
+                        text: item.loaded.text.clone(),
+                        clauses: item.loaded.test.metadata.clauses.clone(),
                     }
                 })
                 .collect(),
+            environment: Some(plan::environment(self.arguments)),
         };
         let text = serde_json::to_string(&record).map_err(Failure::environment_error)?;
         record.plan = choice::hash(&text);

@@ -9,7 +9,7 @@ use litmus::convert::guarded;
 use litmus::{Prediction, Term, Test};
 use model::{Model, Options, PredictError, predict};
 use plan::Capabilities;
-use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
+use results::wire::{DeviceRecord, EnvironmentRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::{Stress, Variant};
 use shaders::Program;
 
@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::inputs::Loaded;
 use crate::output::say;
 use crate::parallel::in_order;
-use crate::probe::{self, Meant};
+use crate::probe::{self, CompileOnly, Meant};
 
 /// The longest that a test is asked about.
 const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
@@ -35,12 +35,18 @@ pub struct Target {
     pub listed: Listed,
     /// How tests are spread over it.
     pub stress: Stress,
+    /// The process that it lives in, where that is not one with this machine's drivers.
+    pub compile_only: Option<Box<CompileOnly>>,
 }
 
 impl Target {
     /// The selector that the command line takes; a fault has a flag of its own.
     pub fn device(&self) -> &str {
-        if probe::is_sim(&self.listed) { sim::SimDevice::NAME } else { &self.selector }
+        match &self.compile_only {
+            Some(_) => &self.name,
+            None if probe::is_sim(&self.listed) => sim::SimDevice::NAME,
+            None => &self.selector,
+        }
     }
 }
 
@@ -101,9 +107,27 @@ pub fn targets(
         selectors.push(Meant::Listed(device::Selector::Best));
     }
     let mut targets: Vec<Target> = Vec::new();
+    let mut mesas = None;
     for selector in &selectors {
+        let mut compile_only = Vec::new();
+        if let Meant::CompileOnly { family, version } = selector {
+            let known = match mesas.take() {
+                Some(known) => known,
+                None => probe::mesas(None)?,
+            };
+            compile_only = probe::choose_compile_only(family, version.as_deref(), &known)?;
+            mesas = Some(known);
+        } else {
+            compile_only.extend(probe::compile_only_at(selector, all.len()));
+        }
+        if !compile_only.is_empty() {
+            for device in compile_only {
+                add_compile_only(&mut targets, device, stress)?;
+            }
+            continue;
+        }
         let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &no_driver))?;
-        if targets.iter().any(|target| target.listed.index == listed.index) {
+        if targets.iter().any(|target| target.compile_only.is_none() && target.listed.index == listed.index) {
             continue;
         }
         let same_name = targets.iter().filter(|t| t.listed.identity.name == listed.identity.name).count();
@@ -116,9 +140,28 @@ pub fn targets(
             selector: probe::exact_selector(listed, &all),
             stress: stress_for(stress, listed)?,
             listed: listed.clone(),
+            compile_only: None,
         });
     }
     Ok((targets, environment))
+}
+
+fn add_compile_only(
+    targets: &mut Vec<Target>,
+    device: CompileOnly,
+    stress: Option<&Stress>,
+) -> Result<(), Failure> {
+    let name = device.name();
+    if !targets.iter().any(|target| target.name == name) {
+        targets.push(Target {
+            selector: device.listed.identity.name.clone(),
+            stress: stress_for(stress, &device.listed)?,
+            listed: device.listed.clone(),
+            compile_only: Some(Box::new(device)),
+            name,
+        });
+    }
+    Ok(())
 }
 
 fn no_such_device(error: &plan::DeviceError, all: &[Listed], no_driver: &Option<String>) -> Failure {
@@ -184,7 +227,8 @@ pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
 }
 
 impl Plan {
-    /// Chooses models, compiles and predicts. `time`, where there is one, bounds all predictions together.
+    /// Chooses models, compiles and predicts. `time`, where there is one, bounds all predictions together; `skips` says for
+    /// what a test is not to be run on a device, both by name.
     ///
     /// # Errors
     /// When a model is wrong, or does not speak of a test's dialect.
@@ -193,6 +237,7 @@ impl Plan {
         tests: Vec<Loaded>,
         model: Option<&str>,
         time: Option<Duration>,
+        skips: &dyn Fn(&str, &str) -> Option<String>,
     ) -> Result<Plan, Failure> {
         let items = tests
             .into_iter()
@@ -218,7 +263,10 @@ impl Plan {
         for (target, device) in targets.iter().enumerate() {
             for (index, item) in items.iter().enumerate() {
                 let model = models.of(&item.loaded, model, &device.listed.capabilities)?;
-                let kernel = kernel(&item.loaded.test, item.variant, device);
+                let kernel = match skips(&device.name, &item.loaded.source.id) {
+                    Some(reason) => Err(reason),
+                    None => kernel(&item.loaded.test, item.variant, device),
+                };
                 cells.push((index, target, model, kernel));
             }
         }
@@ -269,7 +317,7 @@ impl Plan {
             budget: budget.to_owned(),
             stress: stresses.join(","),
             shard: arguments.shard.map(|shard| shard.to_string()),
-            devices: self.targets.iter().map(device_record).collect(),
+            devices: self.targets.iter().map(device_record).collect::<Result<_, _>>()?,
             tests: self
                 .items
                 .iter()
@@ -280,22 +328,26 @@ impl Plan {
                     file: item.loaded.source.file.clone(),
                     hash: item.hash.clone(),
                     models: models(index),
+                    text: item.loaded.text.clone(),
+                    clauses: item.loaded.test.metadata.clauses.clone(),
                 })
                 .collect(),
+            environment: Some(environment(arguments)),
         };
-        let stress_texts: Vec<String> =
-            self.targets.iter().map(|target| format!("{:?}", target.stress)).collect();
-        let text = serde_json::to_string(&record).map_err(Failure::environment_error)?;
-        record.plan = choice::hash(&(text + &stress_texts.concat()));
+        record.plan = record.hash().map_err(Failure::environment_error)?;
         record.seed = seed;
         Ok(record)
     }
 }
 
 /// The published form of a device.
-pub fn device_record(target: &Target) -> DeviceRecord {
+///
+/// # Errors
+/// When its stress cannot be written.
+pub fn device_record(target: &Target) -> Result<DeviceRecord, Failure> {
     let identity = target.listed.identity.clone();
-    DeviceRecord {
+    let capabilities = &target.listed.capabilities;
+    Ok(DeviceRecord {
         name: target.name.clone(),
         device_name: identity.device_name,
         kind: identity.kind,
@@ -307,6 +359,69 @@ pub fn device_record(target: &Target) -> DeviceRecord {
         vendor_id: identity.vendor_id,
         device_id: identity.device_id,
         uuid: identity.uuid,
+        features: features(capabilities),
+        limits: limits(capabilities),
+        memory_types: capabilities.memory_types.iter().map(ToString::to_string).collect(),
+        stress: target.stress.to_toml().map_err(Failure::input_error)?,
+    })
+}
+
+/// The features of a device that tests ask for, by their Vulkan names.
+fn features(capabilities: &Capabilities) -> Vec<String> {
+    let model = [
+        ("vulkanMemoryModel", capabilities.memory_model),
+        ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
+        ("vulkanMemoryModelAvailabilityVisibilityChains", capabilities.availability_visibility_chains),
+        ("computeFullSubgroups", capabilities.full_subgroups),
+    ];
+    let mut names: Vec<String> = capabilities.features.clone();
+    names.extend(model.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_owned()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The limits that decide how tests are laid out.
+fn limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
+    let (smallest, largest) = capabilities.subgroup_size_range;
+    let queues: Vec<String> = capabilities.compute_queues.iter().map(u32::to_string).collect();
+    let loops = capabilities.loop_budget.map_or_else(|| "unlimited".to_owned(), |budget| budget.to_string());
+    [
+        ("subgroup size", capabilities.subgroup_size.to_string()),
+        ("subgroup sizes", format!("{smallest} to {largest}")),
+        ("workgroup invocations", capabilities.max_workgroup_invocations.to_string()),
+        ("workgroups", capabilities.max_workgroups.to_string()),
+        ("workgroup subgroups", capabilities.max_workgroup_subgroups.to_string()),
+        ("workgroup memory in bytes", capabilities.max_workgroup_memory_bytes.to_string()),
+        ("storage buffer in bytes", capabilities.max_storage_buffer_bytes.to_string()),
+        ("storage buffers", capabilities.max_storage_buffers.to_string()),
+        ("push constants in bytes", capabilities.max_push_constant_bytes.to_string()),
+        ("queues by family with compute", queues.join(", ")),
+        ("loop iterations of an invocation", loops),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}
+
+/// How the names of variables begin that change what drivers do.
+const DRIVER_VARIABLES: [&str; 9] =
+    ["VK_", "LP_", "GALLIUM_", "MESA_", "RADV_", "ANV_", "NVK_", "AMD_", "LIBGL_"];
+
+pub fn environment(arguments: &Run) -> EnvironmentRecord {
+    let ours = |name: &str| DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin));
+    EnvironmentRecord {
+        os: std::env::consts::OS.to_owned(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        processors: std::thread::available_parallelism()
+            .map_or(1, |number| u32::try_from(number.get()).unwrap_or(u32::MAX)),
+        jobs: arguments.jobs.get(),
+        variables: std::env::vars_os()
+            .filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+            })
+            .filter(|(name, _)| ours(name) && !name.starts_with("VK_LITMUS_"))
+            .collect(),
     }
 }
 

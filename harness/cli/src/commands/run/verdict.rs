@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use litmus::{Observation, Overlap, Prediction, Test};
 use model::{Options, settle};
-use results::wire::{Hashes, RunContext, RunLine};
+use results::wire::{DriverRecord, Hashes, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::pool::{Attempt, End, Failure, NotRun, Report};
 use runner::wire::{Answer, Failure as Told, Snapshot, WireObservation};
@@ -192,6 +192,7 @@ impl LineContext {
     ) -> RunLine {
         let item = &plan.items[cell.item];
         let target = &plan.targets[cell.target];
+        let identity = &target.listed.identity;
         let instances = self.instances.or(Some(judgement.instances).filter(|n| *n > 0));
         RunLine::new(
             &item.judged,
@@ -210,6 +211,8 @@ impl LineContext {
                     model: cell.model.hash.clone(),
                     kernel: cell.kernel.clone(),
                 },
+                tool: env!("CARGO_PKG_VERSION").to_owned(),
+                driver: Some(driver_record(identity)),
             },
         )
     }
@@ -231,6 +234,16 @@ impl LineContext {
             command += &format!(" --stress {}", quoted(stress));
         }
         command
+    }
+}
+
+/// The published form of a driver.
+pub fn driver_record(identity: &::plan::Identity) -> DriverRecord {
+    DriverRecord {
+        name: identity.driver_name.clone(),
+        info: identity.driver_info.clone(),
+        id: identity.driver_id,
+        version: identity.driver_version,
     }
 }
 

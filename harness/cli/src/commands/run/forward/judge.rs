@@ -17,6 +17,7 @@ use runner::progress::{Hang, Seen, Thread};
 use runner::wire::Failure as Told;
 use shaders::progress::{Level, ProgressKernel};
 
+use super::super::verdict::driver_record;
 use super::{Cell, Ended, Stopped, Whole};
 use crate::probe;
 
@@ -385,7 +386,15 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
             for (thread, ended) in test.threads.iter().zip(ended) {
                 state.insert(format!("P{}:ended", thread.number), u64::from(ended).into());
             }
-            RunOutcome { state, count, allowed: true, weak: false, filtered: false }
+            RunOutcome {
+                state,
+                count,
+                allowed: true,
+                weak: false,
+                filtered: false,
+                witness: None,
+                batches: None,
+            }
         })
         .collect()
 }
@@ -423,6 +432,7 @@ fn line(
         detail: says.detail,
         exercised: says.exercised,
         instances: u64::from(seen.runs),
+        batches: None,
         interleaved: 0,
         not_executed: u64::from(seen.not_executed),
         unresolved: 0,
@@ -439,5 +449,8 @@ fn line(
             model: whole.chosen.hash.clone(),
             kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
         },
+        question: test.question.as_ref().map(|question| question.text(test)),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        driver: Some(driver_record(&tested.target.listed.identity)),
     }
 }

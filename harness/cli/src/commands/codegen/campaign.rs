@@ -1,0 +1,231 @@
+//! Whether every kernel compiles on every device, and what it becomes there.
+
+use codegen::machine::Dialect;
+use codegen::{Machine, Source, Unit, align};
+use litmus::Test;
+use results::wire::{
+    CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenStatistic, CodegenVerdict,
+    CodegenWithout,
+};
+
+use crate::arguments::{Codegen, CodegenEmit};
+use crate::compiling::Compiled;
+use crate::exit::{Failure, Outcome};
+
+use super::engine::{Asking, Made, Question, program};
+use super::reduce::Reducer;
+use super::report::{Figures, Printer};
+use super::targets::Target;
+use super::{Asked, by_device};
+
+/// Runs it.
+///
+/// # Errors
+/// When nothing can be started or printed.
+pub fn campaign(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Result<Outcome, Failure> {
+    let emit = arguments.emit;
+    let asking = Asking {
+        forms: emit == Some(CodegenEmit::Ir),
+        patience: arguments.timeout,
+        misbehave: arguments.misbehave.clone(),
+    };
+    let program = program()?;
+    let reducer = Reducer::new(asking.clone(), &program);
+    let mut outcome = Outcome::Success;
+    let mut figures = Vec::new();
+    by_device(
+        asked,
+        |target| {
+            let lines = lines(&asking, &program, target, asked, emit);
+            reduced(lines, target, asked, &reducer)
+        },
+        |target, lines: Vec<CodegenLine>| {
+            let mut of_target = Figures::new(&target.name);
+            for line in &lines {
+                of_target.add(line);
+                if line.verdict == CodegenVerdict::Crashes {
+                    outcome.note(Outcome::RuleBroken);
+                }
+                printer.line(line, emit)?;
+            }
+            figures.push(of_target);
+            Ok(())
+        },
+    )?;
+    printer.figures(&figures)?;
+    Ok(outcome)
+}
+
+/// The lines of a device, in the order of the tests.
+fn lines(
+    asking: &Asking,
+    program: &std::path::Path,
+    target: &Target,
+    asked: &Asked,
+    emit: Option<CodegenEmit>,
+) -> Vec<CodegenLine> {
+    let dialect = target.dialect();
+    let keep = |question: &Question, unit: &Unit, compiled: &Compiled| {
+        kernel(&question.test, unit, compiled, dialect, emit)
+    };
+    let mut lines: Vec<CodegenLine> = Vec::new();
+    let mut questions: Vec<&Question> = Vec::new();
+    // For each question its line.
+    let mut places: Vec<usize> = Vec::new();
+    for (item, told) in asked.items.iter().zip(asked.told_for(target)) {
+        let mut line = CodegenLine {
+            schema: CODEGEN_SCHEMA.to_owned(),
+            id: item.id.clone(),
+            name: item.test.name.clone(),
+            device: target.name.clone(),
+            driver: target.driver(),
+            verdict: CodegenVerdict::Skipped,
+            reason: None,
+            reduced: None,
+            kernels: Vec::new(),
+            without: Vec::new(),
+            replay: asked.replay(item, target),
+        };
+        for form in told {
+            match &form.made {
+                Ok(question) => match target.lacks(&question.units, &item.test.metadata.needs) {
+                    Some(missing) => {
+                        line.without.push(CodegenWithout { form: form.form.to_string(), why: missing });
+                    }
+                    None => {
+                        questions.push(question);
+                        places.push(lines.len());
+                    }
+                },
+                Err(why) => {
+                    line.without.push(CodegenWithout { form: form.form.to_string(), why: why.clone() });
+                }
+            }
+        }
+        lines.push(line);
+    }
+    let answers = asking.ask(program, target, &questions, &keep);
+    for ((question, made), place) in questions.iter().zip(answers).zip(places) {
+        let Some(line) = lines.get_mut(place) else { continue };
+        for (unit, made) in question.units.iter().zip(made) {
+            match made {
+                Made::Compiled(kernel) => line.kernels.push(kernel),
+                Made::Crashed(how) => {
+                    line.reason.get_or_insert_with(|| how.clone());
+                    line.kernels.push(CodegenKernel {
+                        verdict: CodegenVerdict::Crashes,
+                        reason: Some(how),
+                        ..blank(unit)
+                    });
+                }
+                Made::Lacks(what) => {
+                    line.without.push(CodegenWithout { form: question.form.to_string(), why: what });
+                }
+            }
+        }
+    }
+    for line in &mut lines {
+        line.without.dedup();
+        let crashed = line.kernels.iter().any(|kernel| kernel.verdict == CodegenVerdict::Crashes);
+        line.verdict = match (crashed, line.kernels.is_empty()) {
+            (true, _) => CodegenVerdict::Crashes,
+            (false, false) => CodegenVerdict::Compiles,
+            (false, true) => CodegenVerdict::Skipped,
+        };
+        if line.verdict == CodegenVerdict::Skipped {
+            line.reason = line.without.first().map(|without| without.why.clone());
+        }
+    }
+    lines
+}
+
+/// Reduces the test of the first crash of each kind.
+fn reduced(
+    mut lines: Vec<CodegenLine>,
+    target: &Target,
+    asked: &Asked,
+    reducer: &Reducer<'_>,
+) -> Vec<CodegenLine> {
+    let mut seen: Vec<String> = Vec::new();
+    for (number, line) in lines.iter_mut().enumerate() {
+        let Some(how) = line.reason.clone().filter(|_| line.verdict == CodegenVerdict::Crashes) else {
+            continue;
+        };
+        let crashed = line.kernels.iter().find(|kernel| kernel.verdict == CodegenVerdict::Crashes);
+        let Some(form) = crashed.and_then(|kernel| kernel.form.parse().ok()) else { continue };
+        let Some(item) = asked.items.get(number).filter(|_| !seen.contains(&how)) else { continue };
+        line.reduced = Some(reducer.reduce(item, form, target, asked));
+        seen.push(how);
+    }
+    lines
+}
+
+fn blank(unit: &Unit) -> CodegenKernel {
+    CodegenKernel {
+        form: unit.form.to_string(),
+        kernel: unit.name.clone(),
+        role: unit.role.word().to_owned(),
+        verdict: CodegenVerdict::Compiles,
+        reason: None,
+        micros: None,
+        instructions: None,
+        not_disassembled: None,
+        statistics: Vec::new(),
+        code: Vec::new(),
+        forms: Vec::new(),
+    }
+}
+
+fn kernel(
+    test: &Test,
+    unit: &Unit,
+    compiled: &Compiled,
+    dialect: Dialect,
+    emit: Option<CodegenEmit>,
+) -> CodegenKernel {
+    let machine = Machine::read(compiled.assembly(), dialect);
+    let code = match &machine {
+        Ok(machine) if emit == Some(CodegenEmit::Asm) => aligned(test, unit, machine),
+        _ => Vec::new(),
+    };
+    CodegenKernel {
+        micros: Some(compiled.micros),
+        instructions: machine.as_ref().ok().map(|machine| machine.instructions() as u64),
+        not_disassembled: machine.as_ref().err().map(ToString::to_string),
+        statistics: compiled
+            .statistics
+            .iter()
+            .map(|(name, value)| CodegenStatistic { name: name.clone(), value: *value })
+            .collect(),
+        code,
+        forms: if emit == Some(CodegenEmit::Ir) {
+            compiled
+                .forms
+                .iter()
+                .map(|(name, text)| CodegenForm { name: name.clone(), text: text.clone() })
+                .collect()
+        } else {
+            Vec::new()
+        },
+        ..blank(unit)
+    }
+}
+
+fn aligned(test: &Test, unit: &Unit, machine: &Machine) -> Vec<CodegenCode> {
+    let sources = align(test, unit, machine);
+    let lines = machine.lines.iter().zip(sources);
+    lines
+        .map(|(line, source)| CodegenCode {
+            text: line.text.clone(),
+            source: source.map(|source| match source {
+                Source::Instruction(thread, index) => {
+                    let column = test.thread(thread);
+                    let text =
+                        column.instructions.get(index).map(|instruction| instruction.kind.text(test, thread));
+                    format!("P{}.{index}: {}", column.number, text.unwrap_or_default())
+                }
+                Source::Result(thread) => format!("P{}: results", test.thread(thread).number),
+            }),
+        })
+        .collect()
+}

@@ -1,0 +1,199 @@
+//! Asks compilers: every kernel of every test on every device, a process a device at a time, as many at once as there are
+//! processors.
+//!
+//! Kernels go to a worker some at a time. Where the worker does not come back, they are asked about one by one, so that the
+//! kernel is known on which the compiler ends.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use codegen::{Form, Unit};
+use litmus::Test;
+use runner::pool::{self, Calls, End, Event, Limits};
+
+use crate::compiling::{Answer, Compiled, Failure as Told, Job, Kernel};
+use crate::exit::Failure;
+
+use super::targets::Target;
+
+/// A form of a test: kernels that are compiled together.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// The test.
+    pub test: Arc<Test>,
+    /// The form.
+    pub form: Form,
+    /// Its kernels.
+    pub units: Vec<Unit>,
+}
+
+/// How compilers are asked.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// Whether intermediate forms are wanted.
+    pub forms: bool,
+    /// Time for the kernels of one job.
+    pub patience: Duration,
+    /// How the compiler is to behave, for this tool's own tests.
+    pub misbehave: Option<String>,
+}
+
+/// What became of a kernel; `K` is what is kept of what was compiled.
+#[derive(Clone, Debug)]
+pub enum Made<K> {
+    /// The driver compiled it.
+    Compiled(K),
+    /// The compiler ended its process or was ended, or the driver gave an error; how.
+    Crashed(String),
+    /// The device lacks something, by name.
+    Lacks(String),
+}
+
+/// What is kept of a compiled kernel, made from the question, the kernel and what the driver said.
+pub type Keep<'a, K> = &'a (dyn Fn(&Question, &Unit, &Compiled) -> K + Sync);
+
+/// Kernels of a job: so many that talking costs little beside compiling.
+const KERNELS_OF_A_JOB: usize = 16;
+
+impl Asking {
+    /// Compiles the kernels of `questions` on `target`. The result has an entry for every kernel of every question. Kernels
+    /// that are the same are compiled once: many tests share the code of a thread.
+    pub fn ask<K>(
+        &self,
+        program: &Path,
+        target: &Target,
+        questions: &[&Question],
+        keep: Keep<'_, K>,
+    ) -> Vec<Vec<Made<K>>> {
+        let mut numbers: BTreeMap<Kernel, usize> = BTreeMap::new();
+        let mut kernels: Vec<Kernel> = Vec::new();
+        let mut places: Vec<Vec<usize>> = Vec::with_capacity(questions.len());
+        for question in questions {
+            let number_of = |unit: &Unit| {
+                let kernel = Kernel::from(&unit.kernel);
+                *numbers.entry(kernel).or_insert_with_key(|kernel| {
+                    kernels.push(kernel.clone());
+                    kernels.len() - 1
+                })
+            };
+            places.push(question.units.iter().map(number_of).collect());
+        }
+        let made = self.compile(program, target, &kernels);
+        let one = |question: &Question, unit: &Unit, number: &usize| match made.get(*number) {
+            Some(Made::Compiled(compiled)) => Made::Compiled(keep(question, unit, compiled)),
+            Some(Made::Crashed(how)) => Made::Crashed(how.clone()),
+            Some(Made::Lacks(what)) => Made::Lacks(what.clone()),
+            None => Made::Crashed("no answer for the kernel".to_owned()),
+        };
+        questions
+            .iter()
+            .zip(&places)
+            .map(|(question, numbers)| {
+                question.units.iter().zip(numbers).map(|(unit, number)| one(question, unit, number)).collect()
+            })
+            .collect()
+    }
+
+    /// What became of each kernel.
+    pub fn compile(&self, program: &Path, target: &Target, kernels: &[Kernel]) -> Vec<Made<Compiled>> {
+        let jobs: Vec<&[Kernel]> = kernels.chunks(KERNELS_OF_A_JOB).collect();
+        let answers = self.run(program, target, &jobs);
+        let mut found = Vec::with_capacity(kernels.len());
+        for (kernels, answer) in jobs.into_iter().zip(answers) {
+            match answer {
+                Ok(answer) => found.extend(made(kernels.len(), answer)),
+                Err(together) => found.extend(self.one_by_one(program, target, kernels, &together)),
+            }
+        }
+        found
+    }
+
+    fn one_by_one(
+        &self,
+        program: &Path,
+        target: &Target,
+        kernels: &[Kernel],
+        together: &str,
+    ) -> Vec<Made<Compiled>> {
+        let each: Vec<&[Kernel]> = kernels.chunks(1).collect();
+        let answers = self.run(program, target, &each);
+        let mut found: Vec<Made<Compiled>> = answers
+            .into_iter()
+            .flat_map(|answer| match answer {
+                Ok(answer) => made(1, answer),
+                Err(how) => vec![Made::Crashed(how)],
+            })
+            .collect();
+        // Each went well alone: what ended the process was that they came one after another.
+        if found.iter().all(|made| matches!(made, Made::Compiled(_)))
+            && let Some(last) = found.last_mut()
+        {
+            *last = Made::Crashed(format!("{together} (after other kernels, not alone)"));
+        }
+        found
+    }
+
+    /// Runs jobs in a pool of one worker; for each job the answer, or how its worker ended.
+    fn run(&self, program: &Path, target: &Target, jobs: &[&[Kernel]]) -> Vec<Result<Answer, String>> {
+        let mut answers = Vec::with_capacity(jobs.len());
+        if jobs.is_empty() {
+            return answers;
+        }
+        let limits = Limits { silence: self.patience, give_up_after: NEVER_GIVE_UP, ..Limits::DEFAULT };
+        pool::run(
+            &limits,
+            jobs.len(),
+            Calls::<Job, (), Answer> {
+                command: &mut || target.command(program),
+                job: &mut |number, _| Job {
+                    device: target.selector.clone(),
+                    kernels: jobs.get(number).map(|kernels| kernels.to_vec()).unwrap_or_default(),
+                    forms: self.forms,
+                    misbehave: self.misbehave.clone(),
+                },
+                event: &mut |event| {
+                    if let Event::Finished(report) = event {
+                        answers.push(match report.last.end {
+                            End::Answered(answer) => Ok(answer),
+                            End::Failed(failure) => Err(failure.to_string()),
+                            End::NotRun(why) => Err(why.to_string()),
+                        });
+                    }
+                    ControlFlow::Continue(())
+                },
+            },
+        );
+        answers
+    }
+}
+
+/// A campaign goes on however many kernels end a compiler.
+const NEVER_GIVE_UP: u32 = 1 << 24;
+
+/// What an answer says of each of `count` kernels.
+fn made(count: usize, answer: Answer) -> Vec<Made<Compiled>> {
+    let failure = answer.failure;
+    let mut kernels = answer.kernels.into_iter();
+    (0..count)
+        .map(|_| match kernels.next() {
+            Some(Ok(compiled)) => Made::Compiled(compiled),
+            Some(Err(error)) => Made::Crashed(error),
+            None => match &failure {
+                Some(Told::Lacks(what)) => Made::Lacks(what.clone()),
+                Some(Told::Driver(what)) => Made::Crashed(what.clone()),
+                None => Made::Crashed("no answer for the kernel".to_owned()),
+            },
+        })
+        .collect()
+}
+
+/// This program's file, which workers are started from.
+///
+/// # Errors
+/// When it is not known.
+pub fn program() -> Result<std::path::PathBuf, Failure> {
+    std::env::current_exe().map_err(Failure::environment_error)
+}

@@ -1,0 +1,260 @@
+//! What `codegen` prints.
+
+use std::collections::BTreeMap;
+
+use results::wire::{CodegenDiffLine, CodegenDiffVerdict, CodegenKernel, CodegenLine, CodegenVerdict};
+
+use crate::arguments::{CodegenEmit, ListFormat};
+use crate::exit::Failure;
+use crate::output::Data;
+
+/// Prints lines as they come, and tables at the end.
+pub struct Printer {
+    data: Data,
+    json: bool,
+}
+
+/// Sums of the lines of a device.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    device: String,
+    tests: usize,
+    compiled: usize,
+    crashed: usize,
+    skipped: usize,
+    not_disassembled: usize,
+    micros: Vec<u64>,
+    /// What tests are skipped for, with their number.
+    reasons: BTreeMap<String, usize>,
+}
+
+impl Figures {
+    /// None yet.
+    pub fn new(device: &str) -> Figures {
+        Figures { device: device.to_owned(), ..Figures::default() }
+    }
+
+    /// Adds a line.
+    pub fn add(&mut self, line: &CodegenLine) {
+        self.tests += usize::from(line.verdict != CodegenVerdict::Skipped);
+        self.skipped += usize::from(line.verdict == CodegenVerdict::Skipped);
+        if let Some(reason) = line.reason.as_ref().filter(|_| line.verdict == CodegenVerdict::Skipped) {
+            *self.reasons.entry(reason.clone()).or_default() += 1;
+        }
+        for kernel in &line.kernels {
+            match kernel.verdict {
+                CodegenVerdict::Compiles => self.compiled += 1,
+                CodegenVerdict::Crashes => self.crashed += 1,
+                CodegenVerdict::Skipped => {}
+            }
+            self.not_disassembled += usize::from(kernel.not_disassembled.is_some());
+            self.micros.extend(kernel.micros);
+        }
+    }
+
+    /// The time that a part of the kernels took at most, in milliseconds.
+    fn quantile(&self, part: f64) -> f64 {
+        let mut sorted = self.micros.clone();
+        sorted.sort_unstable();
+        let index = (sorted.len() as f64 * part) as usize;
+        sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default() as f64 / 1000.0
+    }
+}
+
+impl Printer {
+    /// One for standard output.
+    pub fn new(format: ListFormat) -> Printer {
+        Printer { data: Data::new(), json: format == ListFormat::Json }
+    }
+
+    fn json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
+        let line = serde_json::to_string(value).map_err(Failure::environment_error)?;
+        self.data.print(&format!("{line}\n"))
+    }
+
+    /// Prints a text, unless the output is JSON.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn text(&mut self, text: &str) -> Result<(), Failure> {
+        if self.json { Ok(()) } else { self.data.print(text) }
+    }
+
+    /// Prints the line of a test. As text, what is as it should be has none, unless its code is asked for.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn line(&mut self, line: &CodegenLine, emit: Option<CodegenEmit>) -> Result<(), Failure> {
+        if self.json {
+            return self.json(line);
+        }
+        let mut text = String::new();
+        match line.verdict {
+            CodegenVerdict::Crashes => {
+                let reason = line.reason.as_deref().unwrap_or_default();
+                text += &format!("crashes   {} on {}: {reason}\n", line.id, line.device);
+                for kernel in line.kernels.iter().filter(|kernel| kernel.verdict == CodegenVerdict::Crashes) {
+                    let how = kernel.reason.as_deref().unwrap_or_default();
+                    text += &format!("          {} {}: {how}\n", kernel.form, kernel.kernel);
+                }
+                if let Some(reduced) = &line.reduced {
+                    text += "          the smallest test on which it does:\n";
+                    for line in reduced.lines() {
+                        text += &format!("            {line}\n");
+                    }
+                }
+                text += &format!("          {}\n", line.replay);
+            }
+            CodegenVerdict::Skipped if emit.is_some() => {
+                let reason = line.reason.as_deref().unwrap_or_default();
+                text += &format!("skipped   {} on {}: {reason}\n", line.id, line.device);
+            }
+            CodegenVerdict::Compiles | CodegenVerdict::Skipped => {}
+        }
+        if emit.is_some() {
+            for kernel in line.kernels.iter().filter(|kernel| kernel.verdict == CodegenVerdict::Compiles) {
+                text += &kernel_text(line, kernel, emit);
+            }
+        }
+        self.data.print(&text)
+    }
+
+    /// Prints the sums of devices.
+    ///
+    /// # Errors
+    /// When they cannot be printed.
+    pub fn figures(&mut self, figures: &[Figures]) -> Result<(), Failure> {
+        if self.json {
+            return Ok(());
+        }
+        let header = ["device", "tests", "skipped", "kernels", "crashes", "no text", "median ms", "95 % ms"];
+        let rows = figures.iter().map(|one| {
+            vec![
+                one.device.clone(),
+                one.tests.to_string(),
+                one.skipped.to_string(),
+                one.compiled.to_string(),
+                one.crashed.to_string(),
+                one.not_disassembled.to_string(),
+                format!("{:.2}", one.quantile(0.5)),
+                format!("{:.2}", one.quantile(0.95)),
+            ]
+        });
+        // Devices mostly skip the same tests for the same reason.
+        let mut reasons: BTreeMap<(&str, usize), Vec<&str>> = BTreeMap::new();
+        for one in figures {
+            for (reason, count) in &one.reasons {
+                reasons.entry((reason, *count)).or_default().push(&one.device);
+            }
+        }
+        let mut text = String::new();
+        for ((reason, count), devices) in reasons {
+            let on =
+                if devices.len() == figures.len() { "every device".to_owned() } else { devices.join(", ") };
+            text += &format!("skipped   {count} tests on {on}: {reason}\n");
+        }
+        self.data.print(&text)?;
+        let header = header.iter().map(|word| (*word).to_owned()).collect();
+        self.data.print(&columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()))
+    }
+
+    /// Prints what a relaxation changes. As text, only what needs to be looked at has a line: no effect, although the model
+    /// needs what was relaxed.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn diff_line(&mut self, line: &CodegenDiffLine) -> Result<(), Failure> {
+        if self.json {
+            return self.json(line);
+        }
+        if line.verdict == CodegenDiffVerdict::NoEffect && line.needed == Some(true) {
+            let text = format!("no-effect {} on {}, {}: {}\n", line.id, line.device, line.form, line.step);
+            return self.data.print(&text);
+        }
+        Ok(())
+    }
+
+    /// Prints the table: shapes and relaxations by devices, `differing / all` of those that the model needs.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn diff_table(&mut self, lines: &[CodegenDiffLine]) -> Result<(), Failure> {
+        if self.json {
+            return Ok(());
+        }
+        let mut devices: Vec<&str> = Vec::new();
+        let mut cells: BTreeMap<(&str, &str, &str), ByDevice<'_>> = BTreeMap::new();
+        for line in lines.iter().filter(|line| line.verdict != CodegenDiffVerdict::Skipped) {
+            if !devices.contains(&line.device.as_str()) {
+                devices.push(&line.device);
+            }
+            let needed = if line.needed == Some(false) { "needless" } else { "needed" };
+            for key in [(needed, line.shape.as_str(), line.relaxation.as_str()), (needed, "all", "")] {
+                let cell = cells.entry(key).or_default().entry(&line.device).or_default();
+                cell.0 += usize::from(line.verdict == CodegenDiffVerdict::Differs);
+                cell.1 += 1;
+            }
+        }
+        let mut rows: Vec<Vec<String>> = vec![
+            ["by the model", "shape", "relaxation"]
+                .into_iter()
+                .chain(devices.iter().copied())
+                .map(str::to_owned)
+                .collect(),
+        ];
+        for ((needed, shape, relaxation), by_device) in &cells {
+            let mut row = vec![(*needed).to_owned(), (*shape).to_owned(), (*relaxation).to_owned()];
+            for device in &devices {
+                let (differing, all) = by_device.get(device).copied().unwrap_or_default();
+                row.push(if all == 0 { "-".to_owned() } else { format!("{differing}/{all}") });
+            }
+            rows.push(row);
+        }
+        self.data.print("\nrelaxations that change accesses, waits or barriers / all\n")?;
+        self.data.print(&columns(&rows))
+    }
+}
+
+/// Relaxations that change something, and all, by device.
+type ByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
+
+fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, emit: Option<CodegenEmit>) -> String {
+    let instructions =
+        kernel.instructions.map_or_else(String::new, |count| format!(", {count} instructions"));
+    let mut text = format!(
+        "\n{} on {} ({}), {}, {} ({}){instructions}\n",
+        line.id, line.device, line.driver, kernel.form, kernel.kernel, kernel.role
+    );
+    if let Some(why) = &kernel.not_disassembled {
+        text += &format!("  {why}\n");
+    }
+    if emit == Some(CodegenEmit::Ir) {
+        for form in &kernel.forms {
+            text += &format!("--- {}\n{}\n", form.name, form.text.trim_end());
+        }
+        return text;
+    }
+    let width = kernel.code.iter().filter_map(|line| Some(line.source.as_ref()?.len())).max().unwrap_or(0);
+    for code in &kernel.code {
+        let indent = if code.text.ends_with(':') { "" } else { "  " };
+        let source = code.source.as_deref().unwrap_or("");
+        text += format!("{source:width$} | {indent}{}", code.text).trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Rows as columns of their widest words.
+fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width =
+        |column: usize| rows.iter().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths).map(|(cell, &width)| format!("{cell:width$}"));
+        text += cells.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,166 @@
+//! The devices whose compilers are asked: those of this machine, and compile-only ones.
+
+use std::path::Path;
+use std::process::Command;
+
+use codegen::machine::Dialect;
+use codegen::{Sizes, Unit};
+use device::{DriverEnvironment, Generation, Listed};
+
+use crate::exit::Failure;
+use crate::probe::{self, CompileOnly, Meant};
+
+/// A device whose compiler is asked.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Its name in reports; unique among the targets.
+    pub name: String,
+    /// The selector that its worker takes.
+    pub selector: String,
+    /// The device.
+    pub listed: Listed,
+    /// Its generation, where it is AMD's.
+    pub generation: Option<Generation>,
+    process: Process,
+}
+
+/// What its worker is started as.
+#[derive(Clone, Debug)]
+enum Process {
+    Drivers(DriverEnvironment),
+    CompileOnly(Box<CompileOnly>),
+}
+
+impl Target {
+    /// The name without the version of its driver.
+    pub fn plain_name(&self) -> &str {
+        &self.listed.identity.name
+    }
+
+    /// Its driver and the driver's version.
+    pub fn driver(&self) -> String {
+        let identity = &self.listed.identity;
+        format!("{} {}", identity.driver_name, identity.driver_info).trim().to_owned()
+    }
+
+    /// The sizes that kernels are made for.
+    pub fn sizes(&self, lanes: u32) -> Sizes {
+        let capabilities = &self.listed.capabilities;
+        Sizes {
+            subgroup_size: capabilities.subgroup_size,
+            max_workgroup_invocations: capabilities.max_workgroup_invocations,
+            device_scope: capabilities.device_scope,
+            lanes,
+        }
+    }
+
+    /// How its machine code is read.
+    pub fn dialect(&self) -> Dialect {
+        if self.generation.is_some() { Dialect::Amd } else { Dialect::Other }
+    }
+
+    /// What the device lacks for kernels, by name; `needs` are features that the test names itself.
+    pub fn lacks(&self, units: &[Unit], needs: &[String]) -> Option<String> {
+        let capabilities = &self.listed.capabilities;
+        let own = units.iter().flat_map(|unit| unit.kernel.requirements.features.iter().copied());
+        let mut features = own.chain(needs.iter().map(String::as_str));
+        let has = |feature: &str| capabilities.features.iter().any(|known| known == feature);
+        features.find(|feature| !has(feature)).map(str::to_owned).or_else(|| {
+            let by_subgroup = units.iter().any(|unit| unit.kernel.requirements.subgroup_size.is_some());
+            (by_subgroup && !capabilities.full_subgroups).then(|| "computeFullSubgroups".to_owned())
+        })
+    }
+
+    /// The argument that makes the folder known that the device comes from, where it comes from one.
+    pub fn folder_argument(&self) -> String {
+        match &self.process {
+            Process::CompileOnly(device) => {
+                device.mesa.root().map_or_else(String::new, |root| format!(" --mesa '{}'", root.display()))
+            }
+            Process::Drivers(_) => String::new(),
+        }
+    }
+
+    /// The command of a worker, which leads a process group of its own.
+    pub fn command(&self, program: &Path) -> Command {
+        let mut command = match &self.process {
+            Process::Drivers(environment) => {
+                let mut command = Command::new(program);
+                command.envs(environment.variables());
+                command
+            }
+            Process::CompileOnly(device) => device.command(program),
+        };
+        command.args(["worker", "--compile"]);
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command
+    }
+}
+
+/// The devices that are asked for; compile-only ones come from the Mesa in the folder `mesa`, or from those that are found.
+///
+/// # Errors
+/// When one is not there, or is the simulated GPU, which has no compiler.
+pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, Failure> {
+    let meant = probe::selectors(devices)?;
+    let environment = probe::environment(&meant)?;
+    let listed = if meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
+        probe::list(&environment, &meant)?.0
+    } else {
+        Vec::new()
+    };
+    let mesas = if meant.iter().any(|meant| matches!(meant, Meant::CompileOnly { .. })) {
+        probe::mesas(mesa)?
+    } else {
+        Vec::new()
+    };
+    let mut found: Vec<Target> = Vec::new();
+    for meant in &meant {
+        match meant {
+            Meant::Sim => {
+                return Err(Failure::input_message(
+                    "the simulated GPU executes SPIR-V: it has no machine code",
+                ));
+            }
+            Meant::Listed(_) => {
+                if let Some(device) = probe::compile_only_at(meant, listed.len()) {
+                    add_compile_only(&mut found, device);
+                    continue;
+                }
+                let device = meant.choose(&listed).map_err(Failure::environment_error)?;
+                let target = Target {
+                    name: device.identity.name.clone(),
+                    selector: probe::exact_selector(device, &listed),
+                    generation: device::generation_of(&device.identity.device_name),
+                    listed: device.clone(),
+                    process: Process::Drivers(environment.clone()),
+                };
+                add(&mut found, target);
+            }
+            Meant::CompileOnly { family, version } => {
+                for device in probe::choose_compile_only(family, version.as_deref(), &mesas)? {
+                    add_compile_only(&mut found, device);
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn add_compile_only(found: &mut Vec<Target>, device: CompileOnly) {
+    let target = Target {
+        name: device.name(),
+        selector: device.listed.identity.name.clone(),
+        generation: device::generation_of(&device.listed.identity.device_name),
+        listed: device.listed.clone(),
+        process: Process::CompileOnly(Box::new(device)),
+    };
+    add(found, target);
+}
+
+fn add(found: &mut Vec<Target>, target: Target) {
+    if !found.iter().any(|known| known.name == target.name) {
+        found.push(target);
+    }
+}

@@ -1,0 +1,96 @@
+//! `diff`: what changed between two results, and whether by more than chance.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use results::diff::diff as compare;
+use results::read::Results;
+use results::show;
+use results::wire::{Change, ChangeKind, DiffRecord, RunLine};
+use results::write;
+use sim::Fault;
+
+use crate::arguments::{Diff, ListFormat};
+use crate::commands::report::read_all;
+use crate::exit::{Failure, Outcome};
+use crate::output::Data;
+use crate::parallel::in_order;
+use crate::reasons::{self, Models};
+
+/// The time for naming broken rules.
+const RULE_TIME: Duration = Duration::from_secs(10);
+
+/// Runs the command.
+///
+/// # Errors
+/// When something is no results, they have no device in common, or the answer cannot be printed.
+pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::Success;
+    let both = read_all(&[arguments.old.clone(), arguments.new.clone()], &mut outcome)?;
+    let [old, new] = both.as_slice() else { return Ok(outcome) };
+    let mut found = compare(old, new).map_err(Failure::input_error)?;
+    name_rules(&mut found, new);
+    let text = match arguments.format {
+        ListFormat::Text => faults(new) + &write::diff::text(&found),
+        ListFormat::Json => write::json::document(&found).map_err(Failure::environment_error)?,
+    };
+    Data::new().print(&text)?;
+    for change in &found.changes {
+        match change.kind {
+            ChangeKind::NewViolation => outcome.note(Outcome::RuleBroken),
+            ChangeKind::NewFailure => outcome.note(Outcome::Environment),
+            _ => {}
+        }
+    }
+    Ok(outcome)
+}
+
+/// Asks the model for the rule that each newly seen forbidden outcome breaks.
+fn name_rules(diff: &mut DiffRecord, new: &Results) {
+    let deadline = Instant::now() + RULE_TIME;
+    let lines: BTreeMap<(&str, &str), &RunLine> =
+        new.lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
+    let models = Models::of(new.lines.iter());
+    let rule = |change: &Change| {
+        let line = *lines.get(&(change.device.as_str(), change.id.as_str()))?;
+        let outcome = change.outcome.as_deref()?;
+        let recorded = new.plan.as_ref().and_then(|plan| plan.tests.iter().find(|test| test.id == change.id));
+        let text = recorded.map(|test| test.text.as_str()).unwrap_or_default();
+        let (test, _) = reasons::test(&change.id, &line.hashes.test, text)?;
+        let explanation = reasons::explained(&test, line, Some(outcome), &models, deadline)?;
+        reasons::broken_rule(&explanation)
+    };
+    let mut rules = Vec::new();
+    let done: Result<(), std::convert::Infallible> = in_order(
+        &diff.changes,
+        |change| if change.kind == ChangeKind::NewViolation { rule(change) } else { None },
+        |rule| {
+            rules.push(rule);
+            Ok(())
+        },
+    );
+    match done {
+        Ok(()) => {}
+    }
+    for (change, rule) in diff.changes.iter_mut().zip(rules) {
+        change.rules.extend(rule);
+    }
+}
+
+/// The faults that simulated GPUs of the later run were given.
+fn faults(new: &Results) -> String {
+    let devices = new.plan.iter().flat_map(|plan| &plan.devices);
+    devices
+        .filter(|device| device.kind == "simulated")
+        .filter_map(|device| {
+            let (_, name) = device.driver_info.split_once(", fault ")?;
+            let row = name.parse::<Fault>().ok()?.row()?;
+            Some(format!(
+                "{} was told to break a rule: {} ({})\n",
+                show::line(&device.name),
+                row.rule,
+                row.name
+            ))
+        })
+        .collect()
+}

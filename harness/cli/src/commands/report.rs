@@ -1,0 +1,153 @@
+//! `report`: results of one or several devices side by side.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use results::read::{self, ReadError, Results};
+use results::report::{Report, Row, weak_seen};
+use results::show;
+use results::wire::{RunLine, VerdictWord};
+use results::write::html::Picture;
+use results::write::{self, ReportFormat};
+
+use crate::arguments;
+use crate::exit::{Failure, Outcome};
+use crate::explanation::{self, Explained};
+use crate::output::{Data, cannot_print, say};
+use crate::parallel::in_order;
+use crate::reasons::{self, Models};
+
+/// The most tests that are explained on a page, those first that say most.
+const MOST_PICTURES: usize = 150;
+/// The most bytes of all pictures.
+const MOST_PICTURE_BYTES: usize = 2_500_000;
+/// The time for all of them.
+const PICTURE_TIME: Duration = Duration::from_millis(2500);
+
+/// Runs the command.
+///
+/// # Errors
+/// When something is no results, or the report cannot be written.
+pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::Success;
+    let results = read_all(&arguments.results, &mut outcome)?;
+    let report = Report::new(&results);
+    for device in report.devices.iter().filter(|device| device.unfinished > 0 && !quiet) {
+        let label = show::line(&device.label);
+        say(&format!("warning: {} tests of the plan have no verdict on {label}", device.unfinished));
+    }
+    let pictures = match arguments.format {
+        ReportFormat::Html => pictures(&report),
+        _ => Vec::new(),
+    };
+    match &arguments.out {
+        None => {
+            let mut out = Data::new();
+            write::report(arguments.format, &results, &report, &pictures, &mut out).map_err(cannot_print)?;
+            out.flush().map_err(cannot_print)?;
+        }
+        Some(path) => {
+            let mut bytes = Vec::new();
+            write::report(arguments.format, &results, &report, &pictures, &mut bytes)
+                .map_err(Failure::environment_error)?;
+            write_file(path, &bytes)?;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Reads results one by one. An incomplete last line is told, and the rest stands.
+pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>, Failure> {
+    let mut all = Vec::new();
+    for path in paths {
+        let results = read::results(path).map_err(read_failure)?;
+        if let Some(incomplete) = results.incomplete {
+            say(&format!(
+                "error: {}:{}: the last line is incomplete ({} bytes), left out: its writer was ended in the middle of it",
+                show::line(&path.to_string_lossy()),
+                incomplete.line,
+                incomplete.bytes
+            ));
+            outcome.note(Outcome::Input);
+        }
+        all.push(results);
+    }
+    Ok(all)
+}
+
+/// What to make of results that cannot be read.
+pub fn read_failure(error: ReadError) -> Failure {
+    if error.is_input() { Failure::input_error(error) } else { Failure::environment_error(error) }
+}
+
+/// Writes a file as a whole. A pipe or a device is written to, not replaced.
+fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let told = |error: &std::io::Error| format!("{}: {error}", show::line(&path.to_string_lossy()));
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => {
+            let path = show::line(&path.to_string_lossy()).into_owned();
+            Err(Failure::input_message(format!("{path} is a folder: --out names the file to write")))
+        }
+        Ok(found) if !found.is_file() => {
+            std::fs::write(path, bytes).map_err(|error| Failure::environment_message(told(&error)))
+        }
+        _ => results::folder::replace(path, bytes).map_err(Failure::environment_error),
+    }
+}
+
+/// What is worth explaining of each test: those that break a rule first, then those that showed something weak.
+fn pictures(report: &Report) -> Vec<Option<Picture>> {
+    let deadline = Instant::now() + PICTURE_TIME;
+    let models = Models::of(report.lines());
+    let weight = |row: &Row| {
+        row.cells.iter().flatten().fold((false, false), |(violates, weak), line| {
+            (violates || line.verdict == VerdictWord::Violates, weak || weak_seen(line) > 0)
+        })
+    };
+    let mut order: Vec<usize> = (0..report.tests.len()).collect();
+    order.sort_by_key(|index| report.tests.get(*index).map(|row| std::cmp::Reverse(weight(row))));
+    order.truncate(MOST_PICTURES);
+    let mut drawn: Vec<Option<Picture>> = Vec::new();
+    let done: Result<(), std::convert::Infallible> = in_order(
+        &order,
+        |index| report.tests.get(*index).and_then(|row| picture(row, &models, deadline)),
+        |picture| {
+            drawn.push(picture);
+            Ok(())
+        },
+    );
+    match done {
+        Ok(()) => {}
+    }
+    let mut pictures = vec![None; report.tests.len()];
+    let mut bytes = 0;
+    for (index, picture) in order.into_iter().zip(drawn) {
+        let Some(picture) = picture else { continue };
+        bytes += picture.svg.len() + picture.text.len();
+        if bytes > MOST_PICTURE_BYTES {
+            break;
+        }
+        if let Some(place) = pictures.get_mut(index) {
+            *place = Some(picture);
+        }
+    }
+    pictures
+}
+
+fn picture(row: &Row, models: &Models, deadline: Instant) -> Option<Picture> {
+    let (test, text) = reasons::test(&row.id, &row.hash, &row.text)?;
+    let run = || row.cells.iter().flatten().filter(|line| line.verdict != VerdictWord::Skipped);
+    let telling =
+        |line: &&RunLine| (line.verdict == VerdictWord::Violates, reasons::remarkable(line).is_some());
+    // Of those that tell most, the first device.
+    let line = run().rev().max_by_key(telling)?;
+    let outcome = reasons::remarkable(line);
+    let explanation = reasons::explained(&test, line, outcome.as_deref(), models, deadline)?;
+    let explained = Explained { test: &test, source: &text, file: &row.id, explanation: &explanation };
+    Some(Picture {
+        headline: explanation::headline(explained),
+        svg: explanation::svg(explained),
+        text: explanation::text(explained),
+    })
+}

@@ -1,0 +1,385 @@
+//! The protocol of Google Test on the command line: which tests a filter means, the list, the result file, and what a
+//! runner must not forget when it runs a test again.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use results::wire::{RunLine, VerdictWord};
+use results::write::RunWriter;
+use results::write::gtest::{Case, json, list, name, xml};
+
+use super::plan::{Cell, Plan};
+use super::{DEFAULT_OUT, Done};
+use crate::arguments::Run;
+use crate::exit::{Failure, Outcome};
+use crate::inputs::Loaded;
+use crate::output::Data;
+
+/// Set by deqp-runner and its siblings for each process that they start, and by nothing else.
+const RUNNER: &str = "DEQP_RUNNER_THREAD";
+/// The file that says to a runner that shards are understood.
+const STATUS_FILES: [&str; 2] = ["GTEST_SHARD_STATUS_FILE", "TEST_SHARD_STATUS_FILE"];
+/// The result file where only its format is given.
+const DEFAULT_FILE: &str = "test_detail";
+/// The result file in a folder.
+const FILE_IN_FOLDER: &str = "vk-litmus";
+
+/// Whether a command line speaks the protocol.
+pub fn is_spoken(arguments: &Run) -> bool {
+    arguments.format == results::write::Format::Gtest
+        || arguments.gtest_list_tests
+        || arguments.gtest_filter.is_some()
+        || arguments.gtest_output.is_some()
+}
+
+/// Whether a runner starts this process that runs failed tests again.
+pub fn is_driven() -> bool {
+    std::env::var_os(RUNNER).is_some()
+}
+
+/// A filter: `POSITIVE[:POSITIVE…][-NEGATIVE[:NEGATIVE…]]` with the wildcards `*` and `?`, over whole names or ids.
+///
+/// Ids hold dashes, which names of Google Test do not. A dash begins the negative patterns where what stands before it in
+/// its pattern is empty or means a test; else it is part of the pattern, and so it is in the complete name of a test.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    positive: Vec<String>,
+    negative: Vec<String>,
+}
+
+impl Filter {
+    /// The filter of a text, over tests with these ids.
+    pub fn new(text: &str, ids: &[&str]) -> Filter {
+        let means_one = |pattern: &str| ids.iter().any(|id| meets(pattern, id));
+        let mut filter = Filter::default();
+        let mut items = text.split(':');
+        while let Some(item) = items.next() {
+            let whole = ids.iter().any(|id| *id == item || name(id) == item);
+            let dash = item.match_indices('-').map(|(at, _)| at).find(|at| {
+                let before = item.get(..*at).unwrap_or_default();
+                before.is_empty() || means_one(before)
+            });
+            match dash.filter(|_| !whole) {
+                None => filter.positive.push(item.to_owned()),
+                Some(at) => {
+                    let (before, after) = item.split_at(at);
+                    if !before.is_empty() || filter.positive.is_empty() {
+                        filter.positive.push(if before.is_empty() {
+                            "*".to_owned()
+                        } else {
+                            before.to_owned()
+                        });
+                    }
+                    filter.negative.push(after.trim_start_matches('-').to_owned());
+                    filter.negative.extend(items.by_ref().map(str::to_owned));
+                    break;
+                }
+            }
+        }
+        filter
+    }
+
+    /// Whether it means the test with this id.
+    pub fn means(&self, id: &str) -> bool {
+        let among = |patterns: &[String]| patterns.iter().any(|pattern| meets(pattern, id));
+        among(&self.positive) && !among(&self.negative)
+    }
+}
+
+/// Whether a pattern means the test with this id, by its id or by its name.
+fn meets(pattern: &str, id: &str) -> bool {
+    matches(pattern, id) || matches(pattern, &name(id))
+}
+
+/// Whether a text is as a pattern with `*` and `?` says.
+fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut p, mut t) = (0, 0);
+    // Where the last star stands, and how much of the text it takes.
+    let mut star: Option<(usize, usize)> = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some('*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(c) if *c == '?' || text.get(t) == Some(c) => {
+                p += 1;
+                t += 1;
+            }
+            _ => match star {
+                Some((at, taken)) => {
+                    star = Some((at, taken + 1));
+                    p = at + 1;
+                    t = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.get(p..).unwrap_or_default().iter().all(|c| *c == '*')
+}
+
+/// The tests that the filter leaves.
+pub fn filtered(arguments: &Run, tests: Vec<Loaded>) -> Vec<Loaded> {
+    let Some(text) = &arguments.gtest_filter else { return tests };
+    let ids: Vec<&str> = tests.iter().map(|test| test.source.id.as_str()).collect();
+    let filter = Filter::new(text, &ids);
+    tests.into_iter().filter(|test| filter.means(&test.source.id)).collect()
+}
+
+/// Prints the list of tests.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn list_tests(tests: &[Loaded]) -> Result<Outcome, Failure> {
+    Data::new().print(&list(tests.iter().map(|test| test.source.id.as_str())))?;
+    Ok(Outcome::Success)
+}
+
+/// Says to whoever asked that this process runs only its own part of the tests.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn acknowledge_shards() -> Result<(), Failure> {
+    for variable in STATUS_FILES {
+        if let Some(path) = std::env::var_os(variable).filter(|path| !path.is_empty()) {
+            fs::write(&path, "").map_err(|error| {
+                Failure::environment_message(format!(
+                    "{variable} {}: {error}",
+                    PathBuf::from(&path).display()
+                ))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Where results go besides, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    path: PathBuf,
+    is_json: bool,
+}
+
+impl Output {
+    /// `xml`, `xml:FILE`, `xml:FOLDER/`, or the same with `json`.
+    ///
+    /// # Errors
+    /// When it is none of them.
+    pub fn parse(text: &str) -> Result<Output, Failure> {
+        let (format, path) = text.split_once(':').unwrap_or((text, ""));
+        let is_json = match format {
+            "json" => true,
+            "xml" => false,
+            _ => {
+                let expected = "expected xml or json, or one of them with `:` and a file";
+                return Err(Failure::input_message(format!("--gtest_output {text}: {expected}")));
+            }
+        };
+        let path = match path {
+            "" => PathBuf::from(format!("{DEFAULT_FILE}.{format}")),
+            folder if folder.ends_with('/') => Path::new(folder).join(format!("{FILE_IN_FOLDER}.{format}")),
+            file => PathBuf::from(file),
+        };
+        Ok(Output { path, is_json })
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn write(&self, cases: &[Case]) -> Result<(), Failure> {
+        let text = if self.is_json {
+            let mut text = serde_json::to_string_pretty(&json(cases)).map_err(Failure::environment_error)?;
+            text.push('\n');
+            text
+        } else {
+            xml(cases)
+        };
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder
+            .map_or(Ok(()), fs::create_dir_all)
+            .and_then(|()| fs::write(&self.path, text))
+            .map_err(|error| Failure::environment_message(format!("{}: {error}", self.path.display())))
+    }
+}
+
+/// The verdicts that a runner's processes have come to. A runner of the deqp-runner family runs a whole group again when
+/// one of its tests failed, and what then ends in another way is a flake to it, which counts as a success. A violation is
+/// proof, though, and rare by nature. So a verdict is not looked for again but reported again as long as the runner
+/// lives; only tests that came to none (they crashed, hung) are run again.
+#[derive(Debug)]
+pub struct Memory {
+    path: PathBuf,
+}
+
+impl Memory {
+    /// The memory of the runner that started this process; nothing where no such runner did.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    pub fn of_runner() -> Result<Option<Memory>, Failure> {
+        let Some(runner) = rustix::process::getppid().filter(|_| is_driven()) else { return Ok(None) };
+        let id = runner.as_raw_nonzero().get();
+        let folder = Path::new(DEFAULT_OUT).join("reruns");
+        fs::create_dir_all(&folder)
+            .map_err(|error| Failure::environment_message(format!("{}: {error}", folder.display())))?;
+        // A later runner may have the same process id; it does not start at the same time. One runner may run the same
+        // tests in several ways.
+        let name = format!("{id}-{}-{}.jsonl", started(id).unwrap_or_default(), way());
+        Ok(Some(Memory { path: folder.join(name) }))
+    }
+
+    /// What was seen of the tests of a plan.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn recall(&self, plan: &Plan) -> Result<Done, Failure> {
+        let text = match fs::read(&self.path) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Done::new()),
+            Err(error) => {
+                return Err(Failure::environment_message(format!("{}: {error}", self.path.display())));
+            }
+        };
+        // Another process may be writing the last line.
+        let lines = text.lines().filter_map(|line| serde_json::from_str::<RunLine>(line).ok());
+        let seen: BTreeMap<(String, String), RunLine> =
+            lines.map(|line| ((line.device.clone(), line.id.clone()), line)).collect();
+        let is_same = |cell: &Cell, line: &RunLine| {
+            let item = &plan.items[cell.item];
+            (&line.hashes.test, &line.hashes.model, &line.hashes.kernel)
+                == (&item.hash, &cell.model.hash, &cell.kernel)
+        };
+        let mut done = Done::new();
+        for cell in &plan.cells {
+            let id = plan.items[cell.item].loaded.source.id.clone();
+            let key = (plan.targets[cell.target].name.clone(), id);
+            if let Some(line) = seen.get(&key).filter(|line| is_same(cell, line)) {
+                done.insert(key, line.clone());
+            }
+        }
+        Ok(done)
+    }
+
+    fn remember(&self, line: &RunLine) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        // One write a line: processes of the same runner append at once.
+        OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(&text)
+    }
+}
+
+/// A hash of how the tests are run: the command line but for the choice of tests, and the environment.
+fn way() -> String {
+    let mut hasher = blake3::Hasher::new();
+    let arguments = std::env::args_os().filter(|word| !word.to_string_lossy().starts_with("--gtest_filter"));
+    let variables: BTreeMap<_, _> = std::env::vars_os().filter(|(name, _)| name != RUNNER).collect();
+    for word in arguments.chain(variables.into_iter().flat_map(|(name, value)| [name, value])) {
+        hasher.update(word.as_encoded_bytes());
+        hasher.update(&[0]);
+    }
+    hasher.finalize().to_hex().chars().take(16).collect()
+}
+
+/// When a process started, in the system's own units.
+fn started(process: i32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The second field is a name in parentheses, which may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+/// Whether a verdict is not in need of another run.
+fn is_settled(line: &RunLine) -> bool {
+    line.verdict != VerdictWord::Inconclusive || line.reason.as_deref() == Some("not exercised")
+}
+
+/// A writer that remembers verdicts before it writes them.
+pub struct Remembering<'w> {
+    /// What they are written to.
+    pub inner: &'w mut dyn RunWriter,
+    /// Where they are kept.
+    pub memory: Memory,
+}
+
+impl RunWriter for Remembering<'_> {
+    fn begins(&mut self, ids: &[&str]) -> io::Result<()> {
+        self.inner.begins(ids)
+    }
+
+    fn starts(&mut self, id: &str) -> io::Result<()> {
+        self.inner.starts(id)
+    }
+
+    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+        if is_settled(line) {
+            self.memory.remember(line)?;
+        }
+        self.inner.judged(line)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.inner.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const IDS: [&str; 5] =
+        ["sb/SB+rlx-rlx", "sb/SB+sc-sc", "mp/MP+rel-acq", "mp/MP+rel-acq.wg", "mp/MP+rel-acq@split"];
+
+    fn chosen(filter: &str) -> Vec<&'static str> {
+        let filter = Filter::new(filter, &IDS);
+        IDS.into_iter().filter(|id| filter.means(id)).collect()
+    }
+
+    #[test]
+    fn filters() {
+        let cases: [(&str, &[&str]); 18] = [
+            ("*", &IDS),
+            ("litmus.sb/SB+rlx-rlx", &["sb/SB+rlx-rlx"]),
+            ("sb/SB+rlx-rlx", &["sb/SB+rlx-rlx"]),
+            ("litmus.sb/*", &["sb/SB+rlx-rlx", "sb/SB+sc-sc"]),
+            ("litmus.mp/MP+rel-acq:litmus.sb/SB+sc-sc", &["sb/SB+sc-sc", "mp/MP+rel-acq"]),
+            ("*SB+???-*", &["sb/SB+rlx-rlx"]),
+            ("*-litmus.sb/*", &IDS[2..]),
+            ("-litmus.sb/*", &IDS[2..]),
+            ("litmus.sb/*-litmus.sb/SB+rlx-rlx", &["sb/SB+sc-sc"]),
+            ("litmus.*-litmus.sb/SB+rlx-rlx:litmus.mp/*", &["sb/SB+sc-sc"]),
+            ("litmus.mp/MP+rel-*", &IDS[2..]),
+            ("litmus.mp/MP+rel-*-*.wg", &["mp/MP+rel-acq", "mp/MP+rel-acq@split"]),
+            ("*.wg:-*", &[]),
+            ("*rel-acq", &["mp/MP+rel-acq"]),
+            ("litmus.mp/MP+rel-acq@*", &["mp/MP+rel-acq@split"]),
+            ("sb", &[]),
+            ("", &[]),
+            ("?", &[]),
+        ];
+        for (filter, expected) in cases {
+            assert_eq!(chosen(filter), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn result_files() {
+        let cases = [
+            ("xml", "test_detail.xml", false),
+            ("json", "test_detail.json", true),
+            ("xml:out/r.xml", "out/r.xml", false),
+            ("json:C:r", "C:r", true),
+            ("xml:out/", "out/vk-litmus.xml", false),
+        ];
+        for (text, path, is_json) in cases {
+            assert_eq!(Output::parse(text).unwrap(), Output { path: path.into(), is_json }, "{text}");
+        }
+        for wrong in ["", "yaml", "csv:x"] {
+            assert!(Output::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Machine code of compile-only devices: Mesa's RADV, where it is installed. Nothing depends on time.
+
+use std::path::Path;
+
+use crate::common::{Ran, assert_valid, vk_litmus};
+use serde_json::Value;
+
+/// A family of each generation that every Mesa disassembles.
+const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi10", "navi21", "navi31"];
+
+/// Whether RADV is there; where it is not, that is printed and counted.
+fn has_radv() -> bool {
+    let there = Path::new("/usr/share/vulkan/icd.d").read_dir().is_ok_and(|entries| {
+        entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("radeon_icd"))
+    });
+    if !there {
+        println!("1 skipped: RADV is not installed: no compile-only device");
+    }
+    there
+}
+
+fn codegen(arguments: &[&str]) -> Ran {
+    Ran::of(vk_litmus(["codegen"]).args(arguments))
+}
+
+/// The lines of a command that ends well.
+#[track_caller]
+fn lines(arguments: &[&str]) -> Vec<Value> {
+    let ran = codegen(&[arguments, &["--format", "json"]].concat());
+    assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
+    ran.json_lines()
+}
+
+fn schema(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema").join(name)
+}
+
+fn devices(families: &[&str]) -> String {
+    families.iter().map(|family| format!("radv:{family}")).collect::<Vec<_>>().join(",")
+}
+
+/// The code of a kernel, without labels.
+fn code<'a>(line: &'a Value, form: &str, kernel: &str) -> Vec<&'a Value> {
+    let kernels = line["kernels"].as_array().unwrap();
+    let found = kernels.iter().find(|one| one["form"] == form && one["kernel"] == kernel).unwrap();
+    found["code"].as_array().unwrap().iter().collect()
+}
+
+#[test]
+fn the_quick_suite_compiles_for_every_generation() {
+    if !has_radv() {
+        return;
+    }
+    let found = lines(&["--suite", "quick", "--device", &devices(&FAMILIES)]);
+    let schema = schema("codegen.schema.json");
+    assert_valid(&schema, &found[0]);
+    for line in &found {
+        assert_eq!(line["verdict"], "compiles", "{line:#}");
+        let kernels = line["kernels"].as_array().unwrap();
+        // Every kernel was disassembled: it at least writes its results.
+        assert!(kernels.iter().all(|kernel| kernel["instructions"].as_u64().unwrap() > 2), "{line:#}");
+    }
+    let tests = found.len() / FAMILIES.len();
+    assert!(tests > 60, "{tests}");
+    assert_eq!(tests * FAMILIES.len(), found.len());
+    // Two threads in a workgroup each: one kernel for both, and one for each.
+    let mp = found.iter().find(|line| line["id"] == "mp/MP+rel-acq").unwrap();
+    let kernels = mp["kernels"].as_array().unwrap();
+    let told: Vec<(&str, &str, &str)> = kernels
+        .iter()
+        .map(|kernel| {
+            let word = |key: &str| kernel[key].as_str().unwrap();
+            (word("form"), word("kernel"), word("role"))
+        })
+        .collect();
+    let expected = [
+        ("merged", "P0,P1", "both"),
+        ("split", "P0", "producer"),
+        ("split", "P1", "consumer"),
+        ("split.restrict", "P0", "producer"),
+        ("split.restrict", "P1", "consumer"),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn machine_code_stands_beside_the_test() {
+    if !has_radv() {
+        return;
+    }
+    let found = lines(&["mp/MP+rel-acq", "--device", "radv:navi21", "--emit", "asm"]);
+    let sources = |form: &str, kernel: &str| -> Vec<(String, String)> {
+        code(&found[0], form, kernel)
+            .iter()
+            .filter_map(|line| Some((line["source"].as_str()?.to_owned(), line["text"].as_str()?.to_owned())))
+            .collect()
+    };
+    for (form, producer, consumer) in [("merged", "P0,P1", "P0,P1"), ("split", "P0", "P1")] {
+        let producer = sources(form, producer);
+        let of = |from: &[(String, String)], what: &str| {
+            from.iter().find(|(source, _)| source.starts_with(what)).map(|(_, text)| text.clone()).unwrap()
+        };
+        assert!(of(&producer, "P0.0: st.atom.dv.sc0 x, 1").starts_with("buffer_store"), "{producer:?}");
+        let flag = of(&producer, "P0.1: st.atom.rel.dv.sc0.semsc0 f, 1");
+        assert!(flag.contains("offset:256"), "{flag}");
+        let consumer = sources(form, consumer);
+        let flag = of(&consumer, "P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f");
+        assert!(flag.contains("_load") && flag.contains("offset:256"), "{flag}");
+        assert!(of(&consumer, "P1.1: ld.atom.dv.sc0 r1, x").contains("_load"), "{consumer:?}");
+        assert!(consumer.iter().any(|(source, _)| source == "P1: results"), "{consumer:?}");
+    }
+    // The text form holds the same.
+    let text = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--emit", "asm", "--form", "split"]);
+    assert!(
+        text.stdout.contains("P0.1: st.atom.rel.dv.sc0.semsc0 f, 1 |   buffer_store_dword"),
+        "{}",
+        text.stdout
+    );
+}
+
+#[test]
+fn intermediate_forms_are_shown() {
+    if !has_radv() {
+        return;
+    }
+    let found = lines(&["mp/MP+rel-acq", "--device", "radv:navi21", "--emit", "ir", "--form", "merged"]);
+    let forms = found[0]["kernels"][0]["forms"].as_array().unwrap();
+    let names: Vec<&str> = forms.iter().map(|form| form["name"].as_str().unwrap()).collect();
+    assert!(names.len() >= 3, "{names:?}");
+    assert!(names[0].starts_with("NIR"), "{names:?}");
+    assert_eq!(*names.last().unwrap(), "Assembly");
+}
+
+/// A release and an acquire that the model needs change the code: with one exception, which is a finding (docs/findings).
+#[test]
+fn relaxations_change_the_code() {
+    if !has_radv() {
+        return;
+    }
+    let found =
+        lines(&["mp/MP+rel-acq", "--device", &devices(&["vega10", "navi21", "navi31"]), "--emit", "diff"]);
+    assert_valid(&schema("codegen-diff.schema.json"), &found[0]);
+    let verdict = |device: &str, form: &str, step: &str| -> String {
+        let is = |line: &&Value| {
+            line["device"].as_str().unwrap().starts_with(device)
+                && line["form"] == form
+                && line["step"] == step
+        };
+        let line = found.iter().find(is).unwrap_or_else(|| panic!("{device} {form} {step}"));
+        assert_eq!(line["needed"], true, "{line}");
+        line["verdict"].as_str().unwrap().to_owned()
+    };
+    for device in ["radv:vega10", "radv:navi21", "radv:navi31"] {
+        for form in ["merged", "split"] {
+            assert_eq!(verdict(device, form, "P0.1: relaxed"), "differs", "{device} {form}");
+            assert_eq!(verdict(device, form, "P1.0: relaxed"), "differs", "{device} {form}");
+        }
+        // A shader that only reads, with references that are not declared to alias, loses its acquire.
+        assert_eq!(verdict(device, "split.restrict", "P0.1: relaxed"), "differs", "{device}");
+        assert_eq!(verdict(device, "split.restrict", "P1.0: relaxed"), "no-effect", "{device}");
+    }
+    // A narrower scope than the model needs is told from one that it does not need.
+    let needless = found.iter().find(|line| line["step"] == "P0.1: scope qf").unwrap();
+    assert_eq!(needless["needed"], false);
+}
+
+#[test]
+fn null_devices_execute_nothing() {
+    if !has_radv() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["run", "mp/MP+rel-acq", "sb/SB+rlx-rlx", "coherence/CoRR+rlx", "--instances", "1000"];
+    let mut command = vk_litmus(arguments);
+    let ran =
+        Ran::of(command.args(["--device", "radv:navi21", "--format", "json"]).current_dir(folder.path()));
+    assert_eq!(ran.code, 3, "{}", ran.stderr);
+    let found = ran.json_lines();
+    assert_eq!(found.len(), 3);
+    for line in found {
+        assert_eq!(
+            (&line["verdict"], &line["reason"]),
+            (&"inconclusive".into(), &"null device".into()),
+            "{line}"
+        );
+        assert_eq!(line["instances"], 0);
+    }
+}
+
+#[test]
+fn compile_only_devices_are_listed_and_never_the_default() {
+    if !has_radv() {
+        return;
+    }
+    let listed = Ran::of(&mut vk_litmus(["devices", "--format", "json"]));
+    let devices: Vec<Value> = serde_json::from_str(&listed.stdout).unwrap();
+    let compile_only: Vec<&Value> =
+        devices.iter().filter(|device| device["identity"]["kind"] == "compile-only").collect();
+    assert!(compile_only.len() > 20, "{}", listed.stdout);
+    for device in &compile_only {
+        assert_eq!(device["capabilities"]["executes"], false);
+        assert!(device["identity"]["name"].as_str().unwrap().starts_with("radv:"));
+    }
+    let indices: Vec<u64> = devices.iter().map(|device| device["index"].as_u64().unwrap()).collect();
+    assert_eq!(indices, (0..devices.len() as u64).collect::<Vec<_>>());
+    assert_ne!(devices[0]["identity"]["kind"], "compile-only");
+    // An index means what the list says.
+    let last = devices.last().unwrap();
+    let index = last["index"].to_string();
+    let found = lines(&["mp/MP+rel-acq", "--device", &index, "--form", "merged"]);
+    assert_eq!(found[0]["device"], last["identity"]["name"]);
+}
+
+#[test]
+fn a_family_that_nobody_knows_is_told_with_those_that_are_known() {
+    if !has_radv() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for command in ["codegen", "run"] {
+        let ran = Ran::of(
+            vk_litmus([command, "mp/MP+rel-acq", "--device", "radv:bogus"]).current_dir(folder.path()),
+        );
+        assert_eq!(ran.code, 3, "{command}: {ran:?}");
+        let text = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("no compile-only device `radv:bogus`"), "{text}");
+        assert!(text.contains("ended with signal: 6"), "{text}");
+        assert!(text.contains("vega10") && text.contains("navi21"), "{text}");
+    }
+    let ran =
+        codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--mesa", folder.path().to_str().unwrap()]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn a_driver_without_the_extension_is_skipped_by_its_name() {
+    for driver in crate::common::software_drivers() {
+        let ran = codegen(&["mp/MP+rel-acq", "--device", driver, "--format", "json"]);
+        assert_eq!(ran.code, 0, "{driver}: {}", ran.stderr);
+        let line = &ran.json_lines()[0];
+        assert_eq!(line["verdict"], "skipped", "{line}");
+        assert_eq!(line["reason"], "VK_KHR_pipeline_executable_properties", "{line}");
+        let text = codegen(&["mp/MP+rel-acq", "--device", driver]);
+        assert!(text.stdout.contains("VK_KHR_pipeline_executable_properties"), "{}", text.stdout);
+    }
+}
+
+#[test]
+fn the_simulated_gpu_has_no_machine_code() {
+    let ran = codegen(&["mp/MP+rel-acq", "--device", "sim"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+/// A compiler that crashes, and one that hangs, on modules with an instruction: told, attributed to the kernels that have
+/// it, and reduced to the instruction; the rest compiles.
+#[test]
+fn crashes_are_captured_attributed_and_reduced() {
+    if !has_radv() {
+        return;
+    }
+    let arguments =
+        ["rmw/RMW+xchg-xchg", "isa2/ISA2+rel-acqrel-acq", "mp/MP+rel-rlx", "--device", "radv:navi21"];
+    for (how, opcode, reason) in [
+        ("crash", "OpAtomicExchange", "the worker ended with signal 6"),
+        ("hang", "OpAtomicExchange", "no answer"),
+    ] {
+        let misbehave = format!("{how}:{opcode}");
+        let more = ["--misbehave", &misbehave, "--timeout", "1s", "--format", "json", "--form", "split"];
+        let ran = codegen(&[&arguments[..], &more[..]].concat());
+        assert_eq!(ran.code, 1, "{how}: {}", ran.stderr);
+        let found = ran.json_lines();
+        let of = |id: &str| found.iter().find(|line| line["id"] == id).unwrap();
+        assert_eq!(of("mp/MP+rel-rlx")["verdict"], "compiles");
+        assert_eq!(of("isa2/ISA2+rel-acqrel-acq")["verdict"], "compiles");
+        let crashed = of("rmw/RMW+xchg-xchg");
+        assert_eq!(crashed["verdict"], "crashes");
+        assert!(crashed["reason"].as_str().unwrap().starts_with(reason), "{crashed:#}");
+        assert_valid(&schema("codegen.schema.json"), crashed);
+        if how == "crash" {
+            let reduced = crashed["reduced"].as_str().unwrap();
+            let instructions: Vec<&str> = reduced.lines().filter(|line| line.contains("rmw.")).collect();
+            assert_eq!(instructions.len(), 1, "{reduced}");
+            assert!(!reduced.contains("st.") && !reduced.contains(" ld."), "{reduced}");
+            assert!(!reduced.contains('|'), "one thread: {reduced}");
+        }
+    }
+}
+
+#[test]
+fn a_baseline_is_written_compared_and_blessed() {
+    if !has_radv() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let baseline = folder.path().join("code");
+    let path = baseline.to_str().unwrap();
+    let asked = |tests: &[&str], more: &[&str]| {
+        let ran = codegen(&[tests, &["--device", "radv:navi21", "--baseline", path], more].concat());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.stdout
+    };
+    assert!(asked(&["mp/MP+rel-acq"], &[]).contains("5 kernels written"));
+    let file = baseline.join("radv-navi21.txt");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.contains("== mp/MP+rel-acq split P0\nbuffer_store_dword"), "{text}");
+    assert!(asked(&["mp/MP+rel-acq"], &[]).contains("0 of 5 kernels differ"));
+    // As another compiler would have made it: a wait less.
+    std::fs::write(&file, text.replacen("s_waitcnt_vscnt null, 0x0\n", "", 1)).unwrap();
+    let told = asked(&["mp/MP+rel-acq"], &[]);
+    assert!(told.contains("changed: mp/MP+rel-acq") && told.contains("+ s_waitcnt_vscnt"), "{told}");
+    asked(&["mp/MP+rel-acq"], &["--bless"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    // A file that is none.
+    std::fs::write(&file, "s_endpgm\n").unwrap();
+    let ran = codegen(&["mp/MP+rel-acq", "--device", "radv:navi21", "--baseline", path]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+/// A Mesa in a folder, whose libraries may be newer than this system's.
+#[test]
+fn a_mesa_in_a_folder_is_found() {
+    let Some(folder) = std::env::var_os("VK_LITMUS_MESA_FOLDER") else {
+        println!("1 skipped: VK_LITMUS_MESA_FOLDER names no folder with a newer Mesa");
+        return;
+    };
+    let folder = folder.to_str().unwrap();
+    let found = lines(&["mp/MP+rel-acq", "--device", "radv:gfx1201", "--mesa", folder, "--emit", "asm"]);
+    assert_eq!(found[0]["verdict"], "compiles");
+    let text = |line: &&Value| line["text"].as_str().unwrap().to_owned();
+    let store: Vec<String> = code(&found[0], "split", "P0").iter().map(text).collect();
+    assert!(store.iter().any(|line| line.contains("scope:SCOPE_DEV")), "{store:?}");
+}
+
+#[test]
+fn compile_emits_machine_code() {
+    if !has_radv() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("k.s");
+    let arguments = ["compile", "mp/MP+rel-acq", "--device", "radv:navi21", "--emit", "isa", "--out"];
+    let ran = Ran::of(vk_litmus(arguments).arg(&out));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let text = std::fs::read_to_string(out).unwrap();
+    assert!(text.contains("buffer_store_dword") && text.contains("s_endpgm"), "{text}");
+    let none = Ran::of(&mut vk_litmus(["compile", "mp/MP+rel-acq", "--emit", "isa"]));
+    assert_eq!(none.code, 2, "{none:?}");
+}

@@ -1,0 +1,168 @@
+//! Expectation files on the simulated GPU, sound and with a fault: what is expected, what is not, and what it makes of
+//! the exit code.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{Ran, vk_litmus};
+
+/// A fault, and a test that shows it at once.
+const FAULT: &str = "acquire-no-invalidate";
+const VIOLATING: &str = "avvis/MP+rel-acq.av-semvis";
+/// A test that it does not touch.
+const SOUND: &str = "coherence/CoRR+rlx";
+
+/// Runs both tests on the simulated GPU with the fault, with these files in the folder of expectations.
+fn run(files: &[(&str, &str)]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let expectations = folder.path().join("expectations");
+    fs::create_dir(&expectations).unwrap();
+    for (name, text) in files {
+        fs::write(expectations.join(name), text).unwrap();
+    }
+    run_in(folder.path(), &["--expect", "expectations"])
+}
+
+fn run_in(folder: &Path, more: &[&str]) -> Ran {
+    let mut command = vk_litmus(["run", VIOLATING, SOUND, "--device", "sim", "--fault", FAULT]);
+    command.args(["--instances", "2000", "--seed", "1", "--format", "json"]).args(more);
+    Ran::of(command.current_dir(folder))
+}
+
+#[test]
+fn what_is_listed_is_expected_and_nothing_else() {
+    let (violating, sound) = (format!("{VIOLATING},Fail\n"), format!("{SOUND},Fail\n"));
+    let reason = format!("# the invalidate is lost\n# https://example.org/1\n{VIOLATING} # since 1.2\n");
+    let not_ours = format!("{VIOLATING}\n{SOUND}\n");
+    // Files, exit code, what is said.
+    let cases: &[(&[(&str, &str)], i32, &str)] = &[
+        (&[("sim-fails.txt", &violating)], 0, "expected Fail (sim-fails.txt:1)"),
+        (
+            &[("sim-fails.txt", &reason)],
+            0,
+            "(sim-fails.txt:3: the invalidate is lost https://example.org/1 since 1.2)",
+        ),
+        (&[("all-fails.txt", "avvis/MP.*av-semvis\n")], 0, "expected Fail (all-fails.txt:1)"),
+        (&[("ci-fails.txt", &violating)], 0, "expected Fail (ci-fails.txt:1)"),
+        // Another driver's files say nothing of this one.
+        (&[("lvp-fails.txt", &not_ours)], 1, "1 violations are on no list"),
+        (
+            &[("radv-navi21-fails.txt", &not_ours), ("sim-slow-skips.txt", "")],
+            1,
+            "1 violations are on no list",
+        ),
+        // A violation is no flake.
+        (&[("sim-flakes.txt", &not_ours)], 1, "a violation is no flake, however rare"),
+        // What may fail and may not stands in both.
+        (
+            &[("sim-fails.txt", &not_ours), ("sim-flakes.txt", &not_ours)],
+            0,
+            "known flake, this time Pass (sim-flakes.txt:2)",
+        ),
+        (
+            &[("sim-fails.txt", &format!("{violating}{sound}"))],
+            1,
+            &format!("{SOUND} on sim: unexpected pass (sim-fails.txt:2)"),
+        ),
+        (
+            &[("sim-fails.txt", &format!("{VIOLATING},Crash"))],
+            1,
+            &format!("{VIOLATING} on sim: expected Crash, was Fail (sim-fails.txt:1)"),
+        ),
+        (
+            &[("sim-fails.txt", &format!("{violating}no/Such+test\n"))],
+            1,
+            "sim-fails.txt:2: no test is like `no/Such+test`",
+        ),
+        (
+            &[("sim-fails.txt", &violating), ("sim-skips.txt", "gone\\.")],
+            1,
+            "sim-skips.txt:1: no test is like",
+        ),
+        // A line for a test that is not in this run is no mistake.
+        (
+            &[("sim-fails.txt", &format!("{violating}sb/SB+rlx-rlx\niriw/.*,Timeout"))],
+            0,
+            "1 failed as expected",
+        ),
+        (&[("sim-skips.txt", "avvis")], 0, "1 not run"),
+        // An id means itself, not what it is like as a regular expression.
+        (&[("sim-skips.txt", "avvis/MP+rel-acq.av\n")], 1, "no test is like"),
+    ];
+    for (files, code, said) in cases {
+        let ran = run(files);
+        assert_eq!(ran.code, *code, "{files:?}: {ran:?}");
+        assert!(ran.stderr.contains(said), "{files:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_skipped_test_says_by_which_line() {
+    let ran = run(&[("sim-skips.txt", "# takes too long\n^avvis/\n")]);
+    let line = ran.json_lines().into_iter().find(|line| line["id"] == VIOLATING).unwrap();
+    assert_eq!((&line["verdict"], &line["instances"]), (&"skipped".into(), &0.into()));
+    assert_eq!(line["reason"], "skip list sim-skips.txt:2: takes too long");
+}
+
+#[test]
+fn the_record_says_what_was_seen_whatever_was_expected() {
+    let ran = run(&[("sim-fails.txt", &format!("{VIOLATING},Fail"))]);
+    let line = ran.json_lines().into_iter().find(|line| line["id"] == VIOLATING).unwrap();
+    assert_eq!((ran.code, &line["verdict"]), (0, &"violates".into()));
+}
+
+#[test]
+fn a_shard_knows_the_tests_of_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("sim-fails.txt"), format!("{VIOLATING},Fail")).unwrap();
+    for shard in ["1/2", "2/2"] {
+        let ran = run_in(folder.path(), &["--expect", ".", "--shard", shard]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_their_places() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &[u8]| fs::write(folder.path().join(name), text).unwrap();
+    write("lavapipe-fails.txt", b"# fine\nsb/SB,Fail,0.5\n  sb/LB,Wrong\nmp/MP,Pass\n,Fail\nsb/SB,Crash\n");
+    write("sim-flakes.txt", b"mp/MP,Fail\nmp/(\n\xc3\xa4\xc3\xb6 [z-a]\n");
+    write("sim-skips.txt", b"mp\n\xc3\xa4b\xff\n");
+    write("sim-fail.txt", b"mp\n");
+    write("README.md", b"anything");
+    let ran = run_in(folder.path(), &["--expect", "."]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    insta::assert_snapshot!(ran.stderr);
+}
+
+#[test]
+fn a_folder_without_expectations_is_a_mistake() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    fs::create_dir_all(folder.path().join("odd/sim-fails.txt")).unwrap();
+    for (name, said) in
+        [("none", "No such file"), ("empty", "no file named DEVICE-fails.txt"), ("odd", "not a regular file")]
+    {
+        let ran = run_in(folder.path(), &["--expect", name]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains(said), "{}", ran.stderr);
+    }
+}
+
+/// The expectations that come with the project are well-formed, and every line has a reason.
+#[test]
+fn the_shipped_expectations() {
+    let shipped = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/expectations");
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["run", SOUND, "--device", "sim", "--instances", "100", "--seed", "1"]);
+    let ran = Ran::of(command.arg("--expect").arg(&shipped).current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for entry in fs::read_dir(shipped).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let parsed = results::expectation::Expectations::parse(&name, &name, &fs::read(&path).unwrap());
+        for entry in parsed.unwrap().iter().flat_map(|file| &file.entries) {
+            assert!(!entry.reason.is_empty(), "{name}:{}: without a reason", entry.line);
+        }
+    }
+}

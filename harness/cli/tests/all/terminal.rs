@@ -1,0 +1,88 @@
+//! What a terminal gets: nothing that it would act upon but colours, and those only where they are wanted.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::common::{Ran, binary, vk_litmus};
+
+const SB: &str = include_str!("cases/files/mixed/SB.litmus");
+/// A name that would clear the screen, ring the bell and turn the text around.
+const NAME: &str = "x\u{1b}[2J\u{7}\u{9b}31m\u{202e}.litmus";
+
+fn is_active(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}'
+}
+
+#[test]
+fn names_of_files_are_written_out() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("t")).unwrap();
+    fs::write(folder.path().join("t").join(NAME), SB).unwrap();
+    fs::write(folder.path().join("t").join(format!("bad{NAME}")), "VULKAN\n{").unwrap();
+    let command_lines: [&[&str]; 4] = [
+        &["check", "t"],
+        &["run", "t", "--device", "sim", "--instances", "1000", "--seed", "1", "--out", "out"],
+        &["check", NAME],
+        &["run", "--suite", "\u{1b}[2J"],
+    ];
+    for command_line in command_lines {
+        let ran = Ran::of(vk_litmus(command_line.iter().copied()).current_dir(folder.path()));
+        assert!(ran.stderr.contains("\\u{1b}[2J") || ran.stdout.contains("\\u{1b}[2J"), "{ran:?}");
+        assert_eq!((ran.stdout + &ran.stderr).find(is_active), None, "{command_line:?}");
+    }
+    let summary = fs::read_to_string(folder.path().join("out/summary.txt")).unwrap();
+    assert_eq!(summary.find(is_active), None, "{summary}");
+    let unknown = Ran::of(&mut vk_litmus(["run", "--\u{1b}]0;title\u{7}"]));
+    assert_eq!((unknown.code, unknown.stderr.find(is_active)), (2, None), "{unknown:?}");
+}
+
+/// Runs a command line behind a terminal of its own, made by `script`; nothing where there is no such program.
+fn on_a_terminal(folder: &std::path::Path, line: &str, no_colour: bool) -> Option<String> {
+    let mut command = Command::new("script");
+    command.args(["-qec", line, "/dev/null"]).current_dir(folder).env("TERM", "xterm-256color");
+    command.env_remove("NO_COLOR").stdin(Stdio::null());
+    if no_colour {
+        command.env("NO_COLOR", "1");
+    }
+    match command.output() {
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
+        Err(_) => {
+            println!("1 skipped: script (package bsdutils) is not installed");
+            None
+        }
+    }
+}
+
+#[test]
+fn a_terminal_gets_colours_a_table_that_fits_and_no_escapes_of_others() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("t")).unwrap();
+    fs::write(folder.path().join("t").join(NAME), SB).unwrap();
+    let binary = binary();
+    let run = format!(
+        "stty cols 60; '{}' run t --device sim --instances 1000 --seed 1 --quiet",
+        binary.to_str().unwrap()
+    );
+    let Some(coloured) = on_a_terminal(folder.path(), &run, false) else { return };
+    assert!(coloured.contains("\u{1b}["), "colours: {coloured:?}");
+    assert!(!coloured.contains("\u{1b}[2J") && !coloured.contains('\u{7}') && !coloured.contains('\u{9b}'));
+    let Some(plain) = on_a_terminal(folder.path(), &run, true) else { return };
+    assert!(!plain.contains('\u{1b}'), "{plain:?}");
+    let table = plain.lines().filter(|line| line.starts_with(['│', '┌', '└', '╞']));
+    let widths: Vec<usize> = table.map(|line| line.trim_end().chars().count()).collect();
+    assert!(widths.len() > 3 && widths.iter().all(|width| *width <= 60), "{widths:?}\n{plain}");
+}
+
+#[test]
+fn progress_is_for_terminals() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &str| {
+        let binary = binary();
+        let line =
+            format!("'{}' run coherence/CoRR+rlx --device sim --time 2s --seed 1 {more}", binary.display());
+        on_a_terminal(folder.path(), &line, true)
+    };
+    let (Some(shown), Some(quiet)) = (run(""), run("--quiet")) else { return };
+    assert!(shown.contains("0/1") && shown.contains("left"), "{shown:?}");
+    assert!(!quiet.contains("0/1"), "{quiet:?}");
+}

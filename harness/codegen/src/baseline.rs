@@ -1,0 +1,140 @@
+//! Machine code as text files that a version control system can compare: one file a target, one section a kernel.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::differ::line_diff;
+
+/// The code of one target. Sections are in the order of their names, so that a new test changes no other line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Baseline {
+    /// Lines by section: `TEST FORM KERNEL`.
+    pub sections: BTreeMap<String, Vec<String>>,
+}
+
+/// What begins a section.
+const SECTION: &str = "== ";
+/// What begins a comment.
+const COMMENT: &str = "# ";
+
+/// A baseline that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: expected `== TEST FORM KERNEL` before any code")]
+pub struct BaselineError {
+    /// The line, from 1.
+    pub line: usize,
+}
+
+impl Baseline {
+    /// The text of a file; `about` says what made it, a line each.
+    pub fn print(&self, about: &[String]) -> String {
+        let mut text = String::new();
+        for line in about {
+            let written = writeln!(text, "{COMMENT}{line}");
+            debug_assert!(written.is_ok(), "writing to a string cannot fail");
+        }
+        for (name, lines) in &self.sections {
+            text += &format!("\n{SECTION}{name}\n");
+            for line in lines {
+                text += &format!("{line}\n");
+            }
+        }
+        text
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`BaselineError`] where code stands outside a section.
+    pub fn parse(text: &str) -> Result<Baseline, BaselineError> {
+        let mut baseline = Baseline::default();
+        let mut section: Option<String> = None;
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() || line.starts_with(COMMENT) {
+                continue;
+            }
+            if let Some(name) = line.strip_prefix(SECTION) {
+                baseline.sections.entry(name.to_owned()).or_default();
+                section = Some(name.to_owned());
+                continue;
+            }
+            let known = section.as_ref().and_then(|name| baseline.sections.get_mut(name));
+            known.ok_or(BaselineError { line: number })?.push(line.to_owned());
+        }
+        Ok(baseline)
+    }
+
+    /// What has changed since `self`, for sections that both have or one of them lacks; empty where nothing has.
+    pub fn changes(&self, now: &Baseline) -> Vec<Change> {
+        let names = self.sections.keys().chain(now.sections.keys());
+        let mut names: Vec<&String> = names.collect();
+        names.sort();
+        names.dedup();
+        let none = Vec::new();
+        let change = |name: &String| {
+            let (before, after) = (self.sections.get(name), now.sections.get(name));
+            (before != after).then(|| Change {
+                section: name.clone(),
+                kind: match (before, after) {
+                    (None, _) => ChangeKind::New,
+                    (_, None) => ChangeKind::Gone,
+                    _ => ChangeKind::Changed,
+                },
+                lines: line_diff(before.unwrap_or(&none), after.unwrap_or(&none)),
+            })
+        };
+        names.into_iter().filter_map(change).collect()
+    }
+}
+
+/// A section that has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its name.
+    pub section: String,
+    /// How.
+    pub kind: ChangeKind,
+    /// Its lines as [`line_diff`] gives them.
+    pub lines: Vec<String>,
+}
+
+/// How a section has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// It was not there.
+    New,
+    /// It is not there any more.
+    Gone,
+    /// Its code is another.
+    Changed,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn baseline(sections: &[(&str, &[&str])]) -> Baseline {
+        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        Baseline { sections: sections.iter().map(|(name, code)| ((*name).to_owned(), lines(code))).collect() }
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written() {
+        let written = baseline(&[("mp/MP merged P0,P1", &["a", "b"]), ("sb/SB merged P0,P1", &[])]);
+        let text = written.print(&["radv:navi31".to_owned()]);
+        assert!(text.starts_with("# radv:navi31\n\n== mp/MP merged P0,P1\na\nb\n"), "{text}");
+        assert_eq!(Baseline::parse(&text), Ok(written));
+        assert_eq!(Baseline::parse("# x\n\ncode\n"), Err(BaselineError { line: 3 }));
+    }
+
+    #[test]
+    fn changes_are_told_by_section() {
+        let old = baseline(&[("a", &["1", "2"]), ("b", &["1"]), ("c", &["1"])]);
+        let new = baseline(&[("a", &["1", "3"]), ("b", &["1"]), ("d", &["1"])]);
+        let changes = old.changes(&new);
+        let told: Vec<(&str, ChangeKind)> = changes.iter().map(|c| (c.section.as_str(), c.kind)).collect();
+        assert_eq!(told, [("a", ChangeKind::Changed), ("c", ChangeKind::Gone), ("d", ChangeKind::New)]);
+        assert_eq!(changes[0].lines, ["  1", "- 2", "+ 3"]);
+        assert_eq!(old.changes(&old), []);
+    }
+}

@@ -1,0 +1,160 @@
+//! What relaxing a test changes in its machine code.
+//!
+//! A test and the same test with one synchronization less are compiled alike. Where the code is the same, the
+//! synchronization had no effect: evidence to be explained by what the hardware orders anyway, never a failure by itself.
+
+use std::fmt;
+
+use crate::machine::Machine;
+
+/// How two machine codes differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Difference {
+    /// In nothing but names of registers and labels.
+    Same,
+    /// In nothing that has to do with memory: other registers, or the same instructions in another place between the same
+    /// accesses, waits and barriers.
+    Schedule,
+    /// In accesses, their bits, waits, barriers or their order.
+    Memory,
+}
+
+impl Difference {
+    /// Compares the kernels of a form, one by one.
+    pub fn of(left: &[Machine], right: &[Machine]) -> Difference {
+        if left.len() != right.len() {
+            return Difference::Memory;
+        }
+        left.iter()
+            .zip(right)
+            .map(|(left, right)| Difference::between(left, right))
+            .max()
+            .unwrap_or(Difference::Same)
+    }
+
+    /// Compares two kernels.
+    pub fn between(left: &Machine, right: &Machine) -> Difference {
+        if left.normal() == right.normal() {
+            Difference::Same
+        } else if left.skeleton() == right.skeleton() && knows_memory(left) {
+            Difference::Schedule
+        } else {
+            Difference::Memory
+        }
+    }
+
+    /// Whether the relaxation has no effect on what the machine does to memory.
+    pub fn is_no_effect(self) -> bool {
+        self != Difference::Memory
+    }
+
+    /// Its word in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Difference::Same => "same",
+            Difference::Schedule => "schedule",
+            Difference::Memory => "differs",
+        }
+    }
+}
+
+/// Text of an unknown kind has no skeleton: then nothing but equality says anything.
+fn knows_memory(machine: &Machine) -> bool {
+    !machine.skeleton().is_empty()
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// The kind of a relaxation, by the text of its step (`P0.1: scope wg`), without the place where it was made. Relaxations of
+/// one kind share a row of the table.
+pub fn kind_of_step(step: &str) -> &str {
+    step.split_once(": ").map_or(step, |(_, kind)| kind)
+}
+
+/// The shape of a test by its name: what stands before the first `+`.
+pub fn shape_of(name: &str) -> &str {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    name.split('+').next().unwrap_or(name)
+}
+
+/// The lines of one list that the other lacks, in the manner of `diff`: common lines with a blank, others with `-` and `+`.
+pub fn line_diff(old: &[String], new: &[String]) -> Vec<String> {
+    // Longest common subsequence; kernels have a few hundred lines at most.
+    let width = new.len() + 1;
+    let mut longest = vec![0_u32; (old.len() + 1) * width];
+    for (i, left) in old.iter().enumerate().rev() {
+        for (j, right) in new.iter().enumerate().rev() {
+            longest[i * width + j] = if left == right {
+                longest[(i + 1) * width + j + 1] + 1
+            } else {
+                longest[(i + 1) * width + j].max(longest[i * width + j + 1])
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut lines = Vec::new();
+    while let (Some(left), Some(right)) = (old.get(i), new.get(j)) {
+        if left == right {
+            lines.push(format!("  {left}"));
+            (i, j) = (i + 1, j + 1);
+        } else if longest[(i + 1) * width + j] >= longest[i * width + j + 1] {
+            lines.push(format!("- {left}"));
+            i += 1;
+        } else {
+            lines.push(format!("+ {right}"));
+            j += 1;
+        }
+    }
+    lines.extend(old.iter().skip(i).map(|line| format!("- {line}")));
+    lines.extend(new.iter().skip(j).map(|line| format!("+ {line}")));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Dialect;
+
+    fn machine(text: &str) -> Machine {
+        Machine::read(text, Dialect::Amd).unwrap()
+    }
+
+    const STORES: &str = "buffer_store_dword v0, off, s[4:7], 0 glc\ns_waitcnt vmcnt(0)\nbuffer_store_dword v0, off, s[4:7], 0 offset:256 glc";
+
+    #[test]
+    fn a_lost_wait_or_bit_is_a_difference() {
+        let full = machine(STORES);
+        for weaker in [STORES.replace("s_waitcnt vmcnt(0)\n", ""), STORES.replacen(" glc", "", 1)] {
+            assert_eq!(Difference::between(&full, &machine(&weaker)), Difference::Memory, "{weaker}");
+        }
+    }
+
+    #[test]
+    fn registers_and_schedule_are_none() {
+        let full = machine(STORES);
+        let renamed = machine(&STORES.replace("s[4:7]", "s[8:11]"));
+        assert_eq!(Difference::between(&full, &renamed), Difference::Same);
+        let moved = machine(&format!("v_mov_b32_e32 v9, 1\n{STORES}"));
+        assert_eq!(Difference::between(&full, &moved), Difference::Schedule);
+        assert!(Difference::of(&[full.clone(), full.clone()], &[renamed, moved]).is_no_effect());
+        assert_eq!(Difference::of(std::slice::from_ref(&full), &[]), Difference::Memory);
+    }
+
+    #[test]
+    fn steps_and_tests_have_a_kind() {
+        assert_eq!(kind_of_step("P0.1: scope wg"), "scope wg");
+        assert_eq!(kind_of_step("no ssw P0 P1"), "no ssw P0 P1");
+        assert_eq!(shape_of("mp/MP+rel-acq"), "MP");
+    }
+
+    #[test]
+    fn a_diff_keeps_what_is_common() {
+        let lines = |text: &str| -> Vec<String> { text.split(' ').map(str::to_owned).collect() };
+        assert_eq!(line_diff(&lines("a b c d"), &lines("a c e d")), ["  a", "- b", "  c", "+ e", "  d"]);
+        assert_eq!(line_diff(&lines("a"), &lines("a b")), ["  a", "+ b"]);
+    }
+}

@@ -1,0 +1,185 @@
+//! The kernels of a test, in every form in which a compiler may meet it.
+//!
+//! Compilers infer from what a shader does not write. So the same role is compiled in company of the others (merged) and
+//! alone (split), with references that may alias and with references declared, as most shaders leave them, not to.
+
+use std::fmt;
+use std::str::FromStr;
+
+use litmus::{Instruction, InstructionKind, Test, ThreadId};
+use shaders::variant::References;
+use shaders::{CompileError, Kernel, KernelConfig, Parameters, Pipelines, Program, Variant, fixed_program};
+
+/// A form of a test's kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Form {
+    /// All threads that run at the same time in one kernel.
+    Merged,
+    /// Each workgroup's threads in a kernel of their own, whose references may show each other's memory.
+    Split,
+    /// The same with references that are declared not to: what a shader of one role says unless its author decorates it.
+    Restrict,
+}
+
+impl Form {
+    /// All forms.
+    pub const ALL: [Form; 3] = [Form::Merged, Form::Split, Form::Restrict];
+
+    /// Its word on the command line and in reports; the variant of `run` that plays these kernels, where it is not the
+    /// default one.
+    pub fn word(self) -> &'static str {
+        match self {
+            Form::Merged => "merged",
+            Form::Split => "split",
+            Form::Restrict => "split.restrict",
+        }
+    }
+
+    fn pipelines(self) -> Pipelines {
+        match self {
+            Form::Merged => Pipelines::Merged,
+            Form::Split | Form::Restrict => Pipelines::Split,
+        }
+    }
+
+    fn told(self, told: Variant) -> Variant {
+        match self {
+            Form::Merged | Form::Split => told,
+            Form::Restrict => Variant { references: References::Restrict, ..told },
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A word that no form has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no form `{0}`: there are merged, split, split.restrict")]
+pub struct UnknownForm(pub String);
+
+impl FromStr for Form {
+    type Err = UnknownForm;
+
+    fn from_str(text: &str) -> Result<Form, UnknownForm> {
+        Form::ALL.into_iter().find(|form| form.word() == text).ok_or_else(|| UnknownForm(text.to_owned()))
+    }
+}
+
+/// What the threads of a kernel do to memory, all together: from what a shader never does, compilers infer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// They read and write.
+    Both,
+    /// They write and never read.
+    Producer,
+    /// They read and never write.
+    Consumer,
+    /// They do neither.
+    Neither,
+}
+
+impl Role {
+    /// What the threads do.
+    pub fn of(test: &Test, threads: &[ThreadId]) -> Role {
+        let instructions = || threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
+        let any = |meant: fn(&InstructionKind) -> bool| {
+            instructions().any(|instruction: &Instruction| meant(&instruction.kind))
+        };
+        let reads = any(|kind| matches!(kind, InstructionKind::Load { .. } | InstructionKind::Rmw { .. }));
+        let writes = any(|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));
+        match (reads, writes) {
+            (true, true) => Role::Both,
+            (false, true) => Role::Producer,
+            (true, false) => Role::Consumer,
+            (false, false) => Role::Neither,
+        }
+    }
+
+    /// Its word in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Both => "both",
+            Role::Producer => "producer",
+            Role::Consumer => "consumer",
+            Role::Neither => "neither",
+        }
+    }
+}
+
+/// A kernel of a test.
+#[derive(Clone, Debug)]
+pub struct Unit {
+    /// Its form.
+    pub form: Form,
+    /// Which kernel of the form it is: the threads that it plays, such as `P0` or `P0,P1`.
+    pub name: String,
+    /// Those threads.
+    pub threads: Vec<ThreadId>,
+    /// What they do to memory.
+    pub role: Role,
+    /// Number of the phase, from 0: later ones are dispatched after it has ended.
+    pub phase: usize,
+    /// The kernel; its threads are numbered by their place in `threads`.
+    pub kernel: Kernel,
+    /// What it knows of its parameters.
+    pub parameters: Parameters,
+}
+
+/// How kernels for codegen are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Sizes {
+    /// Subgroup size of the device.
+    pub subgroup_size: u32,
+    /// Invocations of a workgroup at most.
+    pub max_workgroup_invocations: u32,
+    /// Whether the device has `vulkanMemoryModelDeviceScope`.
+    pub device_scope: bool,
+    /// Slots of a workgroup where every role has a workgroup of its own. With 1, addresses are the same for the whole
+    /// subgroup, as in a shader whose work is done by one invocation: compilers then may take scalar paths to memory.
+    pub lanes: u32,
+}
+
+/// The kernels of a test in one form; `told` says how references, pointers and the like are told to compilers.
+///
+/// # Errors
+/// [`CompileError`]: the same rules as for running the test.
+pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<Unit>, CompileError> {
+    let config = KernelConfig {
+        subgroup_size: sizes.subgroup_size,
+        lanes: sizes.lanes,
+        max_workgroup_invocations: sizes.max_workgroup_invocations,
+        device_scope: sizes.device_scope,
+        loop_bound: LOOP_BOUND,
+        variant: form.told(told),
+    };
+    let parameters = Parameters::SINGLE;
+    let program = fixed_program(test, &config, form.pipelines(), &parameters)?;
+    Ok(units_of(test, form, program, parameters))
+}
+
+fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -> Vec<Unit> {
+    let mut units = Vec::new();
+    for (phase, parts) in program.phases.into_iter().enumerate() {
+        for part in parts.parts {
+            let names: Vec<String> =
+                part.threads.iter().map(|thread| format!("P{}", test.thread(*thread).number)).collect();
+            units.push(Unit {
+                form,
+                name: names.join(","),
+                role: Role::of(test, &part.threads),
+                phase,
+                threads: part.threads,
+                kernel: part.kernel,
+                parameters,
+            });
+        }
+    }
+    units
+}
+
+/// Turns of a loop of a test: one is enough to show its code, and leaves no loop.
+const LOOP_BOUND: u32 = 1;

@@ -1,0 +1,28 @@
+//! Machine code of litmus tests: which kernels a test has, what their text says, and what relaxing the test changes in it.
+//!
+//! This crate is pure: it makes SPIR-V ([`units`]) and reads text ([`Machine`]). Whoever talks to a driver stands between
+//! the two.
+//!
+//! | module | idea |
+//! |---|---|
+//! | [`form`] | the kernels of a test: merged, a workgroup each, with references that may alias or not |
+//! | [`machine`] | machine text line by line; what is none |
+//! | [`align`](mod@align) | which instruction of the test a line comes from |
+//! | [`differ`] | how two machine codes differ |
+//! | [`baseline`] | machine code as files to compare |
+//! | [`shrink`](mod@shrink) | the smallest test for which something still holds |
+
+pub mod align;
+pub mod baseline;
+pub mod differ;
+pub mod form;
+pub mod machine;
+mod normal;
+pub mod shrink;
+
+pub use align::{Source, align};
+pub use baseline::Baseline;
+pub use differ::Difference;
+pub use form::{Form, Role, Sizes, Unit, units};
+pub use machine::{Dialect, Machine, NotMachineCode};
+pub use shrink::{Shrunk, shrink};

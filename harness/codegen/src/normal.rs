@@ -1,0 +1,167 @@
+//! Machine code without what says nothing when two texts are compared: names of registers and labels, fillers.
+
+use std::collections::BTreeMap;
+
+use crate::machine::{Line, LineKind, Machine};
+
+/// Instructions that only fill time, or say something about time.
+const FILLERS: [&str; 5] = ["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"];
+
+/// Renames registers and labels in the order of their first use, and leaves fillers out.
+pub(crate) fn lines(machine: &Machine) -> Vec<String> {
+    let mut names = Names::default();
+    let kept = machine.lines.iter().filter(|line| !is_filler(line));
+    kept.map(|line| names.rename(&line.text)).collect()
+}
+
+/// Mnemonics and what stands behind the operands of everything that has to do with memory.
+pub(crate) fn skeleton(machine: &Machine) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in &machine.lines {
+        match line.kind {
+            LineKind::Access(_) => found.push(without_registers(&line.text)),
+            LineKind::Order => found.push(line.text.clone()),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn is_filler(line: &Line) -> bool {
+    FILLERS.iter().any(|filler| line.text.starts_with(filler))
+}
+
+/// The mnemonic, the constants and the modifiers of an access: what is no register.
+fn without_registers(text: &str) -> String {
+    let words = text.split([' ', ',']).filter(|word| !word.is_empty() && !is_register(word));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn is_register(word: &str) -> bool {
+    matches!(word, "vcc" | "exec" | "m0" | "vcc_lo" | "vcc_hi" | "null" | "off" | "scc")
+        || register(word).is_some_and(|(_, rest)| rest.is_empty())
+}
+
+/// A register at the start of a text: its kind with its numbers, and what follows.
+fn register(text: &str) -> Option<((char, u32, u32), &str)> {
+    let kind = text.chars().next().filter(|kind| matches!(kind, 's' | 'v' | 'a'))?;
+    let rest = &text[1..];
+    if let Some(range) = rest.strip_prefix('[') {
+        let (numbers, rest) = range.split_once(']')?;
+        let (first, last) = numbers.split_once(':').unwrap_or((numbers, numbers));
+        let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+        return (first <= last && last - first < MOST_REGISTERS).then_some(((kind, first, last), rest));
+    }
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let number = rest[..digits].parse().ok()?;
+    let rest = &rest[digits..];
+    // `s3` is a register and `s3x` is none.
+    let ends = rest.chars().next().is_none_or(|next| !next.is_ascii_alphanumeric() && next != '_');
+    ends.then_some(((kind, number, number), rest))
+}
+
+/// Registers of one operand at most.
+const MOST_REGISTERS: u32 = 64;
+
+/// New names for registers and labels.
+#[derive(Default)]
+struct Names {
+    registers: BTreeMap<(char, u32), u32>,
+    used: BTreeMap<char, u32>,
+    labels: BTreeMap<String, usize>,
+}
+
+impl Names {
+    fn rename(&mut self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        let mut inside = false;
+        while let Some(next) = rest.chars().next() {
+            if !inside && let Some((register, behind)) = register(rest) {
+                out += &self.register(register);
+                rest = behind;
+                continue;
+            }
+            if !inside && let Some(label) = label(rest) {
+                let count = self.labels.len();
+                let number = *self.labels.entry(label.to_owned()).or_insert(count);
+                out += &format!("L{number}");
+                rest = &rest[label.len()..];
+                continue;
+            }
+            inside = next.is_ascii_alphanumeric() || next == '_';
+            out.push(next);
+            rest = &rest[next.len_utf8()..];
+        }
+        out
+    }
+
+    fn register(&mut self, (kind, first, last): (char, u32, u32)) -> String {
+        let names: Vec<String> = (first..=last)
+            .map(|number| {
+                let used = self.used.entry(kind).or_default();
+                let name = *self.registers.entry((kind, number)).or_insert_with(|| {
+                    *used += 1;
+                    *used - 1
+                });
+                name.to_string()
+            })
+            .collect();
+        format!("{kind}{{{}}}", names.join(","))
+    }
+}
+
+/// A block's label at the start of a text.
+fn label(text: &str) -> Option<&str> {
+    let digits = text.strip_prefix("BB")?.bytes().take_while(u8::is_ascii_digit).count();
+    (digits > 0).then(|| &text[..2 + digits])
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machine::{Dialect, Machine};
+
+    fn machine(text: &str) -> Machine {
+        Machine::read(text, Dialect::Amd).unwrap()
+    }
+
+    #[test]
+    fn registers_and_labels_are_renamed_together() {
+        let one = machine(
+            "BB2:\ns_cbranch_execz BB4\ns_nop 0\nv_mov_b32_e32 v7, s3\nbuffer_store_dword v7, off, s[4:7], 0 glc\nBB4:",
+        );
+        let two = machine(
+            "BB1:\ns_cbranch_execz BB9\nv_mov_b32_e32 v0, s12\nbuffer_store_dword v0, off, s[8:11], 0 glc\nBB9:",
+        );
+        assert_eq!(one.normal(), two.normal());
+        assert_eq!(
+            one.normal(),
+            [
+                "L0:",
+                "s_cbranch_execz L1",
+                "v_mov_b32_e32 v{0}, s{0}",
+                "buffer_store_dword v{0}, off, s{1,2,3,4}, 0 glc",
+                "L1:"
+            ]
+        );
+        // Which of two registers is stored is a difference, which numbers they have is none.
+        let other = machine(
+            "v_mov_b32_e32 v0, s12\nv_mov_b32_e32 v1, s13\nbuffer_store_dword v0, off, s[8:11], 0 glc",
+        );
+        let swapped = machine(
+            "v_mov_b32_e32 v0, s12\nv_mov_b32_e32 v1, s13\nbuffer_store_dword v1, off, s[8:11], 0 glc",
+        );
+        assert_ne!(other.normal(), swapped.normal());
+    }
+
+    #[test]
+    fn the_skeleton_is_what_has_to_do_with_memory() {
+        let code = machine(
+            "s_load_dwordx4 s[4:7], s[2:3], 0x10\nv_mov_b32_e32 v0, 1\nbuffer_store_dword v0, v1, s[4:7], 0 offen offset:256 glc\ns_waitcnt vmcnt(0) lgkmcnt(0)\ns_barrier\ns_endpgm",
+        );
+        assert_eq!(
+            code.skeleton(),
+            ["buffer_store_dword 0 offen offset:256 glc", "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_barrier"]
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! The smallest test for which something still holds: threads, instructions and strengths are taken away one at a time.
+//!
+//! Used for tests on which a compiler crashes. The predicate decides and may be slow (it starts a compiler), so that large
+//! pieces are tried first. Whatever the predicate accepts is a test that prints and reads back.
+
+use litmus::{InstructionKind, LocationId, LocationInit, SyncPoint, SystemSync, Test, ThreadId};
+
+/// A smaller test and what was taken away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shrunk {
+    /// The test.
+    pub test: Test,
+    /// How often the predicate was asked.
+    pub tried: u32,
+    /// Whether nothing smaller holds; false where the number of tries was used up.
+    pub minimal: bool,
+}
+
+/// Takes away whatever can be taken away while `holds` says so, asking at most `most` times. `weaker` gives forms of a
+/// test with one strength less, as far as the caller knows any.
+pub fn shrink(
+    test: &Test,
+    most: u32,
+    weaker: &dyn Fn(&Test) -> Vec<Test>,
+    holds: &mut dyn FnMut(&Test) -> bool,
+) -> Shrunk {
+    let mut best = test.clone();
+    let mut tried = 0;
+    loop {
+        let mut smaller = None;
+        for candidate in candidates(&best).into_iter().chain(weaker(&best)) {
+            let Some(candidate) = as_text_says(&candidate) else { continue };
+            if candidate == best || weight(&candidate) > weight(&best) {
+                continue;
+            }
+            if tried == most {
+                return Shrunk { test: best, tried, minimal: false };
+            }
+            tried += 1;
+            if holds(&candidate) {
+                smaller = Some(candidate);
+                break;
+            }
+        }
+        match smaller {
+            Some(smaller) => best = smaller,
+            None => return Shrunk { test: best, tried, minimal: true },
+        }
+    }
+}
+
+/// What a reader of the printed test gets; `None` where the text is no test.
+fn as_text_says(test: &Test) -> Option<Test> {
+    litmus::parse(&litmus::print(test), &test.name).ok()
+}
+
+/// What is to become less: threads before instructions before locations before words of the text.
+fn weight(test: &Test) -> (usize, usize, usize, usize) {
+    let instructions = test.threads.iter().map(|thread| thread.instructions.len()).sum();
+    (test.threads.len(), instructions, test.locations.len(), litmus::print(test).len())
+}
+
+/// Every test with one piece less.
+fn candidates(test: &Test) -> Vec<Test> {
+    let mut found = Vec::new();
+    // What is asked of a test is nothing to a compiler, and names registers that others could do without.
+    if test.question.is_some()
+        || test.filter.is_some()
+        || !test.listed.is_empty()
+        || test.metadata != Default::default()
+    {
+        found.push(without_questions(test));
+    }
+    if test.threads.len() > 1 {
+        found.extend((0..test.threads.len()).map(|thread| without_thread(test, thread)));
+    }
+    for (thread, column) in test.threads.iter().enumerate() {
+        found.extend(
+            (0..column.instructions.len()).rev().map(|index| without_instruction(test, thread, index)),
+        );
+    }
+    found.extend((0..test.system_sync.len()).map(|index| {
+        let mut smaller = test.clone();
+        smaller.system_sync.remove(index);
+        smaller
+    }));
+    found.extend((0..test.locations.len()).rev().filter_map(|location| without_location(test, location)));
+    found
+}
+
+fn without_questions(test: &Test) -> Test {
+    Test {
+        question: None,
+        filter: None,
+        listed: Vec::new(),
+        metadata: litmus::Metadata { needs: test.metadata.needs.clone(), ..litmus::Metadata::default() },
+        ..test.clone()
+    }
+}
+
+fn without_thread(test: &Test, thread: usize) -> Test {
+    let mut smaller = without_questions(test);
+    smaller.threads.remove(thread);
+    let moved = |point: SyncPoint| -> Option<SyncPoint> {
+        let old = usize::from(point.thread.0);
+        let new = match old.cmp(&thread) {
+            std::cmp::Ordering::Less => old,
+            std::cmp::Ordering::Equal => return None,
+            std::cmp::Ordering::Greater => old - 1,
+        };
+        Some(SyncPoint { thread: ThreadId(new as u16), ..point })
+    };
+    let kept = |pair: &SystemSync| Some(SystemSync { from: moved(pair.from)?, to: moved(pair.to)?, ..*pair });
+    smaller.system_sync = test.system_sync.iter().filter_map(kept).collect();
+    smaller
+}
+
+fn without_instruction(test: &Test, thread: usize, index: usize) -> Test {
+    let mut smaller = without_questions(test);
+    if let Some(column) = smaller.threads.get_mut(thread) {
+        column.instructions.remove(index);
+    }
+    let moved = |point: SyncPoint| -> Option<SyncPoint> {
+        let Some(at) = point.instruction.filter(|_| usize::from(point.thread.0) == thread) else {
+            return Some(point);
+        };
+        match usize::from(at).cmp(&index) {
+            std::cmp::Ordering::Less => Some(point),
+            std::cmp::Ordering::Equal => None,
+            std::cmp::Ordering::Greater => Some(SyncPoint { instruction: Some(at - 1), ..point }),
+        }
+    };
+    let kept = |pair: &SystemSync| Some(SystemSync { from: moved(pair.from)?, to: moved(pair.to)?, ..*pair });
+    smaller.system_sync = test.system_sync.iter().filter_map(kept).collect();
+    smaller
+}
+
+/// The test without a location that nothing names.
+fn without_location(test: &Test, location: usize) -> Option<Test> {
+    let id = LocationId(location as u16);
+    let named = |kind: &InstructionKind| match kind {
+        InstructionKind::Load { location, .. }
+        | InstructionKind::Store { location, .. }
+        | InstructionKind::Rmw { location, .. } => *location == id,
+        _ => false,
+    };
+    let used = test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| named(&i.kind));
+    let referred = test.locations.iter().any(|other| match other.init {
+        LocationInit::Constant(_) => false,
+        LocationInit::AddressOf(of) | LocationInit::CopyOf(of) | LocationInit::AliasOf(of) => of == id,
+    });
+    // Ids behind it would have to move; the last one has none behind it.
+    if used || referred || location + 1 != test.locations.len() {
+        return None;
+    }
+    let mut smaller = without_questions(test);
+    smaller.locations.pop();
+    Some(smaller)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ISA2: &str = include_str!("../../../litmus/corpus/isa2/ISA2+rel-acqrel-acq.litmus");
+    const RMW: &str = include_str!("../../../litmus/corpus/rmw/RMW+addadd-addadd.litmus");
+
+    fn parse(text: &str) -> Test {
+        litmus::parse(text, "T").unwrap()
+    }
+
+    fn nothing(_: &Test) -> Vec<Test> {
+        Vec::new()
+    }
+
+    #[test]
+    fn what_does_not_matter_goes() {
+        let has_release = |test: &Test| {
+            test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+                matches!(&instruction.kind, InstructionKind::Store { access: litmus::Access::Atomic { semantics, .. }, .. }
+                    if semantics.order.releases())
+            })
+        };
+        let shrunk = shrink(&parse(ISA2), 1000, &nothing, &mut |test| has_release(test));
+        assert!(shrunk.minimal);
+        assert_eq!(shrunk.test.threads.len(), 1);
+        assert_eq!(shrunk.test.threads[0].instructions.len(), 1);
+        assert!(has_release(&shrunk.test));
+        // It is a test still.
+        assert_eq!(parse(&litmus::print(&shrunk.test)), shrunk.test);
+    }
+
+    #[test]
+    fn a_whole_test_may_matter() {
+        let test = parse(RMW);
+        let shrunk = shrink(&test, 1000, &nothing, &mut |smaller| *smaller == test);
+        assert_eq!(shrunk.test, test);
+        assert!(shrunk.minimal);
+    }
+
+    #[test]
+    fn tries_are_bounded() {
+        let mut asked = 0;
+        let shrunk = shrink(&parse(ISA2), 3, &nothing, &mut |_| {
+            asked += 1;
+            false
+        });
+        assert_eq!((asked, shrunk.tried, shrunk.minimal), (3, 3, false));
+    }
+
+    #[test]
+    fn strengths_are_taken_away_too() {
+        let weaker = |test: &Test| -> Vec<Test> {
+            let mut weaker = test.clone();
+            for instruction in weaker.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+                if let InstructionKind::Store { access: litmus::Access::Atomic { semantics, .. }, .. } =
+                    &mut instruction.kind
+                {
+                    *semantics = litmus::Semantics::RELAXED;
+                }
+            }
+            vec![weaker]
+        };
+        let any_store = |test: &Test| {
+            test.threads
+                .iter()
+                .flat_map(|thread| &thread.instructions)
+                .any(|i| matches!(i.kind, InstructionKind::Store { .. }))
+        };
+        let shrunk = shrink(&parse(ISA2), 1000, &weaker, &mut |test| any_store(test));
+        assert!(!litmus::print(&shrunk.test).contains(".rel"), "{}", litmus::print(&shrunk.test));
+    }
+}

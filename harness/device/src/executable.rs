@@ -1,0 +1,158 @@
+//! What a driver tells of a compiled pipeline: statistics, and its code from intermediate forms down to machine text
+//! (`VK_KHR_pipeline_executable_properties`).
+
+use std::ffi::{CStr, c_char, c_void};
+
+use ash::{khr, vk};
+use plan::{DeviceError, Image, Kernel};
+
+use crate::error::failed;
+use crate::vulkan::VulkanDevice;
+
+/// The extension that this rests on, as Vulkan names it.
+pub const EXECUTABLE_EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
+
+/// A part of a pipeline that the driver compiled by itself; a compute pipeline mostly has one.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Executable {
+    /// The driver's name for it, such as `Compute Shader`.
+    pub name: String,
+    /// What the driver says of it.
+    pub description: String,
+    /// The subgroup size that it was compiled for; 0 where the driver does not say.
+    pub subgroup_size: u32,
+    /// Figures of the driver's own choice, in its order.
+    pub statistics: Vec<Statistic>,
+    /// Forms of the code, in the driver's order: from what is next to SPIR-V to what is next to the machine.
+    pub representations: Vec<Representation>,
+}
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statistic {
+    /// The driver's name for it.
+    pub name: String,
+    /// Its value; what is a truth value is 0 or 1.
+    pub value: f64,
+}
+
+/// A form of the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Representation {
+    /// The driver's name for it, such as `NIR Shader(s)` or `Assembly`.
+    pub name: String,
+    /// The text; bytes that are no UTF-8 are replaced. `None` where the form is no text.
+    pub text: Option<String>,
+}
+
+impl VulkanDevice {
+    /// Compiles a kernel and asks the driver what it made of it. Nothing is executed, so that a device that cannot
+    /// execute answers too.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] with the name of the extension where the driver does not have it; otherwise what the
+    /// driver said.
+    pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
+        let functions = self
+            .executable_functions()
+            .ok_or_else(|| DeviceError::Unsupported(EXECUTABLE_EXTENSION.to_owned()))?;
+        let capture = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
+            | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
+        let pipeline = self.create_pipeline_with(kernel, images, capture)?;
+        let found = executables_of(functions, pipeline.raw);
+        self.destroy_pipeline(&pipeline);
+        found
+    }
+}
+
+fn executables_of(
+    functions: &khr::pipeline_executable_properties::Device,
+    pipeline: vk::Pipeline,
+) -> Result<Vec<Executable>, DeviceError> {
+    let info = vk::PipelineInfoKHR::default().pipeline(pipeline);
+    // SAFETY: the pipeline is this device's and alive, and the extension's feature is on.
+    let properties = unsafe { functions.get_pipeline_executable_properties(&info) }
+        .map_err(failed("vkGetPipelineExecutablePropertiesKHR"))?;
+    let mut found = Vec::with_capacity(properties.len());
+    for (index, properties) in (0..).zip(&properties) {
+        let info = vk::PipelineExecutableInfoKHR::default().pipeline(pipeline).executable_index(index);
+        // SAFETY: as above; the pipeline was made with the flag for statistics, and the index is one of its executables.
+        let statistics = unsafe { functions.get_pipeline_executable_statistics(&info) }
+            .map_err(failed("vkGetPipelineExecutableStatisticsKHR"))?;
+        found.push(Executable {
+            name: text(&properties.name),
+            description: text(&properties.description),
+            subgroup_size: properties.subgroup_size,
+            statistics: statistics.iter().map(statistic).collect(),
+            representations: representations_of(functions, &info)?,
+        });
+    }
+    Ok(found)
+}
+
+fn statistic(statistic: &vk::PipelineExecutableStatisticKHR<'_>) -> Statistic {
+    let value = &statistic.value;
+    // SAFETY: the format says which member of the union the driver has written, and all have the size of 64 bits or less.
+    let value = unsafe {
+        match statistic.format {
+            vk::PipelineExecutableStatisticFormatKHR::BOOL32 => f64::from(u8::from(value.b32 != vk::FALSE)),
+            vk::PipelineExecutableStatisticFormatKHR::INT64 => value.i64 as f64,
+            vk::PipelineExecutableStatisticFormatKHR::UINT64 => value.u64 as f64,
+            _ => value.f64,
+        }
+    };
+    Statistic { name: text(&statistic.name), value }
+}
+
+fn representations_of(
+    functions: &khr::pipeline_executable_properties::Device,
+    info: &vk::PipelineExecutableInfoKHR<'_>,
+) -> Result<Vec<Representation>, DeviceError> {
+    let call = "vkGetPipelineExecutableInternalRepresentationsKHR";
+    let function = functions.fp().get_pipeline_executable_internal_representations_khr;
+    let mut count = 0;
+    // SAFETY: the pipeline of `info` is alive and was made with the flag for representations; without an array the driver
+    // writes the count alone.
+    unsafe { function(functions.device(), info, &raw mut count, std::ptr::null_mut()) }
+        .result()
+        .map_err(failed(call))?;
+    let mut forms = vec![vk::PipelineExecutableInternalRepresentationKHR::default(); count as usize];
+    // SAFETY: as above, with room for `count` structures, whose data pointers are null: the driver writes the sizes.
+    unsafe { function(functions.device(), info, &raw mut count, forms.as_mut_ptr()) }
+        .result()
+        .map_err(failed(call))?;
+    forms.truncate(count as usize);
+    let mut data: Vec<Vec<u8>> = forms.iter().map(|form| vec![0; form.data_size]).collect();
+    for (form, bytes) in forms.iter_mut().zip(&mut data) {
+        form.p_data = bytes.as_mut_ptr().cast::<c_void>();
+    }
+    // SAFETY: as above, with room for as many bytes as the driver asked for; the buffers outlive the call.
+    let answer = unsafe { function(functions.device(), info, &raw mut count, forms.as_mut_ptr()) };
+    // A form that grew meanwhile is cut off, and says so; what is there is still worth showing.
+    if answer != vk::Result::INCOMPLETE {
+        answer.result().map_err(failed(call))?;
+    }
+    let texts = forms.iter().zip(data);
+    Ok(texts
+        .map(|(form, mut bytes)| {
+            bytes.truncate(form.data_size);
+            while bytes.last() == Some(&0) {
+                bytes.pop();
+            }
+            let is_text = form.is_text == vk::TRUE;
+            Representation {
+                name: text(&form.name),
+                text: is_text.then(|| String::from_utf8_lossy(&bytes).into_owned()),
+            }
+        })
+        .collect())
+}
+
+/// A string in an array of the driver, which may have forgotten its end.
+fn text(characters: &[c_char]) -> String {
+    let bytes: Vec<u8> = characters.iter().map(|character| character.cast_unsigned()).collect();
+    match CStr::from_bytes_until_nul(&bytes) {
+        Ok(text) => text.to_string_lossy().into_owned(),
+        Err(_) => String::from_utf8_lossy(&bytes).into_owned(),
+    }
+}

@@ -1,0 +1,224 @@
+//! Arithmetic on 32-bit words: the operations that instructions are made of, and what they compute.
+
+/// An operation on up to three words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "named after the instructions")]
+pub enum Alu {
+    Mov,
+    Not,
+    And,
+    Or,
+    Xor,
+    Xnor,
+    Nand,
+    Nor,
+    AndNot,
+    OrNot,
+    Add,
+    Sub,
+    Mul,
+    MulHigh,
+    Mul24,
+    MinUnsigned,
+    MaxUnsigned,
+    MinSigned,
+    MaxSigned,
+    ShiftLeft,
+    ShiftRight,
+    ShiftRightSigned,
+    /// Offset and width in one word, as scalar instructions have them.
+    ExtractUnsignedPacked,
+    ExtractSignedPacked,
+    ExtractUnsigned,
+    ExtractSigned,
+    /// A mask of `a` ones from bit `b` on.
+    Mask,
+    /// Bits of `b` where `a` has ones, else of `c`.
+    Insert,
+    Add3,
+    Or3,
+    AndOr,
+    AddShift,
+    ShiftAdd,
+    ShiftOr,
+    XorAdd,
+    MulAdd24,
+    PackLow,
+    LowByte,
+    LowHalf,
+    SignByte,
+    SignHalf,
+    AlignBit,
+    Permute,
+    Truncate,
+    FloatFromSigned,
+    FloatFromUnsigned,
+    SignedFromFloat,
+    UnsignedFromFloat,
+    FloatAdd,
+    FloatMin,
+    FloatMax,
+    Equal,
+    LessUnsigned,
+    LessSigned,
+    LessFloat,
+    EqualFloat,
+    /// 1 where `a + b + c` carries.
+    CarryAdd,
+    /// 1 where `a - b - c` borrows.
+    BorrowSub,
+    /// `a - b - c`.
+    Sub3,
+}
+
+impl Alu {
+    /// How many operands it has.
+    pub fn operands(self) -> usize {
+        match self {
+            Alu::Mov
+            | Alu::Not
+            | Alu::LowByte
+            | Alu::LowHalf
+            | Alu::SignByte
+            | Alu::SignHalf
+            | Alu::Truncate
+            | Alu::FloatFromSigned
+            | Alu::FloatFromUnsigned
+            | Alu::SignedFromFloat
+            | Alu::UnsignedFromFloat => 1,
+            Alu::ExtractUnsigned
+            | Alu::ExtractSigned
+            | Alu::Insert
+            | Alu::Add3
+            | Alu::Or3
+            | Alu::AndOr
+            | Alu::AddShift
+            | Alu::ShiftAdd
+            | Alu::ShiftOr
+            | Alu::XorAdd
+            | Alu::MulAdd24
+            | Alu::AlignBit
+            | Alu::Permute
+            | Alu::CarryAdd
+            | Alu::BorrowSub
+            | Alu::Sub3 => 3,
+            _ => 2,
+        }
+    }
+
+    /// What it computes. Operands that it does not have are ignored.
+    pub fn apply(self, a: u32, b: u32, c: u32) -> u32 {
+        let extract = |offset: u32, width: u32| -> u64 {
+            let width = width.min(32);
+            (u64::from(a) >> (offset & 31)) & ((1_u64 << width) - 1)
+        };
+        let signed = |value: u64, width: u32| -> u32 {
+            let width = width.min(32);
+            if width == 0 {
+                return 0;
+            }
+            let shift = 64 - width;
+            (((value << shift) as i64) >> shift) as u32
+        };
+        let float = f32::from_bits;
+        match self {
+            Alu::Mov => a,
+            Alu::Not => !a,
+            Alu::And => a & b,
+            Alu::Or => a | b,
+            Alu::Xor => a ^ b,
+            Alu::Xnor => !(a ^ b),
+            Alu::Nand => !(a & b),
+            Alu::Nor => !(a | b),
+            Alu::AndNot => a & !b,
+            Alu::OrNot => a | !b,
+            Alu::Add => a.wrapping_add(b),
+            Alu::Sub => a.wrapping_sub(b),
+            Alu::Mul => a.wrapping_mul(b),
+            Alu::MulHigh => ((u64::from(a) * u64::from(b)) >> 32) as u32,
+            Alu::Mul24 => (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff),
+            Alu::MinUnsigned => a.min(b),
+            Alu::MaxUnsigned => a.max(b),
+            Alu::MinSigned => (a as i32).min(b as i32) as u32,
+            Alu::MaxSigned => (a as i32).max(b as i32) as u32,
+            Alu::ShiftLeft => a << (b & 31),
+            Alu::ShiftRight => a >> (b & 31),
+            Alu::ShiftRightSigned => ((a as i32) >> (b & 31)) as u32,
+            Alu::ExtractUnsignedPacked => extract(b, (b >> 16) & 0x7f) as u32,
+            Alu::ExtractSignedPacked => {
+                let width = (b >> 16) & 0x7f;
+                signed(extract(b, width), width)
+            }
+            Alu::ExtractUnsigned => extract(b, c & 31) as u32,
+            Alu::ExtractSigned => signed(extract(b, c & 31), c & 31),
+            Alu::Mask => ((1_u64 << (a & 31)) - 1).wrapping_shl(b & 31) as u32,
+            Alu::Insert => (a & b) | (!a & c),
+            Alu::Add3 => a.wrapping_add(b).wrapping_add(c),
+            Alu::Or3 => a | b | c,
+            Alu::AndOr => (a & b) | c,
+            Alu::AddShift => a.wrapping_add(b) << (c & 31),
+            Alu::ShiftAdd => (a << (b & 31)).wrapping_add(c),
+            Alu::ShiftOr => (a << (b & 31)) | c,
+            Alu::XorAdd => (a ^ b).wrapping_add(c),
+            Alu::MulAdd24 => (a & 0xff_ffff).wrapping_mul(b & 0xff_ffff).wrapping_add(c),
+            Alu::PackLow => (a & 0xffff) | (b << 16),
+            Alu::LowByte => a & 0xff,
+            Alu::LowHalf => a & 0xffff,
+            Alu::SignByte => i32::from(a as u8 as i8) as u32,
+            Alu::SignHalf => i32::from(a as u16 as i16) as u32,
+            Alu::AlignBit => (((u64::from(a) << 32) | u64::from(b)) >> (c & 31)) as u32,
+            Alu::Permute => permute(a, b, c),
+            Alu::Truncate => float(a).trunc().to_bits(),
+            Alu::FloatFromSigned => (a as i32 as f32).to_bits(),
+            Alu::FloatFromUnsigned => (a as f32).to_bits(),
+            Alu::SignedFromFloat => float(a) as i32 as u32,
+            Alu::UnsignedFromFloat => float(a) as u32,
+            Alu::FloatAdd => (float(a) + float(b)).to_bits(),
+            Alu::FloatMin => float(a).min(float(b)).to_bits(),
+            Alu::FloatMax => float(a).max(float(b)).to_bits(),
+            Alu::Equal => u32::from(a == b),
+            Alu::LessUnsigned => u32::from(a < b),
+            Alu::LessSigned => u32::from((a as i32) < (b as i32)),
+            Alu::LessFloat => u32::from(float(a) < float(b)),
+            Alu::EqualFloat => u32::from(float(a) == float(b)),
+            Alu::CarryAdd => ((u64::from(a) + u64::from(b) + u64::from(c)) >> 32) as u32,
+            Alu::BorrowSub => u32::from(u64::from(a) < u64::from(b) + u64::from(c)),
+            Alu::Sub3 => a.wrapping_sub(b).wrapping_sub(c),
+        }
+    }
+}
+
+/// `v_perm_b32`: each byte of the selector picks a byte of `a:b`; 12 and above are constants.
+fn permute(a: u32, b: u32, selector: u32) -> u32 {
+    let bytes = (u64::from(a) << 32) | u64::from(b);
+    let picked = selector.to_le_bytes().map(|choice| match choice {
+        0..=7 => (bytes >> (8 * choice)) as u8,
+        8..=11 => {
+            let sign = [15, 31, 47, 63][usize::from(choice - 8)];
+            if (bytes >> sign) & 1 == 1 { 0xff } else { 0 }
+        }
+        12 => 0,
+        _ => 0xff,
+    });
+    u32::from_le_bytes(picked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_and_carries() {
+        assert_eq!(Alu::ExtractUnsignedPacked.apply(0x0000_0fc0, 0x6_0006, 0), 0x3f);
+        assert_eq!(Alu::ExtractUnsigned.apply(0x1234, 4, 8), 0x23);
+        assert_eq!(Alu::ExtractSigned.apply(0x0000_00f0, 4, 4), u32::MAX);
+        assert_eq!(Alu::ExtractUnsigned.apply(7, 40, 0), 0);
+        assert_eq!(Alu::CarryAdd.apply(u32::MAX, 0, 1), 1);
+        assert_eq!(Alu::CarryAdd.apply(u32::MAX, 0, 0), 0);
+        assert_eq!(Alu::BorrowSub.apply(0, 0, 1), 1);
+        assert_eq!(Alu::Mask.apply(3, 4, 0), 0x70);
+        assert_eq!(Alu::Permute.apply(0x4433_2211, 0x8877_6655, 0x0c0c_0400), 0x1155);
+        assert_eq!(Alu::LessSigned.apply(u32::MAX, 0, 0), 1);
+        assert_eq!(Alu::AlignBit.apply(1, 0, 31), 2);
+    }
+}

@@ -1,0 +1,156 @@
+//! What registers hold when a wave starts, found by how the text uses them: drivers change the numbers.
+
+use crate::opcode::{Opcode, Scalar};
+use crate::text::{Instruction, Operand, Program, special};
+
+/// What an ordinary scalar register holds at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// The low half of the address of descriptor set 0.
+    Descriptors,
+    /// Half of the device address that the push constants hold.
+    Address {
+        /// The upper half.
+        high: bool,
+    },
+    /// The workgroup's number in x.
+    WorkgroupId,
+    /// The wave's number in its workgroup, from this bit on.
+    WaveInWorkgroup {
+        /// The lowest bit.
+        shift: u8,
+    },
+}
+
+/// The registers that hold something, by number; or what does not fit.
+///
+/// RADV fills `s[0:1]` with what only scratch memory needs, then descriptor sets, then the push constants that are used,
+/// then the workgroup's number and the wave's where they are used.
+pub fn entry(program: &Program, address: bool) -> Result<Vec<(u16, Entry)>, String> {
+    let live = live_at_entry(program);
+    let mut found: Vec<(u16, Entry)> = Vec::new();
+    let mut rest: Vec<u16> = Vec::new();
+    for register in live.into_iter().filter(|register| *register >= 2) {
+        match program.instructions.iter().find_map(|instruction| wave_number(instruction, register)) {
+            Some(shift) => found.push((register, Entry::WaveInWorkgroup { shift })),
+            None if register == 2 => found.push((register, Entry::Descriptors)),
+            None => rest.push(register),
+        }
+    }
+    let (low, high) = (Entry::Address { high: false }, Entry::Address { high: true });
+    match (rest.as_slice(), address) {
+        ([], _) => {}
+        ([id], _) => found.push((*id, Entry::WorkgroupId)),
+        ([first, second], true) if *second == first + 1 => found.extend([(*first, low), (*second, high)]),
+        ([first, second, id], true) => {
+            found.extend([(*first, low), (*second, high), (*id, Entry::WorkgroupId)])
+        }
+        _ => {
+            let names: Vec<String> = rest.iter().map(|register| format!("s{register}")).collect();
+            return Err(format!("what {} hold at entry", names.join(", ")));
+        }
+    }
+    Ok(found)
+}
+
+/// `s_bfe_u32 d, s, 0x60006` up to RDNA 1, `0x50014` then: how RADV takes the wave's number from its register.
+fn wave_number(instruction: &Instruction, register: u16) -> Option<u8> {
+    let source = Operand::Scalar(crate::text::Registers { first: register, count: 1 });
+    match instruction.operands.as_slice() {
+        [_, from, Operand::Number(field)] if instruction.mnemonic == "s_bfe_u32" && *from == source => {
+            match field {
+                0x6_0006 => Some(6),
+                0x5_0014 => Some(20),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Ordinary scalar registers that some path reads before it writes them.
+fn live_at_entry(program: &Program) -> Vec<u16> {
+    // Forward over all paths: what has surely been written before each instruction.
+    let count = program.instructions.len();
+    let mut written: Vec<Option<[bool; 128]>> = vec![None; count + 1];
+    if let Some(first) = written.first_mut() {
+        *first = Some([false; 128]);
+    }
+    let mut live = [false; 128];
+    let mut work = vec![0_usize];
+    while let Some(at) = work.pop() {
+        let (Some(instruction), Some(Some(before))) =
+            (program.instructions.get(at), written.get(at).copied())
+        else {
+            continue;
+        };
+        let mut after = before;
+        for half in [Some(instruction), instruction.second.as_deref()].into_iter().flatten() {
+            let (reads, writes) = uses(half);
+            for register in reads {
+                if let (Some(known), Some(live)) =
+                    (before.get(usize::from(register)), live.get_mut(usize::from(register)))
+                    && !known
+                {
+                    *live = true;
+                }
+            }
+            for register in writes {
+                if let Some(slot) = after.get_mut(usize::from(register)) {
+                    *slot = true;
+                }
+            }
+        }
+        let mut next = Vec::new();
+        if !matches!(instruction.opcode, Opcode::End | Opcode::Branch(crate::opcode::When::Always)) {
+            next.push(at + 1);
+        }
+        if let (Opcode::Branch(_), Some(Operand::Name(label))) =
+            (&instruction.opcode, instruction.operands.first())
+        {
+            next.extend(program.target(label));
+        }
+        for to in next {
+            let Some(slot) = written.get_mut(to) else { continue };
+            let merged = match slot {
+                None => after,
+                Some(known) => std::array::from_fn(|register| {
+                    known.get(register).copied().unwrap_or(false)
+                        && after.get(register).copied().unwrap_or(false)
+                }),
+            };
+            if *slot != Some(merged) {
+                *slot = Some(merged);
+                work.push(to);
+            }
+        }
+    }
+    (0..special::VCC).filter(|register| live.get(usize::from(*register)).copied().unwrap_or(false)).collect()
+}
+
+/// Scalar registers that an instruction reads and writes.
+fn uses(instruction: &Instruction) -> (Vec<u16>, Vec<u16>) {
+    let first_is_read = match &instruction.opcode {
+        Opcode::Scalar(Scalar::Compare { .. } | Scalar::TestBit { .. }) => true,
+        Opcode::Scalar(Scalar::Constant { accumulates, .. }) => *accumulates,
+        Opcode::Scalar(_) | Opcode::Vector(_) => false,
+        Opcode::Memory(memory) => {
+            !matches!(memory.path, crate::opcode::Path::Scalar | crate::opcode::Path::ScalarBuffer)
+        }
+        _ => true,
+    };
+    let mut reads = Vec::new();
+    let mut writes = Vec::new();
+    for (number, operand) in instruction.operands.iter().enumerate() {
+        if let Operand::Scalar(registers) = operand {
+            let all = registers.first..registers.first.saturating_add(registers.count);
+            let carry = number == 1
+                && matches!(
+                    &instruction.opcode,
+                    Opcode::Vector(crate::opcode::Vector::Sum { carry_out: true, .. })
+                );
+            if carry || (number == 0 && !first_is_read) { writes.extend(all) } else { reads.extend(all) }
+        }
+    }
+    (reads, writes)
+}

@@ -1,0 +1,372 @@
+//! Explores every interleaving of a question's waves under every placement.
+
+use std::collections::{BTreeSet, HashSet};
+use std::hash::BuildHasherDefault;
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use crate::code::{Code, Node, Part, Way};
+use crate::facts::{Facts, Profile};
+use crate::family::Generation;
+use crate::machine::{Cell, Choice, Event, Machine, Record, Seats, State, Wave, in_lds};
+use crate::opcode::Action;
+use crate::placement::placements;
+use crate::question::{Explored, Placement, Question, Space, Step, Unsupported, Verdict, Witness, Word};
+use crate::wave::{self, Launch, Stop};
+
+/// States of one question at most.
+pub const STATES: u64 = 2_000_000;
+
+/// Whether an outcome that the model does not allow can be seen.
+///
+/// Pure: the same question, facts and profile give the same verdict, found in the same order.
+pub fn explore(question: &Question, profile: Profile, facts: &Facts) -> Verdict {
+    explore_up_to(question, profile, facts, STATES)
+}
+
+/// As [`explore`], with a limit of its own on the number of states.
+pub fn explore_up_to(question: &Question, profile: Profile, facts: &Facts, states: u64) -> Verdict {
+    let (machine, observed) = match prepare(question, profile, facts) {
+        Ok(prepared) => prepared,
+        Err(Stop::Hazard(hazard)) => return Verdict::Hazard(hazard),
+        Err(Stop::Unsupported(unsupported)) => return Verdict::Unsupported(unsupported),
+    };
+    let mut explored = Explored {
+        profile,
+        assumptions: assumptions(question, profile, facts, &machine),
+        ..Explored::default()
+    };
+    for placement in placements(question.family.generation(), &question.workgroups) {
+        explored.placements += 1;
+        let seats = machine.seats(&placement);
+        let mut search = Search {
+            machine: &machine,
+            question,
+            observed: &observed,
+            seats,
+            seen: HashSet::default(),
+            records: Vec::new(),
+            explored: &mut explored,
+            limit: states,
+        };
+        let mut start = machine.start(&search.seats);
+        match search.visit(&mut start) {
+            Ok(()) => {}
+            Err(End::Stuck) => return unsupported("a wave waits for ever at a barrier".to_owned()),
+            Err(End::Limit) => return unsupported(format!("more than {states} states")),
+            Err(End::Found(outcome)) => {
+                let steps = search.records.iter().map(|record| step(&machine, record)).collect();
+                return Verdict::Reachable(Box::new(Witness { outcome, placement, steps, explored }));
+            }
+        }
+    }
+    Verdict::Unreachable(explored)
+}
+
+fn unsupported(what: String) -> Verdict {
+    Verdict::Unsupported(Unsupported { kernel: 0, line: None, what })
+}
+
+/// A part of an outcome in the machine.
+struct Seen {
+    cell: usize,
+    place: Word,
+    required: Option<u64>,
+}
+
+/// Builds the waves and numbers the memory that they touch.
+fn prepare(question: &Question, profile: Profile, facts: &Facts) -> Result<(Machine, Vec<Seen>), Stop> {
+    let generation = question.family.generation();
+    let missing = |what: String| Stop::Unsupported(Unsupported { kernel: 0, line: None, what });
+    let mut waves: Vec<Wave> = Vec::new();
+    let mut slots = 0;
+    for (number, workgroup) in question.workgroups.iter().enumerate() {
+        let kernel = question.kernels.get(workgroup.kernel);
+        let kernel = kernel.ok_or_else(|| missing(format!("no kernel {}", workgroup.kernel)))?;
+        for (wave, lanes) in workgroup.waves.iter().enumerate() {
+            if lanes.is_empty() || lanes.iter().any(|lane| u32::from(*lane) >= workgroup.wave_size.min(64)) {
+                return Err(missing("a wave without lanes".to_owned()));
+            }
+            let launch = Launch {
+                kernel,
+                number: workgroup.kernel,
+                workgroup: workgroup.id,
+                wave: wave as u32,
+                wave_size: workgroup.wave_size,
+                lanes,
+            };
+            let code = wave::build(&launch, generation, facts, profile)?;
+            let first_slot = slots;
+            slots += usize::from(code.slots);
+            waves.push(Wave {
+                code,
+                workgroup: number,
+                number: wave,
+                kernel: workgroup.kernel,
+                cells: Vec::new(),
+                first_slot,
+            });
+        }
+    }
+    if waves.len() > 64 {
+        return Err(missing("more than 64 waves".to_owned()));
+    }
+    let mut memory = Memory { cells: Vec::new(), numbers: FxHashMap::default(), question };
+    for index in 0..waves.len() {
+        let Some(wave) = waves.get(index) else { continue };
+        let mut cells = Vec::with_capacity(wave.code.accesses.len());
+        for access in &wave.code.accesses {
+            let mut of_access = Vec::with_capacity(access.parts.len());
+            for part in &access.parts {
+                of_access.push(
+                    memory
+                        .cell(part.place, wave.workgroup)
+                        .ok_or_else(|| missing("too much memory".to_owned()))?,
+                );
+            }
+            cells.push(of_access);
+        }
+        if let Some(wave) = waves.get_mut(index) {
+            wave.cells = cells;
+        }
+    }
+    let mut observed = Vec::with_capacity(question.observed.len());
+    for seen in &question.observed {
+        let cell = memory.cell(seen.place, 0).ok_or_else(|| missing("too much memory".to_owned()))?;
+        observed.push(Seen { cell: usize::from(cell), place: seen.place, required: seen.required });
+    }
+    let mut cells = memory.cells;
+    share(&waves, &mut cells, generation);
+    let machine = Machine {
+        waves,
+        cells,
+        arrives_at_issue: facts.holds("issue-is-arrival", generation, profile),
+        slots,
+    };
+    Ok((machine, observed))
+}
+
+/// Numbers 8 bytes of memory at a time.
+struct Memory<'q> {
+    cells: Vec<Cell>,
+    /// By workgroup (of LDS), space and 8 bytes.
+    numbers: FxHashMap<(usize, Space, u32), u16>,
+    question: &'q Question,
+}
+
+impl Memory<'_> {
+    fn cell(&mut self, place: Word, workgroup: usize) -> Option<u16> {
+        let key = (if in_lds(place) { workgroup + 1 } else { 0 }, place.space, place.offset >> 3);
+        if let Some(number) = self.numbers.get(&key) {
+            return Some(*number);
+        }
+        let number = u16::try_from(self.cells.len()).ok()?;
+        let mut initial = 0;
+        for known in &self.question.initial {
+            if (known.place.space, known.place.offset >> 3) == (place.space, place.offset >> 3) {
+                initial = crate::machine::insert(initial, known.place, known.value);
+            }
+        }
+        self.cells.push(Cell { initial, private: true, vector_waves: Vec::new(), lines: [false; 3] });
+        self.numbers.insert(key, number);
+        Some(number)
+    }
+}
+
+/// Finds out who shares which cells, and which caches can be hit.
+fn share(waves: &[Wave], cells: &mut [Cell], generation: Generation) {
+    let mut users: Vec<Vec<(usize, Way)>> = vec![Vec::new(); cells.len()];
+    let mut written = vec![false; cells.len()];
+    for (number, wave) in waves.iter().enumerate() {
+        for (access, of_access) in wave.code.accesses.iter().zip(&wave.cells) {
+            for cell in of_access {
+                let index = usize::from(*cell);
+                let (Some(cell), Some(users), Some(written)) =
+                    (cells.get_mut(index), users.get_mut(index), written.get_mut(index))
+                else {
+                    continue;
+                };
+                if !users.contains(&(number, access.way)) {
+                    users.push((number, access.way));
+                }
+                *written |= !matches!(access.action, Action::Load { .. });
+                if access.way == Way::Vector && !cell.vector_waves.contains(&number) {
+                    cell.vector_waves.push(number);
+                }
+                if matches!(access.action, Action::Load { .. }) {
+                    let array = generation >= Generation::Gfx10 && !access.skips.array;
+                    match access.way {
+                        Way::Vector => {
+                            cell.lines[0] |= !access.skips.vector;
+                            cell.lines[1] |= array;
+                        }
+                        Way::Scalar => {
+                            cell.lines[2] |= !access.skips.scalar;
+                            cell.lines[1] |= array;
+                        }
+                        Way::Lds => {}
+                    }
+                }
+            }
+        }
+    }
+    for ((cell, users), written) in cells.iter_mut().zip(users).zip(written) {
+        cell.private = !written || users.len() <= 1;
+        if !written {
+            // All copies are the same.
+            cell.lines = [false; 3];
+        }
+    }
+}
+
+/// Why a search ends before its end.
+enum End {
+    Found(Vec<u64>),
+    Stuck,
+    Limit,
+}
+
+struct Search<'m> {
+    machine: &'m Machine,
+    question: &'m Question,
+    observed: &'m [Seen],
+    seats: Seats,
+    seen: HashSet<State, BuildHasherDefault<FxHasher>>,
+    /// What has happened on the way to the current state.
+    records: Vec<Record>,
+    explored: &'m mut Explored,
+    limit: u64,
+}
+
+impl Search<'_> {
+    fn visit(&mut self, state: &mut State) -> Result<(), End> {
+        self.machine.settle(state, &self.seats, &mut self.records);
+        if self.seen.contains(state) {
+            return Ok(());
+        }
+        self.explored.states += 1;
+        if self.explored.states > self.limit {
+            return Err(End::Limit);
+        }
+        let choices: Vec<Choice> = self.machine.choices(state, &self.seats);
+        if choices.is_empty() {
+            if !self.machine.is_final(state) {
+                return Err(End::Stuck);
+            }
+            return self.end(state);
+        }
+        let records = self.records.len();
+        for choice in choices {
+            let mut next = state.clone();
+            self.machine.take(&mut next, &self.seats, choice, &mut self.records);
+            self.visit(&mut next)?;
+            self.records.truncate(records);
+        }
+        self.seen.insert(state.clone());
+        Ok(())
+    }
+
+    fn end(&mut self, state: &State) -> Result<(), End> {
+        let mut outcome = Vec::with_capacity(self.observed.len());
+        for seen in self.observed {
+            let value = Machine::value(state, seen.cell, seen.place);
+            if seen.required.is_some_and(|required| required != value) {
+                return Ok(());
+            }
+            outcome.push(value);
+        }
+        if !self.question.allowed.contains(&outcome) {
+            self.explored.outcomes.insert(outcome.clone());
+            return Err(End::Found(outcome));
+        }
+        self.explored.outcomes.insert(outcome);
+        Ok(())
+    }
+}
+
+fn step(machine: &Machine, record: &Record) -> Step {
+    let (workgroup, wave, kernel) =
+        machine.waves.get(record.wave).map_or((0, 0, 0), |wave| (wave.workgroup, wave.number, wave.kernel));
+    let place =
+        record.place.map(|place| format!("{}+{:#x}", name_of(place.space), place.offset)).unwrap_or_default();
+    let value = record.value;
+    let what = match record.event {
+        Event::HitVector => format!("reads {place} = {value} from the compute unit's cache"),
+        Event::HitArray => format!("reads {place} = {value} from the shader array's cache"),
+        Event::HitScalar => format!("reads {place} = {value} from the scalar cache"),
+        Event::Read => format!("reads {place} = {value} at L2"),
+        Event::Written => format!("writes {place} = {value} at L2"),
+        Event::Modified => format!("modifies {place} to {value} at L2"),
+        Event::ReadLds => format!("reads {place} = {value}"),
+        Event::WrittenLds => format!("writes {place} = {value}"),
+        Event::Dropped => "drops cache lines".to_owned(),
+        Event::Barrier => "passes the barrier".to_owned(),
+    };
+    Step { workgroup, wave, kernel, line: record.line, what }
+}
+
+fn name_of(space: Space) -> String {
+    if space == crate::code::LDS { "LDS".to_owned() } else { format!("memory {}", space.0) }
+}
+
+/// The facts that matter for what the waves do.
+fn assumptions(question: &Question, profile: Profile, facts: &Facts, machine: &Machine) -> Vec<String> {
+    let codes = || machine.waves.iter().map(|wave| &wave.code);
+    let accesses = || codes().flat_map(|code| &code.accesses);
+    let nodes = |wanted: fn(&Node) -> bool| codes().flat_map(|code: &Code| &code.nodes).any(wanted);
+    let way = |way: Way| accesses().any(|access| access.way == way);
+    let hit = |cache: usize| machine.cells.iter().any(|cell| cell.lines[cache]);
+    let stores = accesses().any(|access| access.action == Action::Store && access.way == Way::Vector);
+    let generation = question.family.generation();
+    let parts = |wanted: fn(&Part) -> bool| accesses().flat_map(|access| &access.parts).any(wanted);
+    let matters = |id: &str| match id {
+        "independent-channels" | "device-is-one-l2" | "vmcnt-in-order" => way(Way::Vector),
+        "store-complete-at-l2" => stores,
+        "vscnt" | "cu-scope-store-stays" => stores,
+        "vector-cache-write-through" | "line-is-cell" => hit(0),
+        "warm-caches" => hit(0) || hit(1) || hit(2),
+        "array-cache-read-only" => hit(1),
+        "atomics-at-l2" | "atomic-drops-line" => {
+            accesses().any(|access| matches!(access.action, Action::Atomic(_)) && access.way == Way::Vector)
+        }
+        "issue-is-arrival" | "arrival-lags-issue" | "arrival-lags-issue-everywhere" => way(Way::Vector),
+        "scalar-cache-apart" | "scalar-out-of-order" => way(Way::Scalar),
+        "lds-in-order" => way(Way::Lds),
+        "split-counters" => way(Way::Lds) || way(Way::Scalar),
+        "flat-both-counters" => {
+            generation <= Generation::Gfx8 && parts(|part| part.place.space.0 != u16::MAX)
+        }
+        "barrier-waits-for-waves" => nodes(|node| matches!(node, Node::Join { .. })),
+        "wgp-spreads-waves" => question.workgroups.iter().any(|workgroup| workgroup.waves.len() > 1),
+        "invalidate-in-order" => nodes(|node| matches!(node, Node::Cache { .. })),
+        "program-order-issue" | "registers-wait-for-loads" => true,
+        rule => codes().any(|code| code.facts.iter().any(|known| known == rule)),
+    };
+    let believed =
+        facts.facts.iter().filter(|fact| facts.holds(&fact.id, generation, profile) && matters(&fact.id));
+    believed.map(|fact| fact.id.clone()).collect()
+}
+
+/// Placements, for tests and reports.
+pub fn all_placements(question: &Question) -> Vec<Placement> {
+    placements(question.family.generation(), &question.workgroups)
+}
+
+/// Outcomes seen over all placements without regard to what is allowed; nothing where the question has no answer.
+pub fn outcomes(question: &Question, profile: Profile, facts: &Facts) -> Option<BTreeSet<Vec<u64>>> {
+    let mut open = question.clone();
+    let mut seen = BTreeSet::new();
+    loop {
+        match explore(&open, profile, facts) {
+            Verdict::Unreachable(explored) => {
+                seen.extend(explored.outcomes);
+                return Some(seen);
+            }
+            Verdict::Reachable(witness) => {
+                seen.insert(witness.outcome.clone());
+                open.allowed.insert(witness.outcome);
+            }
+            Verdict::Hazard(_) | Verdict::Unsupported(_) => return None,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! What the machine takes for granted, as data: each fact with its source and how sure it is.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::family::Generation;
+use crate::text::Modifiers;
+
+/// The table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// Every fact.
+    #[serde(rename = "fact")]
+    pub facts: Vec<Fact>,
+    /// Which bits take which access past which cache.
+    pub bits: Vec<Bits>,
+}
+
+/// Something that is taken for granted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fact {
+    /// Its name in results.
+    pub id: String,
+    /// How sure it is.
+    pub grade: Grade,
+    /// Who says so.
+    pub source: String,
+    /// The generations that it speaks of; all where there are none.
+    #[serde(default)]
+    pub generations: Vec<String>,
+    /// The profiles under which it holds; all where there are none.
+    #[serde(default)]
+    pub profiles: Vec<Profile>,
+    /// What it says.
+    pub text: String,
+}
+
+/// How sure a fact is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grade {
+    /// LLVM or Mesa say so.
+    Documented,
+    /// Seen in what a compiler emitted.
+    Measured,
+    /// An assumption of this machine.
+    Assumed,
+    /// In doubt.
+    Uncertain,
+}
+
+/// Which facts are believed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Profile {
+    /// What is documented, or what the compilers rest on.
+    #[default]
+    Documented,
+    /// Without what no document says: what is found under it alone is a question, not a finding.
+    Paranoid,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Profile::Documented => "documented",
+            Profile::Paranoid => "paranoid",
+        })
+    }
+}
+
+impl FromStr for Profile {
+    type Err = UnknownProfile;
+
+    fn from_str(text: &str) -> Result<Profile, UnknownProfile> {
+        match text {
+            "documented" => Ok(Profile::Documented),
+            "paranoid" => Ok(Profile::Paranoid),
+            _ => Err(UnknownProfile(text.to_owned())),
+        }
+    }
+}
+
+/// A word that is no profile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no profile `{0}`; there are documented and paranoid")]
+pub struct UnknownProfile(pub String);
+
+/// A rule about one bit.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bits {
+    /// Where it holds.
+    pub generations: Vec<String>,
+    /// For which accesses.
+    pub access: Kind,
+    /// The flag, or `key:value`.
+    pub when: String,
+    /// The caches that are not read; for a store, whose line is dropped instead of changed.
+    pub skips: Vec<Cache>,
+    /// The fact that says so.
+    pub fact: String,
+}
+
+/// A kind of access, as far as bits go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A vector load.
+    Load,
+    /// A vector store.
+    Store,
+    /// A scalar load.
+    Scalar,
+}
+
+/// A cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cache {
+    /// The compute unit's vector cache: L1 up to GFX9, L0 after it.
+    Vector,
+    /// The shader array's cache from GFX10 on.
+    Array,
+    /// The scalar cache.
+    Scalar,
+}
+
+/// A table that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum FactsError {
+    /// It is not written as it should be.
+    #[error("table of facts: {0}")]
+    Syntax(#[from] toml::de::Error),
+    /// It names what it does not have.
+    #[error("table of facts: {0}")]
+    Unknown(String),
+}
+
+const SHIPPED: &str = include_str!("facts.toml");
+
+impl Facts {
+    /// The table that is shipped.
+    ///
+    /// # Errors
+    /// As [`Facts::from_str`]; the tests read it.
+    pub fn shipped() -> Result<Facts, FactsError> {
+        SHIPPED.parse()
+    }
+
+    /// The fact of this name.
+    pub fn get(&self, id: &str) -> Option<&Fact> {
+        self.facts.iter().find(|fact| fact.id == id)
+    }
+
+    /// Whether the fact is believed for a generation under a profile. A fact that the table does not have is not.
+    pub fn holds(&self, id: &str, generation: Generation, profile: Profile) -> bool {
+        self.get(id).is_some_and(|fact| {
+            (fact.generations.is_empty() || fact.generations.iter().any(|name| name == generation.name()))
+                && (fact.profiles.is_empty() || fact.profiles.contains(&profile))
+        })
+    }
+
+    /// The rules that apply to an access.
+    pub(crate) fn rules<'f>(
+        &'f self,
+        generation: Generation,
+        access: Kind,
+        modifiers: &'f Modifiers,
+    ) -> impl Iterator<Item = &'f Bits> {
+        self.bits.iter().filter(move |rule| {
+            rule.access == access
+                && rule.generations.iter().any(|name| name == generation.name())
+                && match rule.when.split_once(':') {
+                    Some((key, value)) => modifiers.value(key) == Some(value),
+                    None => modifiers.has(&rule.when),
+                }
+        })
+    }
+}
+
+impl FromStr for Facts {
+    type Err = FactsError;
+
+    /// Reads a table and checks that everything it names is known.
+    fn from_str(text: &str) -> Result<Facts, FactsError> {
+        let facts: Facts = toml::from_str(text)?;
+        let named = facts.facts.iter().flat_map(|fact| &fact.generations);
+        for name in named.chain(facts.bits.iter().flat_map(|rule| &rule.generations)) {
+            if !Generation::ALL.iter().any(|generation| generation.name() == name) {
+                return Err(FactsError::Unknown(format!("no generation `{name}`")));
+            }
+        }
+        for rule in &facts.bits {
+            if facts.get(&rule.fact).is_none() {
+                return Err(FactsError::Unknown(format!("no fact `{}`", rule.fact)));
+            }
+        }
+        for (number, fact) in facts.facts.iter().enumerate() {
+            if facts.facts.iter().take(number).any(|other| other.id == fact.id) {
+                return Err(FactsError::Unknown(format!("fact `{}` twice", fact.id)));
+            }
+        }
+        Ok(facts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_table_is_sound() {
+        let facts = Facts::shipped().unwrap();
+        for fact in &facts.facts {
+            assert!(!fact.source.is_empty() && !fact.text.is_empty(), "{}", fact.id);
+        }
+        for (generation, documented, paranoid) in
+            [(Generation::Gfx9, true, false), (Generation::Gfx10, false, false)]
+        {
+            assert_eq!(facts.holds("issue-is-arrival", generation, Profile::Documented), documented);
+            assert_eq!(facts.holds("issue-is-arrival", generation, Profile::Paranoid), paranoid);
+        }
+    }
+
+    #[test]
+    fn unknown_names_are_refused() {
+        let fact = "[[fact]]\nid = 'a'\ngrade = 'assumed'\nsource = 's'\ntext = 't'\n";
+        let rule = "[[bits]]\ngenerations = ['gfx9']\naccess = 'load'\nwhen = 'glc'\nskips = ['vector']\nfact = 'a'\n";
+        assert!(format!("{fact}{rule}").parse::<Facts>().is_ok());
+        for wrong in [
+            format!("{fact}{}", rule.replace("'a'", "'b'")),
+            format!("{fact}{}", rule.replace("gfx9", "gfx5")),
+            format!("{fact}{fact}{rule}"),
+            format!("{fact}{}", rule.replace("vector", "tensor")),
+        ] {
+            assert!(wrong.parse::<Facts>().is_err(), "{wrong}");
+        }
+    }
+}

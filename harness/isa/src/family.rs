@@ -1,0 +1,210 @@
+//! The families of AMD GPUs by name, and the generation whose rules their machine code follows.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A generation of the instruction set, with counters, bits and caches of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Generation {
+    /// Southern Islands.
+    Gfx6,
+    /// Sea Islands.
+    Gfx7,
+    /// Volcanic Islands and Polaris.
+    Gfx8,
+    /// Vega, and the first compute chip after it.
+    Gfx9,
+    /// Compute chips with several second-level caches (gfx90a, gfx94x, gfx950): text is read, the memory system is not modelled.
+    Gfx940,
+    /// RDNA 1 and 2.
+    Gfx10,
+    /// RDNA 3.
+    Gfx11,
+    /// RDNA 4.
+    Gfx12,
+}
+
+impl Generation {
+    /// Every generation, oldest first.
+    pub const ALL: [Generation; 8] = [
+        Generation::Gfx6,
+        Generation::Gfx7,
+        Generation::Gfx8,
+        Generation::Gfx9,
+        Generation::Gfx940,
+        Generation::Gfx10,
+        Generation::Gfx11,
+        Generation::Gfx12,
+    ];
+
+    /// The word that tables and reports use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Generation::Gfx6 => "gfx6",
+            Generation::Gfx7 => "gfx7",
+            Generation::Gfx8 => "gfx8",
+            Generation::Gfx9 => "gfx9",
+            Generation::Gfx940 => "gfx940",
+            Generation::Gfx10 => "gfx10",
+            Generation::Gfx11 => "gfx11",
+            Generation::Gfx12 => "gfx12",
+        }
+    }
+
+    /// Whether stores are counted apart from loads (`vscnt`, `storecnt`).
+    pub fn counts_stores_apart(self) -> bool {
+        self >= Generation::Gfx10
+    }
+
+    /// Whether waves of one workgroup may run on different compute units (WGP mode, which RADV uses for compute).
+    pub fn spreads_workgroups(self) -> bool {
+        self >= Generation::Gfx10
+    }
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A chip family as drivers name it: `navi31`, `gfx1201`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Family {
+    name: String,
+    generation: Generation,
+}
+
+/// A name that is no family.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no AMD family `{name}`; known are {} and gfxNNN", NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))]
+pub struct UnknownFamily {
+    /// The name.
+    pub name: String,
+}
+
+const NAMES: &[(&str, Generation)] = &[
+    ("tahiti", Generation::Gfx6),
+    ("pitcairn", Generation::Gfx6),
+    ("verde", Generation::Gfx6),
+    ("oland", Generation::Gfx6),
+    ("hainan", Generation::Gfx6),
+    ("bonaire", Generation::Gfx7),
+    ("kaveri", Generation::Gfx7),
+    ("kabini", Generation::Gfx7),
+    ("hawaii", Generation::Gfx7),
+    ("tonga", Generation::Gfx8),
+    ("iceland", Generation::Gfx8),
+    ("carrizo", Generation::Gfx8),
+    ("fiji", Generation::Gfx8),
+    ("stoney", Generation::Gfx8),
+    ("polaris10", Generation::Gfx8),
+    ("polaris11", Generation::Gfx8),
+    ("polaris12", Generation::Gfx8),
+    ("vegam", Generation::Gfx8),
+    ("vega10", Generation::Gfx9),
+    ("vega12", Generation::Gfx9),
+    ("vega20", Generation::Gfx9),
+    ("raven", Generation::Gfx9),
+    ("raven2", Generation::Gfx9),
+    ("renoir", Generation::Gfx9),
+    ("arcturus", Generation::Gfx9),
+    ("mi100", Generation::Gfx9),
+    ("aldebaran", Generation::Gfx940),
+    ("mi200", Generation::Gfx940),
+    ("gfx940", Generation::Gfx940),
+    ("navi10", Generation::Gfx10),
+    ("navi12", Generation::Gfx10),
+    ("navi14", Generation::Gfx10),
+    ("navi21", Generation::Gfx10),
+    ("navi22", Generation::Gfx10),
+    ("navi23", Generation::Gfx10),
+    ("navi24", Generation::Gfx10),
+    ("vangogh", Generation::Gfx10),
+    ("rembrandt", Generation::Gfx10),
+    ("raphael", Generation::Gfx10),
+    ("raphael_mendocino", Generation::Gfx10),
+    ("navi31", Generation::Gfx11),
+    ("navi32", Generation::Gfx11),
+    ("navi33", Generation::Gfx11),
+    ("phoenix", Generation::Gfx11),
+    ("phoenix2", Generation::Gfx11),
+];
+
+impl Family {
+    /// The name in lower case.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The generation.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+}
+
+impl FromStr for Family {
+    type Err = UnknownFamily;
+
+    fn from_str(text: &str) -> Result<Family, UnknownFamily> {
+        let name = text.trim().to_ascii_lowercase();
+        let named = NAMES.iter().find(|(known, _)| *known == name).map(|(_, generation)| *generation);
+        match named.or_else(|| by_number(&name)) {
+            Some(generation) => Ok(Family { name, generation }),
+            None => Err(UnknownFamily { name: text.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// `gfx1103_r1` and the like: the last two digits are stepping and version, what stands before them is the generation.
+fn by_number(name: &str) -> Option<Generation> {
+    let digits = name.strip_prefix("gfx")?;
+    let digits = digits.split('_').next()?;
+    if !(3..=4).contains(&digits.len()) || !digits.chars().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    let (major, minor) = digits.split_at(digits.len() - 2);
+    match (major, minor) {
+        ("6", _) => Some(Generation::Gfx6),
+        ("7", _) => Some(Generation::Gfx7),
+        ("8", _) => Some(Generation::Gfx8),
+        ("9", "0a" | "40" | "41" | "42" | "50") => Some(Generation::Gfx940),
+        ("9", _) => Some(Generation::Gfx9),
+        ("10", _) => Some(Generation::Gfx10),
+        ("11", _) => Some(Generation::Gfx11),
+        ("12", _) => Some(Generation::Gfx12),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers() {
+        for (name, generation) in NAMES {
+            assert_eq!(name.parse::<Family>().unwrap().generation(), *generation, "{name}");
+        }
+        for (name, generation) in [
+            ("gfx600", Generation::Gfx6),
+            ("gfx803", Generation::Gfx8),
+            ("gfx90c", Generation::Gfx9),
+            ("gfx942", Generation::Gfx940),
+            ("GFX1036", Generation::Gfx10),
+            ("gfx1103_r1", Generation::Gfx11),
+            ("gfx1201", Generation::Gfx12),
+        ] {
+            assert_eq!(name.parse::<Family>().unwrap().generation(), generation, "{name}");
+        }
+        for name in ["", "gfx", "gfx12", "gfx1400", "navi99", "gfxé00", "gfx10é"] {
+            assert!(name.parse::<Family>().is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,814 @@
+//! The machine: waves, their outstanding accesses, queues to the coherent point, caches, and one step of any of them.
+//!
+//! A wave issues in order. A vector access arrives at the cache of its compute unit in the order of its wave: at once, or
+//! later where the generation is not known to do better. From there each part joins the queue of its compute unit and
+//! address, and is performed when it is at the head; different queues are independent. A load may hit a valid line on
+//! the way. LDS operations of a wave are performed in order, scalar loads in any order.
+
+use crate::code::{Access, Code, LDS, Node, Skips, Way};
+use crate::opcode::{Action, AtomicOperation, Cache};
+use crate::question::{Placement, Word};
+
+/// A wave of the machine.
+pub(crate) struct Wave {
+    pub code: Code,
+    pub workgroup: usize,
+    /// Its number in the workgroup.
+    pub number: usize,
+    pub kernel: usize,
+    /// The cell of each part of each access.
+    pub cells: Vec<Vec<u16>>,
+    /// Where its slots begin among all.
+    pub first_slot: usize,
+}
+
+/// 8 aligned bytes of memory.
+pub(crate) struct Cell {
+    pub initial: u64,
+    /// No two waves can tell in which order it is accessed: one wave's alone, or never written.
+    pub private: bool,
+    /// Waves that access it other than by scalar loads.
+    pub vector_waves: Vec<usize>,
+    /// Its line in each of the caches, if some access can hit it there.
+    pub lines: [bool; 3],
+}
+
+/// Index of a cache in [`Cell::lines`].
+const VECTOR: usize = 0;
+const ARRAY: usize = 1;
+const SCALAR: usize = 2;
+
+/// What does not change in an exploration.
+pub(crate) struct Machine {
+    pub waves: Vec<Wave>,
+    pub cells: Vec<Cell>,
+    /// Vector accesses arrive when they are issued.
+    pub arrives_at_issue: bool,
+    pub slots: usize,
+}
+
+/// Where each wave of the machine runs.
+pub(crate) struct Seats {
+    pub unit: Vec<usize>,
+    pub array: Vec<usize>,
+    pub units: usize,
+    /// Where the lines of each cache begin; none where no access can hit it.
+    lines: [Option<usize>; 3],
+}
+
+/// The state of the machine.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct State {
+    /// Where each wave is in its code.
+    nodes: Vec<u32>,
+    /// How often each wave has arrived at its workgroup's barrier.
+    signals: Vec<u8>,
+    /// The cells of memory, then what loads have returned.
+    values: Vec<u64>,
+    /// By wave, in the order of issue.
+    pending: Vec<Pending>,
+    /// By queue, in the order of arrival.
+    queue: Vec<Entry>,
+    /// Lines of the caches: by cache, unit, cell.
+    lines: Vec<Option<u64>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Pending {
+    wave: u8,
+    access: u16,
+    arrived: bool,
+    /// The parts that have not been performed.
+    left: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Entry {
+    unit: u16,
+    cell: u16,
+    wave: u8,
+    access: u16,
+    part: u8,
+}
+
+/// One step that the machine can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The wave's next vector access arrives; the parts of `hits` find their line.
+    Arrive { wave: usize, hits: u64 },
+    /// The entry at the head of a queue is performed, from the array's line or at L2.
+    Perform { entry: usize, hit: bool },
+    /// A scalar load is performed.
+    Scalar { pending: usize, from: Source },
+    /// The wave's next LDS operation is performed.
+    Lds { pending: usize },
+    /// A cache instruction acts.
+    Cache { wave: usize },
+}
+
+/// Where a scalar load finds its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The scalar cache.
+    Scalar,
+    /// The shader array's cache.
+    Array,
+    /// L2.
+    Memory,
+}
+
+/// Something that happened, for a witness.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub wave: usize,
+    pub line: u32,
+    pub event: Event,
+    /// Where, and what was read or written.
+    pub place: Option<Word>,
+    pub value: u64,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    HitVector,
+    HitArray,
+    HitScalar,
+    Read,
+    Written,
+    Modified,
+    ReadLds,
+    WrittenLds,
+    Dropped,
+    Barrier,
+}
+
+impl Machine {
+    /// Where waves run under a placement.
+    pub fn seats(&self, placement: &Placement) -> Seats {
+        let unit_of = |wave: &Wave| {
+            let units = placement.units.get(wave.workgroup).and_then(|units| units.get(wave.number));
+            units.copied().map_or(0, usize::from)
+        };
+        let unit: Vec<usize> = self.waves.iter().map(unit_of).collect();
+        let array_of = |unit: &usize| placement.arrays.get(*unit).copied().map_or(0, usize::from);
+        let units = placement.arrays.len();
+        let mut next = 0;
+        let lines = std::array::from_fn(|cache| {
+            let first = next;
+            let any = self.cells.iter().any(|cell| cell.lines[cache]);
+            next += if any { units * self.cells.len() } else { 0 };
+            any.then_some(first)
+        });
+        Seats { array: unit.iter().map(array_of).collect(), unit, units, lines }
+    }
+
+    /// The state in which all waves start.
+    pub fn start(&self, seats: &Seats) -> State {
+        let mut values: Vec<u64> = self.cells.iter().map(|cell| cell.initial).collect();
+        values.resize(self.cells.len() + self.slots, 0);
+        let warm = |cache: usize| {
+            let units = if seats.lines[cache].is_some() { seats.units } else { 0 };
+            (0..units).flat_map(move |_| {
+                self.cells.iter().map(move |cell| cell.lines[cache].then_some(cell.initial))
+            })
+        };
+        // Caches that no access can hit have no lines at all.
+        let lines = (VECTOR..=SCALAR).flat_map(warm).collect();
+        State {
+            nodes: vec![0; self.waves.len()],
+            signals: vec![0; self.waves.len()],
+            values,
+            pending: Vec::new(),
+            queue: Vec::new(),
+            lines,
+        }
+    }
+
+    fn line_index(&self, seats: &Seats, cache: usize, place: usize, cell: u16) -> Option<usize> {
+        let cell = usize::from(cell);
+        let first =
+            seats.lines[cache].filter(|_| self.cells.get(cell).is_some_and(|cell| cell.lines[cache]))?;
+        Some(first + place * self.cells.len() + cell)
+    }
+
+    fn line<'s>(
+        &self,
+        state: &'s mut State,
+        seats: &Seats,
+        cache: usize,
+        place: usize,
+        cell: u16,
+    ) -> Option<&'s mut Option<u64>> {
+        state.lines.get_mut(self.line_index(seats, cache, place, cell)?)
+    }
+
+    fn cached(&self, state: &State, seats: &Seats, cache: usize, place: usize, cell: u16) -> Option<u64> {
+        *state.lines.get(self.line_index(seats, cache, place, cell)?)?
+    }
+
+    fn access(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
+        let wave = self.waves.get(wave)?;
+        Some((wave, wave.code.accesses.get(usize::from(access))?))
+    }
+
+    /// Whether every wave has ended and everything has been performed.
+    pub fn is_final(&self, state: &State) -> bool {
+        state.pending.is_empty() && (0..self.waves.len()).all(|wave| self.has_ended(state, wave))
+    }
+
+    fn has_ended(&self, state: &State, wave: usize) -> bool {
+        matches!(self.node(state, wave), Some(Node::End) | None)
+    }
+
+    fn node(&self, state: &State, wave: usize) -> Option<&Node> {
+        self.waves.get(wave)?.code.nodes.get(*state.nodes.get(wave)? as usize)
+    }
+
+    /// The value of a word of memory.
+    pub fn value(state: &State, cell: usize, place: Word) -> u64 {
+        extract(state.values.get(cell).copied().unwrap_or(0), place)
+    }
+
+    /// Takes every step that no other can tell from being taken later.
+    pub fn settle(&self, state: &mut State, seats: &Seats, records: &mut Vec<Record>) {
+        loop {
+            let mut moved = false;
+            for wave in 0..self.waves.len() {
+                while self.advance(state, wave, records) {
+                    moved = true;
+                }
+            }
+            // What nobody else can see needs no choice, unless a line could be hit.
+            while let Some(choice) = self.quiet(state, seats) {
+                self.take(state, seats, choice, records);
+                moved = true;
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    /// Takes a wave one node on, if that needs no choice.
+    fn advance(&self, state: &mut State, wave: usize, records: &mut Vec<Record>) -> bool {
+        let (Some(owner), Some(node)) = (self.waves.get(wave), self.node(state, wave)) else { return false };
+        let pending_of = |state: &State, access: &u16| {
+            state.pending.iter().any(|known| usize::from(known.wave) == wave && known.access == *access)
+        };
+        let mut next = None;
+        match node {
+            Node::Access(access) => {
+                let Some(details) = owner.code.accesses.get(usize::from(*access)) else { return false };
+                if details.parts.is_empty() {
+                    // No lane is active.
+                } else if details.way == Way::Vector && self.arrives_at_issue {
+                    return false;
+                } else {
+                    self.issue(state, wave, *access, details);
+                }
+            }
+            Node::Wait(accesses) => {
+                let waits = |access: &&u16| {
+                    owner.code.accesses.get(usize::from(**access)).is_some_and(|details| details.waited)
+                };
+                if accesses.iter().filter(waits).any(|access| pending_of(state, access)) {
+                    return false;
+                }
+            }
+            Node::Signal => {
+                if let Some(count) = state.signals.get_mut(wave) {
+                    *count = count.saturating_add(1);
+                }
+            }
+            Node::Join { line } => {
+                let own = state.signals.get(wave).copied().unwrap_or(0);
+                let all_here = self.waves.iter().enumerate().all(|(other, with)| {
+                    with.workgroup != owner.workgroup
+                        || self.has_ended(state, other)
+                        || state.signals.get(other).is_some_and(|count| *count >= own)
+                });
+                if !all_here {
+                    return false;
+                }
+                records.push(Record { wave, line: *line, event: Event::Barrier, place: None, value: 0 });
+            }
+            Node::Cache { .. } | Node::End => return false,
+            Node::Decide { value, other } => {
+                let slots = state.values.get(self.cells.len() + owner.first_slot..).unwrap_or_default();
+                if owner.code.evaluate(crate::code::Value::Loaded(*value), slots) == 0 {
+                    next = Some(*other);
+                }
+            }
+        }
+        if let Some(at) = state.nodes.get_mut(wave) {
+            *at = next.unwrap_or(*at + 1);
+        }
+        true
+    }
+
+    fn issue(&self, state: &mut State, wave: usize, access: u16, details: &Access) {
+        let left = if details.parts.len() >= 64 { u64::MAX } else { (1_u64 << details.parts.len()) - 1 };
+        let at = state.pending.partition_point(|known| usize::from(known.wave) <= wave);
+        state
+            .pending
+            .insert(at, Pending { wave: wave as u8, access, arrived: details.way != Way::Vector, left });
+    }
+
+    /// The next vector access of a wave to arrive.
+    fn next_arrival(&self, state: &State, wave: usize) -> Option<u16> {
+        if self.arrives_at_issue {
+            return match self.node(state, wave)? {
+                Node::Access(access) => {
+                    let vector = |(_, details): &(&Wave, &Access)| {
+                        details.way == Way::Vector && !details.parts.is_empty()
+                    };
+                    self.access(wave, *access).filter(vector).map(|_| *access)
+                }
+                _ => None,
+            };
+        }
+        state
+            .pending
+            .iter()
+            .find(|known| usize::from(known.wave) == wave && !known.arrived)
+            .map(|known| known.access)
+    }
+
+    /// Whether no other wave of the compute unit queues for a cell.
+    fn is_local(&self, seats: &Seats, wave: usize, cell: u16) -> bool {
+        let unit = seats.unit.get(wave);
+        self.cells.get(usize::from(cell)).is_some_and(|cell| {
+            cell.vector_waves.iter().all(|other| *other == wave || seats.unit.get(*other) != unit)
+        })
+    }
+
+    fn is_private(&self, cell: u16) -> bool {
+        self.cells.get(usize::from(cell)).is_some_and(|cell| cell.private)
+    }
+
+    /// A step with one alternative that commutes with all others.
+    fn quiet(&self, state: &State, seats: &Seats) -> Option<Choice> {
+        for wave in 0..self.waves.len() {
+            if let Some(access) = self.next_arrival(state, wave) {
+                let (owner, details) = self.access(wave, access)?;
+                let cells = owner.cells.get(usize::from(access))?;
+                let unit = seats.unit.get(wave).copied()?;
+                let quiet = cells.iter().all(|cell| {
+                    self.is_local(seats, wave, *cell)
+                        && !self.can_hit(state, seats, VECTOR, unit, *cell, details)
+                });
+                if quiet {
+                    return Some(Choice::Arrive { wave, hits: 0 });
+                }
+            }
+        }
+        for (index, entry) in self.heads(state) {
+            if !self.is_private(entry.cell) {
+                continue;
+            }
+            let (_, details) = self.access(usize::from(entry.wave), entry.access)?;
+            let array = seats.array.get(usize::from(entry.wave)).copied()?;
+            if !self.can_hit(state, seats, ARRAY, array, entry.cell, details) {
+                return Some(Choice::Perform { entry: index, hit: false });
+            }
+        }
+        None
+    }
+
+    /// Whether a load can find a line in a cache.
+    fn can_hit(
+        &self,
+        state: &State,
+        seats: &Seats,
+        cache: usize,
+        place: usize,
+        cell: u16,
+        access: &Access,
+    ) -> bool {
+        let skips = match cache {
+            VECTOR => access.skips.vector,
+            ARRAY => access.skips.array,
+            _ => access.skips.scalar,
+        };
+        matches!(access.action, Action::Load { .. })
+            && !skips
+            && self.cached(state, seats, cache, place, cell).is_some()
+    }
+
+    /// The entries at the heads of queues.
+    fn heads(&self, state: &State) -> Vec<(usize, Entry)> {
+        let mut heads: Vec<(usize, Entry)> = Vec::new();
+        for (index, entry) in state.queue.iter().enumerate() {
+            // Entries of one queue stand together.
+            if heads.last().is_none_or(|(_, last)| (last.unit, last.cell) != (entry.unit, entry.cell)) {
+                heads.push((index, *entry));
+            }
+        }
+        heads
+    }
+
+    /// The steps of which one comes next. Where some commute with all others, only those of one actor.
+    pub fn choices(&self, state: &State, seats: &Seats) -> Vec<Choice> {
+        let mut all = Vec::new();
+        for wave in 0..self.waves.len() {
+            if let Some(access) = self.next_arrival(state, wave)
+                && let Some((owner, details)) = self.access(wave, access)
+            {
+                let cells = owner.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
+                let unit = seats.unit.get(wave).copied().unwrap_or(0);
+                let mut can = 0_u64;
+                for (part, cell) in cells.iter().enumerate() {
+                    if self.can_hit(state, seats, VECTOR, unit, *cell, details) {
+                        can |= 1 << part;
+                    }
+                }
+                let own: Vec<Choice> = subsets(can).map(|hits| Choice::Arrive { wave, hits }).collect();
+                if cells.iter().all(|cell| self.is_local(seats, wave, *cell)) {
+                    return own;
+                }
+                all.extend(own);
+            }
+            if matches!(self.node(state, wave), Some(Node::Cache { .. }))
+                && !state.pending.iter().any(|known| usize::from(known.wave) == wave && !known.arrived)
+            {
+                all.push(Choice::Cache { wave });
+            }
+        }
+        for (index, entry) in self.heads(state) {
+            let Some((_, details)) = self.access(usize::from(entry.wave), entry.access) else { continue };
+            let array = seats.array.get(usize::from(entry.wave)).copied().unwrap_or(0);
+            let mut own = vec![Choice::Perform { entry: index, hit: false }];
+            if self.can_hit(state, seats, ARRAY, array, entry.cell, details) {
+                own.push(Choice::Perform { entry: index, hit: true });
+            }
+            if self.is_private(entry.cell) {
+                return own;
+            }
+            all.extend(own);
+        }
+        let mut in_lds: Vec<u8> = Vec::new();
+        for index in 0..state.pending.len() {
+            let Some(pending) = state.pending.get(index).cloned() else { continue };
+            let wave = usize::from(pending.wave);
+            let Some((owner, details)) = self.access(wave, pending.access) else { continue };
+            let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
+            let private = cells.iter().all(|cell| self.is_private(*cell));
+            let own = match details.way {
+                Way::Vector => continue,
+                Way::Lds if in_lds.contains(&pending.wave) => continue,
+                Way::Lds => {
+                    in_lds.push(pending.wave);
+                    vec![Choice::Lds { pending: index }]
+                }
+                Way::Scalar => {
+                    let unit = seats.unit.get(wave).copied().unwrap_or(0);
+                    let array = seats.array.get(wave).copied().unwrap_or(0);
+                    let mut own = vec![Choice::Scalar { pending: index, from: Source::Memory }];
+                    let hits = |cache, place| {
+                        cells.iter().any(|cell| self.can_hit(state, seats, cache, place, *cell, details))
+                    };
+                    if hits(SCALAR, unit) {
+                        own.push(Choice::Scalar { pending: index, from: Source::Scalar });
+                    }
+                    if hits(ARRAY, array) {
+                        own.push(Choice::Scalar { pending: index, from: Source::Array });
+                    }
+                    own
+                }
+            };
+            if private {
+                return own;
+            }
+            all.extend(own);
+        }
+        all
+    }
+
+    /// Takes a step.
+    pub fn take(&self, state: &mut State, seats: &Seats, choice: Choice, records: &mut Vec<Record>) {
+        match choice {
+            Choice::Arrive { wave, hits } => self.arrive(state, seats, wave, hits, records),
+            Choice::Perform { entry, hit } => self.perform(state, seats, entry, hit, records),
+            Choice::Scalar { pending, from } => self.scalar(state, seats, pending, from, records),
+            Choice::Lds { pending } => self.lds(state, pending, records),
+            Choice::Cache { wave } => self.drop_lines(state, seats, wave, records),
+        }
+    }
+
+    fn arrive(&self, state: &mut State, seats: &Seats, wave: usize, hits: u64, records: &mut Vec<Record>) {
+        let Some(number) = self.next_arrival(state, wave) else { return };
+        let Some((owner, details)) = self.access(wave, number) else { return };
+        if self.arrives_at_issue {
+            self.issue(state, wave, number, details);
+            if let Some(at) = state.nodes.get_mut(wave) {
+                *at += 1;
+            }
+        }
+        let unit = seats.unit.get(wave).copied().unwrap_or(0);
+        let waiting = state
+            .pending
+            .iter_mut()
+            .find(|known| usize::from(known.wave) == wave && known.access == number && !known.arrived);
+        if let Some(waiting) = waiting {
+            waiting.arrived = true;
+        }
+        let cells = owner.cells.get(usize::from(number)).map(Vec::as_slice).unwrap_or_default();
+        for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
+            if hits >> part & 1 == 1 {
+                let value = self.cached(state, seats, VECTOR, unit, *cell).unwrap_or(0);
+                self.returned(state, wave, what.slot, value);
+                records.push(Record {
+                    wave,
+                    line: details.line,
+                    event: Event::HitVector,
+                    place: Some(what.place),
+                    value: extract(value, what.place),
+                });
+                self.performed(state, wave, number, part);
+                continue;
+            }
+            let data = self.data(state, owner, what.data);
+            if let Some(line) = self.line(state, seats, VECTOR, unit, *cell) {
+                match details.action {
+                    // A load that misses has found no line.
+                    Action::Load { .. } if !details.skips.vector => *line = None,
+                    Action::Store if details.skips.vector => *line = None,
+                    Action::Store => *line = line.map(|old| insert(old, what.place, data)),
+                    Action::Atomic(_) => *line = None,
+                    Action::Load { .. } => {}
+                }
+            }
+            let entry =
+                Entry { unit: unit as u16, cell: *cell, wave: wave as u8, access: number, part: part as u8 };
+            let at =
+                state.queue.partition_point(|known| (known.unit, known.cell) <= (entry.unit, entry.cell));
+            state.queue.insert(at, entry);
+        }
+    }
+
+    fn data(&self, state: &State, owner: &Wave, data: [crate::code::Value; 2]) -> u64 {
+        let slots = state.values.get(self.cells.len() + owner.first_slot..).unwrap_or_default();
+        let [low, high] = data.map(|value| u64::from(owner.code.evaluate(value, slots)));
+        low | high << 32
+    }
+
+    /// Keeps what a load or atomic has found.
+    fn returned(&self, state: &mut State, wave: usize, slot: Option<u16>, value: u64) {
+        let first = self.waves.get(wave).map_or(0, |owner| owner.first_slot);
+        if let Some(slot) = slot
+            && let Some(kept) = state.values.get_mut(self.cells.len() + first + usize::from(slot))
+        {
+            *kept = value;
+        }
+    }
+
+    /// Notes that a part of an access has been performed.
+    fn performed(&self, state: &mut State, wave: usize, access: u16, part: usize) {
+        let found = state.pending.iter().position(|known| {
+            usize::from(known.wave) == wave
+                && known.access == access
+                && known.arrived
+                && known.left >> part & 1 == 1
+        });
+        if let Some(index) = found {
+            if let Some(pending) = state.pending.get_mut(index) {
+                pending.left &= !(1 << part);
+            }
+            if state.pending.get(index).is_some_and(|pending| pending.left == 0) {
+                state.pending.remove(index);
+            }
+        }
+    }
+
+    fn perform(&self, state: &mut State, seats: &Seats, index: usize, hit: bool, records: &mut Vec<Record>) {
+        if index >= state.queue.len() {
+            return;
+        }
+        let entry = state.queue.remove(index);
+        let wave = usize::from(entry.wave);
+        let Some((owner, details)) = self.access(wave, entry.access) else { return };
+        let Some(part) = details.parts.get(usize::from(entry.part)) else { return };
+        let (unit, array) = (usize::from(entry.unit), seats.array.get(wave).copied().unwrap_or(0));
+        let memory = state.values.get(usize::from(entry.cell)).copied().unwrap_or(0);
+        let (event, value) = match details.action {
+            Action::Load { .. } => {
+                let value = if hit {
+                    self.cached(state, seats, ARRAY, array, entry.cell).unwrap_or(memory)
+                } else {
+                    memory
+                };
+                self.fill(state, seats, details.skips, array, entry.cell, value);
+                // A store of the same unit behind it in the queue has made the line newer already.
+                let newer = state.queue.iter().any(|other| {
+                    (other.unit, other.cell) == (entry.unit, entry.cell)
+                        && self
+                            .access(usize::from(other.wave), other.access)
+                            .is_some_and(|(_, behind)| behind.action == Action::Store)
+                });
+                if !details.skips.vector
+                    && !newer
+                    && let Some(line) = self.line(state, seats, VECTOR, unit, entry.cell)
+                {
+                    *line = Some(value);
+                }
+                self.returned(state, wave, part.slot, value);
+                (if hit { Event::HitArray } else { Event::Read }, value)
+            }
+            Action::Store => {
+                let value = insert(memory, part.place, self.data(state, owner, part.data));
+                if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
+                    *cell = value;
+                }
+                if let Some(line) = self.line(state, seats, ARRAY, array, entry.cell) {
+                    *line = None;
+                }
+                (Event::Written, value)
+            }
+            Action::Atomic(operation) => {
+                let operand = self.data(state, owner, part.data);
+                let compare = self.data(state, owner, part.compare);
+                let new = apply(operation, extract(memory, part.place), operand, compare, part.place.bytes);
+                if let Some(cell) = state.values.get_mut(usize::from(entry.cell)) {
+                    *cell = insert(memory, part.place, new);
+                }
+                if let Some(line) = self.line(state, seats, ARRAY, array, entry.cell) {
+                    *line = None;
+                }
+                self.returned(state, wave, part.slot, memory);
+                (Event::Modified, insert(memory, part.place, new))
+            }
+        };
+        self.performed(state, wave, entry.access, usize::from(entry.part));
+        if !self.is_private(entry.cell) {
+            let value = extract(value, part.place);
+            records.push(Record { wave, line: details.line, event, place: Some(part.place), value });
+        }
+    }
+
+    /// A load that passes the array's cache leaves a line there.
+    fn fill(&self, state: &mut State, seats: &Seats, skips: Skips, array: usize, cell: u16, value: u64) {
+        if !skips.array
+            && let Some(line) = self.line(state, seats, ARRAY, array, cell)
+        {
+            *line = Some(value);
+        }
+    }
+
+    fn scalar(
+        &self,
+        state: &mut State,
+        seats: &Seats,
+        index: usize,
+        from: Source,
+        records: &mut Vec<Record>,
+    ) {
+        let Some(pending) = state.pending.get(index).cloned() else { return };
+        let wave = usize::from(pending.wave);
+        let Some((owner, details)) = self.access(wave, pending.access) else { return };
+        let unit = seats.unit.get(wave).copied().unwrap_or(0);
+        let array = seats.array.get(wave).copied().unwrap_or(0);
+        let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
+        for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
+            let memory = state.values.get(usize::from(*cell)).copied().unwrap_or(0);
+            let cached = match from {
+                Source::Scalar => self.cached(state, seats, SCALAR, unit, *cell),
+                Source::Array => self.cached(state, seats, ARRAY, array, *cell),
+                Source::Memory => None,
+            };
+            let value = cached.unwrap_or(memory);
+            if from != Source::Scalar {
+                self.fill(state, seats, details.skips, array, *cell, value);
+                if !details.skips.scalar
+                    && let Some(line) = self.line(state, seats, SCALAR, unit, *cell)
+                {
+                    *line = Some(value);
+                }
+            }
+            self.returned(state, wave, what.slot, value);
+            let event = match (from, cached) {
+                (Source::Scalar, Some(_)) => Event::HitScalar,
+                (Source::Array, Some(_)) => Event::HitArray,
+                _ => Event::Read,
+            };
+            let value = extract(value, what.place);
+            records.push(Record { wave, line: details.line, event, place: Some(what.place), value });
+            self.performed(state, wave, pending.access, part);
+        }
+    }
+
+    fn lds(&self, state: &mut State, index: usize, records: &mut Vec<Record>) {
+        let Some(pending) = state.pending.get(index).cloned() else { return };
+        let wave = usize::from(pending.wave);
+        let Some((owner, details)) = self.access(wave, pending.access) else { return };
+        let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
+        for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
+            let memory = state.values.get(usize::from(*cell)).copied().unwrap_or(0);
+            let data = self.data(state, owner, what.data);
+            let new = match details.action {
+                Action::Load { .. } => memory,
+                Action::Store => insert(memory, what.place, data),
+                Action::Atomic(operation) => {
+                    let compare = self.data(state, owner, what.compare);
+                    let new = apply(operation, extract(memory, what.place), data, compare, what.place.bytes);
+                    insert(memory, what.place, new)
+                }
+            };
+            if let Some(value) = state.values.get_mut(usize::from(*cell)) {
+                *value = new;
+            }
+            self.returned(state, wave, what.slot, memory);
+            let load = matches!(details.action, Action::Load { .. });
+            let event = if load { Event::ReadLds } else { Event::WrittenLds };
+            let value = extract(new, what.place);
+            records.push(Record { wave, line: details.line, event, place: Some(what.place), value });
+            self.performed(state, wave, pending.access, part);
+        }
+    }
+
+    fn drop_lines(&self, state: &mut State, seats: &Seats, wave: usize, records: &mut Vec<Record>) {
+        let Some(Node::Cache { line, cache, scope }) = self.node(state, wave) else { return };
+        let (at, cache, scope) = (*line, *cache, *scope);
+        let unit = seats.unit.get(wave).copied().unwrap_or(0);
+        let array = seats.array.get(wave).copied().unwrap_or(0);
+        let dropped: &[(usize, usize)] = match cache {
+            Cache::DropVector => &[(VECTOR, unit)],
+            Cache::DropArray => &[(ARRAY, array)],
+            Cache::DropByScope if scope >= 2 => &[(VECTOR, unit), (ARRAY, array)],
+            Cache::DropByScope if scope == 1 => &[(VECTOR, unit)],
+            Cache::DropScalar => &[(SCALAR, unit)],
+            // What is written back here was written through before.
+            Cache::DropByScope | Cache::WriteBack | Cache::WriteBackScalar => &[],
+        };
+        for (cache, place) in dropped {
+            for cell in 0..self.cells.len() {
+                if let Some(line) = self.line(state, seats, *cache, *place, cell as u16) {
+                    *line = None;
+                }
+            }
+        }
+        records.push(Record { wave, line: at, event: Event::Dropped, place: None, value: 0 });
+        if let Some(node) = state.nodes.get_mut(wave) {
+            *node += 1;
+        }
+    }
+}
+
+/// All subsets of a mask, the empty one first.
+fn subsets(mask: u64) -> impl Iterator<Item = u64> {
+    let mut next = Some(0_u64);
+    std::iter::from_fn(move || {
+        let current = next?;
+        let following = current.wrapping_sub(mask) & mask;
+        next = (following != 0).then_some(following);
+        Some(current)
+    })
+}
+
+/// The bytes of a cell that a word is.
+pub(crate) fn extract(cell: u64, place: Word) -> u64 {
+    (cell >> ((place.offset & 7) * 8)) & mask_of(place.bytes)
+}
+
+/// A cell with a word of it replaced.
+pub(crate) fn insert(cell: u64, place: Word, value: u64) -> u64 {
+    let shift = (place.offset & 7) * 8;
+    let mask = mask_of(place.bytes) << shift;
+    (cell & !mask) | ((value << shift) & mask)
+}
+
+fn mask_of(bytes: u8) -> u64 {
+    if bytes >= 8 { u64::MAX } else { (1_u64 << (8 * u32::from(bytes))) - 1 }
+}
+
+/// What an atomic writes.
+fn apply(operation: AtomicOperation, old: u64, operand: u64, compare: u64, bytes: u8) -> u64 {
+    use AtomicOperation as A;
+    let wide = bytes >= 8;
+    let signed = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
+    let floats = |apply: fn(f32, f32) -> f32| {
+        u64::from(apply(f32::from_bits(old as u32), f32::from_bits(operand as u32)).to_bits())
+    };
+    match operation {
+        A::Swap => operand,
+        A::CompareSwap if old == compare & mask_of(bytes) => operand,
+        A::CompareSwap => old,
+        A::Add => old.wrapping_add(operand),
+        A::Sub => old.wrapping_sub(operand),
+        A::And => old & operand,
+        A::Or => old | operand,
+        A::Xor => old ^ operand,
+        A::MinUnsigned => old.min(operand),
+        A::MaxUnsigned => old.max(operand),
+        A::MinSigned => signed(old).min(signed(operand)) as u64,
+        A::MaxSigned => signed(old).max(signed(operand)) as u64,
+        A::FloatAdd => floats(|a, b| a + b),
+        A::FloatMin => floats(f32::min),
+        A::FloatMax => floats(f32::max),
+    }
+}
+
+/// Whether a place lies in the local data share.
+pub(crate) fn in_lds(place: Word) -> bool {
+    place.space == LDS
+}

@@ -1,0 +1,687 @@
+//! Mnemonics by what they do, under one name over all generations.
+
+use crate::alu::Alu;
+
+/// What an instruction does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Opcode {
+    /// Nothing that memory or registers see: padding, hints, delays.
+    Nothing,
+    /// The wave ends.
+    End,
+    /// A jump.
+    Branch(When),
+    /// `s_waitcnt` with counters by name.
+    Waitcnt,
+    /// A wait for counters to fall to one number.
+    Wait(&'static [Counter]),
+    /// `s_barrier`: arrives and waits for the workgroup.
+    Barrier,
+    /// `s_barrier_signal`.
+    BarrierSignal,
+    /// `s_barrier_wait`.
+    BarrierWait,
+    /// Drops lines of caches, or writes them back.
+    Cache(Cache),
+    /// Scalar arithmetic.
+    Scalar(Scalar),
+    /// Vector arithmetic.
+    Vector(Vector),
+    /// An access to memory.
+    Memory(Memory),
+    /// A mnemonic that this reader does not know.
+    Unknown,
+}
+
+/// When a jump is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named after the registers")]
+pub enum When {
+    Always,
+    SccZero,
+    SccOne,
+    VccZero,
+    VccNotZero,
+    ExecZero,
+    ExecNotZero,
+}
+
+/// A counter of outstanding operations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Counter {
+    /// `vmcnt`, `loadcnt`: vector loads and returning atomics; up to GFX9 stores as well.
+    Vector,
+    /// `vscnt`, `storecnt`: stores and atomics without result, from GFX10 on.
+    Store,
+    /// `lgkmcnt`: LDS, scalar memory, messages; from GFX12 on `dscnt` for LDS alone.
+    Lds,
+    /// `kmcnt`: scalar memory, GFX12. Before, the same as [`Counter::Lds`].
+    Scalar,
+    /// Counters of which nothing here is waited for: exports, sampling, ray tracing.
+    Other,
+}
+
+/// A cache instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cache {
+    /// `buffer_wbinvl1`, `buffer_wbinvl1_vol`, `buffer_gl0_inv`: drops the compute unit's vector cache.
+    DropVector,
+    /// `buffer_gl1_inv`: drops the shader array's cache.
+    DropArray,
+    /// `global_inv`: drops the caches that its scope is wider than.
+    DropByScope,
+    /// `global_wb`, `buffer_wbl2`: writes back by scope.
+    WriteBack,
+    /// `s_dcache_inv`: drops the scalar cache.
+    DropScalar,
+    /// `s_dcache_wb`.
+    WriteBackScalar,
+}
+
+/// Scalar arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named after the instructions")]
+pub enum Scalar {
+    /// Word by word over one or two registers; `flag`: scc tells whether the result is not 0.
+    Bitwise {
+        alu: Alu,
+        wide: bool,
+        flag: bool,
+    },
+    /// `s_movk_i32` and the like: destination is the first operand of `alu`, too, where `accumulates`.
+    Constant {
+        alu: Alu,
+        accumulates: bool,
+    },
+    /// Sums and differences; scc gets the carry, or the overflow of signed ones.
+    Sum {
+        subtract: bool,
+        carry_in: bool,
+        signed: bool,
+    },
+    /// Anything else on words; `flag` as above, `minmax`: scc tells whether the first operand was taken.
+    Word {
+        alu: Alu,
+        flag: Flag,
+    },
+    /// Shifts of two words.
+    Shift64 {
+        left: bool,
+    },
+    /// `s_bfm_b64`.
+    Mask64,
+    Select {
+        wide: bool,
+    },
+    Compare {
+        relation: Relation,
+        kind: Kind,
+    },
+    /// `s_bitcmp0_b32`, `s_bitcmp1_b32`.
+    TestBit {
+        set: bool,
+    },
+    /// `s_and_saveexec_b64` and the like.
+    SaveExec {
+        alu: Alu,
+        wide: bool,
+    },
+}
+
+/// What an instruction tells scc.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flag {
+    /// Nothing.
+    Untouched,
+    /// Whether the result is not 0.
+    NotZero,
+    /// Whether the first operand is the result.
+    TookFirst,
+}
+
+/// Vector arithmetic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named after the instructions")]
+pub enum Vector {
+    Word {
+        alu: Alu,
+        reverse: bool,
+    },
+    /// Sums and differences with a carry mask in, out, or neither.
+    Sum {
+        subtract: bool,
+        reverse: bool,
+        carry_out: bool,
+        carry_in: bool,
+    },
+    Shift64 {
+        left: bool,
+    },
+    Select,
+    Compare {
+        relation: Relation,
+        kind: Kind,
+        execute: bool,
+    },
+    /// `v_mbcnt_lo_u32_b32`, `v_mbcnt_hi_u32_b32`.
+    CountBelow {
+        high: bool,
+    },
+    ReadFirstLane,
+}
+
+/// A comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named after the instructions")]
+pub enum Relation {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named after the instructions")]
+pub enum Kind {
+    Unsigned,
+    Signed,
+    Float,
+    Unsigned64,
+    Signed64,
+}
+
+/// An access to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// On which path.
+    pub path: Path,
+    /// What it does.
+    pub action: Action,
+    /// Bytes of one element.
+    pub bytes: u8,
+    /// `ds_read2_b32` and the like: two elements, whose offsets count this many elements each.
+    pub pair: Option<u8>,
+    /// The upper half of the register keeps its value, or is not stored.
+    pub half: bool,
+}
+
+impl Memory {
+    /// Whether it is more than a scalar load.
+    pub fn is_data(&self) -> bool {
+        !matches!(self.path, Path::Scalar)
+    }
+}
+
+/// A path to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Path {
+    /// Through a buffer descriptor.
+    Buffer,
+    /// Through a buffer descriptor whose format the element has.
+    Texel,
+    /// By address.
+    Global,
+    /// By address, which may be that of LDS.
+    Flat,
+    /// Through an image descriptor.
+    Image,
+    /// The local data share.
+    Lds,
+    /// Scalar, by address.
+    Scalar,
+    /// Scalar, through a buffer descriptor.
+    ScalarBuffer,
+}
+
+/// What an access does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Action {
+    /// Reads; elements of less than a word are extended.
+    Load {
+        /// With their sign.
+        signed: bool,
+    },
+    /// Writes.
+    Store,
+    /// Reads and writes at once.
+    Atomic(AtomicOperation),
+}
+
+/// What an atomic writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "named after the instructions")]
+pub enum AtomicOperation {
+    Swap,
+    CompareSwap,
+    Add,
+    Sub,
+    And,
+    Or,
+    Xor,
+    MinSigned,
+    MinUnsigned,
+    MaxSigned,
+    MaxUnsigned,
+    FloatAdd,
+    FloatMin,
+    FloatMax,
+}
+
+impl Opcode {
+    /// What a mnemonic means.
+    pub fn of(mnemonic: &str) -> Opcode {
+        let name = ["_e32", "_e64", "_sdwa", "_gfx12"]
+            .iter()
+            .fold(mnemonic, |name, suffix| name.strip_suffix(suffix).unwrap_or(name));
+        control(name)
+            .or_else(|| scalar(name).map(Opcode::Scalar))
+            .or_else(|| vector(name).map(Opcode::Vector))
+            .or_else(|| memory(name).map(Opcode::Memory))
+            .unwrap_or(Opcode::Unknown)
+    }
+}
+
+fn control(name: &str) -> Option<Opcode> {
+    Some(match name {
+        "s_nop"
+        | "s_clause"
+        | "s_delay_alu"
+        | "s_waitcnt_depctr"
+        | "s_wait_alu"
+        | "s_inst_prefetch"
+        | "s_set_inst_prefetch_distance"
+        | "s_sendmsg"
+        | "s_code_end"
+        | "s_setprio"
+        | "s_sleep"
+        | "s_version"
+        | "v_nop" => Opcode::Nothing,
+        "s_endpgm" => Opcode::End,
+        "s_branch" => Opcode::Branch(When::Always),
+        "s_cbranch_scc0" => Opcode::Branch(When::SccZero),
+        "s_cbranch_scc1" => Opcode::Branch(When::SccOne),
+        "s_cbranch_vccz" => Opcode::Branch(When::VccZero),
+        "s_cbranch_vccnz" => Opcode::Branch(When::VccNotZero),
+        "s_cbranch_execz" => Opcode::Branch(When::ExecZero),
+        "s_cbranch_execnz" => Opcode::Branch(When::ExecNotZero),
+        "s_waitcnt" => Opcode::Waitcnt,
+        "s_waitcnt_vmcnt" | "s_wait_loadcnt" => Opcode::Wait(&[Counter::Vector]),
+        "s_waitcnt_vscnt" | "s_wait_storecnt" => Opcode::Wait(&[Counter::Store]),
+        "s_waitcnt_lgkmcnt" | "s_wait_dscnt" => Opcode::Wait(&[Counter::Lds]),
+        "s_wait_kmcnt" => Opcode::Wait(&[Counter::Scalar]),
+        "s_wait_loadcnt_dscnt" => Opcode::Wait(&[Counter::Vector, Counter::Lds]),
+        "s_wait_storecnt_dscnt" => Opcode::Wait(&[Counter::Store, Counter::Lds]),
+        "s_wait_expcnt" | "s_waitcnt_expcnt" | "s_wait_samplecnt" | "s_wait_bvhcnt" => {
+            Opcode::Wait(&[Counter::Other])
+        }
+        "s_barrier" => Opcode::Barrier,
+        "s_barrier_signal" => Opcode::BarrierSignal,
+        "s_barrier_wait" => Opcode::BarrierWait,
+        "buffer_wbinvl1" | "buffer_wbinvl1_vol" | "buffer_gl0_inv" => Opcode::Cache(Cache::DropVector),
+        "buffer_gl1_inv" => Opcode::Cache(Cache::DropArray),
+        "global_inv" => Opcode::Cache(Cache::DropByScope),
+        "global_wb" => Opcode::Cache(Cache::WriteBack),
+        "s_dcache_inv" => Opcode::Cache(Cache::DropScalar),
+        "s_dcache_wb" => Opcode::Cache(Cache::WriteBackScalar),
+        _ => return None,
+    })
+}
+
+fn relation(name: &str) -> Option<Relation> {
+    Some(match name {
+        "eq" => Relation::Equal,
+        "ne" | "lg" | "neq" => Relation::NotEqual,
+        "lt" => Relation::Less,
+        "le" => Relation::LessOrEqual,
+        "gt" => Relation::Greater,
+        "ge" => Relation::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+fn scalar(name: &str) -> Option<Scalar> {
+    let name = name.strip_prefix("s_")?;
+    if let Some(rest) = name.strip_prefix("cmp_").or_else(|| name.strip_prefix("cmpk_")) {
+        let (how, ty) = rest.split_once('_')?;
+        let kind = match ty {
+            "i32" => Kind::Signed,
+            "u32" => Kind::Unsigned,
+            "u64" => Kind::Unsigned64,
+            _ => return None,
+        };
+        return Some(Scalar::Compare { relation: relation(how)?, kind });
+    }
+    if let Some((operation, bits)) = name.rsplit_once("_saveexec_b") {
+        let alu = match operation {
+            "and" => Alu::And,
+            "or" => Alu::Or,
+            "xor" => Alu::Xor,
+            "nand" => Alu::Nand,
+            "nor" => Alu::Nor,
+            // s_andn2_saveexec: the operand and not exec.
+            "andn2" | "and_not1" => Alu::AndNot,
+            "orn2" | "or_not1" => Alu::OrNot,
+            _ => return None,
+        };
+        return Some(Scalar::SaveExec { alu, wide: wide(bits)? });
+    }
+    if let Some((operation, bits)) = name.rsplit_once("_b") {
+        let alu = match operation {
+            "mov" => Some(Alu::Mov),
+            "not" => Some(Alu::Not),
+            "and" => Some(Alu::And),
+            "or" => Some(Alu::Or),
+            "xor" => Some(Alu::Xor),
+            "nand" => Some(Alu::Nand),
+            "nor" => Some(Alu::Nor),
+            "xnor" => Some(Alu::Xnor),
+            "andn2" | "and_not1" => Some(Alu::AndNot),
+            "orn2" | "or_not1" => Some(Alu::OrNot),
+            _ => None,
+        };
+        if let Some(alu) = alu {
+            return Some(Scalar::Bitwise { alu, wide: wide(bits)?, flag: alu != Alu::Mov });
+        }
+    }
+    let word = |alu, flag| Some(Scalar::Word { alu, flag });
+    let sum = |subtract, carry_in, signed| Some(Scalar::Sum { subtract, carry_in, signed });
+    match name {
+        "movk_i32" => Some(Scalar::Constant { alu: Alu::Mov, accumulates: false }),
+        "addk_i32" | "addk_co_i32" => Some(Scalar::Constant { alu: Alu::Add, accumulates: true }),
+        "mulk_i32" => Some(Scalar::Constant { alu: Alu::Mul, accumulates: true }),
+        "add_u32" | "add_co_u32" => sum(false, false, false),
+        "add_i32" | "add_co_i32" => sum(false, false, true),
+        "addc_u32" | "add_co_ci_u32" => sum(false, true, false),
+        "sub_u32" | "sub_co_u32" => sum(true, false, false),
+        "sub_i32" | "sub_co_i32" => sum(true, false, true),
+        "subb_u32" | "sub_co_ci_u32" => sum(true, true, false),
+        "mul_i32" => word(Alu::Mul, Flag::Untouched),
+        "mul_hi_u32" => word(Alu::MulHigh, Flag::Untouched),
+        "min_u32" => word(Alu::MinUnsigned, Flag::TookFirst),
+        "max_u32" => word(Alu::MaxUnsigned, Flag::TookFirst),
+        "min_i32" => word(Alu::MinSigned, Flag::TookFirst),
+        "max_i32" => word(Alu::MaxSigned, Flag::TookFirst),
+        "lshl_b32" => word(Alu::ShiftLeft, Flag::NotZero),
+        "lshr_b32" => word(Alu::ShiftRight, Flag::NotZero),
+        "ashr_i32" => word(Alu::ShiftRightSigned, Flag::NotZero),
+        "bfe_u32" => word(Alu::ExtractUnsignedPacked, Flag::NotZero),
+        "bfe_i32" => word(Alu::ExtractSignedPacked, Flag::NotZero),
+        "bfm_b32" => word(Alu::Mask, Flag::Untouched),
+        "pack_ll_b32_b16" => word(Alu::PackLow, Flag::Untouched),
+        "sext_i32_i8" => word(Alu::SignByte, Flag::Untouched),
+        "sext_i32_i16" => word(Alu::SignHalf, Flag::Untouched),
+        "bfm_b64" => Some(Scalar::Mask64),
+        "lshl_b64" => Some(Scalar::Shift64 { left: true }),
+        "lshr_b64" => Some(Scalar::Shift64 { left: false }),
+        "cselect_b32" => Some(Scalar::Select { wide: false }),
+        "cselect_b64" => Some(Scalar::Select { wide: true }),
+        "bitcmp0_b32" => Some(Scalar::TestBit { set: false }),
+        "bitcmp1_b32" => Some(Scalar::TestBit { set: true }),
+        _ => None,
+    }
+}
+
+fn wide(bits: &str) -> Option<bool> {
+    match bits {
+        "32" => Some(false),
+        "64" => Some(true),
+        _ => None,
+    }
+}
+
+fn vector(name: &str) -> Option<Vector> {
+    let name = name.strip_prefix("v_")?;
+    let name = name.strip_prefix("dual_").unwrap_or(name);
+    for (prefix, execute) in [("cmpx_", true), ("cmp_", false)] {
+        if let Some(rest) = name.strip_prefix(prefix) {
+            let (how, ty) = rest.split_once('_')?;
+            let kind = match ty {
+                "i32" => Kind::Signed,
+                "u32" => Kind::Unsigned,
+                "f32" => Kind::Float,
+                "u64" => Kind::Unsigned64,
+                "i64" => Kind::Signed64,
+                _ => return None,
+            };
+            return Some(Vector::Compare { relation: relation(how)?, kind, execute });
+        }
+    }
+    let word = |alu| Some(Vector::Word { alu, reverse: false });
+    let reverse = |alu| Some(Vector::Word { alu, reverse: true });
+    let sum =
+        |subtract, reverse, carry_out, carry_in| Some(Vector::Sum { subtract, reverse, carry_out, carry_in });
+    match name {
+        "mov_b32" => word(Alu::Mov),
+        // From GFX11 on a half register; the other half keeps its value, which no 16-bit store looks at.
+        "mov_b16" => word(Alu::LowHalf),
+        "not_b32" => word(Alu::Not),
+        "and_b32" => word(Alu::And),
+        "or_b32" => word(Alu::Or),
+        "xor_b32" => word(Alu::Xor),
+        "xnor_b32" => word(Alu::Xnor),
+        "lshlrev_b32" => reverse(Alu::ShiftLeft),
+        "lshrrev_b32" => reverse(Alu::ShiftRight),
+        "ashrrev_i32" => reverse(Alu::ShiftRightSigned),
+        "lshl_b32" => word(Alu::ShiftLeft),
+        "lshr_b32" => word(Alu::ShiftRight),
+        "ashr_i32" => word(Alu::ShiftRightSigned),
+        "mul_lo_u32" | "mul_lo_i32" => word(Alu::Mul),
+        "mul_hi_u32" => word(Alu::MulHigh),
+        "mul_u32_u24" => word(Alu::Mul24),
+        "mad_u32_u24" => word(Alu::MulAdd24),
+        "min_u32" => word(Alu::MinUnsigned),
+        "max_u32" => word(Alu::MaxUnsigned),
+        "min_i32" => word(Alu::MinSigned),
+        "max_i32" => word(Alu::MaxSigned),
+        "bfe_u32" => word(Alu::ExtractUnsigned),
+        "bfe_i32" => word(Alu::ExtractSigned),
+        "bfi_b32" => word(Alu::Insert),
+        "bfm_b32" => word(Alu::Mask),
+        "add3_u32" => word(Alu::Add3),
+        "or3_b32" => word(Alu::Or3),
+        "and_or_b32" => word(Alu::AndOr),
+        "add_lshl_u32" => word(Alu::AddShift),
+        "lshl_add_u32" => word(Alu::ShiftAdd),
+        "lshl_or_b32" => word(Alu::ShiftOr),
+        "xad_u32" => word(Alu::XorAdd),
+        "alignbit_b32" => word(Alu::AlignBit),
+        "perm_b32" => word(Alu::Permute),
+        "trunc_f32" => word(Alu::Truncate),
+        "cvt_f32_i32" => word(Alu::FloatFromSigned),
+        "cvt_f32_u32" => word(Alu::FloatFromUnsigned),
+        "cvt_i32_f32" => word(Alu::SignedFromFloat),
+        "cvt_u32_f32" => word(Alu::UnsignedFromFloat),
+        "cvt_u32_u16" => word(Alu::LowHalf),
+        "cvt_i32_i16" => word(Alu::SignHalf),
+        "add_f32" => word(Alu::FloatAdd),
+        "min_f32" | "min_num_f32" => word(Alu::FloatMin),
+        "max_f32" | "max_num_f32" => word(Alu::FloatMax),
+        "add_u32" | "add_nc_u32" => sum(false, false, false, false),
+        "sub_u32" | "sub_nc_u32" => sum(true, false, false, false),
+        "subrev_u32" | "subrev_nc_u32" => sum(true, true, false, false),
+        "add_i32" | "add_co_u32" => sum(false, false, true, false),
+        "sub_i32" | "sub_co_u32" => sum(true, false, true, false),
+        "subrev_i32" | "subrev_co_u32" => sum(true, true, true, false),
+        "addc_u32" | "addc_co_u32" | "add_co_ci_u32" => sum(false, false, true, true),
+        "subb_u32" | "subb_co_u32" | "sub_co_ci_u32" => sum(true, false, true, true),
+        "subbrev_u32" | "subbrev_co_u32" | "subrev_co_ci_u32" => sum(true, true, true, true),
+        "lshlrev_b64" => Some(Vector::Shift64 { left: true }),
+        "lshrrev_b64" => Some(Vector::Shift64 { left: false }),
+        "cndmask_b32" => Some(Vector::Select),
+        "mbcnt_lo_u32_b32" => Some(Vector::CountBelow { high: false }),
+        "mbcnt_hi_u32_b32" => Some(Vector::CountBelow { high: true }),
+        "readfirstlane_b32" => Some(Vector::ReadFirstLane),
+        _ => None,
+    }
+}
+
+fn memory(name: &str) -> Option<Memory> {
+    let plain = |path, action, bytes| Some(Memory { path, action, bytes, pair: None, half: false });
+    if let Some(rest) = name.strip_prefix("ds_") {
+        return lds(rest);
+    }
+    for (prefix, path) in [("s_buffer_load_", Path::ScalarBuffer), ("s_load_", Path::Scalar)] {
+        if let Some(size) = name.strip_prefix(prefix) {
+            return plain(path, Action::Load { signed: false }, words(size)?);
+        }
+    }
+    let (path, rest) = [
+        ("buffer_", Path::Buffer),
+        ("global_", Path::Global),
+        ("flat_", Path::Flat),
+        ("image_", Path::Image),
+    ]
+    .into_iter()
+    .find_map(|(prefix, path)| name.strip_prefix(prefix).map(|rest| (path, rest)))?;
+    if let Some(operation) = rest.strip_prefix("atomic_") {
+        let (operation, bytes) = atomic(operation)?;
+        return plain(path, Action::Atomic(operation), bytes);
+    }
+    if path == Path::Image {
+        return match rest {
+            "load" => plain(path, Action::Load { signed: false }, 4),
+            "store" => plain(path, Action::Store, 4),
+            _ => None,
+        };
+    }
+    let (action, size) = match (rest.strip_prefix("load_"), rest.strip_prefix("store_")) {
+        (Some(size), _) => (Action::Load { signed: false }, size),
+        (_, Some(size)) => (Action::Store, size),
+        _ => return None,
+    };
+    let load = matches!(action, Action::Load { .. });
+    match size {
+        "format_x" if path == Path::Buffer => plain(Path::Texel, action, 4),
+        "format_d16_x" | "d16_format_x" if path == Path::Buffer && !load => {
+            Some(Memory { path: Path::Texel, action, bytes: 4, pair: None, half: true })
+        }
+        "ubyte" | "u8" if load => plain(path, action, 1),
+        "sbyte" | "i8" if load => plain(path, Action::Load { signed: true }, 1),
+        "ushort" | "u16" if load => plain(path, action, 2),
+        "sshort" | "i16" if load => plain(path, Action::Load { signed: true }, 2),
+        "byte" | "b8" if !load => plain(path, action, 1),
+        "short" | "b16" if !load => plain(path, action, 2),
+        _ => plain(path, action, words(size)?),
+    }
+}
+
+/// Bytes of `dwordx2`, `b64` and the like.
+fn words(size: &str) -> Option<u8> {
+    Some(match size {
+        "dword" | "b32" => 4,
+        "dwordx2" | "b64" => 8,
+        "dwordx3" | "b96" => 12,
+        "dwordx4" | "b128" => 16,
+        "dwordx8" | "b256" => 32,
+        "dwordx16" | "b512" => 64,
+        _ => return None,
+    })
+}
+
+fn atomic(name: &str) -> Option<(AtomicOperation, u8)> {
+    use AtomicOperation as A;
+    let (name, wide) = match name.strip_suffix("_x2") {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let mut bytes = if wide { 8 } else { 4 };
+    let mut stem = name;
+    for (suffix, size) in [
+        ("_u32", 4),
+        ("_i32", 4),
+        ("_b32", 4),
+        ("_u64", 8),
+        ("_i64", 8),
+        ("_b64", 8),
+        ("_uint", 4),
+        ("_int", 4),
+    ] {
+        if let Some(rest) = name.strip_suffix(suffix) {
+            (stem, bytes) = (rest, size);
+        }
+    }
+    let unsigned = name.ends_with("_u32") || name.ends_with("_u64") || name.ends_with("_uint");
+    let operation = match stem {
+        "swap" => A::Swap,
+        "cmpswap" => A::CompareSwap,
+        "add" => A::Add,
+        "sub" => A::Sub,
+        "and" => A::And,
+        "or" => A::Or,
+        "xor" => A::Xor,
+        "smin" => A::MinSigned,
+        "umin" => A::MinUnsigned,
+        "smax" => A::MaxSigned,
+        "umax" => A::MaxUnsigned,
+        "min" if unsigned => A::MinUnsigned,
+        "max" if unsigned => A::MaxUnsigned,
+        "min" => A::MinSigned,
+        "max" => A::MaxSigned,
+        "add_f32" => A::FloatAdd,
+        "min_f32" | "fmin" | "min_num_f32" => A::FloatMin,
+        "max_f32" | "fmax" | "max_num_f32" => A::FloatMax,
+        _ => return None,
+    };
+    Some((operation, bytes))
+}
+
+fn lds(name: &str) -> Option<Memory> {
+    use AtomicOperation as A;
+    let made = |action, bytes, pair| Some(Memory { path: Path::Lds, action, bytes, pair, half: false });
+    let load = Action::Load { signed: false };
+    match name {
+        "read_b32" | "load_b32" => made(load, 4, None),
+        "read_b64" | "load_b64" => made(load, 8, None),
+        "read_b96" | "load_b96" => made(load, 12, None),
+        "read_b128" | "load_b128" => made(load, 16, None),
+        "read_u8" | "load_u8" => made(load, 1, None),
+        "read_u16" | "load_u16" => made(load, 2, None),
+        "read_i8" | "load_i8" => made(Action::Load { signed: true }, 1, None),
+        "read_i16" | "load_i16" => made(Action::Load { signed: true }, 2, None),
+        "write_b8" | "store_b8" => made(Action::Store, 1, None),
+        "write_b16" | "store_b16" => made(Action::Store, 2, None),
+        "write_b32" | "store_b32" => made(Action::Store, 4, None),
+        "write_b64" | "store_b64" => made(Action::Store, 8, None),
+        "write_b128" | "store_b128" => made(Action::Store, 16, None),
+        "read2_b32" | "load_2addr_b32" => made(load, 4, Some(1)),
+        "read2_b64" | "load_2addr_b64" => made(load, 8, Some(1)),
+        "read2st64_b32" | "load_2addr_stride64_b32" => made(load, 4, Some(64)),
+        "read2st64_b64" | "load_2addr_stride64_b64" => made(load, 8, Some(64)),
+        "write2_b32" | "store_2addr_b32" => made(Action::Store, 4, Some(1)),
+        "write2_b64" | "store_2addr_b64" => made(Action::Store, 8, Some(1)),
+        "write2st64_b32" | "store_2addr_stride64_b32" => made(Action::Store, 4, Some(64)),
+        "write2st64_b64" | "store_2addr_stride64_b64" => made(Action::Store, 8, Some(64)),
+        _ => {
+            let (stem, ty) = name.rsplit_once('_')?;
+            let bytes = match ty {
+                "u32" | "i32" | "b32" => 4,
+                "u64" | "i64" | "b64" => 8,
+                _ => return None,
+            };
+            let (stem, returns) = match stem.split_once("_rtn") {
+                Some((stem, "")) => (stem, true),
+                _ => (stem, false),
+            };
+            let signed = ty.starts_with('i');
+            let operation = match stem {
+                "add" => A::Add,
+                "sub" => A::Sub,
+                "and" => A::And,
+                "or" => A::Or,
+                "xor" => A::Xor,
+                "min" if signed => A::MinSigned,
+                "max" if signed => A::MaxSigned,
+                "min" => A::MinUnsigned,
+                "max" => A::MaxUnsigned,
+                "wrxchg" | "storexchg" => A::Swap,
+                // Only with the returned value are the operands in the order that this reader expects.
+                "cmpst" | "cmpstore" if returns => A::CompareSwap,
+                _ => return None,
+            };
+            made(Action::Atomic(operation), bytes, None)
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What the explorer is asked, and what it answers.
+
+use std::collections::BTreeSet;
+
+use crate::facts::Profile;
+use crate::family::Family;
+use crate::text::Program;
+
+/// Kernels that run at the same time, their memory, and the outcomes that a model allows.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Whose machine text it is.
+    pub family: Family,
+    /// The kernels.
+    pub kernels: Vec<Kernel>,
+    /// The workgroups that run, each an instance's worth.
+    pub workgroups: Vec<Workgroup>,
+    /// What memory holds at first; 0 elsewhere.
+    pub initial: Vec<Initial>,
+    /// What an outcome is made of.
+    pub observed: Vec<Observed>,
+    /// The outcomes that the model allows, values in the order of `observed`. Every other one is looked for.
+    pub allowed: BTreeSet<Vec<u64>>,
+}
+
+/// A kernel: its text, and what its descriptors lead to.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The text that was read.
+    pub program: Program,
+    /// The descriptors of set 0.
+    pub resources: Vec<Resource>,
+    /// The space whose start the push constants hold as a device address, where the kernel has one.
+    pub address: Option<Space>,
+}
+
+/// Number of a piece of memory: buffers, images and addresses that show the same memory have the same one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Space(pub u16);
+
+/// A descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Where it stands in the descriptor set, in bytes.
+    pub offset: u32,
+    /// What it shows.
+    pub shows: Shows,
+}
+
+/// What a descriptor shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// A storage buffer from the start of a space.
+    Buffer(Space),
+    /// A texel buffer: texel `i` is the word at byte `4 × i`.
+    Texels(Space),
+    /// An image of words: texel `(x, y)` is the word at byte `4 × (y × row + x)`.
+    Image {
+        /// The memory.
+        space: Space,
+        /// Texels of a row; 0 for a one-dimensional image.
+        row: u32,
+    },
+}
+
+impl Resource {
+    /// Descriptors as RADV lays them out in a set: in the order of their bindings, buffers and texel buffers 16 bytes
+    /// each, images 32 and aligned to 32.
+    pub fn radv(shows: &[Shows]) -> Vec<Resource> {
+        let mut next = 0_u32;
+        shows
+            .iter()
+            .map(|shows| {
+                let size = if matches!(shows, Shows::Image { .. }) { 32 } else { 16 };
+                let offset = next.next_multiple_of(size);
+                next = offset.saturating_add(size);
+                Resource { offset, shows: *shows }
+            })
+            .collect()
+    }
+}
+
+/// A workgroup that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workgroup {
+    /// Which of [`Question::kernels`].
+    pub kernel: usize,
+    /// Its number in x within its dispatch.
+    pub id: u32,
+    /// Lanes of a wave: 32 or 64.
+    pub wave_size: u32,
+    /// For each of its waves the lanes that take part; the others play other instances.
+    pub waves: Vec<Vec<u8>>,
+}
+
+/// What memory holds at first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Initial {
+    /// Where.
+    pub place: Word,
+    /// What.
+    pub value: u64,
+}
+
+/// Bytes in memory that lie within 8 aligned ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Word {
+    /// The memory.
+    pub space: Space,
+    /// Bytes from its start.
+    pub offset: u32,
+    /// 1, 2, 4 or 8.
+    pub bytes: u8,
+}
+
+/// A part of an outcome: what a word holds when all has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// Where.
+    pub place: Word,
+    /// What it must hold for the outcome to count: a thread that gave up a loop leaves something else.
+    pub required: Option<u64>,
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No placement and no interleaving shows an outcome that is not allowed.
+    Unreachable(Explored),
+    /// One does.
+    Reachable(Box<Witness>),
+    /// A register is read or written before the load that writes it is known to be complete.
+    Hazard(Hazard),
+    /// The text holds what the machine does not know.
+    Unsupported(Unsupported),
+}
+
+impl Verdict {
+    /// The word for reports.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Verdict::Unreachable(_) => "unreachable",
+            Verdict::Reachable(_) => "reachable",
+            Verdict::Hazard(_) => "hazard",
+            Verdict::Unsupported(_) => "unsupported",
+        }
+    }
+}
+
+/// What an answer rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Explored {
+    /// Which facts were believed.
+    pub profile: Profile,
+    /// Names of the facts that matter for the instructions in the text.
+    pub assumptions: Vec<String>,
+    /// Placements that were explored.
+    pub placements: u32,
+    /// States that were visited, over all placements.
+    pub states: u64,
+    /// Every outcome that was seen.
+    pub outcomes: BTreeSet<Vec<u64>>,
+}
+
+/// How an outcome comes about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// The outcome, values in the order of [`Question::observed`].
+    pub outcome: Vec<u64>,
+    /// Where the workgroups were.
+    pub placement: Placement,
+    /// What happened, in order.
+    pub steps: Vec<Step>,
+    /// What the answer rests on, so far as it was explored.
+    pub explored: Explored,
+}
+
+/// Where waves run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// For each workgroup, for each wave its compute unit.
+    pub units: Vec<Vec<u8>>,
+    /// For each compute unit its shader array.
+    pub arrays: Vec<u8>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Workgroup of the wave.
+    pub workgroup: usize,
+    /// The wave within it.
+    pub wave: usize,
+    /// The kernel, for the line.
+    pub kernel: usize,
+    /// The line of the machine text.
+    pub line: u32,
+    /// In words.
+    pub what: String,
+}
+
+/// A register whose load need not have returned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {register} is used, and the load of line {load} need not have returned")]
+pub struct Hazard {
+    /// The kernel.
+    pub kernel: usize,
+    /// The line that uses it.
+    pub line: u32,
+    /// The register, such as `v2`.
+    pub register: String,
+    /// The line of the load.
+    pub load: u32,
+}
+
+/// What the machine does not know.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{what}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
+pub struct Unsupported {
+    /// The kernel.
+    pub kernel: usize,
+    /// The line, if it is one line's fault.
+    pub line: Option<u32>,
+    /// The opcode, loop or limit by name.
+    pub what: String,
+}

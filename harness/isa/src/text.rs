@@ -1,0 +1,460 @@
+//! Machine text as lines: labels, instructions with operands and modifiers, and nothing dropped in silence.
+
+use crate::opcode::Opcode;
+
+/// A compiled kernel as text that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// The instructions in the order of the text.
+    pub instructions: Vec<Instruction>,
+    /// Labels with the index of the instruction that they stand before.
+    pub labels: Vec<(String, usize)>,
+}
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// Line of the text, from 1.
+    pub line: u32,
+    /// The line as it stands, without encoding and white space around it.
+    pub text: String,
+    /// The mnemonic as it stands.
+    pub mnemonic: String,
+    /// What it does.
+    pub opcode: Opcode,
+    /// Its operands, in the order of the text.
+    pub operands: Vec<Operand>,
+    /// What stands behind them.
+    pub modifiers: Modifiers,
+    /// The other half of a dual instruction: both read before either writes.
+    pub second: Option<Box<Instruction>>,
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Scalar registers from `first` on.
+    Scalar(Registers),
+    /// Vector registers from `first` on.
+    Vector(Registers),
+    /// Half of a vector register.
+    Half {
+        /// The register.
+        register: u16,
+        /// The upper half.
+        high: bool,
+    },
+    /// Vector registers that need not follow one another: an image's address.
+    Vectors(Vec<u16>),
+    /// A number as its 64 bits; negative ones are sign-extended.
+    Number(i64),
+    /// A floating-point constant, as the bits of its 32-bit value.
+    Float(u32),
+    /// `null`.
+    Null,
+    /// `off`: no address register.
+    Off,
+    /// Another name, such as a label.
+    Name(String),
+    /// What this reader does not know.
+    Unknown(String),
+}
+
+/// Registers that follow one another. The special scalar registers have numbers of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// The first one.
+    pub first: u16,
+    /// How many.
+    pub count: u16,
+}
+
+/// Scalar register numbers beside the ordinary ones.
+pub mod special {
+    /// `vcc_lo`; `vcc_hi` follows.
+    pub const VCC: u16 = 106;
+    /// `ttmp0`.
+    pub const TTMP: u16 = 108;
+    /// `m0`.
+    pub const M0: u16 = 124;
+    /// `exec_lo`; `exec_hi` follows.
+    pub const EXEC: u16 = 126;
+    /// `scc`.
+    pub const SCC: u16 = 253;
+}
+
+/// What stands behind the operands of an instruction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Modifiers {
+    /// Coherence and other flags, such as `glc`, `dlc`, `offen`.
+    pub flags: Vec<String>,
+    /// Those with a value, such as `offset:256` or `scope:SCOPE_DEV`.
+    pub values: Vec<(String, String)>,
+    /// What this reader does not know.
+    pub unknown: Vec<String>,
+}
+
+impl Modifiers {
+    /// Whether the flag stands there.
+    pub fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|known| known == flag)
+    }
+
+    /// The value of `key:value`.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.values.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
+    }
+
+    /// The value as a number; 0 where it is absent, nothing where it is no number.
+    pub fn number(&self, key: &str) -> Option<i64> {
+        match self.value(key) {
+            None => Some(0),
+            Some(text) => number(text),
+        }
+    }
+}
+
+/// Text that is no machine text.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// The driver had no disassembler: what it gives instead holds no instructions.
+    #[error("the text was not disassembled: {0}")]
+    NotDisassembled(String),
+    /// A line that is no label, instruction or comment.
+    #[error("line {line}: not an instruction: `{text}`")]
+    Line {
+        /// From 1.
+        line: u32,
+        /// The line.
+        text: String,
+    },
+    /// No instruction at all.
+    #[error("no instruction in the text")]
+    Empty,
+    /// A label that is defined twice.
+    #[error("line {line}: label `{label}` again")]
+    Label {
+        /// From 1.
+        line: u32,
+        /// The label.
+        label: String,
+    },
+}
+
+/// Phrases of drivers that say that there is no disassembly.
+const APOLOGIES: &[&str] = &[
+    "disassembly is not supported",
+    "Shader disassembly is not",
+    "(invalid instruction)",
+    "(invalid)",
+    "Failed to disassemble",
+];
+
+/// Reads machine text: LLVM's disassembly as RADV hands it out, with or without encodings, or the hardware program that ACO
+/// prints where there is no disassembler (GFX6, GFX7). An instruction or operand that is unknown is kept as such; whoever
+/// executes it is told.
+///
+/// # Errors
+/// [`ParseError`] where the text was not disassembled, or a line is none of machine text.
+pub fn parse(text: &str) -> Result<Program, ParseError> {
+    if let Some(at) = text.find(crate::aco::HEADING) {
+        let skipped = text.get(..at).unwrap_or_default().lines().count();
+        return crate::aco::parse(text.get(at..).unwrap_or_default(), skipped as u32);
+    }
+    if let Some(line) = text.lines().find(|line| APOLOGIES.iter().any(|phrase| line.contains(phrase))) {
+        return Err(ParseError::NotDisassembled(line.trim().to_owned()));
+    }
+    let mut program = Program { instructions: Vec::new(), labels: Vec::new() };
+    for (number, raw) in (1..).zip(text.lines()) {
+        let code = without_comment(raw).trim();
+        if code.is_empty() {
+            continue;
+        }
+        if let Some(label) = code.strip_suffix(':') {
+            if !is_name(label) {
+                return Err(ParseError::Line { line: number, text: code.to_owned() });
+            }
+            program.label(label, number)?;
+            continue;
+        }
+        if let Some(times) = repeated(code) {
+            // Only padding may be abridged: it has no effect, so that nothing is lost.
+            match program.instructions.last() {
+                Some(last) if times && last.opcode == Opcode::Nothing => continue,
+                _ => return Err(ParseError::Line { line: number, text: code.to_owned() }),
+            }
+        }
+        let mut halves = code.split("::");
+        let first = halves.next().unwrap_or_default();
+        let mut made = instruction(first.trim(), number)?;
+        if let Some(second) = halves.next() {
+            made.second = Some(Box::new(instruction(second.trim(), number)?));
+        }
+        if halves.next().is_some() {
+            return Err(ParseError::Line { line: number, text: code.to_owned() });
+        }
+        made.text = code.to_owned();
+        program.instructions.push(made);
+    }
+    if program.instructions.is_empty() {
+        return Err(ParseError::Empty);
+    }
+    Ok(program)
+}
+
+impl Program {
+    /// Notes a label before the next instruction.
+    pub(crate) fn label(&mut self, label: &str, line: u32) -> Result<(), ParseError> {
+        if self.labels.iter().any(|(known, _)| known == label) {
+            return Err(ParseError::Label { line, label: label.to_owned() });
+        }
+        self.labels.push((label.to_owned(), self.instructions.len()));
+        Ok(())
+    }
+
+    /// Index of the instruction that a label stands before; one past the last where it ends the text.
+    pub fn target(&self, label: &str) -> Option<usize> {
+        self.labels.iter().find(|(known, _)| known == label).map(|(_, index)| *index)
+    }
+
+    /// Whether some instruction accesses memory other than to load scalars: the guard before text is compared with text.
+    pub fn accesses_memory(&self) -> bool {
+        self.instructions
+            .iter()
+            .any(|instruction| matches!(&instruction.opcode, Opcode::Memory(memory) if memory.is_data()))
+    }
+}
+
+fn without_comment(line: &str) -> &str {
+    let line = line.split(';').next().unwrap_or_default();
+    line.split("//").next().unwrap_or_default()
+}
+
+/// `(then repeated 3 times)`: true where the line says so rightly, nothing where it is something else.
+fn repeated(code: &str) -> Option<bool> {
+    let rest = code.strip_prefix("(then repeated ")?;
+    let count = rest.strip_suffix(" times)").or_else(|| rest.strip_suffix(" time)"));
+    Some(count.is_some_and(|count| count.parse::<u32>().is_ok()))
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.$@".contains(c))
+}
+
+fn is_mnemonic(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|c| c.is_ascii_lowercase())
+        && text.contains('_')
+        && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+fn instruction(code: &str, line: u32) -> Result<Instruction, ParseError> {
+    let (mnemonic, rest) = code.split_once(char::is_whitespace).unwrap_or((code, ""));
+    if !is_mnemonic(mnemonic) {
+        return Err(ParseError::Line { line, text: code.to_owned() });
+    }
+    let opcode = Opcode::of(mnemonic);
+    let (operands, modifiers) = match &opcode {
+        // What these say is one expression, in words of its own.
+        Opcode::Nothing | Opcode::Unknown => {
+            (vec![Operand::Name(rest.trim().to_owned())], Modifiers::default())
+        }
+        Opcode::Waitcnt => (Vec::new(), waits(rest)),
+        _ => split(rest),
+    };
+    Ok(Instruction {
+        line,
+        text: code.to_owned(),
+        mnemonic: mnemonic.to_owned(),
+        opcode,
+        operands,
+        modifiers,
+        second: None,
+    })
+}
+
+/// `vmcnt(0) lgkmcnt(0)`, with or without `&` between; a bare number stays unknown.
+fn waits(text: &str) -> Modifiers {
+    let mut modifiers = Modifiers::default();
+    for word in text.split(|c: char| c.is_whitespace() || c == '&').filter(|word| !word.is_empty()) {
+        let counted = word.strip_suffix(')').and_then(|word| word.split_once('('));
+        match counted {
+            Some((counter, count)) => modifiers.values.push((counter.to_owned(), count.to_owned())),
+            None => modifiers.unknown.push(word.to_owned()),
+        }
+    }
+    modifiers
+}
+
+/// Operands stand between commas; modifiers stand behind the last one, divided by blanks.
+fn split(text: &str) -> (Vec<Operand>, Modifiers) {
+    let mut operands = Vec::new();
+    let mut modifiers = Modifiers::default();
+    let pieces = pieces(text);
+    for piece in &pieces {
+        let mut words = piece.split_whitespace();
+        let Some(first) = words.next() else {
+            if pieces.len() > 1 {
+                operands.push(Operand::Unknown(String::new()));
+            }
+            continue;
+        };
+        // `v0, off glc` and `v0, offset:4`: a modifier may also stand where an operand could.
+        if is_modifier(first) {
+            modifiers.take(first)
+        } else {
+            operands.push(operand(first))
+        }
+        for word in words {
+            modifiers.take(word);
+        }
+    }
+    (operands, modifiers)
+}
+
+/// Splits at the commas outside brackets.
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    let mut depth = 0_i32;
+    for c in text.chars() {
+        match c {
+            '[' | '(' => depth += 1,
+            ']' | ')' => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth <= 0 {
+            pieces.push(String::new());
+        } else if depth > 0 && c.is_whitespace() {
+            // `[v0, v1]` is one word.
+        } else if let Some(last) = pieces.last_mut() {
+            last.push(c);
+        }
+    }
+    if pieces.len() == 1 && pieces.first().is_some_and(|only| only.trim().is_empty()) {
+        pieces.clear();
+    }
+    pieces
+}
+
+/// Flags that this reader knows: what they mean is the business of who executes the instruction.
+const FLAGS: &[&str] = &[
+    "glc", "slc", "dlc", "sc0", "sc1", "nt", "offen", "idxen", "lds", "gds", "unorm", "d16", "a16", "r128",
+    "tfe", "lwe", "da",
+];
+
+/// Modifiers with a value that this reader knows.
+const VALUES: &[&str] = &[
+    "offset",
+    "offset0",
+    "offset1",
+    "scope",
+    "th",
+    "dmask",
+    "dim",
+    "format",
+    "dst_sel",
+    "dst_unused",
+    "src0_sel",
+    "src1_sel",
+];
+
+fn is_modifier(word: &str) -> bool {
+    FLAGS.contains(&word) || word.split_once(':').is_some_and(|(key, _)| VALUES.contains(&key))
+}
+
+impl Modifiers {
+    fn take(&mut self, word: &str) {
+        if FLAGS.contains(&word) {
+            self.flags.push(word.to_owned());
+            return;
+        }
+        match word.split_once(':') {
+            Some((key, value)) if VALUES.contains(&key) => {
+                self.values.push((key.to_owned(), value.to_owned()))
+            }
+            _ => self.unknown.push(word.to_owned()),
+        }
+    }
+}
+
+/// Reads one operand.
+pub(crate) fn operand(word: &str) -> Operand {
+    let special_register = |first, count| Operand::Scalar(Registers { first, count });
+    match word {
+        "null" => return Operand::Null,
+        "off" => return Operand::Off,
+        "vcc" => return special_register(special::VCC, 2),
+        "vcc_lo" => return special_register(special::VCC, 1),
+        "vcc_hi" => return special_register(special::VCC + 1, 1),
+        "exec" => return special_register(special::EXEC, 2),
+        "exec_lo" => return special_register(special::EXEC, 1),
+        "exec_hi" => return special_register(special::EXEC + 1, 1),
+        "m0" => return special_register(special::M0, 1),
+        "scc" | "src_scc" => return special_register(special::SCC, 1),
+        _ => {}
+    }
+    if let Some(value) = number(word) {
+        return Operand::Number(value);
+    }
+    if word.contains('.')
+        && let Ok(value) = word.parse::<f32>()
+    {
+        return Operand::Float(value.to_bits());
+    }
+    if let Some(list) = word.strip_prefix('[').and_then(|word| word.strip_suffix(']')) {
+        let registers: Option<Vec<u16>> = list
+            .split(',')
+            .map(|one| match operand(one.trim()) {
+                Operand::Vector(Registers { first, count: 1 }) => Some(first),
+                _ => None,
+            })
+            .collect();
+        return registers.map_or_else(|| Operand::Unknown(word.to_owned()), Operand::Vectors);
+    }
+    for (suffix, high) in [(".l", false), (".h", true)] {
+        if let Some(whole) = word.strip_suffix(suffix)
+            && let Operand::Vector(Registers { first, count: 1 }) = operand(whole)
+        {
+            return Operand::Half { register: first, high };
+        }
+    }
+    for (prefix, base, vector) in [("ttmp", special::TTMP, false), ("s", 0, false), ("v", 0, true)] {
+        if let Some(registers) = word.strip_prefix(prefix).and_then(|rest| registers(rest, base)) {
+            return if vector { Operand::Vector(registers) } else { Operand::Scalar(registers) };
+        }
+    }
+    if is_name(word) { Operand::Name(word.to_owned()) } else { Operand::Unknown(word.to_owned()) }
+}
+
+/// `4` or `[4:7]`, of a file that has 256 registers at most.
+fn registers(text: &str, base: u16) -> Option<Registers> {
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
+        digits.then(|| text.parse::<u16>().ok()).flatten().filter(|number| *number < 256)
+    };
+    if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
+        let (first, last) = inner.split_once([':', '-']).unwrap_or((inner, inner));
+        let (first, last) = (number(first)?, number(last)?);
+        return (first <= last).then_some(Registers { first: base + first, count: last - first + 1 });
+    }
+    Some(Registers { first: base + number(text)?, count: 1 })
+}
+
+/// A decimal or hexadecimal number, as far as an instruction can hold one.
+pub(crate) fn number(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let value = match digits.strip_prefix("0x") {
+        Some(hexadecimal) => {
+            let sound = !hexadecimal.is_empty() && hexadecimal.chars().all(|c| c.is_ascii_hexdigit());
+            sound.then(|| u64::from_str_radix(hexadecimal, 16).ok()).flatten()? as i64
+        }
+        None => {
+            let sound = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+            sound.then(|| digits.parse::<i64>().ok()).flatten()?
+        }
+    };
+    Some(if negative { value.wrapping_neg() } else { value })
+}

@@ -1,0 +1,467 @@
+//! Executes the text of one wave as far as it does not rest on memory, and keeps what does.
+//!
+//! Registers hold known words or expressions over what loads return. Where an instruction has to know more, the code
+//! branches: once for each truth of the condition. What is left is a tree of accesses, waits and barriers, the same for
+//! every interleaving and placement.
+
+mod access;
+mod arithmetic;
+mod counters;
+
+use crate::alu::Alu;
+use crate::code::{Code, Expression, Node, Value};
+use crate::entry::{Entry, entry};
+use crate::facts::{Facts, Profile};
+use crate::family::Generation;
+use crate::opcode::{Opcode, When};
+use crate::question::{Hazard, Kernel, Unsupported};
+use crate::text::{Instruction, Operand, Registers, special};
+use counters::Outstanding;
+
+/// Nodes of a tree at most.
+const NODES: usize = 20_000;
+/// Instructions on one path at most: what goes on for longer is a loop.
+const PATH: u32 = 20_000;
+/// What stands in for the bytes of a register that nothing wrote: a value that no test writes.
+const GARBAGE: u32 = 0xbad0_bad0;
+/// The device address of the memory that push constants point to.
+pub(crate) const ADDRESS_BASE: u64 = 0x1_0000_0000;
+
+/// Why a wave's code cannot be built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    Unsupported(Unsupported),
+    Hazard(Hazard),
+}
+
+/// What stops an instruction.
+pub(super) enum Halt {
+    /// It has to know whether a value is not 0.
+    Decide(u16),
+    /// It does something that is not known.
+    Unknown(String),
+    /// A register is not ready: its name, and the line of the load.
+    NotReady(String, u32),
+}
+
+/// A wave to be built.
+pub(crate) struct Launch<'q> {
+    pub kernel: &'q Kernel,
+    /// Number of the kernel, for messages.
+    pub number: usize,
+    pub workgroup: u32,
+    pub wave: u32,
+    pub wave_size: u32,
+    pub lanes: &'q [u8],
+}
+
+/// Builds the code of a wave.
+pub(crate) fn build(
+    launch: &Launch<'_>,
+    generation: Generation,
+    facts: &Facts,
+    profile: Profile,
+) -> Result<Code, Stop> {
+    let unsupported =
+        |line, what: String| Stop::Unsupported(Unsupported { kernel: launch.number, line, what });
+    let registers = entry(&launch.kernel.program, launch.kernel.address.is_some())
+        .map_err(|what| unsupported(None, what))?;
+    let mut builder = Builder { launch, generation, facts, profile, code: Code::default() };
+    let mut first = State::new(launch.lanes);
+    first.enter(launch, generation, &registers);
+    let mut work: Vec<(State, Option<usize>)> = vec![(first, None)];
+    while let Some((mut state, from)) = work.pop() {
+        if let Some(from) = from {
+            let here = builder.code.nodes.len() as u32;
+            if let Some(Node::Decide { other, .. }) = builder.code.nodes.get_mut(from) {
+                *other = here;
+            }
+        }
+        loop {
+            if builder.code.nodes.len() > NODES {
+                return Err(unsupported(None, format!("more than {NODES} steps in the tree of a wave")));
+            }
+            let Some(instruction) = launch.kernel.program.instructions.get(state.at) else {
+                return Err(unsupported(None, "the text ends without s_endpgm".to_owned()));
+            };
+            state.executed += 1;
+            if state.executed > PATH {
+                return Err(unsupported(Some(instruction.line), "a loop without an end".to_owned()));
+            }
+            match builder.execute(&mut state, instruction) {
+                Ok(true) => {}
+                Ok(false) => {
+                    builder.code.nodes.push(Node::End);
+                    break;
+                }
+                Err(Halt::Decide(value)) => {
+                    let from = builder.code.nodes.len();
+                    builder.code.nodes.push(Node::Decide { value, other: 0 });
+                    let mut other = state.clone();
+                    other.assumed.push((value, false));
+                    work.push((other, Some(from)));
+                    state.assumed.push((value, true));
+                }
+                Err(Halt::Unknown(what)) => {
+                    return Err(unsupported(
+                        Some(instruction.line),
+                        format!("{}: {what}", instruction.mnemonic),
+                    ));
+                }
+                Err(Halt::NotReady(register, load)) => {
+                    let hazard = Hazard { kernel: launch.number, line: instruction.line, register, load };
+                    return Err(Stop::Hazard(hazard));
+                }
+            }
+        }
+    }
+    Ok(builder.code)
+}
+
+pub(super) struct Builder<'q> {
+    launch: &'q Launch<'q>,
+    generation: Generation,
+    facts: &'q Facts,
+    profile: Profile,
+    code: Code,
+}
+
+/// The registers of a wave at some instruction, and what is outstanding.
+#[derive(Clone)]
+pub(super) struct State {
+    at: usize,
+    executed: u32,
+    lanes: Vec<u8>,
+    scalar: Vec<Value>,
+    /// By register, then by lane.
+    vector: Vec<Value>,
+    /// Which outstanding operation writes a register; 0 for none.
+    scalar_pending: Vec<u32>,
+    vector_pending: Vec<u32>,
+    scc: Value,
+    outstanding: Vec<Outstanding>,
+    issued: u32,
+    assumed: Vec<(u16, bool)>,
+}
+
+const SCALARS: usize = 256;
+const VECTORS: usize = 256;
+
+impl State {
+    fn new(lanes: &[u8]) -> State {
+        State {
+            at: 0,
+            executed: 0,
+            lanes: lanes.to_vec(),
+            scalar: vec![Value::Undefined; SCALARS],
+            vector: vec![Value::Undefined; VECTORS * lanes.len()],
+            scalar_pending: vec![0; SCALARS],
+            vector_pending: vec![0; VECTORS * lanes.len()],
+            scc: Value::Undefined,
+            outstanding: Vec::new(),
+            issued: 0,
+            assumed: Vec::new(),
+        }
+    }
+
+    fn enter(&mut self, launch: &Launch<'_>, generation: Generation, registers: &[(u16, Entry)]) {
+        let set = |state: &mut State, register: u16, value: Value| {
+            if let Some(slot) = state.scalar.get_mut(usize::from(register)) {
+                *slot = value;
+            }
+        };
+        for (register, what) in registers {
+            let value = match what {
+                Entry::Descriptors => Value::Descriptors,
+                Entry::Address { high: false } => Value::Word(ADDRESS_BASE as u32),
+                Entry::Address { high: true } => Value::Word((ADDRESS_BASE >> 32) as u32),
+                Entry::WorkgroupId => Value::Word(launch.workgroup),
+                Entry::WaveInWorkgroup { shift } => Value::Word((launch.wave & 0x1f) << shift),
+            };
+            set(self, *register, value);
+        }
+        if generation >= Generation::Gfx12 {
+            // Numbers come in trap registers: ttmp9 the workgroup's x, ttmp7 y and z, ttmp8 the wave's in bits 25 to 29.
+            set(self, special::TTMP + 9, Value::Word(launch.workgroup));
+            set(self, special::TTMP + 7, Value::Word(0));
+            set(self, special::TTMP + 8, Value::Word((launch.wave & 0x1f) << 25));
+        }
+        let exec = self.populated();
+        set(self, special::EXEC, Value::Word(exec as u32));
+        set(self, special::EXEC + 1, Value::Word((exec >> 32) as u32));
+        for (lane, number) in self.lanes.clone().into_iter().enumerate() {
+            let local = launch.wave.wrapping_mul(launch.wave_size).wrapping_add(u32::from(number));
+            if let Some(slot) = self.vector.get_mut(lane) {
+                *slot = Value::Word(local);
+            }
+        }
+    }
+
+    /// The lanes that take part, as a mask.
+    fn populated(&self) -> u64 {
+        self.lanes.iter().fold(0, |mask, lane| mask | 1_u64.wrapping_shl(u32::from(*lane)))
+    }
+
+    /// Which of the lanes that take part are active, by their position.
+    fn active(&self) -> Result<Vec<usize>, Halt> {
+        let mask = self.mask(special::EXEC, 2)?;
+        Ok((0..self.lanes.len()).filter(|lane| self.bit(mask, *lane)).collect())
+    }
+
+    fn bit(&self, mask: u64, lane: usize) -> bool {
+        self.lanes.get(lane).is_some_and(|number| mask.wrapping_shr(u32::from(*number)) & 1 == 1)
+    }
+
+    /// A mask register, which must be known.
+    fn mask(&self, first: u16, count: u16) -> Result<u64, Halt> {
+        let low = self.known(self.read_scalar(first)?)?;
+        let high = if count > 1 { self.known(self.read_scalar(first + 1)?)? } else { 0 };
+        Ok(u64::from(low) | u64::from(high) << 32)
+    }
+
+    fn known(&self, value: Value) -> Result<u32, Halt> {
+        match value {
+            Value::Word(word) => Ok(word),
+            Value::Loaded(_) => {
+                Err(Halt::Unknown("a mask, an address or an amount that a load returned".to_owned()))
+            }
+            Value::Undefined => Err(Halt::Unknown("a register that nothing wrote".to_owned())),
+            Value::Descriptors | Value::Descriptor { .. } => {
+                Err(Halt::Unknown("arithmetic on a descriptor".to_owned()))
+            }
+        }
+    }
+
+    fn read_scalar(&self, register: u16) -> Result<Value, Halt> {
+        if register == special::SCC {
+            return Ok(self.scc);
+        }
+        self.ready(self.scalar_pending.get(usize::from(register)), || scalar_name(register))?;
+        self.scalar
+            .get(usize::from(register))
+            .copied()
+            .ok_or_else(|| Halt::Unknown(format!("register {register}")))
+    }
+
+    fn read_vector(&self, register: u16, lane: usize) -> Result<Value, Halt> {
+        let index = usize::from(register) * self.lanes.len() + lane;
+        self.ready(self.vector_pending.get(index), || format!("v{register}"))?;
+        self.vector.get(index).copied().ok_or_else(|| Halt::Unknown(format!("v{register}")))
+    }
+
+    fn ready(&self, pending: Option<&u32>, name: impl Fn() -> String) -> Result<(), Halt> {
+        let Some(number) = pending.filter(|number| **number != 0) else { return Ok(()) };
+        match self.outstanding.iter().find(|known| known.number == *number) {
+            Some(known) => Err(Halt::NotReady(name(), known.line)),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a scalar register. What is written to `exec` is cut to the lanes that take part.
+    fn write_scalar(&mut self, register: u16, value: Value) -> Result<(), Halt> {
+        if register == special::SCC {
+            self.scc = value;
+            return Ok(());
+        }
+        self.ready(self.scalar_pending.get(usize::from(register)), || scalar_name(register))?;
+        let value = match register {
+            special::EXEC => Value::Word(self.known(value)? & self.populated() as u32),
+            r if r == special::EXEC + 1 => Value::Word(self.known(value)? & (self.populated() >> 32) as u32),
+            _ => value,
+        };
+        if let (Some(slot), Some(pending)) =
+            (self.scalar.get_mut(usize::from(register)), self.scalar_pending.get_mut(usize::from(register)))
+        {
+            (*slot, *pending) = (value, 0);
+        }
+        Ok(())
+    }
+
+    /// Checks that a vector register may be written, before anything is.
+    fn writable(&self, register: u16, lane: usize) -> Result<(), Halt> {
+        let index = usize::from(register) * self.lanes.len() + lane;
+        self.ready(self.vector_pending.get(index), || format!("v{register}"))?;
+        if index < self.vector.len() { Ok(()) } else { Err(Halt::Unknown(format!("v{register}"))) }
+    }
+
+    fn write_vector(&mut self, register: u16, lane: usize, value: Value) -> Result<(), Halt> {
+        self.writable(register, lane)?;
+        let index = usize::from(register) * self.lanes.len() + lane;
+        if let (Some(slot), Some(pending)) = (self.vector.get_mut(index), self.vector_pending.get_mut(index))
+        {
+            (*slot, *pending) = (value, 0);
+        }
+        Ok(())
+    }
+}
+
+fn scalar_name(register: u16) -> String {
+    match register {
+        special::VCC => "vcc_lo".to_owned(),
+        r if r == special::VCC + 1 => "vcc_hi".to_owned(),
+        special::EXEC => "exec_lo".to_owned(),
+        r if r == special::EXEC + 1 => "exec_hi".to_owned(),
+        special::M0 => "m0".to_owned(),
+        r if (special::TTMP..special::TTMP + 16).contains(&r) => format!("ttmp{}", r - special::TTMP),
+        r => format!("s{r}"),
+    }
+}
+
+impl Builder<'_> {
+    /// Executes an instruction; false where the wave ends. An instruction that halts has changed nothing.
+    fn execute(&mut self, state: &mut State, instruction: &Instruction) -> Result<bool, Halt> {
+        if let Some(word) = instruction.modifiers.unknown.first() {
+            return Err(Halt::Unknown(format!("modifier `{word}`")));
+        }
+        for operand in &instruction.operands {
+            if let Operand::Unknown(word) = operand {
+                return Err(Halt::Unknown(format!("operand `{word}`")));
+            }
+        }
+        match &instruction.opcode {
+            Opcode::Nothing => {}
+            Opcode::Unknown => return Err(Halt::Unknown("unknown opcode".to_owned())),
+            Opcode::End => return Ok(false),
+            Opcode::Branch(when) => return self.branch(state, instruction, *when).map(|()| true),
+            Opcode::Waitcnt => self.wait_by_name(state, instruction)?,
+            Opcode::Wait(counters) => self.wait(state, instruction, counters)?,
+            Opcode::Barrier => {
+                self.code.nodes.push(Node::Signal);
+                self.code.nodes.push(Node::Join { line: instruction.line });
+            }
+            Opcode::BarrierSignal => self.code.nodes.push(Node::Signal),
+            Opcode::BarrierWait => self.code.nodes.push(Node::Join { line: instruction.line }),
+            Opcode::Cache(cache) => self.cache(instruction, *cache)?,
+            Opcode::Scalar(_) | Opcode::Vector(_) => self.arithmetic(state, instruction)?,
+            Opcode::Memory(memory) => self.memory(state, instruction, *memory)?,
+        }
+        state.at += 1;
+        Ok(true)
+    }
+
+    fn branch(&mut self, state: &mut State, instruction: &Instruction, when: When) -> Result<(), Halt> {
+        let taken = match when {
+            When::Always => true,
+            When::SccZero => !self.decide(state, state.scc)?,
+            When::SccOne => self.decide(state, state.scc)?,
+            When::VccZero => state.mask(special::VCC, 2)? == 0,
+            When::VccNotZero => state.mask(special::VCC, 2)? != 0,
+            When::ExecZero => state.active()?.is_empty(),
+            When::ExecNotZero => !state.active()?.is_empty(),
+        };
+        if !taken {
+            state.at += 1;
+            return Ok(());
+        }
+        let Some(Operand::Name(label)) = instruction.operands.first() else {
+            return Err(Halt::Unknown("a jump without a label".to_owned()));
+        };
+        let target = self.launch.kernel.program.target(label);
+        state.at = target.ok_or_else(|| Halt::Unknown(format!("no label `{label}`")))?;
+        Ok(())
+    }
+
+    /// Whether a value is not 0, as far as this path knows.
+    fn decide(&mut self, state: &State, value: Value) -> Result<bool, Halt> {
+        match value {
+            Value::Word(word) => Ok(word != 0),
+            Value::Loaded(number) => match state.assumed.iter().find(|(known, _)| *known == number) {
+                Some((_, truth)) => Ok(*truth),
+                None => Err(Halt::Decide(number)),
+            },
+            Value::Descriptors | Value::Descriptor { .. } | Value::Undefined => {
+                state.known(value).map(|word| word != 0)
+            }
+        }
+    }
+
+    /// The value of an operation: known where its operands are.
+    fn compute(&mut self, alu: Alu, a: Value, b: Value, c: Value) -> Result<Value, Halt> {
+        if let (Value::Word(a), Value::Word(b), Value::Word(c)) = (a, b, c) {
+            return Ok(Value::Word(alu.apply(a, b, c)));
+        }
+        if alu == Alu::Mov {
+            return Ok(a);
+        }
+        // Inserting into what nothing wrote is how compilers make small values; the rest of it is not looked at.
+        if matches!(alu, Alu::Insert | Alu::Permute) && [a, b, c].contains(&Value::Undefined) {
+            let [a, b, c] = [a, b, c].map(|v| if v == Value::Undefined { Value::Word(GARBAGE) } else { v });
+            return self.compute(alu, a, b, c);
+        }
+        for value in [a, b, c] {
+            match value {
+                Value::Undefined => return Ok(Value::Undefined),
+                Value::Descriptors | Value::Descriptor { .. } => {
+                    return Err(Halt::Unknown("arithmetic on a descriptor".to_owned()));
+                }
+                Value::Word(_) | Value::Loaded(_) => {}
+            }
+        }
+        self.expression(Expression::Operation(alu, a, b, c))
+    }
+
+    fn expression(&mut self, expression: Expression) -> Result<Value, Halt> {
+        if let Some(known) = self.code.expressions.iter().position(|known| *known == expression) {
+            return Ok(Value::Loaded(known as u16));
+        }
+        let number = u16::try_from(self.code.expressions.len())
+            .map_err(|_| Halt::Unknown("more than 65535 expressions".to_owned()))?;
+        self.code.expressions.push(expression);
+        Ok(Value::Loaded(number))
+    }
+
+    /// A word of a scalar operand: the `index`-th register of several, or half of a number.
+    fn scalar_operand(&self, state: &State, operand: &Operand, index: u16) -> Result<Value, Halt> {
+        match operand {
+            Operand::Scalar(Registers { first, count }) if index < *count => state.read_scalar(first + index),
+            Operand::Number(value) => {
+                Ok(Value::Word(if index == 0 { *value as u32 } else { (*value >> 32) as u32 }))
+            }
+            Operand::Float(bits) if index == 0 => Ok(Value::Word(*bits)),
+            Operand::Null => Ok(Value::Word(0)),
+            other => Err(Halt::Unknown(format!("operand {other:?}"))),
+        }
+    }
+
+    /// A word of an operand for a lane.
+    fn lane_operand(
+        &mut self,
+        state: &State,
+        operand: &Operand,
+        index: u16,
+        lane: usize,
+    ) -> Result<Value, Halt> {
+        match operand {
+            Operand::Half { register, high } if index == 0 => {
+                let whole = state.read_vector(*register, lane)?;
+                let shift = Value::Word(if *high { 16 } else { 0 });
+                let shifted = self.compute(Alu::ShiftRight, whole, shift, Value::Word(0))?;
+                self.compute(Alu::LowHalf, shifted, Value::Word(0), Value::Word(0))
+            }
+            Operand::Vector(Registers { first, count }) if index < *count => {
+                state.read_vector(first + index, lane)
+            }
+            _ => self.scalar_operand(state, operand, index),
+        }
+    }
+}
+
+/// The operand at a place.
+fn at(instruction: &Instruction, place: usize) -> Result<&Operand, Halt> {
+    instruction.operands.get(place).ok_or_else(|| Halt::Unknown("too few operands".to_owned()))
+}
+
+fn scalar_at(instruction: &Instruction, place: usize) -> Result<Registers, Halt> {
+    match at(instruction, place)? {
+        Operand::Scalar(registers) => Ok(*registers),
+        // What is written to `null` is lost.
+        other => Err(Halt::Unknown(format!("operand {other:?}"))),
+    }
+}
+
+fn vector_at(instruction: &Instruction, place: usize) -> Result<Registers, Halt> {
+    match at(instruction, place)? {
+        Operand::Vector(registers) => Ok(*registers),
+        other => Err(Halt::Unknown(format!("operand {other:?}"))),
+    }
+}

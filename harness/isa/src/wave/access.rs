@@ -1,0 +1,531 @@
+//! Accesses of a wave: which bytes of which memory every lane touches.
+
+use super::counters::{Outstanding, counters};
+use super::{ADDRESS_BASE, Builder, Halt, State, at, scalar_at, vector_at};
+use crate::code::{Access, Expression, LDS, Node, Part, Skips, Value, Way};
+use crate::facts;
+use crate::family::Generation;
+use crate::opcode::{Action, AtomicOperation, Cache, Memory, Path};
+use crate::question::{Shows, Space, Word};
+use crate::text::{Instruction, Modifiers, Operand, Registers};
+
+/// Elements that one lane accesses, and the registers of data.
+struct Lane {
+    lane: usize,
+    /// Where each element begins.
+    starts: Vec<(Space, u32)>,
+}
+
+/// Where the operands of an access stand.
+struct Shape {
+    /// The destination of a load or returning atomic.
+    to: Option<Registers>,
+    /// The data of a store or atomic, element by element.
+    data: Vec<Registers>,
+    compare: Option<Registers>,
+}
+
+impl Builder<'_> {
+    pub(super) fn memory(
+        &mut self,
+        state: &mut State,
+        instruction: &Instruction,
+        memory: Memory,
+    ) -> Result<(), Halt> {
+        if self.generation == Generation::Gfx940 {
+            return Err(Halt::Unknown("the memory system of GFX90A and GFX94x is not modelled".to_owned()));
+        }
+        if let Some(flag) =
+            ["lds", "gds", "tfe", "lwe"].into_iter().find(|flag| instruction.modifiers.has(flag))
+        {
+            return Err(Halt::Unknown(format!("modifier `{flag}`")));
+        }
+        match memory.path {
+            Path::Scalar | Path::ScalarBuffer => self.scalar_load(state, instruction, memory),
+            _ => self.vector_access(state, instruction, memory),
+        }
+    }
+
+    pub(super) fn cache(&mut self, instruction: &Instruction, cache: Cache) -> Result<(), Halt> {
+        let scope = match instruction.modifiers.value("scope") {
+            None | Some("SCOPE_CU") => 0,
+            Some("SCOPE_SE") => 1,
+            Some("SCOPE_DEV") => 2,
+            Some("SCOPE_SYS") => 3,
+            Some(other) => return Err(Halt::Unknown(format!("scope:{other}"))),
+        };
+        self.code.nodes.push(Node::Cache { line: instruction.line, cache, scope });
+        Ok(())
+    }
+
+    /// Loads of descriptors are known; other scalar loads go through the scalar cache.
+    fn scalar_load(
+        &mut self,
+        state: &mut State,
+        instruction: &Instruction,
+        memory: Memory,
+    ) -> Result<(), Halt> {
+        let to = scalar_at(instruction, 0)?;
+        let base = scalar_at(instruction, 1)?;
+        let words = u16::from(memory.bytes / 4);
+        if to.count != words {
+            return Err(Halt::Unknown("a destination of another size".to_owned()));
+        }
+        let mut offset =
+            instruction.modifiers.number("offset").ok_or_else(|| Halt::Unknown("offset".to_owned()))?;
+        match at(instruction, 2)? {
+            Operand::Null => {}
+            Operand::Number(number) => offset += number,
+            operand @ Operand::Scalar(_) => {
+                offset += i64::from(state.known(self.scalar_operand(state, operand, 0)?)?);
+            }
+            other => return Err(Halt::Unknown(format!("operand {other:?}"))),
+        }
+        if let Some(Operand::Number(more)) = instruction.operands.get(3) {
+            offset += more;
+        }
+        let start = u32::try_from(offset).map_err(|_| Halt::Unknown("a negative offset".to_owned()))?;
+        // Destinations may not be in flight; checked before anything changes.
+        for word in 0..words {
+            state.read_scalar(to.first + word)?;
+        }
+        let (space, start) = match (memory.path, state.read_scalar(base.first)?) {
+            (Path::Scalar, Value::Descriptors) => {
+                let values: Result<Vec<Value>, Halt> = (0..words)
+                    .map(|word| self.descriptor_word(start.saturating_add(4 * u32::from(word))))
+                    .collect();
+                let number = self.issue(state, instruction, memory.path, true, None);
+                for (word, value) in (0..words).zip(values?) {
+                    self.set_scalar(state, to.first + word, value, number);
+                }
+                return Ok(());
+            }
+            (Path::Scalar, Value::Word(low)) => {
+                let high = state.known(state.read_scalar(base.first + 1)?)?;
+                self.address(u64::from(low) | u64::from(high) << 32, i64::from(start))?
+            }
+            (Path::ScalarBuffer, _) => match self.descriptor(state, base)? {
+                Shows::Buffer(space) | Shows::Texels(space) => (space, start),
+                Shows::Image { .. } => return Err(Halt::Unknown("an image's descriptor".to_owned())),
+            },
+            (_, value) => {
+                state.known(value)?;
+                return Err(Halt::Unknown("an address that is not known".to_owned()));
+            }
+        };
+        let mut parts = Vec::new();
+        let mut values = Vec::new();
+        for (place, word) in pieces(space, start, u32::from(memory.bytes))? {
+            let slot = self.slot()?;
+            parts.push(Part {
+                place,
+                slot: Some(slot),
+                data: [Value::Word(0); 2],
+                compare: [Value::Word(0); 2],
+            });
+            values.extend(self.words_of(slot, place, false)?.into_iter().map(|value| (word, value)));
+        }
+        let skips = self.skips(facts::Kind::Scalar, &instruction.modifiers);
+        let access = self.push_access(Access {
+            line: instruction.line,
+            way: Way::Scalar,
+            action: memory.action,
+            skips,
+            waited: true,
+            parts,
+        })?;
+        let number = self.issue(state, instruction, memory.path, true, Some(access));
+        for (register, (_, value)) in (to.first..).zip(values) {
+            self.set_scalar(state, register, value, number);
+        }
+        self.code.nodes.push(Node::Access(access));
+        Ok(())
+    }
+
+    fn vector_access(
+        &mut self,
+        state: &mut State,
+        instruction: &Instruction,
+        memory: Memory,
+    ) -> Result<(), Halt> {
+        let atomic = matches!(memory.action, Action::Atomic(_));
+        let returns = match memory.action {
+            Action::Load { .. } => true,
+            Action::Store => false,
+            Action::Atomic(_) => self.returns(instruction, memory.path),
+        };
+        let active = state.active()?;
+        let (shape, lanes) = self.shape(state, instruction, memory, returns, &active)?;
+        // Everything is read and checked before anything changes.
+        let elements = if memory.pair.is_some() { 2 } else { 1 };
+        let words = u16::from(memory.bytes.div_ceil(4));
+        let size = if memory.half { 4 } else { u32::from(memory.bytes) };
+        let mut parts = Vec::new();
+        let mut results: Vec<(u16, usize, Value)> = Vec::new();
+        let signed = matches!(memory.action, Action::Load { signed: true });
+        for Lane { lane, starts } in &lanes {
+            for (element, (space, start)) in starts.iter().enumerate().take(elements) {
+                for (place, first) in pieces(*space, *start, size)? {
+                    let read =
+                        |builder: &mut Self, registers: Option<Registers>| -> Result<[Value; 2], Halt> {
+                            let Some(registers) = registers else { return Ok([Value::Word(0); 2]) };
+                            let mut word = |index: u16| {
+                                builder.lane_operand(state, &Operand::Vector(registers), first + index, *lane)
+                            };
+                            let high = if place.bytes == 8 { word(1)? } else { Value::Word(0) };
+                            Ok([word(0)?, high])
+                        };
+                    let mut data = read(self, shape.data.get(element).copied())?;
+                    for value in &data {
+                        if let Value::Undefined | Value::Descriptors | Value::Descriptor { .. } = value {
+                            state.known(*value)?;
+                        }
+                    }
+                    if memory.half {
+                        data[0] =
+                            self.compute(crate::alu::Alu::LowHalf, data[0], Value::Word(0), Value::Word(0))?;
+                    }
+                    let compare = read(self, shape.compare)?;
+                    let slot = if returns { Some(self.slot()?) } else { None };
+                    parts.push(Part { place, slot, data, compare });
+                    if let (Some(slot), Some(to)) = (slot, shape.to) {
+                        for (word, value) in (first..).zip(self.words_of(slot, place, signed)?) {
+                            let register = to.first + element as u16 * words + word;
+                            state.writable(register, *lane)?;
+                            results.push((register, *lane, value));
+                        }
+                    }
+                }
+            }
+        }
+        if parts.len() > 64 {
+            return Err(Halt::Unknown("more than 64 parts".to_owned()));
+        }
+        let kind = if memory.action == Action::Store { facts::Kind::Store } else { facts::Kind::Load };
+        let skips = if atomic { Skips::default() } else { self.skips(kind, &instruction.modifiers) };
+        let lds = memory.path == Path::Lds;
+        // A scope as narrow as the compute unit, where it is in doubt what waiting for the store means.
+        let narrow = memory.action == Action::Store
+            && matches!(instruction.modifiers.value("scope"), None | Some("SCOPE_CU"))
+            && self.facts.holds("cu-scope-store-stays", self.generation, self.profile);
+        let access = self.push_access(Access {
+            line: instruction.line,
+            way: if lds { Way::Lds } else { Way::Vector },
+            action: memory.action,
+            skips,
+            waited: !narrow,
+            parts,
+        })?;
+        let number = self.issue(state, instruction, memory.path, returns, Some(access));
+        for (register, lane, value) in results {
+            state.write_vector(register, lane, value)?;
+            let index = usize::from(register) * state.lanes.len() + lane;
+            if let Some(pending) = state.vector_pending.get_mut(index) {
+                *pending = number;
+            }
+        }
+        self.code.nodes.push(Node::Access(access));
+        Ok(())
+    }
+
+    /// Whether an atomic returns what it found.
+    fn returns(&self, instruction: &Instruction, path: Path) -> bool {
+        if path == Path::Lds {
+            return instruction.mnemonic.contains("_rtn");
+        }
+        if self.generation >= Generation::Gfx12 {
+            return instruction.modifiers.value("th").is_some_and(|hint| hint.contains("RETURN"));
+        }
+        instruction.modifiers.has("glc")
+    }
+
+    /// Operands and addresses, by path.
+    fn shape(
+        &mut self,
+        state: &State,
+        instruction: &Instruction,
+        memory: Memory,
+        returns: bool,
+        active: &[usize],
+    ) -> Result<(Shape, Vec<Lane>), Halt> {
+        let atomic = matches!(memory.action, Action::Atomic(_));
+        let compares = memory.action == Action::Atomic(AtomicOperation::CompareSwap);
+        let load = matches!(memory.action, Action::Load { .. });
+        // Data of a compare-exchange stands before what it compares with.
+        let words = u16::from(memory.bytes.div_ceil(4));
+        let halves = |registers: Registers| {
+            let second = Registers { first: registers.first + words, count: words };
+            (Registers { first: registers.first, count: words }, compares.then_some(second))
+        };
+        match memory.path {
+            Path::Buffer | Path::Texel | Path::Image => {
+                let registers = vector_at(instruction, 0)?;
+                let (data, compare) = halves(registers);
+                let shape = Shape {
+                    to: returns.then_some(data),
+                    data: if load { Vec::new() } else { vec![data] },
+                    compare: if atomic { compare } else { None },
+                };
+                let starts = self.resource_addresses(state, instruction, memory, active)?;
+                Ok((shape, starts))
+            }
+            Path::Global | Path::Flat => {
+                let to = if returns { Some(vector_at(instruction, 0)?) } else { None };
+                let first = usize::from(returns);
+                let data = if load { None } else { Some(vector_at(instruction, first + 1)?) };
+                let base = match instruction.operands.get(first + if load { 1 } else { 2 }) {
+                    None | Some(Operand::Off | Operand::Null) => None,
+                    Some(Operand::Scalar(registers)) => Some(*registers),
+                    Some(other) => return Err(Halt::Unknown(format!("operand {other:?}"))),
+                };
+                let offset = offset(&instruction.modifiers)?;
+                let mut lanes = Vec::new();
+                for lane in active {
+                    let operand = at(instruction, first)?;
+                    let mut word = |index| state.known(self.lane_operand(state, operand, index, *lane)?);
+                    let address = match base {
+                        Some(base) => state.mask(base.first, 2)?.wrapping_add(u64::from(word(0)?)),
+                        None => u64::from(word(0)?) | u64::from(word(1)?) << 32,
+                    };
+                    lanes.push(Lane { lane: *lane, starts: vec![self.address(address, offset)?] });
+                }
+                let (data, compare) = data.map(halves).unzip();
+                Ok((Shape { to, data: data.into_iter().collect(), compare: compare.flatten() }, lanes))
+            }
+            Path::Lds => {
+                let to = if returns { Some(vector_at(instruction, 0)?) } else { None };
+                let first = usize::from(returns);
+                let mut data = Vec::new();
+                let mut compare = None;
+                if compares {
+                    let (a, b) = (vector_at(instruction, first + 1)?, vector_at(instruction, first + 2)?);
+                    // GFX11 turned the order round.
+                    let stored_first = instruction.mnemonic.starts_with("ds_cmpstore");
+                    let (value, with) = if stored_first { (a, b) } else { (b, a) };
+                    data.push(value);
+                    compare = Some(with);
+                } else if !load {
+                    data.push(vector_at(instruction, first + 1)?);
+                    if memory.pair.is_some() {
+                        data.push(vector_at(instruction, first + 2)?);
+                    }
+                }
+                let number = |key| {
+                    let value = instruction.modifiers.number(key).and_then(|value| u32::try_from(value).ok());
+                    value.ok_or_else(|| Halt::Unknown(format!("modifier `{key}`")))
+                };
+                let offsets = match memory.pair {
+                    None => vec![number("offset")?],
+                    Some(stride) => {
+                        let step = u32::from(stride) * u32::from(memory.bytes);
+                        vec![number("offset0")?.saturating_mul(step), number("offset1")?.saturating_mul(step)]
+                    }
+                };
+                let mut lanes = Vec::new();
+                for lane in active {
+                    let address =
+                        state.known(self.lane_operand(state, at(instruction, first)?, 0, *lane)?)?;
+                    let starts = offsets.iter().map(|offset| (LDS, address.wrapping_add(*offset))).collect();
+                    lanes.push(Lane { lane: *lane, starts });
+                }
+                Ok((Shape { to, data, compare }, lanes))
+            }
+            Path::Scalar | Path::ScalarBuffer => Err(Halt::Unknown("a scalar access".to_owned())),
+        }
+    }
+
+    /// Where lanes access what a descriptor shows.
+    fn resource_addresses(
+        &self,
+        state: &State,
+        instruction: &Instruction,
+        memory: Memory,
+        active: &[usize],
+    ) -> Result<Vec<Lane>, Halt> {
+        let shows = self.descriptor(state, scalar_at(instruction, 2)?)?;
+        let modifiers = &instruction.modifiers;
+        let mut lanes = Vec::new();
+        let (offen, idxen) = (modifiers.has("offen"), modifiers.has("idxen"));
+        let coordinate = |lane: usize, index: u16| -> Result<u32, Halt> {
+            let value = match at(instruction, 1)? {
+                Operand::Vectors(list) => {
+                    let register = list.get(usize::from(index)).copied();
+                    let register = register.ok_or_else(|| Halt::Unknown("too few coordinates".to_owned()))?;
+                    state.read_vector(register, lane)?
+                }
+                // Printed as the first of several where the dimension is not known to the printer.
+                Operand::Vector(registers) => state.read_vector(registers.first + index, lane)?,
+                other => return Err(Halt::Unknown(format!("operand {other:?}"))),
+            };
+            state.known(value)
+        };
+        let immediate = offset(modifiers)?;
+        for lane in active {
+            let start = match (memory.path, shows) {
+                (Path::Image, Shows::Image { space, row }) => {
+                    let mask = modifiers.value("dmask");
+                    let compare = memory.action == Action::Atomic(AtomicOperation::CompareSwap);
+                    if !matches!(mask, None | Some("0x1")) && !(compare && mask == Some("0x3")) {
+                        return Err(Halt::Unknown(format!("dmask:{}", mask.unwrap_or_default())));
+                    }
+                    if modifiers.has("a16") {
+                        return Err(Halt::Unknown("modifier `a16`".to_owned()));
+                    }
+                    let x = coordinate(*lane, 0)?;
+                    let y = if row == 0 { 0 } else { coordinate(*lane, 1)? };
+                    (space, y.wrapping_mul(row).wrapping_add(x).wrapping_mul(4))
+                }
+                (Path::Buffer | Path::Texel, Shows::Buffer(space) | Shows::Texels(space)) => {
+                    let scalar = match at(instruction, 3)? {
+                        Operand::Null => 0,
+                        operand => state.known(self.scalar_operand(state, operand, 0)?)?,
+                    };
+                    let mut start = i64::from(scalar) + immediate;
+                    if idxen {
+                        // The words of a texel buffer; a storage buffer's descriptor has no stride.
+                        let stride = if matches!(shows, Shows::Texels(_)) { 4 } else { 0 };
+                        start += i64::from(coordinate(*lane, 0)?) * stride;
+                    }
+                    if offen {
+                        start += i64::from(coordinate(*lane, u16::from(idxen))?);
+                    }
+                    let start = u32::try_from(start)
+                        .map_err(|_| Halt::Unknown("an offset past 32 bits".to_owned()))?;
+                    (space, start)
+                }
+                _ => return Err(Halt::Unknown("a descriptor of another kind".to_owned())),
+            };
+            lanes.push(Lane { lane: *lane, starts: vec![start] });
+        }
+        Ok(lanes)
+    }
+
+    /// What the descriptor in these registers shows.
+    fn descriptor(&self, state: &State, registers: Registers) -> Result<Shows, Halt> {
+        let mut found = None;
+        for index in 0..registers.count {
+            match state.read_scalar(registers.first + index)? {
+                Value::Descriptor { offset, word }
+                    if u16::from(word) == index && found.is_none_or(|o| o == offset) =>
+                {
+                    found = Some(offset);
+                }
+                _ => return Err(Halt::Unknown("registers that hold no descriptor".to_owned())),
+            }
+        }
+        let resources = &self.launch.kernel.resources;
+        let resource = found.and_then(|offset| resources.iter().find(|known| known.offset == offset));
+        resource
+            .map(|resource| resource.shows)
+            .ok_or_else(|| Halt::Unknown("a descriptor that the set does not have".to_owned()))
+    }
+
+    /// A word of the descriptor set.
+    fn descriptor_word(&self, at: u32) -> Result<Value, Halt> {
+        let resources = self.launch.kernel.resources.iter();
+        let resource = resources.filter(|known| known.offset <= at).max_by_key(|known| known.offset);
+        match resource.map(|resource| (resource.offset, (at - resource.offset) / 4)) {
+            Some((offset, word)) if word < 16 => Ok(Value::Descriptor { offset, word: word as u8 }),
+            _ => Err(Halt::Unknown("what lies outside of the descriptor set".to_owned())),
+        }
+    }
+
+    fn address(&self, address: u64, offset: i64) -> Result<(Space, u32), Halt> {
+        let start = address
+            .wrapping_add_signed(offset)
+            .checked_sub(ADDRESS_BASE)
+            .and_then(|start| u32::try_from(start).ok());
+        match (self.launch.kernel.address, start) {
+            (Some(space), Some(start)) => Ok((space, start)),
+            _ => Err(Halt::Unknown("an address outside of the test's memory".to_owned())),
+        }
+    }
+
+    fn skips(&mut self, kind: facts::Kind, modifiers: &Modifiers) -> Skips {
+        let mut skips = Skips::default();
+        for rule in self.facts.rules(self.generation, kind, modifiers) {
+            for cache in &rule.skips {
+                match cache {
+                    facts::Cache::Vector => skips.vector = true,
+                    facts::Cache::Array => skips.array = true,
+                    facts::Cache::Scalar => skips.scalar = true,
+                }
+            }
+            if !self.code.facts.contains(&rule.fact) {
+                self.code.facts.push(rule.fact.clone());
+            }
+        }
+        skips
+    }
+
+    fn slot(&mut self) -> Result<u16, Halt> {
+        let slot = self.code.slots;
+        self.code.slots =
+            slot.checked_add(1).ok_or_else(|| Halt::Unknown("more than 65535 loads".to_owned()))?;
+        Ok(slot)
+    }
+
+    /// What a part of a load returns, word by word.
+    fn words_of(&mut self, slot: u16, place: Word, signed: bool) -> Result<Vec<Value>, Halt> {
+        let shift = ((place.offset & 7) * 8) as u8;
+        let word = |shift| Expression::Load { slot, shift, bytes: place.bytes.min(4), signed };
+        let mut values = vec![self.expression(word(shift))?];
+        if place.bytes == 8 {
+            values.push(self.expression(word(32))?);
+        }
+        Ok(values)
+    }
+
+    fn push_access(&mut self, access: Access) -> Result<u16, Halt> {
+        let number = u16::try_from(self.code.accesses.len())
+            .map_err(|_| Halt::Unknown("more than 65535 accesses".to_owned()))?;
+        self.code.accesses.push(access);
+        Ok(number)
+    }
+
+    /// Counts an operation as outstanding.
+    fn issue(
+        &mut self,
+        state: &mut State,
+        instruction: &Instruction,
+        path: Path,
+        returns: bool,
+        access: Option<u16>,
+    ) -> u32 {
+        let (counters, disordered) = counters(self.generation, path, returns);
+        state.issued += 1;
+        let number = state.issued;
+        state.outstanding.push(Outstanding { number, line: instruction.line, counters, disordered, access });
+        number
+    }
+
+    fn set_scalar(&self, state: &mut State, register: u16, value: Value, number: u32) {
+        if let (Some(slot), Some(pending)) =
+            (state.scalar.get_mut(usize::from(register)), state.scalar_pending.get_mut(usize::from(register)))
+        {
+            (*slot, *pending) = (value, number);
+        }
+    }
+}
+
+/// `offset:` as the bytes that it adds.
+fn offset(modifiers: &Modifiers) -> Result<i64, Halt> {
+    modifiers.number("offset").ok_or_else(|| Halt::Unknown("modifier `offset`".to_owned()))
+}
+
+/// The parts of an access within 8 aligned bytes each, with the number of the first word.
+fn pieces(space: Space, start: u32, bytes: u32) -> Result<Vec<(Word, u16)>, Halt> {
+    if start % bytes.min(4) != 0 {
+        return Err(Halt::Unknown("an access that is not aligned".to_owned()));
+    }
+    let mut pieces = Vec::new();
+    let mut done = 0;
+    while done < bytes {
+        let offset =
+            start.checked_add(done).ok_or_else(|| Halt::Unknown("an address past 32 bits".to_owned()))?;
+        let size = if offset % 8 == 0 && bytes - done >= 8 { 8 } else { (bytes - done).min(4) };
+        pieces.push((Word { space, offset, bytes: size as u8 }, (done / 4) as u16));
+        done += size;
+    }
+    Ok(pieces)
+}

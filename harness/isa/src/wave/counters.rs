@@ -1,0 +1,126 @@
+//! What is outstanding, on which counter, and what a wait therefore completes.
+
+use super::{Builder, Halt, State};
+use crate::code::Node;
+use crate::family::Generation;
+use crate::opcode::{Counter, Path};
+use crate::text::{Instruction, Operand};
+
+/// An operation that has been issued and is not known to be complete.
+#[derive(Clone, Debug)]
+pub(super) struct Outstanding {
+    /// Number on this path, from 1.
+    pub number: u32,
+    /// The line of the text.
+    pub line: u32,
+    /// The counters that it counts on.
+    pub counters: Vec<Counter>,
+    /// Others on the same counter may return before it, or after it.
+    pub disordered: bool,
+    /// The access, unless it only reads what never changes.
+    pub access: Option<u16>,
+}
+
+/// The counter that stands for another one on a generation.
+pub(super) fn counter_of(generation: Generation, counter: Counter) -> Counter {
+    match counter {
+        Counter::Store if !generation.counts_stores_apart() => Counter::Vector,
+        Counter::Scalar if generation < Generation::Gfx12 => Counter::Lds,
+        other => other,
+    }
+}
+
+/// The counters of an operation, and whether it returns out of order.
+pub(super) fn counters(generation: Generation, path: Path, returns: bool) -> (Vec<Counter>, bool) {
+    let vector = if returns { Counter::Vector } else { Counter::Store };
+    let (counters, disordered) = match path {
+        Path::Buffer | Path::Texel | Path::Global | Path::Image => (vec![vector], false),
+        Path::Flat => (vec![vector, Counter::Lds], true),
+        Path::Lds => (vec![Counter::Lds], false),
+        Path::Scalar | Path::ScalarBuffer => (vec![Counter::Scalar], true),
+    };
+    (counters.into_iter().map(|counter| counter_of(generation, counter)).collect(), disordered)
+}
+
+impl Builder<'_> {
+    /// `s_waitcnt vmcnt(0) lgkmcnt(0)`.
+    pub(super) fn wait_by_name(&mut self, state: &mut State, instruction: &Instruction) -> Result<(), Halt> {
+        let mut waits = Vec::new();
+        for (name, count) in &instruction.modifiers.values {
+            let counter = match name.as_str() {
+                "vmcnt" => Counter::Vector,
+                "lgkmcnt" => Counter::Lds,
+                "vscnt" => Counter::Store,
+                "expcnt" => Counter::Other,
+                _ => return Err(Halt::Unknown(format!("counter `{name}`"))),
+            };
+            let count = crate::text::number(count).and_then(|count| usize::try_from(count).ok());
+            waits.push((counter, count.ok_or_else(|| Halt::Unknown(format!("a wait for `{name}`")))?));
+        }
+        for (counter, count) in waits {
+            self.wait_for(state, counter, count);
+        }
+        Ok(())
+    }
+
+    /// `s_wait_loadcnt 0x0`, `s_waitcnt_vscnt null, 0x0`.
+    pub(super) fn wait(
+        &mut self,
+        state: &mut State,
+        instruction: &Instruction,
+        counters: &[Counter],
+    ) -> Result<(), Halt> {
+        let count = match instruction.operands.as_slice() {
+            [Operand::Number(count)] | [Operand::Null, Operand::Number(count)] => {
+                usize::try_from(*count).ok()
+            }
+            _ => None,
+        };
+        let count = count.ok_or_else(|| Halt::Unknown("an amount that is no number".to_owned()))?;
+        match counters {
+            // Two numbers in one: loads or stores in bits 8 and up, LDS in bits 0 to 5.
+            [first, second] => {
+                self.wait_for(state, *first, (count >> 8) & 0x3f);
+                self.wait_for(state, *second, count & 0x3f);
+            }
+            _ => {
+                for counter in counters {
+                    self.wait_for(state, *counter, count);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until at most `count` operations are outstanding on a counter.
+    fn wait_for(&mut self, state: &mut State, counter: Counter, count: usize) {
+        let counter = counter_of(self.generation, counter);
+        let on: Vec<usize> = state
+            .outstanding
+            .iter()
+            .enumerate()
+            .filter(|(_, known)| known.counters.contains(&counter))
+            .map(|(index, _)| index)
+            .collect();
+        let disordered =
+            on.iter().any(|index| state.outstanding.get(*index).is_some_and(|known| known.disordered));
+        let done = match (count, disordered) {
+            (0, _) => on.len(),
+            (_, true) => 0,
+            (count, false) => on.len().saturating_sub(count),
+        };
+        // A flat access of memory is complete when its first counter says so.
+        let governs = |index: &usize| {
+            state.outstanding.get(*index).is_some_and(|known| known.counters.first() == Some(&counter))
+        };
+        let done: Vec<usize> = on.get(..done).unwrap_or_default().iter().copied().filter(governs).collect();
+        let accesses: Vec<u16> =
+            done.iter().filter_map(|index| state.outstanding.get(*index)?.access).collect();
+        for index in done.iter().rev() {
+            state.outstanding.remove(*index);
+        }
+        if !accesses.is_empty() {
+            self.code.nodes.push(Node::Wait(accesses));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Store buffers: atomic stores that some invocations see before all others do.
+//!
+//! Waves are put into groups at random, round by round. An atomic store may stay in the buffer of its group for a while:
+//! atomic loads of the group find it there, as far as both scopes reach, everybody else finds what was before. So stores
+//! are not multi-copy atomic. A buffer holds one store of a location: the next one drives it out, so that stores of a
+//! group to a location are performed in their order. Whatever releases empties the buffer of its group first, since the
+//! invocation may have seen all of it.
+
+use crate::memory::{Memory, Path};
+
+/// Buffers that there are at most.
+pub(crate) const GROUPS: usize = 8;
+const SLOTS: usize = 1 << 11;
+
+/// An atomic store that was not performed yet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pending {
+    /// 0 where there is none.
+    address: u32,
+    reference: u32,
+    value: u32,
+    group: u8,
+    level: u8,
+    path: Path,
+}
+
+/// The buffers of all groups.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buffers {
+    slots: Vec<Pending>,
+    /// By group: slots that it has filled. Some may be empty again, or another group's.
+    filled: [Vec<u16>; GROUPS],
+}
+
+impl Buffers {
+    fn slot(group: u8, reference: usize, address: u32) -> usize {
+        let mixed = (address ^ (reference as u32) << 21 ^ u32::from(group) << 27).wrapping_mul(0x9e37_79b1);
+        (mixed >> 21) as usize % SLOTS
+    }
+
+    fn find(&self, group: u8, reference: usize, address: u32) -> Option<(usize, &Pending)> {
+        if self.filled.get(usize::from(group)).is_none_or(Vec::is_empty) {
+            return None;
+        }
+        let slot = Buffers::slot(group, reference, address);
+        let pending = self.slots.get(slot)?;
+        let same = pending.address == address && pending.reference as usize == reference;
+        (same && address != 0 && pending.group == group).then_some((slot, pending))
+    }
+}
+
+impl Memory {
+    /// Keeps an atomic store back in the buffer of a group.
+    pub fn buffer(
+        &mut self,
+        group: u8,
+        path: &Path,
+        reference: usize,
+        address: u32,
+        (level, value): (u8, u32),
+    ) {
+        if self.buffers.slots.is_empty() {
+            self.buffers.slots = vec![Pending::default(); SLOTS];
+        }
+        let slot = Buffers::slot(group, reference, address);
+        self.perform_buffered(slot);
+        let pending = Pending { address, reference: reference as u32, value, group, level, path: *path };
+        let filled = self.buffers.filled.get_mut(usize::from(group));
+        if let (Some(free), Some(filled)) = (self.buffers.slots.get_mut(slot), filled) {
+            *free = pending;
+            filled.push(slot as u16);
+        }
+    }
+
+    /// What an atomic load of a group finds in its buffer.
+    #[inline]
+    pub fn forwarded(
+        &self,
+        group: u8,
+        path: &Path,
+        reference: usize,
+        address: u32,
+        level: u8,
+    ) -> Option<u32> {
+        let (_, pending) = self.buffers.find(group, reference, address)?;
+        let together = path.iter().zip(&pending.path).position(|(own, other)| own == other);
+        let reaches = together.is_some_and(|together| together <= usize::from(level.min(pending.level)));
+        reaches.then_some(pending.value)
+    }
+
+    /// Performs what a group's buffer holds of a location.
+    #[inline]
+    pub fn drain_location(&mut self, group: u8, reference: usize, address: u32) {
+        if let Some((slot, _)) = self.buffers.find(group, reference, address) {
+            self.perform_buffered(slot);
+        }
+    }
+
+    /// Performs all that a group's buffer holds.
+    pub fn drain_group(&mut self, group: u8) {
+        let Some(filled) = self.buffers.filled.get_mut(usize::from(group)) else { return };
+        if filled.is_empty() {
+            return;
+        }
+        let mut slots = std::mem::take(filled);
+        for slot in slots.drain(..) {
+            if self.buffers.slots.get(usize::from(slot)).is_some_and(|pending| pending.group == group) {
+                self.perform_buffered(slot.into());
+            }
+        }
+        if let Some(filled) = self.buffers.filled.get_mut(usize::from(group)) {
+            *filled = slots;
+        }
+    }
+
+    /// Performs some of the stores of a group; `choice` says which.
+    pub fn drain_some(&mut self, group: u8, choice: u64) {
+        let Some(filled) = self.buffers.filled.get_mut(usize::from(group)) else { return };
+        let count = filled.len() as u64;
+        for turn in 0..(choice >> 32) % 8 + 1 {
+            if filled.is_empty() {
+                return;
+            }
+            let at = ((choice & 0xffff_ffff) + turn * 7) % count;
+            let slot = filled.swap_remove(at as usize % filled.len());
+            if self.buffers.slots.get(usize::from(slot)).is_some_and(|pending| pending.group == group) {
+                return self.perform_buffered(slot.into());
+            }
+        }
+    }
+
+    /// Performs all stores of all buffers.
+    pub fn drain_all(&mut self) {
+        for group in 0..GROUPS as u8 {
+            self.drain_group(group);
+        }
+    }
+
+    fn perform_buffered(&mut self, slot: usize) {
+        let Some(slot) = self.buffers.slots.get_mut(slot).filter(|pending| pending.address != 0) else {
+            return;
+        };
+        let Pending { address, reference, value, level, path, .. } = std::mem::take(slot);
+        self.atomic_store(&path, reference as usize, address, level, value);
+    }
+}

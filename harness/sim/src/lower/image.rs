@@ -1,0 +1,122 @@
+//! Images: texels as words behind coordinates.
+
+use rspirv::dr::Operand;
+use rspirv::spirv::{ImageOperands, Op as SpirvOp};
+
+use super::{Lowering, Meaning};
+use crate::module::{LoadError, Placed, Type, malformed};
+use crate::program::{IMAGE, Kind, MemoryOp, NONE, Op, Register};
+
+/// Whether an instruction is about texels.
+pub(super) fn is_image(op: SpirvOp) -> bool {
+    matches!(op, SpirvOp::ImageRead | SpirvOp::ImageWrite | SpirvOp::ImageTexelPointer)
+}
+
+impl Lowering<'_> {
+    /// The addresses of texels that are read at these coordinates.
+    pub(super) fn early_texels(&mut self, placed: &Placed) -> Result<(), LoadError> {
+        let Some(id) = placed.instruction.result_id else { return Ok(()) };
+        for (variable, to) in self.early_texels.get(&id).cloned().unwrap_or_default() {
+            let Meaning::Image { reference, dimensions } = self.meaning(placed, variable)? else { continue };
+            let column = self.late(placed, id)?;
+            // What is still being loaded is not known early.
+            if self.width_of(id) == dimensions && !self.loaded.contains(&column) {
+                let row = if dimensions == 2 { column + 1 } else { NONE };
+                self.program.ops.push(Op::Texel { to, reference, column, row });
+            }
+        }
+        Ok(())
+    }
+
+    /// A read or write of a texel, or the pointer to one.
+    pub(super) fn image(&mut self, placed: &Placed) -> Result<(), LoadError> {
+        let Meaning::Image { reference, dimensions } = self.meaning(placed, placed.id(0)?)? else {
+            return Err(malformed(placed.word, "an operand that is no image"));
+        };
+        let coordinates = placed.id(1)?;
+        if self.width_of(coordinates) != dimensions {
+            return Err(malformed(placed.word, "coordinates of another dimension than the image"));
+        }
+        let column = self.value(placed, coordinates)?;
+        let row = if dimensions == 2 { column + 1 } else { NONE };
+        if !self.indices.contains(&(coordinates, reference)) {
+            self.indices.push((coordinates, reference));
+        }
+        let texel = |to: Register| Op::Texel { to, reference, column, row };
+        if placed.op() == SpirvOp::ImageTexelPointer {
+            let to = self.destination(placed, Some(reference))?;
+            self.program.ops.push(texel(to));
+            return Ok(());
+        }
+        let address = self.texels.get(&placed.word).copied().unwrap_or(NONE);
+        if placed.op() == SpirvOp::ImageRead {
+            let to = self.late(placed, placed.result()?)?;
+            let ty = self.module.types.get(&placed.result_type()?);
+            let Some(Type::Vector { element, count: 4 }) = ty else {
+                return Err(LoadError::Lacks("OpImageRead of something other than a vector of four".into()));
+            };
+            let float = matches!(self.module.types.get(element), Some(Type::Number { float: true, .. }));
+            let one = if float { self.fixed.one_as_float } else { self.fixed.one };
+            let (scope, visible, private) =
+                self.texel_access(placed, 2, reference, ImageOperands::MAKE_TEXEL_VISIBLE)?;
+            self.program.ops.push(texel(address));
+            let op = MemoryOp {
+                kind: Kind::PlainLoad,
+                reference,
+                class: IMAGE,
+                bytes: 4,
+                scope,
+                visible,
+                private,
+                ..super::memory::NOTHING
+            };
+            let memory = self.issue(op, address, NONE, NONE, to);
+            self.program.plain_reads.push((address, memory));
+            for (component, value) in [self.fixed.zero, self.fixed.zero, one].into_iter().enumerate() {
+                self.copy(to + 1 + component as Register, value, 1);
+            }
+            return Ok(());
+        }
+        let texels = placed.id(2)?;
+        if self.width_of(texels) != 4 {
+            return Err(LoadError::Lacks("OpImageWrite of something other than a vector of four".into()));
+        }
+        let value = self.late(placed, texels)?;
+        let (scope, available, private) =
+            self.texel_access(placed, 3, reference, ImageOperands::MAKE_TEXEL_AVAILABLE)?;
+        self.program.ops.push(texel(address));
+        let op = MemoryOp {
+            kind: Kind::PlainStore,
+            reference,
+            class: IMAGE,
+            bytes: 4,
+            scope,
+            available,
+            private,
+            ..super::memory::NOTHING
+        };
+        self.issue(op, address, value, NONE, NONE);
+        Ok(())
+    }
+
+    /// Scope, whether the access is available or visible there, whether it is private.
+    fn texel_access(
+        &self,
+        placed: &Placed,
+        at: usize,
+        reference: u16,
+        coherent: ImageOperands,
+    ) -> Result<(u8, bool, bool), LoadError> {
+        let bits = match placed.instruction.operands.get(at) {
+            Some(Operand::ImageOperands(bits)) => *bits,
+            None => ImageOperands::NONE,
+            Some(_) => return Err(malformed(placed.word, "odd image operands")),
+        };
+        let known = coherent | ImageOperands::NON_PRIVATE_TEXEL | ImageOperands::VOLATILE_TEXEL;
+        if !known.contains(bits) {
+            return Err(LoadError::Lacks(format!("these image operands of Op{:?}", placed.op())));
+        }
+        let scope = if bits.contains(coherent) { Some(self.scope(placed, at + 1)?) } else { None };
+        Ok(self.coherence(reference, scope, bits.contains(ImageOperands::NON_PRIVATE_TEXEL)))
+    }
+}

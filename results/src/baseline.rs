@@ -1,0 +1,98 @@
+//! Baselines: committed past observations, a file a device and driver.
+//!
+//! A baseline is evidence, not a claim: it says what was seen once, so that a later run can be compared with it. Its first line
+//! is a header with the plan, its others are run lines, in plan order.
+
+use std::path::{Path, PathBuf};
+
+use crate::folder::{FolderError, replace};
+use crate::wire::{BASELINE_SCHEMA, BaselineRecord, DeviceRecord, PlanRecord, RunLine};
+
+/// Where baselines lie, seen from the root of a project that keeps them.
+pub const FOLDER: &str = "results/baselines";
+
+/// Why a baseline cannot be saved.
+#[derive(Debug, thiserror::Error)]
+pub enum BaselineError {
+    /// Not every test has a verdict.
+    #[error("no baseline of {device}: {missing} tests of the plan have no verdict")]
+    Unfinished {
+        /// The device.
+        device: String,
+        /// How many tests.
+        missing: usize,
+    },
+    /// Only a part of the tests was run.
+    #[error("no baseline of a shard: merge the shards first")]
+    Shard,
+    /// A record cannot be written as JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// A file cannot be written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}
+
+/// The name of a device's file: device and driver version, in characters that are safe in any path.
+pub fn file_name(device: &DeviceRecord) -> String {
+    let mut name = String::new();
+    for c in format!("{} {}", device.name, version(device)).chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() => name.push(c.to_ascii_lowercase()),
+            // Not at the start, where a dot hides a file.
+            '.' if !name.is_empty() => name.push('.'),
+            _ if !name.is_empty() && !name.ends_with('-') => name.push('-'),
+            _ => {}
+        }
+    }
+    name.truncate(120);
+    let name = name.trim_end_matches(['-', '.']);
+    format!("{}.jsonl", if name.is_empty() { "device" } else { name })
+}
+
+/// What tells the versions of a driver apart, as far as its information string says it; else its number.
+fn version(device: &DeviceRecord) -> String {
+    let info = device.driver_info.trim();
+    // `Mesa 22.3.6 (LLVM 15.0.6)`: what it was built with is not its version.
+    let info = info.split('(').next().unwrap_or_default().trim();
+    if info.is_empty() { device.driver_version.to_string() } else { info.to_owned() }
+}
+
+/// Saves the verdicts on each device of a finished run below `folder`, and says where.
+///
+/// # Errors
+/// When the run is a shard or not finished, or a file cannot be written.
+pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<PathBuf>, BaselineError> {
+    if plan.shard.is_some() {
+        return Err(BaselineError::Shard);
+    }
+    let mut files = Vec::new();
+    for (index, device) in plan.devices.iter().enumerate() {
+        let of_device: Vec<&RunLine> = plan
+            .tests
+            .iter()
+            .filter_map(|test| lines.iter().find(|line| line.device == device.name && line.id == test.id))
+            .collect();
+        let missing = plan.tests.len() - of_device.len();
+        if missing > 0 {
+            return Err(BaselineError::Unfinished { device: device.name.clone(), missing });
+        }
+        let mut own = PlanRecord { devices: vec![device.clone()], ..plan.clone() };
+        for test in &mut own.tests {
+            test.models = test.models.get(index).cloned().into_iter().collect();
+        }
+        own.plan = own.hash()?;
+        let mut text = serde_json::to_vec(&BaselineRecord { schema: BASELINE_SCHEMA.to_owned(), plan: own })?;
+        text.push(b'\n');
+        for line in of_device {
+            serde_json::to_writer(&mut text, line)?;
+            text.push(b'\n');
+        }
+        files.push((folder.join(file_name(device)), text));
+    }
+    std::fs::create_dir_all(folder).map_err(|source| FolderError::Io { path: folder.to_owned(), source })?;
+    for (path, text) in &files {
+        replace(path, text)?;
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}

@@ -1,0 +1,299 @@
+//! What changed between two runs, and whether by more than chance.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::read::Results;
+use crate::state;
+use crate::statistics::rates::{Comparison, deflated, inflation};
+use crate::statistics::{CONFIDENCE, holm};
+use crate::wire::{Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, VerdictWord};
+
+/// Why two results cannot be compared.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiffError {
+    /// They have several devices, none of them by the same name.
+    #[error("no device in common: there are {old} and {new}")]
+    NoDevice {
+        /// Devices of the earlier run.
+        old: String,
+        /// Devices of the later run.
+        new: String,
+    },
+}
+
+/// An outcome of a test that both runs have.
+struct Rate<'a> {
+    old: &'a RunLine,
+    new: &'a RunLine,
+    outcome: String,
+    comparison: Comparison,
+}
+
+/// Compares two runs. Devices are matched by name; one device is compared with one whatever their names, so that two
+/// drivers can be.
+///
+/// # Errors
+/// When they have no device in common.
+pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
+    let pairs = pairs(old, new)?;
+    let mut changes = Vec::new();
+    let mut rates = Vec::new();
+    let (mut compared, mut only_old, mut only_new) = (0, Vec::new(), Vec::new());
+    for (old_device, new_device) in &pairs {
+        let old_lines = of_device(old, old_device);
+        let new_lines = of_device(new, new_device);
+        only_old.extend(
+            old_lines
+                .iter()
+                .filter(|(id, _)| !new_lines.contains_key(*id))
+                .map(|(id, _)| told(id, new_device, &pairs)),
+        );
+        for (id, line) in ordered(new, new_device) {
+            let Some(before) = old_lines.get(id) else {
+                only_new.push(told(id, new_device, &pairs));
+                if line.verdict == VerdictWord::Violates {
+                    changes.extend(forbidden(None, line));
+                }
+                continue;
+            };
+            compared += 1;
+            let differs = |left: &str, right: &str| !left.is_empty() && !right.is_empty() && left != right;
+            if differs(&before.hashes.test, &line.hashes.test) {
+                changes.push(change(ChangeKind::OtherTest, Some(before), line));
+                continue;
+            }
+            if before.model != line.model || differs(&before.hashes.model, &line.hashes.model) {
+                changes.push(change(ChangeKind::OtherModel, Some(before), line));
+            }
+            changes.extend(verdict(before, line));
+            rates.extend(compare(before, line));
+        }
+    }
+    let comparisons: Vec<Comparison> = rates.iter().map(|rate| rate.comparison).collect();
+    let inflation = inflation(&comparisons);
+    changes.extend(shifts(&rates, inflation.unwrap_or(1.0)));
+    changes.sort_by(|left, right| {
+        let p = |change: &Change| change.p.unwrap_or(0.0);
+        (left.kind, !left.significant)
+            .cmp(&(right.kind, !right.significant))
+            .then(p(left).total_cmp(&p(right)))
+    });
+    let side = |results: &Results, names: Vec<&String>| DiffSide {
+        source: results.source.to_string_lossy().into_owned(),
+        devices: names.into_iter().map(|name| named(results, name)).collect(),
+    };
+    Ok(DiffRecord {
+        schema: DIFF_SCHEMA.to_owned(),
+        old: side(old, pairs.iter().map(|(old, _)| old).collect()),
+        new: side(new, pairs.iter().map(|(_, new)| new).collect()),
+        compared,
+        rates: rates.len(),
+        inflation,
+        changes,
+        only_old,
+        only_new,
+    })
+}
+
+/// The devices that are compared, by name.
+fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffError> {
+    let (old_names, new_names) = (devices(old), devices(new));
+    if let ([old_name], [new_name]) = (old_names.as_slice(), new_names.as_slice()) {
+        return Ok(vec![(old_name.clone(), new_name.clone())]);
+    }
+    let common: Vec<(String, String)> = new_names
+        .iter()
+        .filter(|name| old_names.contains(name))
+        .map(|name| (name.clone(), name.clone()))
+        .collect();
+    if common.is_empty() {
+        let list = |names: &[String]| {
+            if names.is_empty() {
+                "none".to_owned()
+            } else {
+                crate::show::line(&names.join(", ")).into_owned()
+            }
+        };
+        return Err(DiffError::NoDevice { old: list(&old_names), new: list(&new_names) });
+    }
+    Ok(common)
+}
+
+fn devices(results: &Results) -> Vec<String> {
+    if let Some(plan) = &results.plan {
+        return plan.devices.iter().map(|device| device.name.clone()).collect();
+    }
+    let mut names: Vec<String> = Vec::new();
+    for line in &results.lines {
+        if !names.contains(&line.device) {
+            names.push(line.device.clone());
+        }
+    }
+    names
+}
+
+/// A device with its driver, where the results say.
+fn named(results: &Results, name: &str) -> String {
+    let record =
+        results.plan.as_ref().and_then(|plan| plan.devices.iter().find(|device| device.name == name));
+    match record.map(|record| format!("{} {}", record.driver_name, record.driver_info)) {
+        Some(driver) if !driver.trim().is_empty() => format!("{name} ({})", driver.trim()),
+        _ => name.to_owned(),
+    }
+}
+
+fn of_device<'a>(results: &'a Results, device: &str) -> BTreeMap<&'a str, &'a RunLine> {
+    ordered(results, device).collect()
+}
+
+fn ordered<'a>(results: &'a Results, device: &str) -> impl Iterator<Item = (&'a str, &'a RunLine)> {
+    let device = device.to_owned();
+    results.lines.iter().filter(move |line| line.device == device).map(|line| (line.id.as_str(), line))
+}
+
+fn told(id: &str, device: &str, pairs: &[(String, String)]) -> String {
+    if pairs.len() == 1 { id.to_owned() } else { format!("{id} on {device}") }
+}
+
+fn resolved(line: &RunLine) -> u64 {
+    line.instances.saturating_sub(line.unresolved)
+}
+
+fn change(kind: ChangeKind, old: Option<&RunLine>, new: &RunLine) -> Change {
+    Change {
+        kind,
+        id: new.id.clone(),
+        device: new.device.clone(),
+        model: new.model.clone(),
+        old_verdict: old.map(|line| line.verdict),
+        new_verdict: new.verdict,
+        outcome: None,
+        old_count: 0,
+        old_instances: old.map_or(0, resolved),
+        new_count: 0,
+        new_instances: resolved(new),
+        statistic: None,
+        p: None,
+        significant: true,
+        detail: new.detail.clone(),
+        rules: Vec::new(),
+    }
+}
+
+fn verdict(old: &RunLine, new: &RunLine) -> Vec<Change> {
+    if new.verdict == VerdictWord::Violates {
+        return forbidden(Some(old), new);
+    }
+    let failed = |line: &RunLine| {
+        line.verdict == VerdictWord::Inconclusive && line.reason.as_deref() != Some("not exercised")
+    };
+    let kind = if failed(new) && !failed(old) {
+        ChangeKind::NewFailure
+    } else if old.verdict == VerdictWord::Violates {
+        ChangeKind::GoneViolation
+    } else if (old.verdict, &old.reason) != (new.verdict, &new.reason) {
+        ChangeKind::Verdict
+    } else {
+        return Vec::new();
+    };
+    let mut change = change(kind, Some(old), new);
+    if let (Some(reason), true) = (&new.reason, new.detail != new.reason) {
+        let detail = new.detail.as_deref().map(|detail| format!(": {detail}")).unwrap_or_default();
+        change.detail = Some(format!("{reason}{detail}"));
+    }
+    vec![change]
+}
+
+/// The forbidden outcomes that a violating run shows and the one before did not.
+fn forbidden(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
+    let before = |outcome: &str| {
+        let line = old.filter(|line| line.verdict == VerdictWord::Violates)?;
+        line.outcomes.iter().find(|o| o.count > 0 && state::text(&o.state) == outcome).map(|o| o.count)
+    };
+    let mut changes: Vec<Change> = new
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.count > 0 && !outcome.allowed)
+        .filter_map(|outcome| {
+            let text = state::text(&outcome.state);
+            if before(&text).is_some() {
+                return None;
+            }
+            let mut change = change(ChangeKind::NewViolation, old, new);
+            change.new_count = outcome.count;
+            change.outcome = Some(text);
+            Some(change)
+        })
+        .collect();
+    let corrupt = |line: &RunLine| line.verdict == VerdictWord::Violates && !line.unexpected.is_empty();
+    if corrupt(new) && !old.is_some_and(corrupt) {
+        let mut change = change(ChangeKind::NewViolation, old, new);
+        change.new_count = new.unexpected.iter().fold(0, |sum, values| sum.saturating_add(values.count));
+        change.rules = vec!["values that no execution produces: corruption".to_owned()];
+        changes.push(change);
+    }
+    changes
+}
+
+/// The outcomes whose rates can be compared: those that either run showed.
+fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
+    let counts = |line: &RunLine| -> BTreeMap<String, u64> {
+        line.outcomes.iter().map(|outcome| (state::text(&outcome.state), outcome.count)).collect()
+    };
+    let (before, after) = (counts(old), counts(new));
+    let outcomes: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    outcomes
+        .into_iter()
+        .filter_map(|outcome| {
+            let comparison = Comparison {
+                old_count: before.get(outcome).copied().unwrap_or_default(),
+                old_total: resolved(old),
+                new_count: after.get(outcome).copied().unwrap_or_default(),
+                new_total: resolved(new),
+            };
+            let seen = comparison.old_count > 0 || comparison.new_count > 0;
+            (seen && comparison.old_total > 0 && comparison.new_total > 0).then(|| Rate {
+                old,
+                new,
+                outcome: outcome.clone(),
+                comparison,
+            })
+        })
+        .collect()
+}
+
+fn shifts(rates: &[Rate<'_>], inflation: f64) -> Vec<Change> {
+    let judged: Vec<_> = rates
+        .iter()
+        .filter_map(|rate| Some((rate, deflated(rate.comparison.significance()?, inflation))))
+        .collect();
+    let p_values: Vec<f64> = judged.iter().map(|(_, significance)| significance.p).collect();
+    let corrected = holm(&p_values);
+    judged
+        .into_iter()
+        .zip(corrected)
+        .filter_map(|((rate, significance), p)| {
+            let Comparison { old_count, new_count, .. } = rate.comparison;
+            let significant = p < 1.0 - CONFIDENCE;
+            let kind = match (old_count, new_count) {
+                (0, _) => ChangeKind::NewOutcome,
+                (_, 0) => ChangeKind::VanishedOutcome,
+                _ if significant => ChangeKind::RateShift,
+                _ => return None,
+            };
+            let mut change = change(kind, Some(rate.old), rate.new);
+            change.outcome = Some(rate.outcome.clone());
+            (change.old_count, change.new_count) = (old_count, new_count);
+            (change.statistic, change.p) = (Some(significance.statistic), Some(p));
+            change.significant = significant;
+            change.detail = weak(rate).then(|| "weak".to_owned());
+            Some(change)
+        })
+        .collect()
+}
+
+/// Whether sequential consistency cannot produce the outcome.
+fn weak(rate: &Rate<'_>) -> bool {
+    let of = |line: &RunLine| line.outcomes.iter().any(|o| o.weak && state::text(&o.state) == rate.outcome);
+    of(rate.new) || of(rate.old)
+}

@@ -1,0 +1,207 @@
+//! Shards back to one: the results of parts of a plan as the results of the whole.
+
+use std::path::Path;
+
+use crate::folder::{Folder, FolderError};
+use crate::read::Results;
+use crate::show;
+use crate::wire::{PlanRecord, RunLine, TestRecord};
+
+/// Why results cannot be merged.
+#[derive(Debug, thiserror::Error)]
+pub enum MergeError {
+    /// Only folders have a plan to be merged by.
+    #[error("{0}: no plan: only results folders can be merged")]
+    NoPlan(String),
+    /// It is the whole already, or a part of something else than the others.
+    #[error("{0}: not a shard: its plan is a whole")]
+    NotAShard(String),
+    /// Something that all shards must share differs.
+    #[error("conflicting plans: `{field}` of {left} is {left_value}, of {right} it is {right_value}")]
+    Conflict {
+        /// What differs.
+        field: &'static str,
+        /// One of the results.
+        left: String,
+        /// What it has.
+        left_value: String,
+        /// Another one.
+        right: String,
+        /// What that has.
+        right_value: String,
+    },
+    /// Two results are the same part.
+    #[error("{left} and {right} are both shard {shard}")]
+    Twice {
+        /// The part.
+        shard: String,
+        /// One of them.
+        left: String,
+        /// The other.
+        right: String,
+    },
+    /// A part is not there.
+    #[error("shard {0} is missing")]
+    Missing(String),
+    /// A test stands in two parts, or the parts do not add up to a whole.
+    #[error("{0} has {1} tests, which is no part of the same whole as the others")]
+    Uneven(String, usize),
+    /// A test stands in two parts.
+    #[error("test `{0}` stands in two shards")]
+    SharedTest(String),
+    /// A record ends in the middle.
+    #[error("{0}:{1}: the last line is incomplete: resume that run first")]
+    Incomplete(String, usize),
+    /// The plan cannot be hashed.
+    #[error(transparent)]
+    Plan(#[from] serde_json::Error),
+    /// The folder cannot be written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}
+
+impl MergeError {
+    /// Whether the fault lies in what was asked for, not in the system.
+    pub fn is_input(&self) -> bool {
+        match self {
+            MergeError::Folder(error) => error.is_input(),
+            MergeError::Plan(_) => false,
+            _ => true,
+        }
+    }
+}
+
+/// The whole that `parts` are shards of, with its verdicts in plan order. Tests of the plan may lack a verdict.
+///
+/// # Errors
+/// When they are not the shards of one whole, each of them once.
+pub fn merge(parts: &[Results]) -> Result<(PlanRecord, Vec<RunLine>), MergeError> {
+    let mut shards: Vec<(usize, usize, String, &Results, &PlanRecord)> = Vec::new();
+    for part in parts {
+        let name = show::line(&part.source.to_string_lossy()).into_owned();
+        let plan = part.plan.as_ref().ok_or_else(|| MergeError::NoPlan(name.clone()))?;
+        if let Some(incomplete) = part.incomplete {
+            return Err(MergeError::Incomplete(name, incomplete.line));
+        }
+        let (index, count) = shard(plan).ok_or_else(|| MergeError::NotAShard(name.clone()))?;
+        shards.push((index, count, name, part, plan));
+    }
+    let Some((_, count, first_name, _, first)) = shards.first().cloned() else {
+        return Err(MergeError::Missing("1/1".to_owned()));
+    };
+    for (_, _, name, _, plan) in shards.iter().skip(1) {
+        agree(first, &first_name, plan, name)?;
+    }
+    shards.sort_by_key(|(index, ..)| *index);
+    if let Some([left, right]) = shards.array_windows().find(|[left, right]| left.0 == right.0) {
+        let shard = format!("{}/{count}", left.0);
+        return Err(MergeError::Twice { shard, left: left.2.clone(), right: right.2.clone() });
+    }
+    if let Some(missing) =
+        (1..=count).find(|index| shards.get(index - 1).is_none_or(|shard| shard.0 != *index))
+    {
+        return Err(MergeError::Missing(format!("{missing}/{count}")));
+    }
+    let mut plan = PlanRecord { shard: None, tests: whole(&shards)?, ..first.clone() };
+    plan.plan = plan.hash()?;
+    let mut lines: Vec<RunLine> = shards.iter().flat_map(|(_, _, _, part, _)| part.lines.clone()).collect();
+    let place = |line: &RunLine| {
+        (
+            plan.devices.iter().position(|device| device.name == line.device),
+            plan.tests.iter().position(|test| test.id == line.id),
+        )
+    };
+    lines.sort_by_cached_key(place);
+    Ok((plan, lines))
+}
+
+/// Merges `parts` into a fresh results folder at `out`.
+///
+/// # Errors
+/// When they are not the shards of one whole, or the folder is not empty or cannot be written.
+pub fn merge_into(parts: &[Results], out: &Path) -> Result<(PlanRecord, Vec<RunLine>), MergeError> {
+    let (plan, lines) = merge(parts)?;
+    let mut folder = Folder::start(out, &plan)?;
+    for line in &lines {
+        folder.append(line)?;
+    }
+    folder.finish(&lines)?;
+    Ok((plan, lines))
+}
+
+/// Which part of how many a plan is.
+fn shard(plan: &PlanRecord) -> Option<(usize, usize)> {
+    let (index, count) = plan.shard.as_deref()?.split_once('/')?;
+    let (index, count) = (index.parse().ok()?, count.parse().ok()?);
+    // More shards than anything has tests are no shards.
+    ((1..=count).contains(&index) && count <= 1_000_000).then_some((index, count))
+}
+
+/// Everything but the tests, the shard and what surrounded the run is the same.
+fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &str) -> Result<(), MergeError> {
+    let devices = |plan: &PlanRecord| {
+        let names: Vec<String> = plan
+            .devices
+            .iter()
+            .map(|device| {
+                format!(
+                    "{} ({}, {} {}, {})",
+                    device.name,
+                    device.device_name,
+                    device.driver_name,
+                    device.driver_info,
+                    device.driver_version
+                )
+            })
+            .collect();
+        names.join(", ")
+    };
+    let stress = |plan: &PlanRecord| {
+        let all: Vec<&str> = plan.devices.iter().map(|device| device.stress.as_str()).collect();
+        format!("{} ({})", plan.stress, all.join("; "))
+    };
+    let count = |plan: &PlanRecord| shard(plan).map_or(0, |(_, count)| count).to_string();
+    let fields: [(&'static str, String, String); 6] = [
+        ("tool", left.tool.clone(), right.tool.clone()),
+        ("number of shards", count(left), count(right)),
+        ("seed", left.seed.to_string(), right.seed.to_string()),
+        ("budget", left.budget.clone(), right.budget.clone()),
+        ("stress", stress(left), stress(right)),
+        ("devices", devices(left), devices(right)),
+    ];
+    let conflict = |field, left_value: String, right_value: String| MergeError::Conflict {
+        field,
+        left: left_name.to_owned(),
+        left_value: show::line(&left_value).into_owned(),
+        right: right_name.to_owned(),
+        right_value: show::line(&right_value).into_owned(),
+    };
+    for (field, left_value, right_value) in fields {
+        if left_value != right_value {
+            return Err(conflict(field, left_value, right_value));
+        }
+    }
+    if left.devices != right.devices {
+        return Err(conflict("devices", "one thing".to_owned(), "another: their sheets differ".to_owned()));
+    }
+    Ok(())
+}
+
+/// The tests of the whole: shards are stripes, so that they take turns.
+fn whole(shards: &[(usize, usize, String, &Results, &PlanRecord)]) -> Result<Vec<TestRecord>, MergeError> {
+    let total: usize = shards.iter().map(|(.., plan)| plan.tests.len()).sum();
+    for (index, count, name, _, plan) in shards {
+        if plan.tests.len() != (total + count - index) / count {
+            return Err(MergeError::Uneven(name.clone(), plan.tests.len()));
+        }
+    }
+    let longest = shards.first().map_or(0, |(.., plan)| plan.tests.len());
+    let tests: Vec<TestRecord> = (0..longest)
+        .flat_map(|place| shards.iter().filter_map(move |(.., plan)| plan.tests.get(place).cloned()))
+        .collect();
+    let mut ids = std::collections::BTreeSet::new();
+    if let Some(twice) = tests.iter().find(|test| !ids.insert(&test.id)) {
+        return Err(MergeError::SharedTest(show::line(&twice.id).into_owned()));
+    }
+    Ok(tests)
+}

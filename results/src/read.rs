@@ -1,0 +1,405 @@
+//! Reading results back: folders, journals, the lines that `run --format json` prints, baselines; of this version and older
+//! ones, and not trusted.
+//!
+//! A record of a newer version, of another tool, or one whose counts do not add up is an error with its line.
+
+pub mod herd;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::folder::{JOURNAL, PLAN};
+use crate::show;
+use crate::wire::{
+    BASELINE_SCHEMA, BaselineRecord, PLAN_SCHEMA, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
+};
+
+/// The most bytes of one record.
+const MAX_RECORD_BYTES: u64 = 64 << 20;
+
+/// What a folder or a file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Results {
+    /// Where it was read from.
+    pub source: PathBuf,
+    /// What was to be run; nothing in a file of run lines alone.
+    pub plan: Option<PlanRecord>,
+    /// The verdicts, in the order of the plan; as they stand in the file where there is none.
+    pub lines: Vec<RunLine>,
+    /// An incomplete last line, which was left out: its writer was ended in the middle of it.
+    pub incomplete: Option<Incomplete>,
+}
+
+/// An incomplete last line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Incomplete {
+    /// The line, from 1.
+    pub line: usize,
+    /// Its bytes.
+    pub bytes: usize,
+}
+
+/// Why something is not read as results. What is quoted of files is escaped.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The system does not give it.
+    #[error("{}: {source}", shown(path))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Neither a folder nor a file: a pipe, a device.
+    #[error("{}: neither a folder nor a regular file", shown(path))]
+    NotAFile {
+        /// What it is called.
+        path: PathBuf,
+    },
+    /// A folder without a plan.
+    #[error("{} is not a results folder: it holds no {PLAN}", shown(path))]
+    NotResults {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file without any record.
+    #[error("{}: no results: the file holds no run record", shown(path))]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A record that is none, or that cannot be true.
+    #[error("{}:{line}: {what}", shown(path))]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A record of a version that this tool does not know yet.
+    #[error(
+        "{}:{line}: a record of version `{found}`; this tool reads up to `{known}`: a newer one wrote it",
+        shown(path)
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The version found.
+        found: String,
+        /// The newest version that is read.
+        known: &'static str,
+    },
+}
+
+impl ReadError {
+    /// Whether the fault lies in what was asked for, not in the system.
+    pub fn is_input(&self) -> bool {
+        match self {
+            ReadError::Io { source, .. } => {
+                matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+            }
+            _ => true,
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    show::line(&path.to_string_lossy()).into_owned()
+}
+
+/// Reads a results folder, a journal or saved lines of `run --format json`, or a baseline.
+///
+/// # Errors
+/// When it is none of them.
+pub fn results(path: &Path) -> Result<Results, ReadError> {
+    let io = |source| ReadError::Io { path: path.to_owned(), source };
+    let metadata = std::fs::metadata(path).map_err(io)?;
+    if metadata.is_dir() {
+        return of_folder(path);
+    }
+    // Opening a pipe would wait for whoever writes to it.
+    if !metadata.is_file() {
+        return Err(ReadError::NotAFile { path: path.to_owned() });
+    }
+    let found = of_lines(path, None)?;
+    if found.plan.is_none() && found.lines.is_empty() && found.incomplete.is_none() {
+        return Err(ReadError::Empty { path: path.to_owned() });
+    }
+    Ok(found)
+}
+
+fn of_folder(path: &Path) -> Result<Results, ReadError> {
+    let file = path.join(PLAN);
+    let bytes = match regular(&file) {
+        Ok(file) => whole(file, &path.join(PLAN))?,
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Err(ReadError::NotResults { path: path.to_owned() });
+        }
+        Err(other) => return Err(other),
+    };
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| ReadError::Malformed {
+        path: file.clone(),
+        line: error.line().max(1),
+        what: show::line(&error.to_string()).into_owned(),
+    })?;
+    let plan = plan(&file, value)?;
+    let journal = path.join(JOURNAL);
+    let mut found = match of_lines(&journal, Some(plan.clone())) {
+        Ok(found) => found,
+        // A run that was ended before its first verdict.
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Results { plan: Some(plan), ..Results::default() }
+        }
+        Err(other) => return Err(other),
+    };
+    found.source = path.to_owned();
+    Ok(found)
+}
+
+fn regular(path: &Path) -> Result<File, ReadError> {
+    let io = |source| ReadError::Io { path: path.to_owned(), source };
+    if !std::fs::metadata(path).map_err(io)?.is_file() {
+        return Err(ReadError::NotAFile { path: path.to_owned() });
+    }
+    File::open(path).map_err(io)
+}
+
+fn whole(file: File, path: &Path) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    file.take(MAX_RECORD_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|source| ReadError::Io { path: path.to_owned(), source })?;
+    if bytes.len() as u64 > MAX_RECORD_BYTES {
+        return Err(too_long(path, 1));
+    }
+    Ok(bytes)
+}
+
+fn too_long(path: &Path, line: usize) -> ReadError {
+    let what = format!("longer than {} MiB", MAX_RECORD_BYTES >> 20);
+    ReadError::Malformed { path: path.to_owned(), line, what }
+}
+
+fn plan(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
+    let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line: 1, what };
+    version(path, 1, &value, PLAN_SCHEMA)?;
+    let plan: PlanRecord = serde_json::from_value(value)
+        .map_err(|error| malformed(format!("not a plan: {}", show::line(&error.to_string()))))?;
+    let mut devices = BTreeSet::new();
+    if let Some(twice) = plan.devices.iter().find(|device| !devices.insert(&device.name)) {
+        return Err(malformed(format!("device `{}` stands twice in the plan", show::line(&twice.name))));
+    }
+    let mut tests = BTreeSet::new();
+    if let Some(twice) = plan.tests.iter().find(|test| !tests.insert(&test.id)) {
+        return Err(malformed(format!("test `{}` stands twice in the plan", show::line(&twice.id))));
+    }
+    Ok(plan)
+}
+
+/// Sees to it that a record is of `known`'s kind, and not newer.
+fn version(path: &Path, line: usize, value: &Value, known: &'static str) -> Result<(), ReadError> {
+    let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line, what };
+    let Some(found) = value.get("schema").and_then(Value::as_str) else {
+        return Err(malformed(format!("not a record of vk-litmus: no `schema` (expected `{known}`)")));
+    };
+    let (kind, newest) = known.rsplit_once('/').unwrap_or((known, "1"));
+    let newest: u32 = newest.parse().unwrap_or(1);
+    let number = found.strip_prefix(kind).and_then(|rest| rest.strip_prefix('/'));
+    match number.and_then(|number| number.parse::<u32>().ok()) {
+        Some(number) if (1..=newest).contains(&number) => Ok(()),
+        Some(number) if number > newest => Err(ReadError::Newer {
+            path: path.to_owned(),
+            line,
+            found: show::line(found).into_owned(),
+            known,
+        }),
+        _ => Err(malformed(format!("a record of kind `{}`, expected `{known}`", show::line(found)))),
+    }
+}
+
+/// Reads run lines, and the header of a baseline before them.
+fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadError> {
+    let io = |source| ReadError::Io { path: path.to_owned(), source };
+    let mut reader = BufReader::new(regular(path)?);
+    let mut lines: Vec<RunLine> = Vec::new();
+    let mut places = Places::new(plan.as_ref());
+    let mut incomplete = None;
+    let mut number = 0;
+    loop {
+        let mut bytes = Vec::new();
+        number += 1;
+        let read = (&mut reader).take(MAX_RECORD_BYTES + 1).read_until(b'\n', &mut bytes).map_err(io)?;
+        if read == 0 {
+            break;
+        }
+        if read as u64 > MAX_RECORD_BYTES {
+            return Err(too_long(path, number));
+        }
+        if bytes.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line: number, what };
+        let value: Value = match serde_json::from_slice(&bytes) {
+            Ok(value) => value,
+            // Whoever wrote it was ended in the middle of the line.
+            Err(_) if bytes.last() != Some(&b'\n') => {
+                incomplete = Some(Incomplete { line: number, bytes: bytes.len() });
+                break;
+            }
+            Err(error) => {
+                let what = show::line(&error.to_string()).into_owned();
+                return Err(malformed(format!("not a record (column {}): {what}", error.column())));
+            }
+        };
+        let schema = value.get("schema").and_then(Value::as_str).unwrap_or_default();
+        if number == 1 && plan.is_none() && schema.starts_with("vk-litmus/baseline/") {
+            let header = baseline_header(path, value)?;
+            places = Places::new(Some(&header));
+            plan = Some(header);
+            continue;
+        }
+        version(path, number, &value, RUN_SCHEMA)?;
+        let line = run_line(value).map_err(malformed)?;
+        places.take(&line, number).map_err(malformed)?;
+        lines.push(line);
+    }
+    if plan.is_some() {
+        lines.sort_by_key(|line| places.of(line));
+    }
+    Ok(Results { source: path.to_owned(), plan, lines, incomplete })
+}
+
+fn baseline_header(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
+    version(path, 1, &value, BASELINE_SCHEMA)?;
+    let inner = value.get("plan").cloned().unwrap_or_default();
+    let checked = plan(path, inner)?;
+    let header: BaselineRecord = serde_json::from_value(value).map_err(|error| ReadError::Malformed {
+        path: path.to_owned(),
+        line: 1,
+        what: format!("not a baseline: {}", show::line(&error.to_string())),
+    })?;
+    debug_assert_eq!(header.plan, checked);
+    Ok(header.plan)
+}
+
+/// Where verdicts belong: device by device, test by test.
+struct Places {
+    devices: Option<BTreeMap<String, usize>>,
+    tests: BTreeMap<String, usize>,
+    taken: BTreeMap<(String, String), usize>,
+}
+
+impl Places {
+    fn new(plan: Option<&PlanRecord>) -> Places {
+        let by_name = |names: &mut dyn Iterator<Item = &String>| -> BTreeMap<String, usize> {
+            names.enumerate().map(|(index, name)| (name.clone(), index)).collect()
+        };
+        Places {
+            devices: plan.map(|plan| by_name(&mut plan.devices.iter().map(|device| &device.name))),
+            tests: plan.map(|plan| by_name(&mut plan.tests.iter().map(|test| &test.id))).unwrap_or_default(),
+            taken: BTreeMap::new(),
+        }
+    }
+
+    fn of(&self, line: &RunLine) -> (usize, usize) {
+        let devices = self.devices.as_ref();
+        (
+            devices.and_then(|devices| devices.get(&line.device)).copied().unwrap_or(usize::MAX),
+            self.tests.get(&line.id).copied().unwrap_or(usize::MAX),
+        )
+    }
+
+    fn take(&mut self, line: &RunLine, number: usize) -> Result<(), String> {
+        let said = || format!("`{}` on `{}`", show::line(&line.id), show::line(&line.device));
+        if let Some(devices) = &self.devices
+            && !(devices.contains_key(&line.device) && self.tests.contains_key(&line.id))
+        {
+            return Err(format!("a verdict on {}, which is not in the plan", said()));
+        }
+        match self.taken.insert((line.device.clone(), line.id.clone()), number) {
+            Some(earlier) => Err(format!("a second verdict on {}; the first is in line {earlier}", said())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The record in a value of any version that is read.
+fn run_line(mut value: Value) -> Result<RunLine, String> {
+    if let Value::Object(fields) = &mut value {
+        upgrade(fields)?;
+    }
+    let line: RunLine = serde_json::from_value(value)
+        .map_err(|error| format!("not a run record: {}", show::line(&error.to_string())))?;
+    check(&line)?;
+    Ok(line)
+}
+
+/// Fills in what a record may leave out: what it says nothing of when a test is skipped, and what came later.
+fn upgrade(fields: &mut Map<String, Value>) -> Result<(), String> {
+    let skipped = fields.get("verdict").and_then(Value::as_str) == Some("skipped");
+    let defaults = [
+        ("reason", Value::Null),
+        ("detail", Value::Null),
+        ("exercised", json!(false)),
+        ("instances", json!(0)),
+        ("interleaved", json!(0)),
+        ("not_executed", json!(0)),
+        ("unresolved", json!(0)),
+        ("seconds", json!(0.0)),
+        ("outcomes", json!([])),
+        ("unexpected", json!([])),
+        ("seed", json!(0)),
+        ("stress", json!("")),
+        ("replay", json!("")),
+    ];
+    for (name, default) in defaults {
+        // Only these two may be absent everywhere.
+        if skipped || matches!(name, "reason" | "detail") {
+            fields.entry(name).or_insert(default);
+        }
+    }
+    if let Some(Value::String(seed)) = fields.get("seed") {
+        let seed: u64 = seed.parse().map_err(|_| format!("seed `{}` is no number", show::line(seed)))?;
+        fields.insert("seed".to_owned(), json!(seed));
+    }
+    if let Some(stress) = fields.get("stress").filter(|stress| !stress.is_string()) {
+        let text = stress.to_string();
+        fields.insert("stress".to_owned(), Value::String(text));
+    }
+    Ok(())
+}
+
+/// What every true record meets.
+fn check(line: &RunLine) -> Result<(), String> {
+    if !(line.seconds.is_finite() && line.seconds >= 0.0) {
+        return Err(format!("`seconds` is {}, which is no time", line.seconds));
+    }
+    let counts = line.outcomes.iter().map(|outcome| outcome.count);
+    let counts = counts.chain(line.unexpected.iter().map(|values| values.count)).chain([line.unresolved]);
+    let sum = counts.into_iter().try_fold(0_u64, u64::checked_add);
+    if sum != Some(line.instances) {
+        let sum = sum.map_or_else(|| "more than fits 64 bits".to_owned(), |sum| sum.to_string());
+        return Err(format!("`instances` is {}, but the counts add up to {sum}", line.instances));
+    }
+    if line.interleaved > line.instances {
+        return Err(format!("{} interleaved of {} instances", line.interleaved, line.instances));
+    }
+    let mut states = BTreeSet::new();
+    if let Some(twice) =
+        line.outcomes.iter().map(|o| crate::state::text(&o.state)).find(|s| !states.insert(s.clone()))
+    {
+        return Err(format!("outcome `{}` stands twice", show::line(&twice)));
+    }
+    if line.verdict == VerdictWord::Skipped && line.reason.is_none() && line.detail.is_none() {
+        return Err("skipped without a reason".to_owned());
+    }
+    Ok(())
+}

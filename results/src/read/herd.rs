@@ -1,0 +1,242 @@
+//! Reading logs of herd and litmus7, those of [`write::herd`](crate::write::herd) among them.
+
+use std::collections::BTreeMap;
+use std::iter::Peekable;
+use std::str::Lines;
+
+use crate::show;
+
+/// What a log says of one test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Block {
+    /// The name of the test.
+    pub name: String,
+    /// `Allowed`, `Forbidden` or `Required`.
+    pub expectation: String,
+    /// The states that were seen. herd says no counts.
+    pub states: Vec<Seen>,
+    /// Whether the condition was validated.
+    pub validated: bool,
+    /// Instances, or executions, that meet the condition.
+    pub positive: u64,
+    /// Those that do not.
+    pub negative: u64,
+    /// The condition as the log has it.
+    pub condition: String,
+    /// `Always`, `Sometimes` or `Never`.
+    pub observation: String,
+    /// Seconds, where the log says.
+    pub seconds: Option<f64>,
+    /// The hash, where the log says.
+    pub hash: Option<String>,
+}
+
+/// A state of a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// How often, where the log says.
+    pub count: Option<u64>,
+    /// Whether it is marked as one that meets the condition.
+    pub witness: bool,
+    /// Final values by name.
+    pub values: BTreeMap<String, String>,
+}
+
+/// Why a log cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub struct LogError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong, escaped.
+    pub what: String,
+}
+
+struct Log<'a> {
+    lines: Peekable<std::iter::Enumerate<Lines<'a>>>,
+    last: usize,
+}
+
+/// The tests of a log. What stands between them (programs, comments) is passed over.
+///
+/// # Errors
+/// When a test's part of the log is incomplete, or does not agree with itself.
+pub fn log(text: &str) -> Result<Vec<Block>, LogError> {
+    let mut log = Log { lines: text.lines().enumerate().peekable(), last: 0 };
+    let mut blocks = Vec::new();
+    while let Some(line) = log.next() {
+        if let Some(header) = line.strip_prefix("Test ") {
+            blocks.push(log.block(header)?);
+        }
+    }
+    Ok(blocks)
+}
+
+impl<'a> Log<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        let (index, line) = self.lines.next()?;
+        self.last = index + 1;
+        Some(line)
+    }
+
+    fn wrong(&self, what: impl Into<String>) -> LogError {
+        LogError { line: self.last, what: what.into() }
+    }
+
+    fn expected(&self, what: &str, found: &str) -> LogError {
+        self.wrong(format!("expected {what}, found `{}`", show::line(found)))
+    }
+
+    fn need(&mut self, what: &str) -> Result<&'a str, LogError> {
+        self.next().ok_or_else(|| LogError { line: self.last, what: format!("the log ends before {what}") })
+    }
+
+    fn number<T: std::str::FromStr>(&self, text: &str) -> Result<T, LogError> {
+        text.trim().parse().map_err(|_| self.expected("a number", text))
+    }
+
+    fn block(&mut self, header: &str) -> Result<Block, LogError> {
+        let (name, expectation) = header
+            .trim_end()
+            .split_once(' ')
+            .ok_or_else(|| self.expected("a name and what is asked", header))?;
+        if !["Allowed", "Forbidden", "Required"].contains(&expectation) {
+            return Err(self.expected("Allowed, Forbidden or Required", expectation));
+        }
+        let states = self.states()?;
+        let validated = match self.need("Ok or No")? {
+            "Ok" => true,
+            "No" => false,
+            other => return Err(self.expected("Ok or No", other)),
+        };
+        let mut block = Block {
+            name: name.to_owned(),
+            expectation: expectation.to_owned(),
+            states,
+            validated,
+            positive: 0,
+            negative: 0,
+            condition: String::new(),
+            observation: String::new(),
+            seconds: None,
+            hash: None,
+        };
+        self.rest(&mut block)?;
+        self.consistent(&block)?;
+        Ok(block)
+    }
+
+    fn states(&mut self) -> Result<Vec<Seen>, LogError> {
+        let header = self.need("the states")?;
+        let histogram = header.strip_prefix("Histogram (").and_then(|rest| rest.strip_suffix(" states)"));
+        let number: usize = match (histogram, header.strip_prefix("States ")) {
+            (Some(number), _) | (None, Some(number)) => self.number(number)?,
+            (None, None) => return Err(self.expected("`Histogram (n states)` or `States n`", header)),
+        };
+        let mut states = Vec::new();
+        for _ in 0..number {
+            let line = self.need("all states are told")?;
+            states.push(self.state(line, histogram.is_some())?);
+        }
+        Ok(states)
+    }
+
+    fn state(&self, line: &str, counted: bool) -> Result<Seen, LogError> {
+        let (count, witness, values) = if counted {
+            let (count, values) =
+                line.split_once('>').ok_or_else(|| self.expected("`count:>state`", line))?;
+            let (count, witness) = match (count.strip_suffix('*'), count.strip_suffix(':')) {
+                (Some(count), _) => (count, true),
+                (None, Some(count)) => (count, false),
+                (None, None) => return Err(self.expected("`:` or `*` before `>`", line)),
+            };
+            (Some(self.number(count)?), witness, values)
+        } else {
+            (None, false, line)
+        };
+        let mut named = BTreeMap::new();
+        for word in values.split(';').map(str::trim).filter(|word| !word.is_empty()) {
+            let (name, value) = word.split_once('=').ok_or_else(|| self.expected("`name=value`", word))?;
+            if named.insert(name.to_owned(), value.to_owned()).is_some() {
+                return Err(self.wrong(format!("`{}` stands twice in a state", show::line(name))));
+            }
+        }
+        Ok(Seen { count, witness, values: named })
+    }
+
+    /// What follows the states, in the order of either tool, up to the next test.
+    fn rest(&mut self, block: &mut Block) -> Result<(), LogError> {
+        let mut witnesses = false;
+        while let Some((_, line)) = self.lines.peek() {
+            if line.starts_with("Test ") || line.starts_with('%') {
+                break;
+            }
+            let Some(line) = self.next() else { break };
+            if let Some(counts) = line.strip_prefix("Positive: ") {
+                let (positive, negative) =
+                    counts.split_once("Negative: ").ok_or_else(|| self.expected("`Negative: n`", counts))?;
+                block.positive = self.number(positive.trim().trim_end_matches(','))?;
+                block.negative = self.number(negative)?;
+                witnesses = true;
+            } else if let Some(condition) = line.strip_prefix("Condition ") {
+                let ends = [" is NOT validated", " is validated"];
+                let said = ends.iter().find_map(|end| condition.strip_suffix(end));
+                block.condition = said.unwrap_or(condition).to_owned();
+            } else if let Some(observation) = line.strip_prefix("Observation ") {
+                self.observation(block, observation)?;
+            } else if let Some(time) = line.strip_prefix("Time ") {
+                let seconds = time
+                    .strip_prefix(block.name.as_str())
+                    .ok_or_else(|| self.expected("the test's name", time))?;
+                block.seconds = Some(self.number(seconds)?);
+            } else if let Some(hash) = line.strip_prefix("Hash=") {
+                block.hash = Some(hash.to_owned());
+            }
+        }
+        if !witnesses {
+            return Err(self.wrong(format!("no witnesses of `{}`", show::line(&block.name))));
+        }
+        if block.observation.is_empty() {
+            return Err(self.wrong(format!("no observation of `{}`", show::line(&block.name))));
+        }
+        Ok(())
+    }
+
+    fn observation(&self, block: &mut Block, text: &str) -> Result<(), LogError> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let [name, word, positive, negative] = words.as_slice() else {
+            return Err(self.expected("`Observation name word n n`", text));
+        };
+        let told: (u64, u64) = (self.number(positive)?, self.number(negative)?);
+        let fits = match *word {
+            "Never" => told.0 == 0,
+            "Always" => told.1 == 0,
+            "Sometimes" => told.0 > 0 && told.1 > 0,
+            _ => return Err(self.expected("Always, Sometimes or Never", word)),
+        };
+        if *name != block.name || told != (block.positive, block.negative) || !fits {
+            let text = show::line(text);
+            return Err(self.wrong(format!("the observation does not agree with the witnesses: `{text}`")));
+        }
+        block.observation = (*word).to_owned();
+        Ok(())
+    }
+
+    fn consistent(&self, block: &Block) -> Result<(), LogError> {
+        let counted = block.states.iter().all(|state| state.count.is_some());
+        let sum = |wanted: bool| {
+            let counts = block.states.iter().filter(|state| state.witness == wanted);
+            counts.filter_map(|state| state.count).fold(0_u64, u64::saturating_add)
+        };
+        let (positive, negative) = (sum(true), sum(false));
+        if counted && !block.states.is_empty() && (positive, negative) != (block.positive, block.negative) {
+            return Err(self.wrong(format!(
+                "the counts of `{}` add up to {positive} and {negative}, its witnesses to {} and {}",
+                show::line(&block.name),
+                block.positive,
+                block.negative
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,71 @@
+//! Text of others, made fit to be shown: nothing in it moves a cursor, changes a colour or turns the direction of reading.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// `text` on one line: control characters and invisible ones that change how text is read stand as `\u{…}`.
+pub fn line(text: &str) -> Cow<'_, str> {
+    escaped(text, |_| false)
+}
+
+/// The same for a text of several lines: line ends and tabulators stay.
+pub fn block(text: &str) -> Cow<'_, str> {
+    escaped(text, |c| matches!(c, '\n' | '\t'))
+}
+
+fn escaped(text: &str, kept: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.chars().any(|c| acts(c) && !kept(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if acts(c) && !kept(c) {
+            // Writing to a string cannot fail.
+            let _ = write!(shown, "{}", c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a character does something instead of being seen: controls of terminals, and Unicode's controls of lines,
+/// direction and joining, tags and noncharacters that XML has no place for.
+pub fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{00ad}'
+                | '\u{061c}'
+                | '\u{180e}'
+                | '\u{200b}'..='\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}'
+                | '\u{feff}'
+                | '\u{fff9}'..='\u{fffb}'
+                | '\u{fffe}'..='\u{ffff}'
+                | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_is_escaped() {
+        let cases = [
+            ("MP+rel-acq", "MP+rel-acq"),
+            ("é ∀ 日本", "é ∀ 日本"),
+            ("\u{1b}[31mred", r"\u{1b}[31mred"),
+            ("\u{9b}2J", r"\u{9b}2J"),
+            ("a\r\nb\tc", r"a\u{d}\u{a}b\u{9}c"),
+            ("\u{202e}desrever", r"\u{202e}desrever"),
+            ("bell\u{7}\u{7f}\0", r"bell\u{7}\u{7f}\u{0}"),
+        ];
+        for (text, shown) in cases {
+            assert_eq!(line(text), shown);
+        }
+        assert_eq!(block("a\n\tb\u{1b}c"), "a\n\tb\\u{1b}c");
+    }
+}

@@ -1,0 +1,202 @@
+//! Whether two runs show an outcome at different rates, by more than chance.
+//!
+//! Instances are not independent: scheduling makes neighbours alike, so that the same driver run twice shows rates further
+//! apart than a binomial law says. How much further is estimated from all comparisons of the two runs together, as the
+//! genetics of large studies does (genomic control): most tests did not change, so the median of their statistics says by
+//! how much scheduling inflates all of them. Each statistic is divided by that inflation before it is judged.
+
+use super::{Proportion, Significance, checked_gamma_ur};
+
+/// The median of the chi-square distribution with one degree of freedom.
+const CHI_SQUARE_MEDIAN: f64 = 0.454_936;
+/// Fewer comparisons than this say nothing of how far scheduling scatters.
+const LEAST_COMPARISONS: usize = 10;
+/// Up to so many sightings in both runs together, their number is compared exactly.
+const EXACT_SIGHTINGS: u64 = 50;
+/// Fewer expected sightings than this in a run leave a comparison out of the estimate of the inflation.
+const LEAST_EXPECTED: f64 = 5.0;
+
+/// An outcome in two runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Comparison {
+    /// How often the first run showed it.
+    pub old_count: u64,
+    /// Instances of the first run.
+    pub old_total: u64,
+    /// How often the second run showed it.
+    pub new_count: u64,
+    /// Instances of the second run.
+    pub new_total: u64,
+}
+
+impl Comparison {
+    /// The statistic, which follows the chi-square distribution with one degree of freedom if instances are independent and
+    /// nothing changed, with its p-value: a likelihood ratio (G), or where sightings are few the statistic of the p-value of
+    /// Fisher's exact test. `None` without instances in either run.
+    pub fn significance(&self) -> Option<Significance> {
+        if self.old_total == 0 || self.new_total == 0 {
+            return None;
+        }
+        let flipped = Comparison {
+            old_count: self.old_total.saturating_sub(self.old_count),
+            new_count: self.new_total.saturating_sub(self.new_count),
+            ..*self
+        };
+        let rarer = if self.rate_sum() <= flipped.rate_sum() { *self } else { flipped };
+        if rarer.old_count.saturating_add(rarer.new_count) <= EXACT_SIGHTINGS {
+            let p = rarer.fisher();
+            return Some(Significance { statistic: statistic_of(p), p });
+        }
+        let statistic = self.likelihood_ratio();
+        Some(Significance { statistic, p: tail(statistic) })
+    }
+
+    fn rate_sum(&self) -> f64 {
+        Proportion::new(self.old_count, self.old_total).rate()
+            + Proportion::new(self.new_count, self.new_total).rate()
+    }
+
+    /// Both runs are expected to show it often enough, and often enough not to, for the statistic to be trusted.
+    fn is_regular(&self) -> bool {
+        let (old, new) = (self.old_total as f64, self.new_total as f64);
+        let share = (self.old_count as f64 + self.new_count as f64) / (old + new);
+        old.min(new) * share.min(1.0 - share) >= LEAST_EXPECTED
+    }
+
+    fn likelihood_ratio(&self) -> f64 {
+        let (old, new) = (self.old_total as f64, self.new_total as f64);
+        let seen = self.old_count as f64 + self.new_count as f64;
+        let unseen = old + new - seen;
+        let cells = [
+            (self.old_count as f64, old, seen),
+            (self.new_count as f64, new, seen),
+            (old - self.old_count as f64, old, unseen),
+            (new - self.new_count as f64, new, unseen),
+        ];
+        let term = |(observed, row, column): (f64, f64, f64)| {
+            if observed > 0.0 { observed * (observed * (old + new) / (row * column)).ln() } else { 0.0 }
+        };
+        (2.0 * cells.into_iter().map(term).sum::<f64>()).max(0.0)
+    }
+
+    /// The two-sided p-value of Fisher's exact test: how likely a table at most as likely as this one is, if all sightings
+    /// fell on the runs by chance.
+    fn fisher(&self) -> f64 {
+        let seen = self.old_count + self.new_count;
+        let falling = |total: u64, count: u64| -> f64 {
+            (0..count).map(|index| (total as f64 - index as f64).max(0.0)).map(f64::ln).sum()
+        };
+        let choose = |k: u64| falling(seen, k) - falling(k, k);
+        let both = self.old_total as f64 + self.new_total as f64;
+        let all: f64 = (0..seen).map(|index| (both - index as f64).ln()).sum();
+        let probability =
+            |k: u64| (choose(k) + falling(self.old_total, k) + falling(self.new_total, seen - k) - all).exp();
+        let own = probability(self.old_count);
+        let sum: f64 = (0..=seen).map(probability).filter(|p| *p <= own * (1.0 + 1e-7)).sum();
+        sum.min(1.0)
+    }
+}
+
+/// The chi-square tail with one degree of freedom.
+fn tail(statistic: f64) -> f64 {
+    checked_gamma_ur(0.5, 0.5 * statistic)
+}
+
+/// The statistic whose tail a p-value is, by bisection.
+fn statistic_of(p: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1400.0);
+    for _ in 0..100 {
+        let middle = 0.5 * (low + high);
+        if tail(middle) > p {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    0.5 * (low + high)
+}
+
+/// By how much scheduling inflates the statistics of two runs, at least 1: the median statistic of the comparisons with many
+/// sightings over the one that chance alone gives. `None` where too few can be compared to say.
+pub fn inflation(comparisons: &[Comparison]) -> Option<f64> {
+    let mut statistics: Vec<f64> = comparisons
+        .iter()
+        .filter(|comparison| comparison.is_regular())
+        .filter_map(|comparison| Some(comparison.significance()?.statistic))
+        .collect();
+    if statistics.len() < LEAST_COMPARISONS {
+        return None;
+    }
+    statistics.sort_by(f64::total_cmp);
+    let median = statistics.get(statistics.len() / 2)?;
+    Some((median / CHI_SQUARE_MEDIAN).max(1.0))
+}
+
+/// A statistic after its inflation is taken off, with its p-value.
+pub fn deflated(significance: Significance, inflation: f64) -> Significance {
+    let statistic = significance.statistic / inflation.max(1.0);
+    Significance { statistic, p: if inflation > 1.0 { tail(statistic) } else { significance.p } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compare(old_count: u64, old_total: u64, new_count: u64, new_total: u64) -> Comparison {
+        Comparison { old_count, old_total, new_count, new_total }
+    }
+
+    #[track_caller]
+    fn close(actual: f64, expected: f64, relative: f64) {
+        assert!((actual - expected).abs() <= relative * expected.abs(), "{actual:e} is not {expected:e}");
+    }
+
+    /// Fisher's tea: 3 and 1 of 4 give 34/70; all right give 2/70.
+    #[test]
+    fn few_sightings_are_compared_exactly() {
+        close(compare(3, 4, 1, 4).significance().unwrap().p, 34.0 / 70.0, 1e-9);
+        close(compare(4, 4, 0, 4).significance().unwrap().p, 2.0 / 70.0, 1e-9);
+        // Five sightings against none in runs of one length: 2 / 2⁵.
+        close(compare(5, 1_000_000_000, 0, 1_000_000_000).significance().unwrap().p, 2.0 / 32.0, 1e-6);
+        close(compare(1, 100, 0, 900).significance().unwrap().p, 0.1, 1e-9);
+    }
+
+    #[test]
+    fn many_sightings_are_compared_by_likelihood() {
+        // By hand: 2 Σ O ln (O ÷ E) of 600 400 / 500 500.
+        let expected = 2.0
+            * (600.0 * (600.0_f64 / 550.0).ln()
+                + 400.0 * (400.0_f64 / 450.0).ln()
+                + 500.0 * (500.0_f64 / 550.0).ln()
+                + 500.0 * (500.0_f64 / 450.0).ln());
+        let found = compare(600, 1000, 500, 1000).significance().unwrap();
+        close(found.statistic, expected, 1e-9);
+        assert!(found.p < 1e-5 && found.p > 1e-6);
+        assert_eq!(compare(500, 1000, 500, 1000).significance().unwrap().statistic, 0.0);
+        assert_eq!(compare(0, 0, 5, 10).significance(), None);
+    }
+
+    #[test]
+    fn statistics_and_tails_are_inverse() {
+        for statistic in [0.1, 0.454_936, 3.841, 40.0, 300.0] {
+            close(statistic_of(tail(statistic)), statistic, 1e-9);
+        }
+        close(tail(CHI_SQUARE_MEDIAN), 0.5, 1e-5);
+    }
+
+    #[test]
+    fn what_shifts_everywhere_is_inflation() {
+        // Every rate moves by some five deviations: scheduling, not one test.
+        let all: Vec<Comparison> =
+            (1..=30).map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000)).collect();
+        let inflation = inflation(&all).unwrap();
+        assert!(inflation > 5.0, "{inflation}");
+        let one = compare(10_000, 1_000_000, 100_000, 1_000_000).significance().unwrap();
+        assert!(deflated(one, inflation).p < 1e-12, "what moves much further still stands out");
+        assert!(deflated(all[3].significance().unwrap(), inflation).p > 0.05);
+        assert_eq!(super::inflation(&all[..9]), None);
+        let same: Vec<Comparison> =
+            (1..=30).map(|i| compare(1000 * i, 1_000_000, 1000 * i, 1_000_000)).collect();
+        assert_eq!(super::inflation(&same), Some(1.0));
+    }
+}

@@ -1,0 +1,89 @@
+//! The record of a whole report.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{PlanRecord, REPORT_SCHEMA, RunLine};
+use crate::read::Results;
+use crate::report::{Kind, Report, bars, weak_reproducibility};
+
+/// `report --format json`: results side by side, with how sure one may be of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ReportRecord {
+    /// [`REPORT_SCHEMA`](super::REPORT_SCHEMA).
+    pub schema: String,
+    /// The devices as the runs below name them.
+    pub devices: Vec<String>,
+    /// What was to be run, one for each of the results that say.
+    pub plans: Vec<PlanRecord>,
+    /// The verdicts, device by device and test by test.
+    pub runs: Vec<RunLine>,
+    /// How sure one may be of each verdict's counts, in the order of the verdicts.
+    pub confidence: Vec<ConfidenceRecord>,
+}
+
+/// How sure one may be of what a verdict counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConfidenceRecord {
+    /// Test id.
+    pub id: String,
+    /// The device.
+    pub device: String,
+    /// The score 1 − e^(−n), n being how often weak outcomes were seen; null where none was.
+    pub reproducibility: Option<f64>,
+    /// What was never seen has a rate below this at 95 %.
+    pub never_seen_below: f64,
+    /// Weak and forbidden outcomes that were seen.
+    pub rates: Vec<RateRecord>,
+}
+
+/// The rate of an outcome.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RateRecord {
+    /// The outcome on one line.
+    pub outcome: String,
+    /// `weak`, `forbidden` or `from nowhere`.
+    pub kind: String,
+    /// Times seen over resolved instances.
+    pub rate: f64,
+    /// Lower end of the Clopper–Pearson interval at 95 %.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl ReportRecord {
+    /// The record of a report on `results`.
+    pub fn new(results: &[Results], report: &Report) -> ReportRecord {
+        ReportRecord {
+            schema: REPORT_SCHEMA.to_owned(),
+            devices: report.devices.iter().map(|device| device.label.clone()).collect(),
+            plans: results.iter().filter_map(|results| results.plan.clone()).collect(),
+            runs: report.lines().cloned().collect(),
+            confidence: report.lines().map(confidence).collect(),
+        }
+    }
+}
+
+fn confidence(line: &RunLine) -> ConfidenceRecord {
+    let resolved = line.instances.saturating_sub(line.unresolved);
+    let rates = bars(line).into_iter().filter(|bar| bar.kind != Kind::Ordinary);
+    ConfidenceRecord {
+        id: line.id.clone(),
+        device: line.device.clone(),
+        reproducibility: weak_reproducibility(line),
+        never_seen_below: crate::statistics::never_seen_bound(resolved),
+        rates: rates
+            .filter_map(|bar| {
+                let interval = bar.interval?;
+                Some(RateRecord {
+                    outcome: bar.outcome,
+                    kind: bar.kind.word().to_owned(),
+                    rate: bar.rate,
+                    low: interval.low,
+                    high: interval.high,
+                })
+            })
+            .collect(),
+    }
+}

@@ -1,0 +1,328 @@
+//! The protocol of Google Test: what its runners read from standard output, and its XML and JSON files.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use serde_json::json;
+
+use crate::expectation::{Standing, Status};
+use crate::wire::{RunLine, VerdictWord};
+use crate::write::RunWriter;
+
+/// The suite that all tests are in.
+pub const SUITE: &str = "litmus";
+
+/// The name of a test: the suite and the id, in which what separates names in filters and lists is written as `%3A` and
+/// the like. Different ids have different names.
+pub fn name(id: &str) -> String {
+    let mut name = format!("{SUITE}.");
+    for c in id.chars() {
+        if c.is_whitespace() || crate::show::acts(c) || ":*?%".contains(c) {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                // Writing to a string does not fail.
+                let _ = write!(name, "%{byte:02X}");
+            }
+        } else {
+            name.push(c);
+        }
+    }
+    name
+}
+
+/// The list of tests as `--gtest_list_tests` prints it. Readers take the text up to the last dot of a line for a suite,
+/// so a name with dots is listed as the suite up to its last one.
+pub fn list<'a>(ids: impl IntoIterator<Item = &'a str>) -> String {
+    let mut suites: Vec<(String, Vec<String>)> = Vec::new();
+    for id in ids {
+        let name = name(id);
+        let (suite, test) = name.rsplit_once('.').unwrap_or((SUITE, &name));
+        match suites.iter_mut().find(|(known, _)| known == suite) {
+            Some((_, tests)) => tests.push(test.to_owned()),
+            None => suites.push((suite.to_owned(), vec![test.to_owned()])),
+        }
+    }
+    let mut text = String::new();
+    for (suite, tests) in suites {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{suite}.");
+        for test in tests {
+            let _ = writeln!(text, "  {test}");
+        }
+    }
+    text
+}
+
+/// What the protocol knows of a test's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// `OK`.
+    Ok,
+    /// `FAILED`.
+    Failed,
+    /// `SKIPPED`.
+    Skipped,
+}
+
+/// What a verdict is in the protocol. It has no word for a test that says nothing: one that races or was not exercised
+/// is skipped, or, under `strict`, the latter has failed.
+pub fn ended(line: &RunLine, standing: &Standing, strict: bool) -> Ended {
+    if standing.is_unmet() {
+        return Ended::Failed;
+    }
+    match Status::of(line) {
+        Status::Skip => Ended::Skipped,
+        _ if standing.is_excused() => Ended::Ok,
+        Status::Pass if line.verdict == VerdictWord::Undefined => Ended::Skipped,
+        Status::Pass => Ended::Ok,
+        Status::Warn if !strict => Ended::Skipped,
+        Status::Warn | Status::Fail | Status::Crash | Status::Timeout | Status::Missing => Ended::Failed,
+    }
+}
+
+/// A test with its end.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The test's id.
+    pub id: String,
+    /// Its end.
+    pub ended: Ended,
+    /// Wall-clock seconds.
+    pub seconds: f64,
+    /// Particulars, a line each.
+    pub message: Vec<String>,
+}
+
+/// How verdicts stand to what was expected.
+pub type Standings<'a> = Box<dyn Fn(&RunLine) -> Standing + 'a>;
+
+/// Writes the protocol while tests run.
+pub struct Gtest<'a, W> {
+    out: W,
+    standing: Standings<'a>,
+    strict: bool,
+    running: Option<String>,
+    cases: Vec<Case>,
+}
+
+impl<'a, W: Write> Gtest<'a, W> {
+    /// A writer to `out`. Under `strict` a test that was not exercised has failed.
+    pub fn new(out: W, standing: Standings<'a>, strict: bool) -> Gtest<'a, W> {
+        Gtest { out, standing, strict, running: None, cases: Vec::new() }
+    }
+
+    /// The tests that have ended.
+    pub fn cases(&self) -> &[Case] {
+        &self.cases
+    }
+
+    fn below(&mut self, word: &str, ended: Ended) -> io::Result<usize> {
+        let names: Vec<String> =
+            self.cases.iter().filter(|case| case.ended == ended).map(|case| name(&case.id)).collect();
+        if !names.is_empty() {
+            writeln!(self.out, "[  {word} ] {}, listed below:", tests(names.len()))?;
+            for name in &names {
+                writeln!(self.out, "[  {word} ] {name}")?;
+            }
+        }
+        Ok(names.len())
+    }
+}
+
+/// `1 test`, `2 tests`.
+fn tests(number: usize) -> String {
+    format!("{number} test{}", if number == 1 { "" } else { "s" })
+}
+
+fn milliseconds(seconds: f64) -> u64 {
+    // Saturates, and is never negative.
+    (seconds * 1000.0).round() as u64
+}
+
+/// Particulars of a line for whoever reads the log.
+fn message(line: &RunLine, standing: &Standing) -> Vec<String> {
+    let mut message = Vec::new();
+    if line.verdict != VerdictWord::Conforms {
+        let why = line.detail.as_deref().or(line.reason.as_deref());
+        let reason = line.reason.as_deref().filter(|_| line.verdict == VerdictWord::Inconclusive);
+        let mut text = format!("{} on {} under {}", line.verdict.text(), line.device, line.model);
+        for part in [reason, why.filter(|why| Some(*why) != reason)].into_iter().flatten() {
+            text += &format!(": {part}");
+        }
+        message.push(text);
+    }
+    if line.verdict == VerdictWord::Violates {
+        for outcome in line.outcomes.iter().filter(|outcome| outcome.count > 0 && !outcome.allowed) {
+            let state = crate::state::text(&outcome.state);
+            message
+                .push(format!("forbidden and seen {} of {} times: {state}", outcome.count, line.instances));
+        }
+        for unexpected in &line.unexpected {
+            message.push(format!("corrupt values seen {} times: {:x?}", unexpected.count, unexpected.raw));
+        }
+        message.push(format!("again: {}", line.replay));
+    }
+    message.extend(standing.describe(line));
+    message
+}
+
+/// A line that no reader takes for one of the protocol's.
+fn harmless(text: &str) -> Cow<'_, str> {
+    match crate::show::line(text) {
+        text if text.contains(['[', ']']) => text.replace('[', "(").replace(']', ")").into(),
+        text => text,
+    }
+}
+
+impl<W: Write> RunWriter for Gtest<'_, W> {
+    fn begins(&mut self, ids: &[&str]) -> io::Result<()> {
+        let number = tests(ids.len());
+        writeln!(self.out, "[==========] Running {number} from 1 test suite.")?;
+        writeln!(self.out, "[----------] {number} from {SUITE}")?;
+        self.out.flush()
+    }
+
+    fn starts(&mut self, id: &str) -> io::Result<()> {
+        if self.running.as_deref() == Some(id) {
+            return Ok(());
+        }
+        self.running = Some(id.to_owned());
+        writeln!(self.out, "[ RUN      ] {}", name(id))?;
+        self.out.flush()
+    }
+
+    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+        self.starts(&line.id)?;
+        self.running = None;
+        let standing = (self.standing)(line);
+        let ended = ended(line, &standing, self.strict);
+        let message = message(line, &standing);
+        for text in &message {
+            writeln!(self.out, "{}", harmless(text))?;
+        }
+        let word = match ended {
+            Ended::Ok => "[       OK ]",
+            Ended::Failed => "[  FAILED  ]",
+            Ended::Skipped => "[  SKIPPED ]",
+        };
+        writeln!(self.out, "{word} {} ({} ms)", name(&line.id), milliseconds(line.seconds))?;
+        self.cases.push(Case { id: line.id.clone(), ended, seconds: line.seconds, message });
+        self.out.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let total = milliseconds(self.cases.iter().map(|case| case.seconds).sum());
+        let number = tests(self.cases.len());
+        writeln!(self.out, "[----------] {number} from {SUITE} ({total} ms total)\n")?;
+        writeln!(self.out, "[==========] {number} from 1 test suite ran. ({total} ms total)")?;
+        let passed = self.cases.iter().filter(|case| case.ended == Ended::Ok).count();
+        writeln!(self.out, "[  PASSED  ] {}.", tests(passed))?;
+        self.below("SKIPPED", Ended::Skipped)?;
+        let failed = self.below("FAILED ", Ended::Failed)?;
+        if failed > 0 {
+            writeln!(self.out, "\n {failed} FAILED TEST{}", if failed == 1 { "" } else { "S" })?;
+        }
+        self.out.flush()
+    }
+}
+
+/// The XML file of Google Test: `xml` of `--gtest_output`.
+pub fn xml(cases: &[Case]) -> String {
+    let count = |ended| cases.iter().filter(|case| case.ended == ended).count();
+    let seconds: f64 = cases.iter().map(|case| case.seconds).sum();
+    let numbers = format!(
+        r#"tests="{}" failures="{}" disabled="0" errors="0" skipped="{}" time="{seconds:.3}""#,
+        cases.len(),
+        count(Ended::Failed),
+        count(Ended::Skipped),
+    );
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"AllTests\" {numbers}>\n  <testsuite name=\"{SUITE}\" {numbers}>\n"
+    );
+    for case in cases {
+        let name = name(&case.id);
+        let test = name.split_once('.').map_or(name.as_str(), |(_, test)| test);
+        let result = if case.ended == Ended::Skipped { "skipped" } else { "completed" };
+        let _ = write!(
+            text,
+            "    <testcase name=\"{}\" status=\"run\" result=\"{result}\" time=\"{:.3}\" classname=\"{SUITE}\"",
+            attribute(test),
+            case.seconds
+        );
+        let message = case.message.join("\n");
+        match case.ended {
+            Ended::Ok => text += " />\n",
+            Ended::Failed => {
+                let _ = writeln!(
+                    text,
+                    ">\n      <failure message=\"{}\" type=\"\"></failure>\n    </testcase>",
+                    attribute(&message)
+                );
+            }
+            Ended::Skipped => {
+                let _ = writeln!(
+                    text,
+                    ">\n      <skipped message=\"{}\" />\n    </testcase>",
+                    attribute(&message)
+                );
+            }
+        }
+    }
+    text + "  </testsuite>\n</testsuites>\n"
+}
+
+/// The value of an attribute. XML has no way to write most control characters: they are written out.
+fn attribute(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in crate::show::block(text).chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\n' => escaped += "&#x0A;",
+            '\t' => escaped += "&#x09;",
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// The JSON file of Google Test: `json` of `--gtest_output`.
+pub fn json(cases: &[Case]) -> serde_json::Value {
+    let count = |ended| cases.iter().filter(|case| case.ended == ended).count();
+    let time = format!("{:.3}s", cases.iter().map(|case| case.seconds).sum::<f64>());
+    let list: Vec<serde_json::Value> = cases
+        .iter()
+        .map(|case| {
+            let name = name(&case.id);
+            let mut value = json!({
+                "name": name.split_once('.').map_or(name.as_str(), |(_, test)| test),
+                "status": "RUN",
+                "result": if case.ended == Ended::Skipped { "SKIPPED" } else { "COMPLETED" },
+                "time": format!("{:.3}s", case.seconds),
+                "classname": SUITE,
+            });
+            let message = json!([{ "failure": case.message.join("\n"), "type": "" }]);
+            let key = match case.ended {
+                Ended::Ok => None,
+                Ended::Failed => Some("failures"),
+                Ended::Skipped => Some("skipped"),
+            };
+            if let (Some(key), Some(object)) = (key, value.as_object_mut()) {
+                object.insert(key.to_owned(), message);
+            }
+            value
+        })
+        .collect();
+    json!({
+        "tests": cases.len(), "failures": count(Ended::Failed), "disabled": 0, "errors": 0, "time": time,
+        "name": "AllTests",
+        "testsuites": [{
+            "name": SUITE, "tests": cases.len(), "failures": count(Ended::Failed), "disabled": 0, "errors": 0,
+            "time": time, "testsuite": list,
+        }],
+    })
+}

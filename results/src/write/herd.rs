@@ -1,0 +1,153 @@
+//! Logs as herd and litmus7 write them: `Test … Histogram … Witnesses … Observation … Time`, a block a verdict.
+//!
+//! A line `% … %` above each block names the test's id and the device. Registers stand as `0:r0`, locations as `[x]`. A test
+//! that was not run, or showed nothing, has no block. Instances that did not resolve are in no state. Values that no
+//! execution produces have no names: they stand as `unexpected[0]` and so on.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::show;
+use crate::state::State;
+use crate::wire::{RunLine, UnexpectedValues, VerdictWord};
+use crate::write::RunWriter;
+
+/// Writes a block a verdict.
+pub struct Run<W> {
+    out: W,
+}
+
+impl<W: Write> Run<W> {
+    /// A writer to `out`.
+    pub fn new(out: W) -> Run<W> {
+        Run { out }
+    }
+}
+
+impl<W: Write> RunWriter for Run<W> {
+    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+        self.out.write_all(block(line).as_bytes())?;
+        self.out.flush()
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// What a test asks, in the words of a log.
+struct Asked<'a> {
+    /// `Allowed`, `Forbidden` or `Required`.
+    expectation: &'static str,
+    /// The question; the one that everything meets where the test asks nothing.
+    question: &'a str,
+}
+
+fn asked(line: &RunLine) -> Asked<'_> {
+    let question = line.question.as_deref().unwrap_or("forall (true)");
+    let expectation = if question.starts_with('~') {
+        "Forbidden"
+    } else if question.starts_with("forall") {
+        "Required"
+    } else {
+        "Allowed"
+    };
+    Asked { expectation, question }
+}
+
+/// The block of a verdict; empty where the test showed nothing.
+pub fn block(line: &RunLine) -> String {
+    let states: Vec<(u64, bool, String)> = line
+        .outcomes
+        .iter()
+        .filter(|outcome| outcome.count > 0)
+        .map(|outcome| {
+            let witness = outcome.witness.unwrap_or(line.question.is_none());
+            (outcome.count, witness, values(&outcome.state))
+        })
+        .chain(line.unexpected.iter().filter(|u| u.count > 0).map(|u| (u.count, false, raw(u))))
+        .collect();
+    if line.verdict == VerdictWord::Skipped || states.is_empty() {
+        return String::new();
+    }
+    let Asked { expectation, question } = asked(line);
+    let sum = |wanted: bool| {
+        states
+            .iter()
+            .filter(|(_, witness, _)| *witness == wanted)
+            .fold(0, |sum: u64, state| sum.saturating_add(state.0))
+    };
+    let (positive, negative) = (sum(true), sum(false));
+    let validated = match expectation {
+        "Forbidden" => positive == 0,
+        "Required" => negative == 0,
+        _ => positive > 0,
+    };
+    let observed = match (positive, negative) {
+        (0, _) => "Never",
+        (_, 0) => "Always",
+        _ => "Sometimes",
+    };
+    let name = name(line);
+    let title = format!("% Results for {} on {} %", show::line(&line.id), show::line(&line.device));
+    let rule = "%".repeat(title.chars().count());
+    let mut text = format!("{rule}\n{title}\n{rule}\nTest {name} {expectation}\n");
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(text, "Histogram ({} states)", states.len());
+    for (count, witness, values) in &states {
+        let mark = if *witness { '*' } else { ':' };
+        let _ = writeln!(text, "{count:<8}{mark}>{values}");
+    }
+    let _ = writeln!(text, "{}\n", if validated { "Ok" } else { "No" });
+    let _ = writeln!(text, "Witnesses\nPositive: {positive}, Negative: {negative}");
+    let is = if validated { "is" } else { "is NOT" };
+    let _ = writeln!(text, "Condition {} {is} validated", show::line(question));
+    if !line.hashes.test.is_empty() {
+        let _ = writeln!(text, "Hash={}", word(&line.hashes.test));
+    }
+    let _ = writeln!(text, "Observation {name} {observed} {positive} {negative}");
+    let _ = writeln!(text, "Time {name} {:.2}\n", line.seconds);
+    text
+}
+
+/// The name of the header with the variant of the id: `MP+rel-acq@split`.
+fn name(line: &RunLine) -> String {
+    match line.id.split_once('@') {
+        Some((_, variant)) => word(&format!("{}@{variant}", line.name)),
+        None => word(&line.name),
+    }
+}
+
+/// A text as one word: a log takes names up to the next space.
+fn word(text: &str) -> String {
+    if text.is_empty() {
+        return "_".to_owned();
+    }
+    show::line(text).chars().map(|c| if c.is_whitespace() { '_' } else { c }).collect()
+}
+
+fn values(state: &State) -> String {
+    if state.is_empty() {
+        return " ".to_owned();
+    }
+    let words: Vec<String> =
+        state.iter().map(|(name, value)| format!("{}={value};", observable(name))).collect();
+    words.join(" ")
+}
+
+/// `P0:r0` as `0:r0`, `x` as `[x]`.
+fn observable(name: &str) -> String {
+    let safe: String = word(name).chars().map(|c| if matches!(c, ';' | '=') { '_' } else { c }).collect();
+    let register = safe.strip_prefix('P').and_then(|rest| {
+        let (thread, register) = rest.split_once(':')?;
+        let numbered = !thread.is_empty() && thread.chars().all(|c| c.is_ascii_digit());
+        numbered.then(|| format!("{thread}:{register}"))
+    });
+    register.unwrap_or_else(|| format!("[{safe}]"))
+}
+
+fn raw(values: &UnexpectedValues) -> String {
+    let words: Vec<String> =
+        values.raw.iter().enumerate().map(|(index, value)| format!("unexpected[{index}]={value};")).collect();
+    if words.is_empty() { " ".to_owned() } else { words.join(" ") }
+}

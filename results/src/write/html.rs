@@ -1,0 +1,109 @@
+//! One page that needs nothing but itself: what devices do, at a glance and test by test.
+//!
+//! Everything that comes from results is a text to the templates, which escape it; characters that act (controls,
+//! directions of reading) are made visible first. Pictures are embedded as images, in which nothing runs. The page's policy
+//! lets its one script run and nothing else, and loads nothing.
+
+mod parts;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::report::Report;
+use parts::{devices, summary, tests};
+
+/// The page's style.
+const STYLE: &str = include_str!("html/page.css");
+/// The page's script.
+pub const SCRIPT: &str = include_str!("html/page.js");
+/// The SHA-256 hash of [`SCRIPT`] as policies write it; a test computes it.
+pub const SCRIPT_HASH: &str = "sha256-WwWUrcKzdcL/NmtppiXX6ooF+XCA9tTOnm6pyY+9VtE=";
+
+/// An outcome explained: what the command line draws, as this crate knows no model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Picture {
+    /// What it says, in one line.
+    pub headline: String,
+    /// The picture, as SVG.
+    pub svg: String,
+    /// The same in words.
+    pub text: String,
+}
+
+/// The page. `pictures` has one entry for each test of the report, in its order; what is missing is not explained.
+pub fn page(report: &Report, pictures: &[Option<Picture>]) -> String {
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'"
+    );
+    let title = title(report);
+    let page: Markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body style=(format!("--devices:{}", report.devices.len())) {
+                header {
+                    h1 { (title) }
+                    nav {
+                        a href="#summary" { "Summary" }
+                        a href="#tests" { "Tests" }
+                        a href="#devices" { "Devices" }
+                        a href="#words" { "Words" }
+                    }
+                }
+                main {
+                    (summary(report))
+                    (tests(report, pictures))
+                    (devices(report))
+                    (words())
+                }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn title(report: &Report) -> String {
+    let plural = |number: usize, word: &str| {
+        if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
+    };
+    match report.devices.as_slice() {
+        [device] => {
+            format!("{} on {}", plural(report.tests.len(), "litmus test"), crate::show::line(&device.label))
+        }
+        devices => {
+            format!("{} on {}", plural(report.tests.len(), "litmus test"), plural(devices.len(), "device"))
+        }
+    }
+}
+
+fn words() -> Markup {
+    html! {
+        section id="words" {
+            h2 { "Words" }
+            dl {
+                dt { span class="sign k0" { "○" } " allowed" }
+                dd { "An outcome that the model allows and sequential consistency produces too." }
+                dt { span class="sign k1" { "◆" } " weak" }
+                dd { "An outcome that sequential consistency cannot produce, and that is allowed (or not judged, as the program races)." }
+                dt { span class="sign k2" { "✖" } " forbidden" }
+                dd { "An outcome that the model forbids. Seen once, it proves that the device breaks a rule." }
+                dt { span class="sign k3" { "‼" } " from nowhere" }
+                dd { "Values that no execution produces: corruption." }
+                dt { "rate, interval" }
+                dd { "Times seen over instances, with the two-sided Clopper–Pearson interval at 95 %. Of what was never seen, the bound that its rate stays below with 95 %. Both take instances as independent, which scheduling makes them not." }
+                dt { "reproducibility" }
+                dd { "1 − e⁻ⁿ, n being how often weak outcomes were seen: the chance to see one again in a run of the same length." }
+                dt { "exercised" }
+                dd { "Whether the run could have shown what it looked for: enough instances were interleaved. What was not exercised is no pass." }
+                dt { "bars" }
+                dd { "Counts on a logarithmic scale: each grid line is ten times the one before." }
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+"use strict";
+const at = id => document.getElementById(id);
+const rows = Array.from(document.querySelectorAll("details.test"), row => ({
+  row,
+  words: (row.querySelector(".id").textContent + " " + row.querySelector("p").textContent).toLowerCase(),
+  verdicts: row.dataset.v.split(" "),
+  weak: row.dataset.w.split(" "),
+  differs: row.dataset.d === "1",
+}));
+function filter() {
+  const find = at("find").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const verdict = at("verdict").value, device = at("device").value;
+  const weak = at("weak").checked, differs = at("differs").checked;
+  let shown = 0;
+  for (const { row, words, verdicts, weak: seen, differs: differ } of rows) {
+    const devices = device === "" ? verdicts.map((_, index) => index) : [Number(device)];
+    const fits = find.every(word => words.includes(word)) && (!differs || differ) &&
+      devices.some(index => (verdict === "" || verdicts[index] === verdict) && (!weak || seen[index] === "1"));
+    if (row.hidden === fits) row.hidden = !fits;
+    if (fits) shown++;
+  }
+  at("shown").textContent = shown + " of " + rows.length + " tests";
+}
+function open() {
+  const target = location.hash.length > 1 && at(location.hash.slice(1));
+  if (target && target.tagName === "DETAILS") { target.hidden = false; target.open = true; target.scrollIntoView(); }
+}
+at("filter").addEventListener("input", filter);
+at("filter").addEventListener("submit", event => event.preventDefault());
+for (const link of document.querySelectorAll("a.pick")) {
+  link.addEventListener("click", () => { at("find").value = link.dataset.find; filter(); });
+}
+addEventListener("hashchange", open);
+filter();
+open();

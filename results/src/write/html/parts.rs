@@ -1,0 +1,425 @@
+//! The sections of the page.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, Render, html};
+
+use super::Picture;
+use crate::report::{
+    Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen,
+};
+use crate::show;
+use crate::wire::{DeviceRecord, RunLine, VerdictWord};
+use crate::write::number::{count, probability, seconds};
+
+/// The most outcomes of a test that are listed.
+const MOST_OUTCOMES: usize = 64;
+
+/// A text of others on one line.
+struct Line<'a>(&'a str);
+
+impl Render for Line<'_> {
+    fn render_to(&self, out: &mut String) {
+        show::line(self.0).as_ref().render_to(out);
+    }
+}
+
+/// A text of others of several lines.
+struct Block<'a>(&'a str);
+
+impl Render for Block<'_> {
+    fn render_to(&self, out: &mut String) {
+        show::block(self.0).as_ref().render_to(out);
+    }
+}
+
+fn sign(verdict: VerdictWord) -> &'static str {
+    match verdict {
+        VerdictWord::Violates => "✖",
+        VerdictWord::Inconclusive => "?",
+        VerdictWord::Undefined => "~",
+        VerdictWord::Conforms => "✓",
+        VerdictWord::Skipped => "–",
+    }
+}
+
+/// Devices with their verdicts, broken rules, families and clauses.
+pub(super) fn summary(report: &Report) -> Markup {
+    let totals = report.totals();
+    html! {
+        section id="summary" {
+            div class="cards" {
+                @for (device, tally) in report.devices.iter().zip(&totals) { (card(device, tally, report.tests.len())) }
+            }
+            (broken(report))
+            (group("family", &report.families(), report))
+            (group("clause", &report.clauses(), report))
+        }
+    }
+}
+
+fn card(device: &Column, tally: &Tally, tests: usize) -> Markup {
+    let record = device.record.as_ref();
+    html! {
+        article class="card" {
+            h2 { (Line(&device.label)) }
+            @if let Some(record) = record {
+                p { (Line(&record.device_name)) br; span class="quiet" { (Line(&record.driver_name)) " " (Line(&record.driver_info)) } }
+            }
+            div class="strip" role="img" aria-label="verdicts" {
+                @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, number)| *number > 0) {
+                    span class={ "v " (verdict.text()) } style=(format!("flex:{number}")) title=(verdict.text()) { }
+                }
+            }
+            ul {
+                @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, number)| *number > 0) {
+                    li {
+                        span class={ "chip " (verdict.text()) } { (sign(*verdict)) " " (verdict.text()) } " " (number)
+                        @if *verdict == VerdictWord::Inconclusive && tally.unexercised > 0 {
+                            span class="quiet" { " (" (tally.unexercised) " not exercised)" }
+                        }
+                    }
+                }
+            }
+            p { (tally.weak) " tests showed weak outcomes, " (tally.weak_unseen) " allow some and showed none" br;
+                (count(tally.instances)) " instances, " (count(tally.interleaved)) " interleaved" }
+            @if device.unfinished > 0 {
+                p class="warning" { (device.unfinished) " of " (tests) " tests have no verdict: the run was not finished" }
+            }
+        }
+    }
+}
+
+fn broken(report: &Report) -> Markup {
+    let mut found: Vec<(usize, &RunLine)> = Vec::new();
+    for (index, row) in report.tests.iter().enumerate() {
+        let violating = row.cells.iter().flatten().filter(|line| line.verdict == VerdictWord::Violates);
+        found.extend(violating.map(|line| (index, line)));
+    }
+    html! {
+        @if !found.is_empty() {
+            h2 class="alarm" { "✖ Broken rules" }
+            ul class="broken" {
+                @for (index, line) in found {
+                    li {
+                        a href={ "#t" (index) } { (Line(&line.id)) } " on " (Line(&line.device)) ": "
+                        (Line(line.detail.as_deref().unwrap_or_default()))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn group(word: &str, groups: &Groups, report: &Report) -> Markup {
+    html! {
+        @if !groups.is_empty() {
+            details open[word == "family"] {
+                summary { h2 { "By " (word) } }
+                table class="groups" {
+                    thead { tr { th { (word) } th class="n" { "tests" }
+                        @for device in &report.devices { th { (Line(&device.label)) } } } }
+                    tbody {
+                        @for (name, tests, tallies) in groups {
+                            tr {
+                                th { a class="pick" href="#tests" data-find=(show::line(name)) { (Line(name)) } }
+                                td class="n" { (tests) }
+                                @for tally in tallies {
+                                    td {
+                                        div class="strip" {
+                                            @for (verdict, number) in VERDICTS.iter().zip(tally.verdicts).filter(|(_, n)| *n > 0) {
+                                                span class={ "v " (verdict.text()) } style=(format!("flex:{number}"))
+                                                    title=(format!("{number} {}", verdict.text())) {
+                                                    (sign(*verdict)) (number)
+                                                }
+                                            }
+                                        }
+                                        @if tally.weak > 0 { span class="sign k1" { "◆" } " weak in " (tally.weak) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The tests, with what filters them.
+pub(super) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
+    html! {
+        section id="tests" {
+            h2 { "Tests" }
+            form id="filter" {
+                input type="search" id="find" placeholder="id, name or clause" aria-label="find";
+                select id="verdict" aria-label="verdict" {
+                    option value="" { "any verdict" }
+                    @for verdict in VERDICTS { option value=(verdict.text()) { (sign(verdict)) " " (verdict.text()) } }
+                }
+                select id="device" aria-label="device" {
+                    option value="" { "on any device" }
+                    @for (index, device) in report.devices.iter().enumerate() {
+                        option value=(index) { "on " (Line(&device.label)) }
+                    }
+                }
+                label { input type="checkbox" id="weak"; " weak outcome seen" }
+                label { input type="checkbox" id="differs"; " devices differ" }
+                output id="shown" { (report.tests.len()) " tests" }
+            }
+            div class="test head" {
+                span { "test" }
+                @for device in &report.devices { span { (Line(&device.label)) } }
+            }
+            @for (index, row) in report.tests.iter().enumerate() {
+                (test(index, row, pictures.get(index).and_then(Option::as_ref), report))
+            }
+        }
+    }
+}
+
+fn test(index: usize, row: &Row, picture: Option<&Picture>, report: &Report) -> Markup {
+    let verdicts: Vec<&str> =
+        row.cells.iter().map(|cell| cell.as_ref().map_or("none", |line| line.verdict.text())).collect();
+    let weak: Vec<&str> = row
+        .cells
+        .iter()
+        .map(|cell| if cell.as_ref().is_some_and(|line| weak_seen(line) > 0) { "1" } else { "0" })
+        .collect();
+    html! {
+        details class="test" id={ "t" (index) } data-v=(verdicts.join(" ")) data-w=(weak.join(" "))
+            data-d=[row.differs().then_some("1")] {
+            summary {
+                span class="id" { (Line(&row.id)) }
+                @for cell in &row.cells { (chip(cell.as_ref())) }
+            }
+            p { b { (Line(&row.name)) }
+                @for clause in &row.clauses { " " code class="clause" { (Line(clause)) } } }
+            (histogram(row, report))
+            div class="sides" {
+                @if !row.text.is_empty() {
+                    pre class="source" { (Block(&row.text)) }
+                }
+                @if let Some(picture) = picture { (explained(picture)) }
+            }
+        }
+    }
+}
+
+fn chip(cell: Option<&RunLine>) -> Markup {
+    html! {
+        @match cell {
+            None => span class="chip none" { "no verdict" },
+            Some(line) => span {
+                span class={ "chip " (line.verdict.text()) } { (sign(line.verdict)) " " (line.verdict.text()) }
+                @if let Some(reason) = &line.reason { " " small { (Line(reason)) } }
+                @if weak_seen(line) > 0 {
+                    " " small { span class="sign k1" { "◆" } " " (probability(share(weak_seen(line), line))) }
+                }
+            },
+        }
+    }
+}
+
+fn share(seen: u64, line: &RunLine) -> f64 {
+    let resolved = line.instances.saturating_sub(line.unresolved);
+    if resolved == 0 { 0.0 } else { seen as f64 / resolved as f64 }
+}
+
+fn explained(picture: &Picture) -> Markup {
+    html! {
+        figure {
+            img loading="lazy" alt=(show::line(&picture.headline)) src=(data_uri(&picture.svg));
+            figcaption { (Line(&picture.headline)) }
+            details { summary { "in words" } pre { (Block(&picture.text)) } }
+        }
+    }
+}
+
+/// An SVG as an address: an image, in which no script runs and which refers to nothing outside.
+fn data_uri(svg: &str) -> String {
+    let mut uri = String::with_capacity(svg.len() + svg.len() / 4);
+    uri.push_str("data:image/svg+xml;charset=utf-8,");
+    for byte in svg.bytes() {
+        match byte {
+            b'"' => uri.push('\''),
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b' '
+            | b'/'
+            | b'='
+            | b'\''
+            | b'.'
+            | b':'
+            | b'-'
+            | b'_'
+            | b','
+            | b'('
+            | b')'
+            | b';' => uri.push(char::from(byte)),
+            _ => {
+                const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+                uri.push('%');
+                uri.push(char::from(DIGITS[usize::from(byte >> 4)]));
+                uri.push(char::from(DIGITS[usize::from(byte & 15)]));
+            }
+        }
+    }
+    uri
+}
+
+/// The outcomes of a test with what each device showed of them, and what else is to be said of its verdicts.
+fn histogram(row: &Row, report: &Report) -> Markup {
+    let columns: Vec<Option<(&RunLine, Vec<Bar>)>> =
+        row.cells.iter().map(|cell| cell.as_ref().map(|line| (line, bars(line)))).collect();
+    let outcomes = outcomes(&columns);
+    let more = outcomes.len().saturating_sub(MOST_OUTCOMES);
+    html! {
+        table class="histogram" {
+            thead {
+                tr { th { } @for device in &report.devices { th { (Line(&device.label)) } } }
+                tr { th { "verdict" } @for column in &columns { td { @if let Some((line, _)) = column { (verdict(line)) } } } }
+            }
+            tbody {
+                @for (kind, outcome, places) in outcomes.iter().take(MOST_OUTCOMES) {
+                    tr class={ "k" (*kind as u8) } {
+                        th { span class="sign" { (kind.sign()) } " " (Line(outcome)) " " small { (kind.word()) } }
+                        @for (column, place) in columns.iter().zip(places) {
+                            @match column.as_ref().zip(*place) {
+                                Some(((line, bars), place)) => (bar(line, &bars[place])),
+                                None => td { },
+                            }
+                        }
+                    }
+                }
+            }
+            @if more > 0 { tfoot { tr { td colspan=(columns.len() + 1) { (more) " more outcomes, seen less often or never" } } } }
+        }
+    }
+}
+
+/// The outcomes of all columns: what they are at worst, their words, and their place in each column. Those that are seen
+/// come first where there are too many to list.
+fn outcomes<'a>(columns: &'a [Option<(&RunLine, Vec<Bar>)>]) -> Vec<(Kind, &'a str, Vec<Option<usize>>)> {
+    let mut places: BTreeMap<(bool, &str), usize> = BTreeMap::new();
+    let mut found: Vec<(Kind, &str, Vec<Option<usize>>)> = Vec::new();
+    for (index, column) in columns.iter().enumerate() {
+        let Some((_, bars)) = column else { continue };
+        for (place, bar) in bars.iter().enumerate() {
+            let key = (bar.kind == Kind::Unexpected, bar.outcome.as_str());
+            let at = *places.entry(key).or_insert_with(|| {
+                found.push((bar.kind, &bar.outcome, vec![None; columns.len()]));
+                found.len() - 1
+            });
+            let (kind, _, places) = &mut found[at];
+            *kind = (*kind).max(bar.kind);
+            places[index] = Some(place);
+        }
+    }
+    if found.len() > MOST_OUTCOMES {
+        found.sort_by_key(|(kind, _, places)| {
+            let seen = columns.iter().zip(places).filter_map(|(column, place)| {
+                let ((_, bars), place) = column.as_ref().zip(*place)?;
+                Some(bars.get(place)?.count)
+            });
+            (*kind < Kind::Forbidden, std::cmp::Reverse(seen.max().unwrap_or_default()))
+        });
+    }
+    found
+}
+
+fn verdict(line: &RunLine) -> Markup {
+    html! {
+        span class={ "chip " (line.verdict.text()) } { (sign(line.verdict)) " " (line.verdict.text()) }
+        " under " (Line(&line.model))
+        @if let Some(reason) = &line.reason { br; (Line(reason)) }
+        @if let Some(detail) = line.detail.as_ref().filter(|detail| line.reason.as_ref() != Some(detail)) { br; small { (Line(detail)) } }
+        @if line.verdict != VerdictWord::Skipped {
+            br;
+            small class="quiet" {
+                (count(line.instances)) " instances, " (count(line.interleaved)) " interleaved"
+                @if line.unresolved > 0 { ", " (count(line.unresolved)) " unresolved" }
+                @if line.not_executed > 0 { ", " (count(line.not_executed)) " not executed" }
+                "; " @if line.exercised { "exercised" } @else { b { "not exercised" } }
+                @if let Some(score) = weak_reproducibility(line) { "; reproducibility " (probability(score)) }
+                "; " (seconds(line.seconds))
+            }
+            br;
+            code class="replay" { (Line(&line.replay)) }
+        }
+    }
+}
+
+fn bar(line: &RunLine, bar: &Bar) -> Markup {
+    // The first power of ten has its own width, so that what was seen once shows.
+    let scale = |count: u64| if count == 0 { 0.0 } else { 1.0 + (count as f64).log10() };
+    let decades = scale(line.instances).max(1.0);
+    let style = format!("--w:{:.1}%;--g:{:.1}%", 100.0 * scale(bar.count) / decades, 100.0 / decades);
+    html! {
+        td class={ "bar k" (bar.kind as u8) } {
+            @if bar.count > 0 { div style=(style) { i { } } }
+            (count(bar.count)) " "
+            small {
+                @match (bar.interval, bar.bound) {
+                    (Some(interval), _) => { (probability(bar.rate)) " [" (probability(interval.low)) ", " (probability(interval.high)) "]" },
+                    (None, Some(bound)) => { "below " (probability(bound)) },
+                    (None, None) => (probability(bar.rate)),
+                }
+                @if bar.filtered { " filtered" }
+            }
+        }
+    }
+}
+
+/// The device sheet.
+pub(super) fn devices(report: &Report) -> Markup {
+    let mut limits: Vec<&String> = Vec::new();
+    for record in report.devices.iter().filter_map(|device| device.record.as_ref()) {
+        for name in record.limits.keys() {
+            if !limits.contains(&name) {
+                limits.push(name);
+            }
+        }
+    }
+    let line = |name: &str, value: &dyn Fn(&DeviceRecord) -> String| {
+        sheet_row(report, name, &|device| device.record.as_ref().map(value).unwrap_or_default())
+    };
+    html! {
+        section id="devices" {
+            h2 { "Devices" }
+            table class="sheet" {
+                thead { tr { th { } @for device in &report.devices { th { (Line(&device.label)) } } } }
+                tbody {
+                    (line("device", &|r| r.device_name.clone()))
+                    (line("kind", &|r| r.kind.clone()))
+                    (line("driver", &|r| format!("{} {}", r.driver_name, r.driver_info)))
+                    (line("driver id, version", &|r| format!("{}, {}", r.driver_id, r.driver_version)))
+                    (line("Vulkan", &|r| r.api_version.clone()))
+                    (line("vendor, device", &|r| format!("{:#06x}, {:#06x}", r.vendor_id, r.device_id)))
+                    (line("UUID", &|r| r.uuid.clone()))
+                    @for name in limits { (line(name, &|r| r.limits.get(name).cloned().unwrap_or_default())) }
+                    (line("memory types", &|r| r.memory_types.join("; ")))
+                    (line("features", &|r| r.features.join(", ")))
+                    (sheet_row(report, "seed", &|d| d.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")))
+                    (sheet_row(report, "budget", &|d| d.budget.clone()))
+                    (sheet_row(report, "stress", &|d| d.stress.clone()))
+                    (sheet_row(report, "vk-litmus", &|d| d.tool.clone()))
+                    (sheet_row(report, "environment", &|d| d.environment.as_ref().map(|e| {
+                        let variables: Vec<String> = e.variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                        format!("{} {}, {} processors, {} jobs {}", e.os, e.architecture, e.processors, e.jobs, variables.join(" "))
+                    }).unwrap_or_default()))
+                }
+            }
+        }
+    }
+}
+
+fn sheet_row(report: &Report, name: &str, value: &dyn Fn(&Column) -> String) -> Markup {
+    let values: Vec<String> = report.devices.iter().map(value).collect();
+    html! {
+        @if values.iter().any(|value| !value.trim().is_empty()) {
+            tr { th { (Line(name)) } @for value in &values { td { (Line(value)) } } }
+        }
+    }
+}

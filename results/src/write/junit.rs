@@ -1,0 +1,115 @@
+//! JUnit's XML: a suite a device, a case a test.
+//!
+//! A violation is a failure. What could not be judged is an error, but for a test that was not exercised, which is skipped,
+//! as is a racy one and one that the device lacks something for: none of them passed.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use crate::report::{Kind, bars};
+use crate::show;
+use crate::wire::{RunLine, VerdictWord};
+use crate::write::RunWriter;
+use crate::write::number::{count, probability};
+
+/// Writes verdicts once all are there.
+pub struct Run<W> {
+    out: W,
+    suites: Vec<TestSuite>,
+}
+
+impl<W: Write> Run<W> {
+    /// A writer to `out`.
+    pub fn new(out: W) -> Run<W> {
+        Run { out, suites: Vec::new() }
+    }
+}
+
+impl<W: Write> RunWriter for Run<W> {
+    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+        let device = show::line(&line.device).into_owned();
+        let case = case(line);
+        match self.suites.iter_mut().find(|suite| suite.name.as_str() == device) {
+            Some(suite) => {
+                suite.add_test_case(case);
+            }
+            None => {
+                let mut suite = TestSuite::new(device);
+                suite.add_test_case(case);
+                self.suites.push(suite);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let mut report = Report::new("vk-litmus");
+        for mut suite in self.suites.drain(..) {
+            let time = suite.test_cases.iter().filter_map(|case| case.time).sum();
+            suite.set_time(time);
+            report.add_test_suite(suite);
+        }
+        report.serialize(&mut self.out).map_err(io::Error::other)?;
+        self.out.flush()
+    }
+}
+
+fn case(line: &RunLine) -> TestCase {
+    let said = |what: &Option<String>| show::line(what.as_deref().unwrap_or_default()).into_owned();
+    let (reason, detail) = (said(&line.reason), said(&line.detail));
+    let mut status = match (line.verdict, reason.as_str()) {
+        (VerdictWord::Conforms, _) => TestCaseStatus::success(),
+        (VerdictWord::Violates, _) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        (VerdictWord::Inconclusive, reason) if reason != "not exercised" => {
+            TestCaseStatus::non_success(NonSuccessKind::Error)
+        }
+        (VerdictWord::Inconclusive | VerdictWord::Undefined | VerdictWord::Skipped, _) => {
+            TestCaseStatus::skipped()
+        }
+    };
+    let mut message = line.verdict.text().to_owned();
+    for more in [&reason, &detail] {
+        if !more.is_empty() && !message.ends_with(more.as_str()) {
+            message = format!("{message}: {more}");
+        }
+    }
+    status.set_message(message);
+    if line.verdict != VerdictWord::Conforms {
+        status.set_type(line.verdict.text());
+    }
+    if matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
+        status.set_description(histogram(line));
+    }
+    let mut case = TestCase::new(show::line(&line.id).into_owned(), status);
+    let family = line.id.rsplit_once('/').map_or("tests", |(folder, _)| folder);
+    case.set_classname(show::line(family).replace('/', "."));
+    // A time that no clock shows stands for none.
+    case.set_time(Duration::try_from_secs_f64(line.seconds).unwrap_or_default());
+    if line.verdict != VerdictWord::Skipped {
+        case.set_system_out(histogram(line));
+    }
+    case
+}
+
+/// The histogram, and a command that runs the test again.
+fn histogram(line: &RunLine) -> String {
+    let mut text = format!(
+        "model {}, {} instances, {} interleaved, {}exercised\n",
+        show::line(&line.model),
+        count(line.instances),
+        count(line.interleaved),
+        if line.exercised { "" } else { "not " },
+    );
+    for bar in bars(line).iter().filter(|bar| bar.count > 0 || bar.kind == Kind::Weak) {
+        text += &format!(
+            "{:>13}  {:>9}  {:<12}  {}\n",
+            count(bar.count),
+            probability(bar.rate),
+            bar.kind.word(),
+            show::line(&bar.outcome)
+        );
+    }
+    text + &format!("again: {}\n", show::line(&line.replay))
+}

@@ -1,0 +1,210 @@
+//! Markdown: what a page says in short, for an issue or a merge request.
+
+use crate::report::{Kind, Report, Row, VERDICTS, bars, weak_reproducibility, weak_seen};
+use crate::show;
+use crate::statistics::never_seen_bound;
+use crate::wire::{RunLine, VerdictWord};
+use crate::write::number::{count, probability};
+
+/// The most tests whose histograms are written out.
+const MOST_HISTOGRAMS: usize = 200;
+
+/// The whole report.
+pub fn document(report: &Report) -> String {
+    let mut text = "# Litmus tests\n\n".to_owned();
+    text += &totals(report);
+    text += &violations(report);
+    text += &group("family", report.families(), report);
+    text += &group("clause", report.clauses(), report);
+    text += &verdicts(report);
+    text += &histograms(report);
+    text += &devices(report);
+    text
+}
+
+/// A text of others as it stands, whatever Markdown would make of it.
+fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for c in show::line(text).chars() {
+        match c {
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '&' => out += "&amp;",
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+fn row(cells: impl IntoIterator<Item = String>) -> String {
+    let cells: Vec<String> = cells.into_iter().collect();
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn header<'a>(left: &[&str], right: impl IntoIterator<Item = &'a str>) -> String {
+    let right: Vec<String> = right.into_iter().map(plain).collect();
+    let mut text = row(left.iter().map(|name| (*name).to_owned()).chain(right.iter().cloned()));
+    text += &format!("|{}{}\n", "---|".repeat(left.len()), "---:|".repeat(right.len()));
+    text
+}
+
+fn totals(report: &Report) -> String {
+    let mut text =
+        header(&["device"], VERDICTS.map(VerdictWord::text).into_iter().chain(["instances", "weak tests"]));
+    for (device, tally) in report.devices.iter().zip(report.totals()) {
+        let mut cells = vec![plain(&device.label)];
+        cells.extend(tally.verdicts.map(|number| number.to_string()));
+        cells.push(count(tally.instances));
+        cells.push(tally.weak.to_string());
+        text += &row(cells);
+    }
+    for device in report.devices.iter().filter(|device| device.unfinished > 0) {
+        text += &format!(
+            "\n{}: {} tests of the plan have no verdict.\n",
+            plain(&device.label),
+            device.unfinished
+        );
+    }
+    text + "\n"
+}
+
+fn violations(report: &Report) -> String {
+    let broken: Vec<&RunLine> = report.lines().filter(|line| line.verdict == VerdictWord::Violates).collect();
+    if broken.is_empty() {
+        return String::new();
+    }
+    let mut text = "## Broken rules\n\n".to_owned();
+    for line in broken {
+        text += &format!(
+            "- **{}** on {}: {}\n\n      {}\n\n",
+            plain(&line.id),
+            plain(&line.device),
+            plain(line.detail.as_deref().unwrap_or_default()),
+            show::line(&line.replay)
+        );
+    }
+    text
+}
+
+fn group(word: &str, groups: crate::report::Groups, report: &Report) -> String {
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("## By {word}\n\nTests that conform, and tests that showed a weak outcome.\n\n");
+    text += &header(&[word, "tests"], report.devices.iter().map(|device| device.label.as_str()));
+    for (name, tests, tallies) in groups {
+        let mut cells = vec![plain(&name), tests.to_string()];
+        cells.extend(tallies.iter().map(|tally| {
+            let broken = match tally.of(VerdictWord::Violates) {
+                0 => String::new(),
+                number => format!(", **{number} violate**"),
+            };
+            format!("{} conform, {} weak{broken}", tally.of(VerdictWord::Conforms), tally.weak)
+        }));
+        text += &row(cells);
+    }
+    text + "\n"
+}
+
+fn verdicts(report: &Report) -> String {
+    let mut text = "## Verdicts\n\n".to_owned();
+    text += &header(&["test"], report.devices.iter().map(|device| device.label.as_str()));
+    for test in &report.tests {
+        text += &row(std::iter::once(plain(&test.id)).chain(test.cells.iter().map(|cell| match cell {
+            None => "no verdict".to_owned(),
+            Some(line) => verdict(line),
+        })));
+    }
+    text + "\n"
+}
+
+fn verdict(line: &RunLine) -> String {
+    let word = match line.verdict {
+        VerdictWord::Violates => "**violates**".to_owned(),
+        other => other.text().to_owned(),
+    };
+    let reason = line.reason.as_deref().map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
+    let weak = match weak_seen(line) {
+        0 => String::new(),
+        seen => format!(", {} weak", count(seen)),
+    };
+    format!("{word}{reason}{weak}")
+}
+
+fn histograms(report: &Report) -> String {
+    let shows = |row: &&Row| {
+        row.cells.iter().flatten().any(|line| weak_seen(line) > 0 || line.verdict == VerdictWord::Violates)
+    };
+    let rows: Vec<&Row> = report.tests.iter().filter(shows).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut text = "## Weak outcomes\n".to_owned();
+    for row in rows.iter().take(MOST_HISTOGRAMS) {
+        for line in row.cells.iter().flatten() {
+            text += &histogram(line);
+        }
+    }
+    if rows.len() > MOST_HISTOGRAMS {
+        text += &format!("\n{} more tests showed weak outcomes.\n", rows.len() - MOST_HISTOGRAMS);
+    }
+    text + "\n"
+}
+
+fn histogram(line: &RunLine) -> String {
+    let told: Vec<_> = bars(line).into_iter().filter(|bar| bar.kind != Kind::Ordinary).collect();
+    if !told.iter().any(|bar| bar.count > 0) {
+        return String::new();
+    }
+    let resolved = line.instances.saturating_sub(line.unresolved);
+    let mut text = format!(
+        "\n### {} on {}\n\n{} instances, {} interleaved; reproducibility {}; anything never seen is below {}\n\n",
+        plain(&line.id),
+        plain(&line.device),
+        count(line.instances),
+        count(line.interleaved),
+        probability(weak_reproducibility(line).unwrap_or_default()),
+        probability(never_seen_bound(resolved)),
+    );
+    text += "| outcome | | count | rate | 95 % interval |\n|---|---|---:|---:|---|\n";
+    for bar in told {
+        let interval = match bar.interval {
+            Some(interval) => format!("{} to {}", probability(interval.low), probability(interval.high)),
+            None => format!("below {}", probability(bar.bound.unwrap_or(1.0))),
+        };
+        let cells = [
+            plain(&bar.outcome),
+            format!("{} {}", bar.kind.sign(), bar.kind.word()),
+            count(bar.count),
+            probability(bar.rate),
+            interval,
+        ];
+        text += &row(cells);
+    }
+    text
+}
+
+fn devices(report: &Report) -> String {
+    let mut text = "## Devices\n\n".to_owned();
+    text += "| | device | driver | Vulkan | seed | budget | stress | vk-litmus |\n|---|---|---|---|---|---|---|---|\n";
+    for device in &report.devices {
+        let record = device.record.as_ref();
+        let of = |part: &dyn Fn(&crate::wire::DeviceRecord) -> String| record.map(part).unwrap_or_default();
+        let seeds: Vec<String> = device.seeds.iter().map(u64::to_string).collect();
+        text += &row([
+            plain(&device.label),
+            plain(&of(&|r| r.device_name.clone())),
+            plain(&of(&|r| format!("{} {}", r.driver_name, r.driver_info))),
+            plain(&of(&|r| r.api_version.clone())),
+            seeds.join(", "),
+            plain(&device.budget),
+            plain(&device.stress),
+            plain(&device.tool),
+        ]);
+    }
+    text
+}
