@@ -161,7 +161,7 @@ fn histogram(line: &RunLine) -> String {
         return String::new();
     }
     let batches = line.batches.map_or_else(String::new, |batches| {
-        format!(" in {} independent batches, which rates count", count(batches))
+        format!(" in {} independent batches, which intervals count", count(batches))
     });
     let mut text = format!(
         "\n### {} on {}\n\n{} instances{batches}, {} interleaved; reproducibility {}; anything never seen is below {}\n\n",
