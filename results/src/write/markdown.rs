@@ -170,7 +170,7 @@ fn histogram(line: &RunLine) -> String {
         count(line.instances),
         count(line.interleaved),
         probability(weak_reproducibility(line).unwrap_or_default()),
-        probability(never_seen_bound(line.batches.unwrap_or(resolved))),
+        probability(never_seen_bound(trials(line))),
     );
     text += "| outcome | | count | rate | 95 % interval |\n|---|---|---:|---:|---|\n";
     for bar in told {
