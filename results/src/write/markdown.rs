@@ -80,14 +80,14 @@ fn violations(report: &Report) -> String {
     let mut text = "## Broken rules\n\n".to_owned();
     for line in broken {
         text += &format!(
-            "- **{}** on {}: {}\n\n      {}\n\n",
+            "- **{}** on {}: {}  \n  again: {}\n",
             plain(&line.id),
             plain(&line.device),
             plain(line.detail.as_deref().unwrap_or_default()),
-            show::line(&line.replay)
+            plain(&line.replay)
         );
     }
-    text
+    text + "\n"
 }
 
 fn group(word: &str, groups: crate::report::Groups, report: &Report) -> String {
@@ -170,7 +170,7 @@ fn histogram(line: &RunLine) -> String {
         count(line.instances),
         count(line.interleaved),
         probability(weak_reproducibility(line).unwrap_or_default()),
-        probability(never_seen_bound(trials(line))),
+        probability(never_seen_bound(line.batches.unwrap_or(resolved))),
     );
     text += "| outcome | | count | rate | 95 % interval |\n|---|---|---:|---:|---|\n";
     for bar in told {
@@ -178,6 +178,7 @@ fn histogram(line: &RunLine) -> String {
             Some(interval) => format!("{} to {}", probability(interval.low), probability(interval.high)),
             None => format!("below {}", probability(bar.bound.unwrap_or(1.0))),
         };
+        let interval = if bar.of_batches { format!("{interval} of batches") } else { interval };
         let cells = [
             plain(&bar.outcome),
             format!("{} {}", bar.kind.sign(), bar.kind.word()),
