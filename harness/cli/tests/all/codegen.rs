@@ -264,7 +264,7 @@ fn crashes_are_captured_attributed_and_reduced() {
         return;
     }
     let tests = ["rmw/RMW+xchg-xchg", "isa2/ISA2+rel-acqrel-acq", "mp/MP+rel-rlx", "--device", "radv:navi21"];
-    let more = ["--misbehave", "crash:OpAtomicExchange", "--format", "json", "--form", "split"];
+    let more = ["--misbehave", "crash:OpAtomicExchange", "--format", "json", "--form", "merged"];
     let ran = codegen(&[&tests[..], &more[..]].concat());
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let found = ran.json_lines();
