@@ -19,6 +19,8 @@ arguments=(
     --suite "${SUITE:-full}"
     --device "${DEVICE:-gpu}"
     --time "${TIME:-10m}"
+    # Parts that are to be joined have one seed.
+    --seed "$SLURM_ARRAY_JOB_ID"
     --out "vk-litmus-$SLURM_ARRAY_JOB_ID/part-$SLURM_ARRAY_TASK_ID"
     --resume
     --retries 1

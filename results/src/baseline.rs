@@ -55,7 +55,12 @@ fn version(device: &DeviceRecord) -> String {
     let info = device.driver_info.trim();
     // `Mesa 22.3.6 (LLVM 15.0.6)`: what it was built with is not its version.
     let info = info.split('(').next().unwrap_or_default().trim();
-    if info.is_empty() { device.driver_version.to_string() } else { info.to_owned() }
+    if !info.is_empty() {
+        return info.to_owned();
+    }
+    // As `VK_MAKE_API_VERSION` packs it: drivers that pack it otherwise have an information string.
+    let packed = device.driver_version;
+    format!("{}.{}.{}", packed >> 22, (packed >> 12) & 0x3ff, packed & 0xfff)
 }
 
 /// Saves the verdicts on each device of a finished run below `folder`, and says where.
@@ -80,6 +85,8 @@ pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<P
         let mut own = PlanRecord { devices: vec![device.clone()], ..plan.clone() };
         for test in &mut own.tests {
             test.models = test.models.get(index).cloned().into_iter().collect();
+            // The hash tells whether it is still the same test; a file that is committed need not hold it as well.
+            test.text.clear();
         }
         own.plan = own.hash()?;
         let mut text = serde_json::to_vec(&BaselineRecord { schema: BASELINE_SCHEMA.to_owned(), plan: own })?;

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::Results;
 use crate::state;
-use crate::statistics::rates::{Comparison, deflated, inflation};
+use crate::statistics::rates::{Comparison, Scatter};
 use crate::statistics::{CONFIDENCE, holm};
-use crate::wire::{Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, VerdictWord};
+use crate::wire::{
+    Change, ChangeKind, DIFF_SCHEMA, DiffRecord, DiffSide, RunLine, RunOutcome, ScatterRecord, VerdictWord,
+};
 
 /// Why two results cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +28,9 @@ struct Rate<'a> {
     old: &'a RunLine,
     new: &'a RunLine,
     outcome: String,
+    /// Instances that showed it.
+    seen: (u64, u64),
+    /// What is independent: instances, or batches.
     comparison: Comparison,
 }
 
@@ -70,8 +75,8 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
         }
     }
     let comparisons: Vec<Comparison> = rates.iter().map(|rate| rate.comparison).collect();
-    let inflation = inflation(&comparisons);
-    changes.extend(shifts(&rates, inflation.unwrap_or(1.0)));
+    let scatter = Scatter::of(&comparisons);
+    changes.extend(shifts(&rates, scatter.unwrap_or(Scatter::NONE)));
     changes.sort_by(|left, right| {
         let p = |change: &Change| change.p.unwrap_or(0.0);
         (left.kind, !left.significant)
@@ -88,7 +93,7 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
         new: side(new, pairs.iter().map(|(_, new)| new).collect()),
         compared,
         rates: rates.len(),
-        inflation,
+        scatter: scatter.map(|scatter| ScatterRecord { scale: scatter.scale, freedom: scatter.freedom }),
         changes,
         only_old,
         only_new,
@@ -237,35 +242,40 @@ fn forbidden(old: Option<&RunLine>, new: &RunLine) -> Vec<Change> {
 
 /// The outcomes whose rates can be compared: those that either run showed.
 fn compare<'a>(old: &'a RunLine, new: &'a RunLine) -> Vec<Rate<'a>> {
-    let counts = |line: &RunLine| -> BTreeMap<String, u64> {
-        line.outcomes.iter().map(|outcome| (state::text(&outcome.state), outcome.count)).collect()
+    // Where instances share choices of the device, the batches are what is independent.
+    let batches = old.batches.zip(new.batches);
+    let counts = |line: &RunLine| -> BTreeMap<String, (u64, u64)> {
+        let sightings = |outcome: &RunOutcome| match batches {
+            Some(_) => outcome.batches.unwrap_or_default(),
+            None => outcome.count,
+        };
+        let told = |outcome: &RunOutcome| (state::text(&outcome.state), (outcome.count, sightings(outcome)));
+        line.outcomes.iter().map(told).collect()
     };
+    let (old_total, new_total) = batches.unwrap_or((resolved(old), resolved(new)));
     let (before, after) = (counts(old), counts(new));
     let outcomes: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     outcomes
         .into_iter()
         .filter_map(|outcome| {
-            let comparison = Comparison {
-                old_count: before.get(outcome).copied().unwrap_or_default(),
-                old_total: resolved(old),
-                new_count: after.get(outcome).copied().unwrap_or_default(),
-                new_total: resolved(new),
-            };
-            let seen = comparison.old_count > 0 || comparison.new_count > 0;
-            (seen && comparison.old_total > 0 && comparison.new_total > 0).then(|| Rate {
+            let (old_seen, old_count) = before.get(outcome).copied().unwrap_or_default();
+            let (new_seen, new_count) = after.get(outcome).copied().unwrap_or_default();
+            let comparison = Comparison { old_count, old_total, new_count, new_total };
+            (old_seen.max(new_seen) > 0 && old_total > 0 && new_total > 0).then(|| Rate {
                 old,
                 new,
                 outcome: outcome.clone(),
+                seen: (old_seen, new_seen),
                 comparison,
             })
         })
         .collect()
 }
 
-fn shifts(rates: &[Rate<'_>], inflation: f64) -> Vec<Change> {
+fn shifts(rates: &[Rate<'_>], scatter: Scatter) -> Vec<Change> {
     let judged: Vec<_> = rates
         .iter()
-        .filter_map(|rate| Some((rate, deflated(rate.comparison.significance()?, inflation))))
+        .filter_map(|rate| Some((rate, scatter.judge(rate.comparison.significance()?))))
         .collect();
     let p_values: Vec<f64> = judged.iter().map(|(_, significance)| significance.p).collect();
     let corrected = holm(&p_values);
@@ -273,7 +283,7 @@ fn shifts(rates: &[Rate<'_>], inflation: f64) -> Vec<Change> {
         .into_iter()
         .zip(corrected)
         .filter_map(|((rate, significance), p)| {
-            let Comparison { old_count, new_count, .. } = rate.comparison;
+            let (old_count, new_count) = rate.seen;
             let significant = p < 1.0 - CONFIDENCE;
             let kind = match (old_count, new_count) {
                 (0, _) => ChangeKind::NewOutcome,

@@ -93,7 +93,8 @@ pub fn merge(parts: &[Results]) -> Result<(PlanRecord, Vec<RunLine>), MergeError
         agree(first, &first_name, plan, name)?;
     }
     shards.sort_by_key(|(index, ..)| *index);
-    if let Some([left, right]) = shards.array_windows().find(|[left, right]| left.0 == right.0) {
+    let twice = shards.iter().zip(shards.iter().skip(1)).find(|(left, right)| left.0 == right.0);
+    if let Some((left, right)) = twice {
         let shard = format!("{}/{count}", left.0);
         return Err(MergeError::Twice { shard, left: left.2.clone(), right: right.2.clone() });
     }

@@ -247,7 +247,7 @@ fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadEr
             continue;
         }
         let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line: number, what };
-        let value: Value = match serde_json::from_slice(&bytes) {
+        let value: Value = match serde_json::from_slice(bytes.trim_ascii_end()) {
             Ok(value) => value,
             // Whoever wrote it was ended in the middle of the line.
             Err(_) if bytes.last() != Some(&b'\n') => {
@@ -255,8 +255,13 @@ fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadEr
                 break;
             }
             Err(error) => {
-                let what = show::line(&error.to_string()).into_owned();
-                return Err(malformed(format!("not a record (column {}): {what}", error.column())));
+                let what = error.to_string();
+                let what = what.split(" at line ").next().unwrap_or_default();
+                return Err(malformed(format!(
+                    "not a record (column {}): {}",
+                    error.column(),
+                    show::line(what)
+                )));
             }
         };
         let schema = value.get("schema").and_then(Value::as_str).unwrap_or_default();
@@ -391,6 +396,10 @@ fn check(line: &RunLine) -> Result<(), String> {
     }
     if line.interleaved > line.instances {
         return Err(format!("{} interleaved of {} instances", line.interleaved, line.instances));
+    }
+    let batches = line.outcomes.iter().filter_map(|outcome| outcome.batches).max();
+    if batches > line.batches {
+        return Err(format!("{} batches of {}", batches.unwrap_or(0), line.batches.unwrap_or(0)));
     }
     let mut states = BTreeSet::new();
     if let Some(twice) =

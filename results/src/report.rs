@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::read::Results;
 use crate::state;
 use crate::statistics::{Interval, Proportion, never_seen_bound, reproducibility};
-use crate::wire::{DeviceRecord, EnvironmentRecord, RunLine, VerdictWord};
+use crate::wire::{DeviceRecord, EnvironmentRecord, RunLine, RunOutcome, VerdictWord};
 
 /// Results side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -123,30 +123,49 @@ pub struct Bar {
     pub outcome: String,
     /// How often it was seen.
     pub count: u64,
-    /// How often in each resolved instance.
+    /// How often in each of the [`trials`].
     pub rate: f64,
-    /// The 95 % interval of the rate; of weak, forbidden and unexpected outcomes that were seen.
+    /// The 95 % interval of the rate, of batches where these are what is independent; of weak, forbidden and unexpected
+    /// outcomes that were seen.
     pub interval: Option<Interval>,
     /// The bound that the rate of what was never seen stays below.
     pub bound: Option<f64>,
+    /// Whether interval and bound speak of independent batches, not of instances.
+    pub of_batches: bool,
     /// Whether the test's filter excludes it.
     pub filtered: bool,
+}
+
+/// What is independent in a run: its batches where the instances of one share choices of the device, else its resolved
+/// instances.
+pub fn trials(line: &RunLine) -> u64 {
+    line.batches.unwrap_or_else(|| line.instances.saturating_sub(line.unresolved))
+}
+
+/// How many of the [`trials`] showed an outcome.
+pub fn sightings(outcome: &RunOutcome) -> u64 {
+    outcome.batches.unwrap_or(outcome.count)
 }
 
 /// The histogram of a verdict: the outcomes of the prediction in their order, then what is none of them.
 pub fn bars(line: &RunLine) -> Vec<Bar> {
     let resolved = line.instances.saturating_sub(line.unresolved);
-    let bar = |kind: Kind, outcome: String, count: u64, filtered: bool| {
-        let proportion = Proportion::new(count, resolved);
-        Bar {
-            kind,
-            outcome,
-            count,
-            rate: proportion.rate(),
-            interval: (count > 0 && kind != Kind::Ordinary).then(|| proportion.interval()),
-            bound: (count == 0).then(|| never_seen_bound(resolved)),
-            filtered,
-        }
+    let trials = trials(line);
+    let bar = |kind: Kind, outcome: String, count: u64, sightings: Option<u64>, filtered: bool| Bar {
+        kind,
+        outcome,
+        count,
+        rate: Proportion::new(count, resolved).rate(),
+        interval: sightings
+            .filter(|_| count > 0 && kind != Kind::Ordinary)
+            .map(|sightings| Proportion::new(sightings, trials).interval()),
+        bound: (count == 0).then(|| never_seen_bound(trials)),
+        of_batches: line.batches.is_some(),
+        filtered,
+    };
+    let sightings = |outcome: &RunOutcome| match line.batches {
+        Some(_) => outcome.batches,
+        None => Some(outcome.count),
     };
     let predicted = line.outcomes.iter().map(|outcome| {
         // What is seen of a racy program, or under a prediction that was cut short, is not judged.
@@ -160,11 +179,13 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
             (_, true) => Kind::Weak,
             (_, false) => Kind::Ordinary,
         };
-        bar(kind, state::text(&outcome.state), outcome.count, outcome.filtered)
+        bar(kind, state::text(&outcome.state), outcome.count, sightings(outcome), outcome.filtered)
     });
     let unexpected = line.unexpected.iter().map(|values| {
         let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
-        bar(Kind::Unexpected, raw.join(" "), values.count, false)
+        // Nobody counts the batches of these.
+        let sightings = line.batches.is_none().then_some(values.count);
+        bar(Kind::Unexpected, raw.join(" "), values.count, sightings, false)
     });
     predicted.chain(unexpected).collect()
 }
@@ -177,10 +198,14 @@ pub fn weak_seen(line: &RunLine) -> u64 {
         .fold(0, |sum, outcome| sum.saturating_add(outcome.count))
 }
 
-/// The field's reproducibility score of the weak outcomes of a verdict; nothing where none was seen.
+/// The field's reproducibility score of the weak outcomes of a verdict; nothing where none was seen. Where batches are what
+/// is independent, at least as many showed some weak outcome as showed the most frequent one.
 pub fn weak_reproducibility(line: &RunLine) -> Option<f64> {
     let seen = weak_seen(line);
-    (seen > 0).then(|| reproducibility(seen))
+    let most =
+        || line.outcomes.iter().filter(|outcome| outcome.weak).filter_map(|outcome| outcome.batches).max();
+    let sightings = if line.batches.is_some() { most().unwrap_or_default() } else { seen };
+    (seen > 0).then(|| reproducibility(sightings))
 }
 
 /// Counts of a group of tests on one device.

@@ -21,7 +21,9 @@
 
 use litmus::{InstructionKind, LocationInit, Place, RegisterId, Test, ThreadId};
 use rspirv::dr::Operand;
-use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, Decoration, LoopControl, Op, Word};
+use rspirv::spirv::{
+    self, AddressingModel, BuiltIn, Capability, Decoration, LoopControl, MemorySemantics, Op, Word,
+};
 
 use crate::dispatch::{Storages, storages};
 use crate::kernel::CompileError;
@@ -97,6 +99,8 @@ pub struct ProgressConfig {
     pub bound: Option<u32>,
     /// Looks at the stop word in each turn: more make turns longer.
     pub looks: u32,
+    /// A memory barrier stands between a thread's last access and its word that it is over.
+    pub settles: bool,
 }
 
 /// The push constants, in this order, each a 32-bit word.
@@ -701,6 +705,14 @@ impl Emitter<'_> {
             if part.last {
                 let turns = this.load(own.turns);
                 this.note(here, part.thread, Field::Turns, turns);
+                // Its accesses have been performed before it says that it is over.
+                if this.config.settles {
+                    let scope = this.widest();
+                    let order = MemorySemantics::ACQUIRE_RELEASE | MemorySemantics::UNIFORM_MEMORY;
+                    let semantics = this.module.constant(order.bits());
+                    let operands = [Operand::IdScope(scope), Operand::IdMemorySemantics(semantics)];
+                    this.module.effect(Op::MemoryBarrier, operands);
+                }
                 let is_stuck = this.module.truth(Op::INotEqual, &[stuck, zero]);
                 let state = this.module.word(Op::Select, &[is_stuck, stuck_word, ended_word]);
                 let clock = this.tick(here);
@@ -887,6 +899,7 @@ mod tests {
             whole_subgroups: true,
             bound: Some(60_000),
             looks: 2,
+            settles: true,
         }
     }
 

@@ -72,8 +72,11 @@ pub enum Command {
         /// The shell.
         shell: Shell,
     },
-    /// Print the manual page.
-    Man,
+    /// Print the manual page of the program, or of a command.
+    Man {
+        /// A command, such as `run`.
+        command: Option<String>,
+    },
     /// Runs jobs for another process of this program.
     #[command(hide = true)]
     Worker(Worker),

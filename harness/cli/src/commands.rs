@@ -38,7 +38,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Models(arguments) => lists::models(arguments.format),
         Command::Tests(arguments) => lists::tests(&arguments),
         Command::Completions { shell } => lists::completions(shell),
-        Command::Man => lists::man(),
+        Command::Man { command } => lists::man(command.as_deref()),
         Command::Worker(arguments) => worker::worker(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments, quiet),
         Command::Generate(arguments) => generate::generate(&arguments, quiet),

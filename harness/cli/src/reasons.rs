@@ -104,12 +104,26 @@ fn condition(outcome: &str) -> Option<String> {
     Some(terms?.join(" /\\ "))
 }
 
-/// The rule that a forbidden outcome breaks.
+/// The rule that a forbidden outcome breaks: the axiom, and the relations that contradict it with their clauses.
 pub fn broken_rule(explanation: &Explanation) -> Option<String> {
-    match &explanation.answer {
-        Answer::Forbidden { closest: Some((_, broken)), .. } => Some(explanation::rule(broken)),
-        _ => None,
+    let Answer::Forbidden { closest: Some((_, broken)), .. } = &explanation.answer else { return None };
+    if broken.edges.is_empty() {
+        return Some(explanation::rule(broken));
     }
+    let relation = |edge: &model::Edge| match &edge.via {
+        Some(via) => format!("{} ({via})", edge.relation),
+        None => edge.relation.clone(),
+    };
+    let relations: Vec<String> = broken.edges.iter().map(relation).collect();
+    let mut clauses: Vec<&str> = Vec::new();
+    for clause in broken.edges.iter().flat_map(|edge| &edge.clauses) {
+        if !clauses.contains(&clause.as_str()) {
+            clauses.push(clause);
+        }
+    }
+    let name = broken.name.as_deref().unwrap_or(&broken.text);
+    let how = if broken.cycle { "a cycle of" } else { "what must not be:" };
+    Some(format!("{name}, {how} {}; {}", relations.join(", "), clauses.join(" ")))
 }
 
 /// The outcome of a verdict that most wants an explanation: a forbidden one that was seen, else the weak one seen most.

@@ -1,11 +1,12 @@
 //! Whether two runs show an outcome at different rates, by more than chance.
 //!
 //! Instances are not independent: scheduling makes neighbours alike, so that the same driver run twice shows rates further
-//! apart than a binomial law says. How much further is estimated from all comparisons of the two runs together, as the
-//! genetics of large studies does (genomic control): most tests did not change, so the median of their statistics says by
-//! how much scheduling inflates all of them. Each statistic is divided by that inflation before it is judged.
+//! apart than a binomial law says, and some tests much further than others. How far is estimated from all comparisons of the
+//! two runs together, in the way of genomic control: most tests did not change, so the median of their statistics says by
+//! how much scheduling inflates all of them, and their ninth decile how unevenly. Each statistic is judged by the law of
+//! Student that fits both.
 
-use super::{Proportion, Significance, checked_gamma_ur};
+use super::{Proportion, Significance, checked_gamma_ur, incomplete_beta};
 
 /// The median of the chi-square distribution with one degree of freedom.
 const CHI_SQUARE_MEDIAN: f64 = 0.454_936;
@@ -116,26 +117,76 @@ fn statistic_of(p: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// By how much scheduling inflates the statistics of two runs, at least 1: the median statistic of the comparisons with many
-/// sightings over the one that chance alone gives. `None` where too few can be compared to say.
-pub fn inflation(comparisons: &[Comparison]) -> Option<f64> {
-    let mut statistics: Vec<f64> = comparisons
-        .iter()
-        .filter(|comparison| comparison.is_regular())
-        .filter_map(|comparison| Some(comparison.significance()?.statistic))
-        .collect();
-    if statistics.len() < LEAST_COMPARISONS {
-        return None;
-    }
-    statistics.sort_by(f64::total_cmp);
-    let median = statistics.get(statistics.len() / 2)?;
-    Some((median / CHI_SQUARE_MEDIAN).max(1.0))
+/// How far scheduling scatters the statistics of two runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scatter {
+    /// By how much it inflates them, at least 1.
+    pub scale: f64,
+    /// Degrees of freedom of the law of Student that the roots of what is left follow: the fewer, the more unevenly tests
+    /// scatter. `None` for the normal law.
+    pub freedom: Option<f64>,
 }
 
-/// A statistic after its inflation is taken off, with its p-value.
-pub fn deflated(significance: Significance, inflation: f64) -> Significance {
-    let statistic = significance.statistic / inflation.max(1.0);
-    Significance { statistic, p: if inflation > 1.0 { tail(statistic) } else { significance.p } }
+/// Degrees of freedom that are tried.
+const FREEDOMS: [f64; 8] = [30.0, 10.0, 6.0, 4.0, 3.0, 2.0, 1.5, 1.0];
+/// Up to this inflation, instances count as independent.
+const INDEPENDENT: f64 = 1.5;
+
+impl Scatter {
+    /// What independent instances show.
+    pub const NONE: Scatter = Scatter { scale: 1.0, freedom: None };
+
+    /// The scatter of many comparisons, most of which compare what did not change: those with many sightings tell.
+    /// `None` where too few can be compared to say.
+    pub fn of(comparisons: &[Comparison]) -> Option<Scatter> {
+        let mut statistics: Vec<f64> = comparisons
+            .iter()
+            .filter(|comparison| comparison.is_regular())
+            .filter_map(|comparison| Some(comparison.significance()?.statistic))
+            .collect();
+        if statistics.len() < LEAST_COMPARISONS {
+            return None;
+        }
+        statistics.sort_by(f64::total_cmp);
+        let median = *statistics.get(statistics.len() / 2)?;
+        let decile = *statistics.get(statistics.len() * 9 / 10)?;
+        if median <= INDEPENDENT * CHI_SQUARE_MEDIAN {
+            return Some(Scatter::NONE);
+        }
+        // Of the laws that are at least as uneven as what was seen, the least uneven one.
+        let uneven = |freedom: f64| quantile(0.1, freedom) / quantile(0.5, freedom);
+        let freedom = FREEDOMS.into_iter().find(|freedom| uneven(*freedom) >= decile / median).unwrap_or(1.0);
+        Some(Scatter { scale: (median / quantile(0.5, freedom)).max(1.0), freedom: Some(freedom) })
+    }
+
+    /// A statistic with its inflation taken off, and its p-value under this scatter.
+    pub fn judge(&self, significance: Significance) -> Significance {
+        let statistic = significance.statistic / self.scale;
+        let p = match self.freedom {
+            None => significance.p,
+            Some(freedom) => student_tail(statistic, freedom),
+        };
+        Significance { statistic, p }
+    }
+}
+
+/// The two-sided tail of the law of Student, by the square of its variable.
+fn student_tail(square: f64, freedom: f64) -> f64 {
+    if square <= 0.0 { 1.0 } else { incomplete_beta(0.5 * freedom, 0.5, freedom / (freedom + square)) }
+}
+
+/// The square that a variable under the law of Student exceeds with a probability, by bisection of its logarithm.
+fn quantile(probability: f64, freedom: f64) -> f64 {
+    let (mut low, mut high) = (-20.0_f64, 60.0_f64);
+    for _ in 0..80 {
+        let middle = 0.5 * (low + high);
+        if student_tail(middle.exp(), freedom) > probability {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (0.5 * (low + high)).exp()
 }
 
 #[cfg(test)]
@@ -184,19 +235,50 @@ mod tests {
         close(tail(CHI_SQUARE_MEDIAN), 0.5, 1e-5);
     }
 
+    /// Table values: 0.8165 and 2.9200 with 2 degrees of freedom, 0.7649 and 2.3534 with 3, 1 and 6.3138 with 1.
     #[test]
-    fn what_shifts_everywhere_is_inflation() {
+    fn student_knows_the_table() {
+        for (freedom, median, decile) in
+            [(2.0, 0.816_497, 2.919_986), (3.0, 0.764_892, 2.353_363), (1.0, 1.0, 6.313_752)]
+        {
+            close(quantile(0.5, freedom).sqrt(), median, 1e-5);
+            close(quantile(0.1, freedom).sqrt(), decile, 1e-5);
+        }
+    }
+
+    #[test]
+    fn what_shifts_everywhere_is_scatter() {
         // Every rate moves by some five deviations: scheduling, not one test.
         let all: Vec<Comparison> =
             (1..=30).map(|i| compare(10_000 * i, 1_000_000, 10_000 * i + 700, 1_000_000)).collect();
-        let inflation = inflation(&all).unwrap();
-        assert!(inflation > 5.0, "{inflation}");
-        let one = compare(10_000, 1_000_000, 100_000, 1_000_000).significance().unwrap();
-        assert!(deflated(one, inflation).p < 1e-12, "what moves much further still stands out");
-        assert!(deflated(all[3].significance().unwrap(), inflation).p > 0.05);
-        assert_eq!(super::inflation(&all[..9]), None);
+        let scatter = Scatter::of(&all).unwrap();
+        assert!(scatter.scale > 1.5, "{scatter:?}");
+        let one = compare(10_000, 1_000_000, 500_000, 1_000_000).significance().unwrap();
+        assert!(
+            scatter.judge(one).p < 1e-4,
+            "what moves much further still stands out: {:?}",
+            scatter.judge(one)
+        );
+        assert!(scatter.judge(all[3].significance().unwrap()).p > 0.05);
+        assert_eq!(Scatter::of(&all[..9]), None);
         let same: Vec<Comparison> =
             (1..=30).map(|i| compare(1000 * i, 1_000_000, 1000 * i, 1_000_000)).collect();
-        assert_eq!(super::inflation(&same), Some(1.0));
+        assert_eq!(Scatter::of(&same), Some(Scatter::NONE));
+    }
+
+    /// Tests that scatter unevenly are judged by a law with heavier tails.
+    #[test]
+    fn uneven_scatter_has_heavier_tails() {
+        let shifts = [100, 200, 300, 500, 900, 1500, 3000, 6000, 20_000, 90_000];
+        let all: Vec<Comparison> = shifts
+            .iter()
+            .cycle()
+            .take(40)
+            .map(|shift| compare(500_000, 1_000_000, 500_000 + shift, 1_000_000))
+            .collect();
+        let scatter = Scatter::of(&all).unwrap();
+        assert_eq!(scatter.freedom, Some(1.0), "{scatter:?}");
+        let p: Vec<f64> = all.iter().map(|c| scatter.judge(c.significance().unwrap()).p).collect();
+        assert!(crate::statistics::holm(&p).into_iter().all(|p| p > 0.05), "{p:?}");
     }
 }

@@ -18,14 +18,23 @@ pub struct DiffRecord {
     pub compared: usize,
     /// Rates of outcomes that were compared; p-values are corrected for as many.
     pub rates: usize,
-    /// By how much scheduling inflates the statistics of rates; null where too few can be compared to say.
-    pub inflation: Option<f64>,
+    /// How far scheduling scatters rates; null where too few can be compared to say.
+    pub scatter: Option<ScatterRecord>,
     /// The changes, what weighs most first.
     pub changes: Vec<Change>,
     /// Tests that only the earlier run has.
     pub only_old: Vec<String>,
     /// Tests that only the later run has.
     pub only_new: Vec<String>,
+}
+
+/// How far scheduling scatters rates.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScatterRecord {
+    /// By how much it inflates the statistics of rates; 1 where instances are independent.
+    pub scale: f64,
+    /// Degrees of freedom of the law of Student that what is left follows; null for the normal law.
+    pub freedom: Option<f64>,
 }
 
 /// One of the runs.
@@ -62,7 +71,7 @@ pub struct Change {
     pub new_count: u64,
     /// Resolved instances of the later run.
     pub new_instances: u64,
-    /// The test statistic of the rates, inflation taken off: chi-square with one degree of freedom.
+    /// The test statistic of the rates with the scatter taken off: the square of a normal variable, or of Student's.
     pub statistic: Option<f64>,
     /// Its p-value, corrected for the number of comparisons (Holm).
     pub p: Option<f64>,

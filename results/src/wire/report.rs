@@ -46,7 +46,8 @@ pub struct RateRecord {
     pub kind: String,
     /// Times seen over resolved instances.
     pub rate: f64,
-    /// Lower end of the Clopper–Pearson interval at 95 %.
+    /// Lower end of the Clopper–Pearson interval at 95 %: of the rate, or where the run line has batches of the part of these
+    /// that showed it.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -66,13 +67,13 @@ impl ReportRecord {
 }
 
 fn confidence(line: &RunLine) -> ConfidenceRecord {
-    let resolved = line.instances.saturating_sub(line.unresolved);
+    let trials = line.batches.unwrap_or(line.instances.saturating_sub(line.unresolved));
     let rates = bars(line).into_iter().filter(|bar| bar.kind != Kind::Ordinary);
     ConfidenceRecord {
         id: line.id.clone(),
         device: line.device.clone(),
         reproducibility: weak_reproducibility(line),
-        never_seen_below: crate::statistics::never_seen_bound(resolved),
+        never_seen_below: crate::statistics::never_seen_bound(trials),
         rates: rates
             .filter_map(|bar| {
                 let interval = bar.interval?;

@@ -16,11 +16,11 @@ pub fn text(diff: &DiffRecord) -> String {
     text += &format!("old: {}: {}\n", show::line(&diff.old.source), show::line(&diff.old.devices.join(", ")));
     text += &format!("new: {}: {}\n", show::line(&diff.new.source), show::line(&diff.new.devices.join(", ")));
     text += &format!("{} verdicts and {} rates compared", diff.compared, diff.rates);
-    text += &match diff.inflation {
-        Some(inflation) if inflation > 1.5 => format!(
-            "; rates scatter {inflation:.1} times as far as independent instances would, which is taken off\n"
-        ),
-        Some(_) => "; rates scatter no further than independent instances would\n".to_owned(),
+    text += &match diff.scatter {
+        Some(scatter) if scatter.scale > 1.0 => {
+            format!("; scheduling inflates the statistics {:.1} times, which is taken off\n", scatter.scale)
+        }
+        Some(_) => "; rates scatter no further than those of independent instances\n".to_owned(),
         None => "; too few to say how far scheduling scatters rates: instances are taken as independent\n"
             .to_owned(),
     };
@@ -142,7 +142,7 @@ fn significance(change: &Change) -> String {
         format!("p = {p:.3}")
     };
     let says = if change.significant { "more than chance" } else { "may be chance" };
-    format!("{says} (chi-square {statistic:.1}, {p})")
+    format!("{says} (statistic {statistic:.1}, {p})")
 }
 
 fn names(heading: &str, ids: &[String]) -> String {

@@ -87,7 +87,7 @@ fn case(line: &RunLine) -> TestCase {
     case.set_classname(show::line(family).replace('/', "."));
     // A time that no clock shows stands for none.
     case.set_time(Duration::try_from_secs_f64(line.seconds).unwrap_or_default());
-    if line.verdict != VerdictWord::Skipped {
+    if matches!(line.verdict, VerdictWord::Conforms | VerdictWord::Undefined) {
         case.set_system_out(histogram(line));
     }
     case

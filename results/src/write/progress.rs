@@ -120,7 +120,12 @@ fn hangs(rows: &Rows<'_>) -> String {
         let Some((progress, hang)) = progress.and_then(|p| Some((p, p.hangs.first()?))) else { continue };
         let refutes =
             if progress.refutes.is_empty() { "nothing".to_owned() } else { progress.refutes.join(", ") };
-        text += &format!("{}: stuck {} of {}, refutes {refutes}\n", line.id, progress.stuck, progress.runs);
+        text += &format!(
+            "{}: stuck {} of {}, refutes {refutes}\n",
+            crate::show::line(&line.id),
+            progress.stuck,
+            progress.runs
+        );
         for thread in &hang.threads {
             let order = thread.order.map(|order| format!(", began as {order}")).unwrap_or_default();
             let place = thread.line.map(|line| format!(" at line {line}")).unwrap_or_default();
@@ -163,7 +168,7 @@ pub fn strongest(rows: &[(&RunLine, &ProgressRun)]) -> String {
     let mut refuted: BTreeMap<&str, (u32, String)> = BTreeMap::new();
     for (line, progress) in rows {
         for model in &progress.refutes {
-            let by = format!("{}, {} of {}", line.id, progress.stuck, progress.runs);
+            let by = format!("{}, {} of {}", crate::show::line(&line.id), progress.stuck, progress.runs);
             let best = refuted.entry(model).or_insert((0, String::new()));
             if progress.stuck > best.0 {
                 *best = (progress.stuck, by);

@@ -1,9 +1,13 @@
 //! What the crate promises, on records made by hand.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
+mod diffs;
 mod fixture;
 mod folder;
+mod herd;
 mod judging;
 mod lines;
+mod merging;
+mod read;
 mod report;
 mod schema;

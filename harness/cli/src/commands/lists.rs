@@ -197,10 +197,31 @@ pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
 /// `man`.
 ///
 /// # Errors
-/// When it cannot be printed.
-pub fn man() -> Result<Outcome, Failure> {
+/// When there is no such command, or the page cannot be printed.
+pub fn man(command: Option<&str>) -> Result<Outcome, Failure> {
+    let mut program = CommandLine::command();
+    // Subcommands get the flags of the program.
+    program.build();
+    let asked = match command {
+        None => program,
+        Some(name) => {
+            let known = |command: &&clap::Command| !command.is_hide_set();
+            let found = program.get_subcommands().filter(known).find(|command| command.get_name() == name);
+            match found {
+                Some(command) => command.clone(),
+                None => {
+                    let names: Vec<&str> =
+                        program.get_subcommands().filter(known).map(clap::Command::get_name).collect();
+                    return Err(Failure::input_message(format!(
+                        "no command `{name}`: there are {}",
+                        names.join(", ")
+                    )));
+                }
+            }
+        }
+    };
     let mut page = Vec::new();
-    clap_mangen::Man::new(CommandLine::command()).render(&mut page).map_err(Failure::environment_error)?;
+    clap_mangen::Man::new(asked).render(&mut page).map_err(Failure::environment_error)?;
     Data::new().print(&String::from_utf8_lossy(&page))?;
     Ok(Outcome::Success)
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
 use results::report::{Report, Row, weak_seen};
 use results::show;
@@ -21,7 +22,7 @@ use crate::reasons::{self, Models};
 /// The most tests that are explained on a page, those first that say most.
 const MOST_PICTURES: usize = 150;
 /// The most bytes of all pictures.
-const MOST_PICTURE_BYTES: usize = 2_500_000;
+const MOST_PICTURE_BYTES: usize = 1_400_000;
 /// The time for all of them.
 const PICTURE_TIME: Duration = Duration::from_millis(2500);
 
@@ -63,9 +64,10 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
     for path in paths {
         let results = read::results(path).map_err(read_failure)?;
         if let Some(incomplete) = results.incomplete {
+            let file = if path.is_dir() { path.join(JOURNAL) } else { path.clone() };
             say(&format!(
                 "error: {}:{}: the last line is incomplete ({} bytes), left out: its writer was ended in the middle of it",
-                show::line(&path.to_string_lossy()),
+                show::line(&file.to_string_lossy()),
                 incomplete.line,
                 incomplete.bytes
             ));

@@ -102,6 +102,12 @@ fn completions_for_every_shell() {
     }
     let ran = Ran::of(&mut vk_litmus(["man"]));
     assert!(ran.stdout.contains(".TH vk-litmus"), "{}", ran.stdout);
+    for command in ["run", "check", "explain", "report", "devices"] {
+        let ran = Ran::of(&mut vk_litmus(["man", command]));
+        assert!(ran.stdout.contains(&format!(".TH vk-litmus-{command}")), "{}", ran.stdout);
+    }
+    let unknown = Ran::of(&mut vk_litmus(["man", "worker"]));
+    assert_eq!(unknown.code, 2, "{unknown:?}");
 }
 
 #[test]

@@ -15,10 +15,15 @@ fn the_example_of_the_readme() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let test = block(&readme, "litmus");
+    let test = block(&readme, "litmus file=handoff.litmus");
     std::fs::write(folder.path().join("handoff.litmus"), test).unwrap();
     let ran = Ran::of(vk_litmus(["check", "handoff.litmus"]).current_dir(folder.path()));
-    assert_eq!((ran.code, ran.stdout.trim_end()), (0, block(&readme, "text").trim_end()), "{}", ran.stderr);
+    assert_eq!(
+        (ran.code, ran.stdout.trim_end()),
+        (0, block(&readme, "text output").trim_end()),
+        "{}",
+        ran.stderr
+    );
 
     // The relaxed form, of which the README says that the stale value is allowed.
     let relaxed = test.replace(".rel.dv.sc0.semsc0", ".dv.sc0").replace(".acq.dv.sc0.semsc0", ".dv.sc0");

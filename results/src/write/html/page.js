@@ -21,15 +21,28 @@ function filter() {
   }
   at("shown").textContent = shown + " of " + rows.length + " tests";
 }
-function open() {
-  const target = location.hash.length > 1 && at(location.hash.slice(1));
-  if (target && target.tagName === "DETAILS") { target.hidden = false; target.open = true; target.scrollIntoView(); }
+// An address ends in the place of a test, or in a filter, and may open what it shows first:
+// `#find=mp&verdict=violates&device=0&weak&differs&open`.
+function follow() {
+  const hash = location.hash.slice(1), target = hash && at(hash);
+  if (target && target.tagName === "DETAILS") {
+    target.hidden = false;
+    target.open = true;
+    target.scrollIntoView();
+  } else if (!target && hash) {
+    const asked = new URLSearchParams(hash);
+    for (const name of ["find", "verdict", "device"]) at(name).value = asked.get(name) || "";
+    for (const name of ["weak", "differs"]) at(name).checked = asked.has(name);
+    filter();
+    const first = asked.has("open") && rows.find(({ row }) => !row.hidden);
+    if (first) first.row.open = true;
+  }
 }
 at("filter").addEventListener("input", filter);
 at("filter").addEventListener("submit", event => event.preventDefault());
 for (const link of document.querySelectorAll("a.pick")) {
   link.addEventListener("click", () => { at("find").value = link.dataset.find; filter(); });
 }
-addEventListener("hashchange", open);
+addEventListener("hashchange", follow);
 filter();
-open();
+follow();

@@ -339,6 +339,7 @@ fn verdict(line: &RunLine) -> Markup {
             br;
             small class="quiet" {
                 (count(line.instances)) " instances, " (count(line.interleaved)) " interleaved"
+                @if let Some(batches) = line.batches { " in " (count(batches)) " independent batches" }
                 @if line.unresolved > 0 { ", " (count(line.unresolved)) " unresolved" }
                 @if line.not_executed > 0 { ", " (count(line.not_executed)) " not executed" }
                 "; " @if line.exercised { "exercised" } @else { b { "not exercised" } }
@@ -357,13 +358,13 @@ fn bar(line: &RunLine, bar: &Bar) -> Markup {
     let decades = scale(line.instances).max(1.0);
     let style = format!("--w:{:.1}%;--g:{:.1}%", 100.0 * scale(bar.count) / decades, 100.0 / decades);
     html! {
-        td class={ "bar k" (bar.kind as u8) } {
+        td class={ "k" (bar.kind as u8) } {
             @if bar.count > 0 { div style=(style) { i { } } }
             (count(bar.count)) " "
             small {
                 @match (bar.interval, bar.bound) {
-                    (Some(interval), _) => { (probability(bar.rate)) " [" (probability(interval.low)) ", " (probability(interval.high)) "]" },
-                    (None, Some(bound)) => { "below " (probability(bound)) },
+                    (Some(interval), _) => { (probability(bar.rate)) @if bar.of_batches { "; of batches" } " [" (probability(interval.low)) ", " (probability(interval.high)) "]" },
+                    (None, Some(bound)) => { "below " (probability(bound)) @if bar.of_batches { " of batches" } },
                     (None, None) => (probability(bar.rate)),
                 }
                 @if bar.filtered { " filtered" }

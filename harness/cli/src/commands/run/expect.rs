@@ -27,6 +27,8 @@ pub struct Expected {
     expectations: Expectations,
     /// The ids that a line may be: those of this run, and of every embedded test.
     ids: BTreeSet<String>,
+    /// Those of this run, of its other parts too.
+    asked: Vec<String>,
     devices: Vec<DeviceRecord>,
 }
 
@@ -109,7 +111,7 @@ impl Expected {
         for file in expectations.unused(&devices) {
             say(&format!("warning: {} is for no device of this run and is not used", file.name));
         }
-        Expected { expectations, ids: known, devices }
+        Expected { expectations, ids: known, asked: ids.to_vec(), devices }
     }
 
     /// Whether a pattern is the id of a test, in whichever way it is told.
@@ -141,6 +143,15 @@ impl Expected {
             let is_id = |pattern: &str| self.is_id(pattern);
             is_id(&entry.pattern) || self.ids.iter().any(|id| entry.matches(id, is_id))
         })
+    }
+
+    /// How many lines match tests, but none of this run.
+    fn elsewhere(&self, unmatched: usize) -> usize {
+        let is_id = |pattern: &str| self.is_id(pattern);
+        let not_here = self
+            .expectations
+            .unmatched(&self.devices, |entry| self.asked.iter().any(|id| entry.matches(id, is_id)));
+        not_here.len().saturating_sub(unmatched)
     }
 
     /// Says what was expected and what was not, and what that makes of the exit code.
@@ -181,8 +192,9 @@ impl Expected {
         if !quiet || outcome != Outcome::Success {
             say(&format!(
                 "expectations: {expected} failed as expected, {flakes} known flakes, {skipped} not run, {unmet} not met, \
-                 {} patterns unmatched; {unexpected} violations are on no list",
-                unmatched.len()
+                 {} patterns unmatched, {} for tests that are not in this run; {unexpected} violations are on no list",
+                unmatched.len(),
+                self.elsewhere(unmatched.len())
             ));
         }
         outcome

@@ -1,0 +1,323 @@
+//! Reports, diffs, merges and baselines, from runs on the simulated GPU, and the page in a real browser.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::{TempDir, tempdir};
+
+use crate::common::{Ran, assert_valid, schemas, vk_litmus};
+
+const TESTS: [&str; 4] = ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "mp/MP+plain", "avvis/MP+rel-acq.semav-semvis"];
+
+/// Runs tests on the simulated GPU into `folder/name`.
+fn run(folder: &Path, name: &str, more: &[&str]) -> Ran {
+    let mut command =
+        vk_litmus(["run", "--device", "sim", "--seed", "1", "--instances", "4000", "-q", "--out", name]);
+    let ran = Ran::of(command.args(TESTS).args(more).current_dir(folder));
+    assert!(ran.code <= 1, "{ran:?}");
+    ran
+}
+
+fn in_folder(folder: &Path, arguments: &[&str]) -> Ran {
+    let ran = Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder));
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+    ran
+}
+
+#[test]
+fn every_format_is_written_and_the_table_is_that_of_the_run() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "one", &[]);
+    for format in ["html", "md", "csv", "json", "junit", "herd"] {
+        let out = format!("out.{format}");
+        let ran = in_folder(folder.path(), &["report", "one", "--format", format, "--out", &out]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+        let written = std::fs::read_to_string(folder.path().join(&out)).unwrap();
+        assert_eq!(in_folder(folder.path(), &["report", "one", "--format", format]).stdout, written);
+    }
+    let table = std::fs::read_to_string(folder.path().join("out.csv")).unwrap();
+    assert_eq!(table, std::fs::read_to_string(folder.path().join("one/outcomes.csv")).unwrap());
+    let report = std::fs::read_to_string(folder.path().join("out.json")).unwrap();
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema");
+    assert_valid(&root.join("report.schema.json"), &report);
+    for line in report["runs"].as_array().unwrap() {
+        schemas("run.schema.json", "run.schema.json").iter().for_each(|schema| assert_valid(schema, line));
+        assert!(line["tool"].is_string() && line["driver"]["name"].is_string(), "{line}");
+    }
+    let log = std::fs::read_to_string(folder.path().join("out.herd")).unwrap();
+    let blocks = results::read::herd::log(&log).unwrap();
+    assert_eq!(blocks.len(), TESTS.len());
+    let page = std::fs::read_to_string(folder.path().join("out.html")).unwrap();
+    assert_eq!(page.matches("<figure>").count(), TESTS.len(), "every test is explained");
+    assert!(page.contains("st.atom.rel") || page.contains("st.atom"), "the source is there");
+}
+
+#[test]
+fn junit_and_herd_come_from_run_as_well() {
+    let folder = tempdir().unwrap();
+    let junit = run(folder.path(), "one", &["--format", "junit"]).stdout;
+    let junit = quick_junit::Report::deserialize_from_str(&junit).unwrap();
+    assert_eq!((junit.tests, junit.failures), (TESTS.len(), 0));
+    let herd = run(folder.path(), "two", &["--format", "herd"]).stdout;
+    assert_eq!(results::read::herd::log(&herd).unwrap().len(), TESTS.len());
+}
+
+#[test]
+fn shards_are_merged_to_the_whole() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "whole", &[]);
+    run(folder.path(), "first", &["--shard", "1/2"]);
+    run(folder.path(), "second", &["--shard", "2/2"]);
+    let missing = in_folder(folder.path(), &["merge", "first", "--out", "merged"]);
+    assert_eq!((missing.code, folder.path().join("merged").exists()), (2, false), "{missing:?}");
+    let merged = in_folder(folder.path(), &["merge", "second", "first", "--out", "merged"]);
+    assert_eq!(merged.code, 0, "{merged:?}");
+    let table = |name: &str| in_folder(folder.path(), &["report", name, "--format", "csv"]).stdout;
+    assert_eq!(table("merged"), table("whole"));
+    let plan = |name: &str| -> Value {
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join(name).join("plan.json")).unwrap())
+            .unwrap()
+    };
+    assert_eq!(plan("merged")["plan"], plan("whole")["plan"], "the whole goes on as the whole would");
+    let resumed = run(folder.path(), "merged", &["--resume"]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert_eq!(in_folder(folder.path(), &["diff", "whole", "merged"]).code, 0);
+    assert_eq!(in_folder(folder.path(), &["merge", "second", "first", "--out", "merged"]).code, 2);
+}
+
+/// The first lines name the fault's rule and the rule of the model.
+#[test]
+fn a_diff_names_the_broken_rule_first() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "sound", &[]);
+    let faulty = run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
+    assert_eq!(faulty.code, 1);
+    let diff = in_folder(folder.path(), &["diff", "sound", "faulty"]);
+    assert_eq!(diff.code, 1, "{diff:?}");
+    let lines: Vec<&str> = diff.stdout.lines().collect();
+    assert!(lines[0].contains("MakeAvailable of a release flushes nothing"), "{}", diff.stdout);
+    assert!(lines[1].starts_with("NEWLY BROKEN RULE: consistency, a cycle of locord"), "{}", diff.stdout);
+    assert!(lines[1].contains("VK-LO-05"), "{}", diff.stdout);
+    let json = in_folder(folder.path(), &["diff", "sound", "faulty", "--format", "json"]);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema/diff.schema.json");
+    assert_valid(&schema, &json);
+    assert_eq!(json["changes"][0]["kind"], "new-violation");
+    assert_eq!(
+        in_folder(folder.path(), &["diff", "faulty", "sound"]).code,
+        0,
+        "a rule kept again breaks none"
+    );
+}
+
+#[test]
+fn a_saved_baseline_compares_with_a_later_run() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "one", &["--save-baseline"]);
+    let saved: Vec<PathBuf> = std::fs::read_dir(folder.path().join("results/baselines"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(saved.len(), 1, "{saved:?}");
+    let baseline = saved[0].to_str().unwrap();
+    let diff = in_folder(folder.path(), &["diff", baseline, "one"]);
+    assert_eq!(diff.code, 0, "{diff:?}");
+    assert!(diff.stdout.ends_with("nothing changed\n"), "{}", diff.stdout);
+    let page = in_folder(folder.path(), &["report", baseline]).stdout;
+    assert_eq!(page.matches("<figure>").count(), TESTS.len(), "embedded tests are found by their hash");
+}
+
+/// Every committed baseline is read, and none of them holds a broken rule or a path of the machine that it was made on.
+#[test]
+fn committed_baselines_are_sound() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/baselines");
+    let mut number = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
+            continue;
+        }
+        let found = results::read::results(&path).unwrap();
+        let plan = found.plan.unwrap();
+        let name = results::baseline::file_name(&plan.devices[0]);
+        assert_eq!(path.file_name().unwrap().to_str(), Some(name.as_str()));
+        assert_eq!((found.incomplete, found.lines.len()), (None, plan.tests.len()), "{name}");
+        let broken = found.lines.iter().find(|line| line.verdict == results::wire::VerdictWord::Violates);
+        assert!(broken.is_none(), "{broken:?}");
+        assert!(plan.environment.is_none_or(|environment| environment.variables.is_empty()), "{name}");
+        number += 1;
+    }
+    assert!(number >= 2, "{number}");
+}
+
+/// The guide's worked example is what the tool prints.
+#[test]
+fn the_worked_example_is_current() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let guide = std::fs::read_to_string(root.join("docs/reports.md")).unwrap();
+    let example =
+        guide.split("<!-- checked: the diff of the two lavapipes -->\n```\n$ vk-litmus ").nth(1).unwrap();
+    let (command, output) = example.split("\n```").next().unwrap().split_once('\n').unwrap();
+    let ran = in_folder(&root, &command.split(' ').collect::<Vec<&str>>());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(ran.stdout.trim_end(), output, "docs/reports.md shows something else");
+}
+
+#[test]
+fn bad_input_changes_no_terminal_and_writes_nowhere_else() {
+    let folder = tempdir().unwrap();
+    let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records");
+    for entry in std::fs::read_dir(records).unwrap() {
+        let path = entry.unwrap().path();
+        let path = path.to_str().unwrap();
+        for format in ["html", "md", "csv", "json", "junit", "herd"] {
+            let ran = in_folder(folder.path(), &["report", path, "--format", format]);
+            assert!(ran.code == 0 || ran.code == 2, "{ran:?}");
+            assert_eq!(ran.code == 2, ran.stdout.is_empty(), "{path} {format}");
+            let acts = |text: &str| text.chars().any(|c| c.is_control() && c != '\n');
+            assert!(!acts(&ran.stdout) && !acts(&ran.stderr), "{path} {format}: {ran:?}");
+        }
+        let diff = in_folder(folder.path(), &["diff", path, path]);
+        assert!(diff.code == 0 || diff.code == 2, "{diff:?}");
+        assert_eq!(in_folder(folder.path(), &["merge", path, "--out", "merged"]).code, 2, "{path}");
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
+    let into = in_folder(folder.path(), &["report", "nothing-there", "--out", "."]);
+    assert_eq!(into.code, 2);
+}
+
+#[test]
+fn an_unfinished_run_is_reported_as_such() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "one", &[]);
+    let journal = folder.path().join("one/run.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, &text[..text.len() - 30]).unwrap();
+    let ran = in_folder(folder.path(), &["report", "one", "--out", "page.html"]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    assert!(ran.stderr.contains("run.jsonl:4: the last line is incomplete"), "{ran:?}");
+    let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(page.contains("1 of 4 tests have no verdict"), "the rest is reported");
+}
+
+/// A headless Chromium; a missing one is a printed skip.
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let found = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .flat_map(|name| {
+            std::env::split_paths(&path).map(move |folder| folder.join(name)).collect::<Vec<_>>()
+        })
+        .find(|file| file.is_file());
+    if found.is_none() {
+        println!("1 skipped: chromium is not installed");
+    }
+    found
+}
+
+/// The page's document after its script ran.
+fn document(browser: &Path, profile: &TempDir, page: &Path, fragment: &str) -> String {
+    let output = Command::new(browser)
+        .args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+        ])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg("--dump-dom")
+        .arg(format!("file://{}{fragment}", page.display()))
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What the page says of how many tests it shows, and how many of them are not hidden.
+fn shown(document: &str) -> (String, usize) {
+    let says = document.split("<output id=\"shown\">").nth(1).and_then(|rest| rest.split('<').next());
+    let tests: Vec<&str> =
+        document.split("<details class=\"test\"").skip(1).filter_map(|rest| rest.split('>').next()).collect();
+    (says.unwrap_or_default().to_owned(), tests.iter().filter(|tag| !tag.contains("hidden")).count())
+}
+
+#[test]
+fn the_page_works_in_a_browser() {
+    let Some(browser) = chromium() else { return };
+    let (folder, profile) = (tempdir().unwrap(), tempdir().unwrap());
+    run(folder.path(), "sound", &[]);
+    run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
+    let page = folder.path().join("page.html");
+    assert_eq!(in_folder(folder.path(), &["report", "sound", "faulty", "--out", "page.html"]).code, 0);
+    let asked = |fragment: &str| shown(&document(&browser, &profile, &page, fragment));
+    assert_eq!(asked(""), ("4 of 4 tests".to_owned(), 4));
+    assert_eq!(asked("#find=sb"), ("1 of 4 tests".to_owned(), 1));
+    assert_eq!(asked("#verdict=violates"), ("1 of 4 tests".to_owned(), 1));
+    assert_eq!(asked("#verdict=violates&device=0"), ("0 of 4 tests".to_owned(), 0));
+    let opened = document(&browser, &profile, &page, "#t2");
+    assert_eq!(opened.matches("open=\"\"").count(), 2, "the families, and the test that was asked for");
+    // Names of others do nothing: the page has its own script alone, and that one ran.
+    let hostile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/tests/all/records/hostile.jsonl");
+    let hostile = hostile.to_str().unwrap();
+    assert_eq!(in_folder(folder.path(), &["report", hostile, "--out", "page.html"]).code, 0);
+    let document = document(&browser, &profile, &page, "");
+    assert_eq!(shown(&document), ("13 of 13 tests".to_owned(), 13));
+    assert_eq!((document.matches("<script").count(), document.matches("<img").count()), (1, 0));
+}
+
+/// 2,000 tests on three devices, made from the results of a few.
+#[test]
+fn a_large_page_is_small_enough_and_works() {
+    let folder = tempdir().unwrap();
+    run(folder.path(), "few", &[]);
+    let read = |name: &str| std::fs::read_to_string(folder.path().join("few").join(name)).unwrap();
+    let mut plan: Value = serde_json::from_str(&read("plan.json")).unwrap();
+    let lines: Vec<Value> =
+        read("run.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let devices = ["one", "two", "three"];
+    let device = plan["devices"][0].clone();
+    plan["devices"] = devices
+        .iter()
+        .map(|name| {
+            let mut own = device.clone();
+            own["name"] = json!(name);
+            own
+        })
+        .collect();
+    let tests = plan["tests"].as_array().unwrap().clone();
+    let id = |index: usize| format!("family{}/T{index}", index % 20);
+    plan["tests"] = (0..2000)
+        .map(|index| {
+            let mut own = tests[index % tests.len()].clone();
+            own["id"] = json!(id(index));
+            own
+        })
+        .collect();
+    let mut journal = String::new();
+    for name in devices {
+        for index in 0..2000 {
+            let test = &tests[index % tests.len()];
+            let mut line = lines.iter().find(|line| line["id"] == test["id"]).unwrap().clone();
+            (line["id"], line["device"]) = (json!(id(index)), json!(name));
+            journal += &format!("{line}\n");
+        }
+    }
+    let many = folder.path().join("many");
+    std::fs::create_dir(&many).unwrap();
+    std::fs::write(many.join("plan.json"), plan.to_string()).unwrap();
+    std::fs::write(many.join("run.jsonl"), journal).unwrap();
+    let ran = in_folder(folder.path(), &["report", "many", "--out", "page.html"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let page = folder.path().join("page.html");
+    let bytes = std::fs::metadata(&page).unwrap().len();
+    assert!(bytes < 10_000_000, "{bytes}");
+    let Some(browser) = chromium() else { return };
+    let profile = tempdir().unwrap();
+    assert_eq!(shown(&document(&browser, &profile, &page, "")).0, "2000 of 2000 tests");
+    assert_eq!(
+        shown(&document(&browser, &profile, &page, "#find=family3/")),
+        ("100 of 2000 tests".to_owned(), 100)
+    );
+}

@@ -1,0 +1,145 @@
+//! What changed between two runs.
+
+use results::diff::{DiffError, diff};
+use results::read::Results;
+use results::wire::{ChangeKind, DiffRecord, RunLine, VerdictWord};
+use results::write::diff::text;
+
+use crate::lines::run_lines;
+
+fn of(lines: Vec<RunLine>) -> Results {
+    Results { source: "run.jsonl".into(), lines, ..Results::default() }
+}
+
+fn kinds(diff: &DiffRecord) -> Vec<(ChangeKind, &str)> {
+    diff.changes.iter().map(|change| (change.kind, change.id.as_str())).collect()
+}
+
+#[test]
+fn the_same_run_does_not_differ() {
+    let found = diff(&of(run_lines()), &of(run_lines())).unwrap();
+    assert!(found.changes.is_empty() && found.only_new.is_empty(), "{found:?}");
+    assert_eq!(found.compared, run_lines().len());
+    assert!(text(&found).ends_with("nothing changed\n"));
+}
+
+/// The first lines name what is broken.
+#[test]
+fn a_new_violation_comes_first() {
+    let new = run_lines();
+    let mut old = run_lines();
+    for line in &mut old {
+        if line.id == "sb/SB+forbidden" {
+            line.verdict = VerdictWord::Conforms;
+            line.detail = None;
+            line.instances -= line.outcomes[0].count;
+            line.outcomes[0].count = 0;
+        }
+    }
+    let mut found = diff(&of(old.clone()), &of(new.clone())).unwrap();
+    assert_eq!(found.changes[0].kind, ChangeKind::NewViolation);
+    assert_eq!(found.changes[0].outcome.as_deref(), Some("P0:r0=0 P1:r0=0"));
+    assert_eq!(found.changes[0].new_count, 3);
+    found.changes[0].rules = vec!["consistency, a cycle of fr, po".into()];
+    insta::assert_snapshot!(text(&found));
+    let gone = diff(&of(new), &of(old)).unwrap();
+    assert_eq!(gone.changes[0].kind, ChangeKind::GoneViolation);
+}
+
+#[test]
+fn corruption_and_new_violating_tests_are_new_violations() {
+    let new = run_lines();
+    let mut old = run_lines();
+    old.retain(|line| line.id != "sb/SB+corrupt" && line.id != "sb/SB+forbidden");
+    let found = diff(&of(old), &of(new)).unwrap();
+    assert_eq!(
+        kinds(&found),
+        [(ChangeKind::NewViolation, "sb/SB+forbidden"), (ChangeKind::NewViolation, "sb/SB+corrupt")]
+    );
+    assert_eq!(found.only_new, ["sb/SB+forbidden", "sb/SB+corrupt"]);
+    assert_eq!(found.changes[0].old_verdict, None);
+    assert!(text(&found).starts_with("NEWLY BROKEN RULE"), "{}", text(&found));
+}
+
+#[test]
+fn a_crash_is_a_new_failure_and_other_verdicts_are_told() {
+    let with = |verdict, reason: Option<&str>| {
+        let mut line = run_lines().remove(0);
+        line.verdict = verdict;
+        line.reason = reason.map(str::to_owned);
+        of(vec![line])
+    };
+    let conforms = with(VerdictWord::Conforms, None);
+    let crashed = with(VerdictWord::Inconclusive, Some("crashed"));
+    let dull = with(VerdictWord::Inconclusive, Some("not exercised"));
+    let kind =
+        |old: &Results, new: &Results| diff(old, new).unwrap().changes.first().map(|change| change.kind);
+    assert_eq!(kind(&conforms, &crashed), Some(ChangeKind::NewFailure));
+    assert_eq!(kind(&crashed, &conforms), Some(ChangeKind::Verdict));
+    assert_eq!(kind(&conforms, &dull), Some(ChangeKind::Verdict));
+    assert_eq!(kind(&crashed, &crashed), None);
+}
+
+/// One line with the given counts of both reads giving 0 and giving 1.
+fn counted(id: &str, weak: u64, strong: u64) -> RunLine {
+    let mut line = run_lines().remove(0);
+    line.id = id.into();
+    line.outcomes.iter_mut().for_each(|outcome| outcome.count = 0);
+    line.outcomes[0].count = weak;
+    line.outcomes[3].count = strong;
+    line.unresolved = 0;
+    line.instances = weak + strong;
+    line
+}
+
+#[test]
+fn rates_are_told_apart_from_chance() {
+    let old = of(vec![
+        counted("a", 0, 100_000),
+        counted("b", 400, 99_600),
+        counted("c", 500, 99_500),
+        counted("d", 1, 99_999),
+    ]);
+    let new = of(vec![
+        counted("a", 60, 99_940),
+        counted("b", 0, 100_000),
+        counted("c", 510, 99_490),
+        counted("d", 0, 100_000),
+    ]);
+    let found = diff(&old, &new).unwrap();
+    let of_id = |id: &str| -> Vec<(ChangeKind, bool)> {
+        found
+            .changes
+            .iter()
+            .filter(|change| change.id == id)
+            .map(|change| (change.kind, change.significant))
+            .collect()
+    };
+    assert_eq!(of_id("a"), [(ChangeKind::NewOutcome, true), (ChangeKind::RateShift, true)]);
+    assert_eq!(of_id("b"), [(ChangeKind::VanishedOutcome, true), (ChangeKind::RateShift, true)]);
+    assert_eq!(of_id("c"), [], "ten more of five hundred is chance");
+    assert_eq!(of_id("d"), [(ChangeKind::VanishedOutcome, false)], "one sighting is chance");
+    assert_eq!(found.scatter, None, "too few to say");
+}
+
+#[test]
+fn another_test_text_is_not_compared() {
+    let old = of(vec![counted("a", 0, 1000)]);
+    let mut line = counted("a", 1000, 0);
+    line.hashes.test = "zz".into();
+    let found = diff(&old, &of(vec![line])).unwrap();
+    assert_eq!(kinds(&found), [(ChangeKind::OtherTest, "a")]);
+    assert_eq!(found.rates, 0);
+}
+
+#[test]
+fn one_device_is_compared_with_one_and_several_by_name() {
+    let on = |device: &str, id: &str| RunLine { device: device.into(), ..counted(id, 5, 5) };
+    let one = diff(&of(vec![on("lavapipe", "a")]), &of(vec![on("swiftshader", "a")])).unwrap();
+    assert_eq!(one.compared, 1);
+    let several = of(vec![on("x", "a"), on("y", "a")]);
+    let found = diff(&several, &of(vec![on("y", "a"), on("z", "a")])).unwrap();
+    assert_eq!((found.compared, found.new.devices.as_slice()), (1, ["y".to_owned()].as_slice()));
+    let error = diff(&several, &of(vec![on("v", "a"), on("w", "a")])).unwrap_err();
+    assert!(matches!(error, DiffError::NoDevice { .. }));
+}

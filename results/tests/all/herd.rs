@@ -1,0 +1,101 @@
+//! The herd log: by a strict grammar, and read back by our own reader.
+
+use pest::Parser;
+use results::read::herd::{LogError, log};
+use results::wire::{RunLine, VerdictWord};
+use results::write::{Format, Layout, run_writer};
+
+use crate::lines::run_lines;
+
+#[derive(pest_derive::Parser)]
+#[grammar = "../tests/all/herd.pest"]
+struct Grammar;
+
+fn written(lines: &[RunLine]) -> String {
+    let mut out = Vec::new();
+    {
+        let mut writer = run_writer(Format::Herd, &mut out, Layout::default()).unwrap();
+        lines.iter().for_each(|line| writer.judged(line).unwrap());
+        writer.finish().unwrap();
+    }
+    String::from_utf8(out).unwrap()
+}
+
+fn hostile() -> Vec<RunLine> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/records/hostile.jsonl");
+    results::read::results(&path).unwrap().lines
+}
+
+#[test]
+fn herd_log() {
+    insta::assert_snapshot!(written(&run_lines()));
+}
+
+#[test]
+fn the_log_keeps_the_grammar() {
+    for lines in [run_lines(), hostile(), Vec::new()] {
+        let text = written(&lines);
+        if let Err(error) = Grammar::parse(Rule::log, &text) {
+            panic!("{error}\n{text}");
+        }
+    }
+    assert!(Grammar::parse(Rule::log, "Test x Allowed\n").is_err(), "the grammar refuses something");
+}
+
+#[test]
+fn the_log_is_read_back() {
+    let lines = run_lines();
+    let shown: Vec<&RunLine> = lines
+        .iter()
+        .filter(|line| line.verdict != VerdictWord::Skipped)
+        .filter(|line| line.outcomes.iter().any(|outcome| outcome.count > 0))
+        .collect();
+    let blocks = log(&written(&lines)).unwrap();
+    assert_eq!(blocks.len(), shown.len());
+    for (block, line) in blocks.iter().zip(shown) {
+        assert_eq!(block.name, line.name);
+        assert_eq!(Some(&block.condition), line.question.as_ref());
+        let counted: u64 = block.states.iter().filter_map(|state| state.count).sum();
+        assert_eq!(counted, line.instances - line.unresolved, "{}", line.id);
+        assert_eq!(counted, block.positive + block.negative);
+        let witnesses: u64 = line.outcomes.iter().filter(|o| o.witness == Some(true)).map(|o| o.count).sum();
+        assert_eq!(block.positive, witnesses);
+        assert_eq!(block.hash.as_ref(), Some(&line.hashes.test));
+        for outcome in line.outcomes.iter().filter(|outcome| outcome.count > 0) {
+            let state = block.states.iter().find(|state| {
+                outcome.state.iter().all(|(name, value)| {
+                    state.values.get(name.trim_start_matches('P')) == Some(&value.to_string())
+                })
+            });
+            assert_eq!(state.unwrap().count, Some(outcome.count));
+        }
+    }
+}
+
+/// What herd and litmus7 write, by their manuals.
+#[test]
+fn logs_of_other_tools_are_read() {
+    let herd = "Test SB Allowed\nStates 2\n0:EAX=0; 1:EAX=0;\n0:EAX=0; 1:EAX=1;\nOk\nWitnesses\n\
+                Positive: 1 Negative: 1\nFlag x\nCondition exists (0:EAX=0 /\\ 1:EAX=0)\n\
+                Observation SB Sometimes 1 1\nTime SB 0.01\nHash=7dbd6b8e6dd4abc2ef3d48b0376fb2e3\n";
+    let block = &log(herd).unwrap()[0];
+    assert_eq!((block.states.len(), block.positive, block.states[0].count), (2, 1, None));
+    let litmus7 = "%%%%\n% Results for sb.litmus %\n%%%%\nX86 SB\n{x=0; y=0;}\n P0 | P1 ;\n\nGenerated assembler\n\
+                   Test SB Allowed\nHistogram (2 states)\n11    *>0:EAX=0; 1:EAX=0;\n499985:>0:EAX=1; 1:EAX=0;\nOk\n\n\
+                   Witnesses\nPositive: 11, Negative: 499985\nCondition exists (0:EAX=0 /\\ 1:EAX=0) is validated\n\
+                   Hash=2d53\nObservation SB Sometimes 11 499985\nTime SB 0.11\n";
+    let block = &log(litmus7).unwrap()[0];
+    assert_eq!((block.negative, block.seconds, block.states[0].witness), (499_985, Some(0.11), true));
+}
+
+#[test]
+fn a_log_that_does_not_agree_with_itself_is_refused_with_its_line() {
+    let good = written(&run_lines()[..1]);
+    let line = |text: &str| -> LogError { log(text).unwrap_err() };
+    assert_eq!(line(&good.replace("Histogram (4", "Histogram (5")).line, 10);
+    assert_eq!(line(&good.replace("Sometimes", "Never")).line, 16);
+    assert!(line(&good.replace("Positive: 93214", "Positive: 93215")).line > 10);
+    let cut = good.split_once("Witnesses").unwrap().0;
+    assert!(line(cut).what.contains("no witnesses"));
+    assert!(line("Test x Allowed\n").what.contains("ends before"));
+}

@@ -1,0 +1,120 @@
+//! Shards back to one, and baselines.
+
+use results::baseline;
+use results::folder::FolderError;
+use results::merge::{MergeError, merge, merge_into};
+use results::read::{Results, results};
+use results::wire::{PlanRecord, RunLine, TestRecord};
+use tempfile::tempdir;
+
+use crate::lines::{plan, run_lines};
+
+/// The whole with all lines, and its shards.
+fn shards(count: usize) -> (PlanRecord, Vec<RunLine>, Vec<Results>) {
+    let lines = run_lines();
+    let mut whole = PlanRecord { shard: None, ..plan() };
+    let template = whole.tests[0].clone();
+    whole.tests = lines.iter().map(|line| TestRecord { id: line.id.clone(), ..template.clone() }).collect();
+    whole.plan = whole.hash().unwrap();
+    let parts = (0..count)
+        .map(|shard| {
+            let mine = |index: &usize| index % count == shard;
+            let tests: Vec<TestRecord> =
+                (0..whole.tests.len()).filter(mine).map(|index| whole.tests[index].clone()).collect();
+            let own: Vec<RunLine> = (0..lines.len()).filter(mine).map(|index| lines[index].clone()).collect();
+            let mut plan =
+                PlanRecord { shard: Some(format!("{}/{count}", shard + 1)), tests, ..whole.clone() };
+            plan.plan = plan.hash().unwrap();
+            Results { source: format!("part{shard}").into(), plan: Some(plan), lines: own, incomplete: None }
+        })
+        .collect();
+    (whole, lines, parts)
+}
+
+#[test]
+fn shards_make_the_whole_in_any_order() {
+    for count in [1, 2, 4, 9, 12] {
+        let (whole, lines, mut parts) = shards(count);
+        parts.reverse();
+        let (plan, merged) = merge(&parts).unwrap();
+        assert_eq!(plan, whole, "{count}");
+        assert_eq!(merged, lines);
+    }
+}
+
+#[test]
+fn the_merged_folder_is_a_results_folder() {
+    let root = tempdir().unwrap();
+    let (whole, lines, parts) = shards(2);
+    let out = root.path().join("whole");
+    merge_into(&parts, &out).unwrap();
+    let found = results(&out).unwrap();
+    assert_eq!((found.plan, found.lines), (Some(whole), lines));
+    let again = merge_into(&parts, &out).unwrap_err();
+    assert!(matches!(again, MergeError::Folder(FolderError::NotEmpty { .. })) && again.is_input());
+}
+
+#[test]
+fn what_is_no_whole_is_refused() {
+    let (_, _, parts) = shards(3);
+    let refused = |parts: &[Results]| -> String {
+        let error = merge(parts).unwrap_err();
+        assert!(error.is_input());
+        error.to_string()
+    };
+    assert_eq!(refused(&parts[..2]), "shard 3/3 is missing");
+    assert_eq!(refused(&[]), "shard 1/1 is missing");
+    let twice = [parts[0].clone(), parts[1].clone(), parts[0].clone(), parts[2].clone()];
+    assert_eq!(refused(&twice), "part0 and part0 are both shard 1/3");
+    let change = |edit: &dyn Fn(&mut PlanRecord)| -> String {
+        let mut parts = parts.clone();
+        edit(parts[1].plan.as_mut().unwrap());
+        refused(&parts)
+    };
+    let conflict = "conflicting plans: `seed` of part0 is 7, of part1 it is 8";
+    assert_eq!(change(&|plan| plan.seed = 8), conflict);
+    assert!(change(&|plan| plan.budget = "1m".into()).contains("`budget`"));
+    assert!(change(&|plan| plan.tool = "9".into()).contains("`tool`"));
+    assert!(change(&|plan| plan.devices[0].driver_info = "Mesa 25".into()).contains("`devices`"));
+    assert!(change(&|plan| plan.devices[0].stress = "rounds = 9".into()).contains("`stress`"));
+    assert!(change(&|plan| plan.shard = Some("2/4".into())).contains("`number of shards`"));
+    assert!(change(&|plan| plan.shard = None).contains("not a shard"));
+    assert!(change(&|plan| drop(plan.tests.pop())).contains("no part of the same whole"));
+    let first = parts[0].plan.as_ref().unwrap().tests[0].clone();
+    assert!(change(&|plan| plan.tests[0] = first.clone()).contains("stands in two shards"));
+    let mut without = parts.clone();
+    without[0].plan = None;
+    assert!(refused(&without).contains("no plan"));
+}
+
+#[test]
+fn a_baseline_is_read_back() {
+    let root = tempdir().unwrap();
+    let (whole, lines, _) = shards(1);
+    let saved = baseline::save(&root.path().join("deep/baselines"), &whole, &lines).unwrap();
+    assert_eq!(saved.len(), 1);
+    assert!(saved[0].ends_with("lavapipe-mesa-22.3.6.jsonl"), "{saved:?}");
+    let found = results(&saved[0]).unwrap();
+    assert_eq!(found.lines, lines);
+    assert!(found.plan.unwrap().tests.iter().all(|test| test.text.is_empty()));
+    let unfinished = baseline::save(root.path(), &whole, &lines[1..]).unwrap_err();
+    assert!(unfinished.to_string().contains("1 tests of the plan have no verdict"), "{unfinished}");
+    assert!(baseline::save(root.path(), &plan(), &lines).is_err(), "a shard is no baseline");
+}
+
+/// Whatever a driver calls itself, the file stays in its folder and has a plain name.
+#[test]
+fn names_of_baselines_are_plain() {
+    let name = |device: &str, info: &str| {
+        let mut record = plan().devices[0].clone();
+        record.name = device.into();
+        record.driver_info = info.into();
+        baseline::file_name(&record)
+    };
+    assert_eq!(name("sim", "0.1.0"), "sim-0.1.0.jsonl");
+    assert_eq!(name("sim", "0.1.0, fault hang"), "sim-0.1.0-fault-hang.jsonl");
+    assert_eq!(name("../../etc/passwd", "/"), "etc-passwd.jsonl");
+    assert_eq!(name("\u{1b}[31mA B", "é"), "31ma-b.jsonl");
+    assert_eq!(name("", ""), "0.0.1.jsonl");
+    assert!(name(&"x".repeat(500), "").len() < 200);
+}

@@ -1,0 +1,164 @@
+//! Reading results back: older records, foreign, newer, truncated and hostile ones. A case is a file of `records/`; what the
+//! reader says of it stands in its snapshot.
+
+use std::path::{Path, PathBuf};
+
+use results::read::{ReadError, results};
+use results::report::Report;
+use results::write::{ReportFormat, report};
+use tempfile::tempdir;
+
+use crate::lines::{plan, run_lines};
+
+fn records() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/records")
+}
+
+/// What acts on a terminal or on a reader of text.
+fn acts(text: &str) -> bool {
+    text.chars().any(|c| c != '\n' && (c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c)))
+}
+
+#[test]
+fn every_record_file_is_read_or_refused_with_its_line() {
+    insta::glob!("records/*.jsonl", |path| {
+        let said = match results(path) {
+            Ok(found) => {
+                let lines: Vec<String> = found
+                    .lines
+                    .iter()
+                    .map(|line| format!("{:?} on {:?}: {}\n", line.id, line.device, line.verdict.text()))
+                    .collect();
+                format!("{}incomplete: {:?}\n", lines.concat(), found.incomplete)
+            }
+            Err(error) => {
+                assert!(error.is_input());
+                let folder = records().to_string_lossy().into_owned();
+                error.to_string().replace(&folder, "records")
+            }
+        };
+        assert!(!acts(&said), "{said:?}");
+        insta::assert_snapshot!(said);
+    });
+}
+
+/// No format lets through what acts on a terminal, and none leaves its syntax.
+#[test]
+fn hostile_names_are_told_and_do_nothing() {
+    let found = results(&records().join("hostile.jsonl")).unwrap();
+    let all = [found];
+    let laid = Report::new(&all);
+    for format in [
+        ReportFormat::Html,
+        ReportFormat::Markdown,
+        ReportFormat::Csv,
+        ReportFormat::Json,
+        ReportFormat::Junit,
+        ReportFormat::Herd,
+    ] {
+        let mut out = Vec::new();
+        report(format, &all, &laid, &[], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(!acts(&text), "{format:?}");
+        if matches!(format, ReportFormat::Html | ReportFormat::Markdown | ReportFormat::Junit) {
+            assert!(!text.contains("<script>alert") && !text.contains("<img src=x"), "{format:?}");
+        }
+        match format {
+            ReportFormat::Json => {
+                let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+                assert_eq!(value["runs"][0]["id"], laid.tests[0].id, "escapes mean the same");
+            }
+            ReportFormat::Junit => {
+                let read = quick_junit::Report::deserialize_from_str(&text).unwrap();
+                let cases: usize = read.test_suites.iter().map(|suite| suite.test_cases.len()).sum();
+                assert_eq!(cases, laid.tests.len());
+            }
+            ReportFormat::Herd => {
+                let blocks = results::read::herd::log(&text).unwrap();
+                let shown = all[0].lines.iter().filter(|line| line.outcomes.iter().any(|o| o.count > 0));
+                assert_eq!(blocks.len(), shown.count());
+            }
+            ReportFormat::Csv => {
+                let mut rows = csv::Reader::from_reader(text.as_bytes());
+                assert!(rows.records().all(|row| row.unwrap().len() == 17));
+            }
+            ReportFormat::Html | ReportFormat::Markdown => {}
+        }
+    }
+}
+
+#[test]
+fn a_folder_is_read_in_plan_order() {
+    let root = tempdir().unwrap();
+    let lines = run_lines();
+    let mut whole = plan();
+    let template = whole.tests[0].clone();
+    whole.tests = lines
+        .iter()
+        .map(|line| results::wire::TestRecord { id: line.id.clone(), ..template.clone() })
+        .collect();
+    let mut folder = results::folder::Folder::start(root.path(), &whole).unwrap();
+    for line in lines.iter().rev() {
+        folder.append(line).unwrap();
+    }
+    let found = results(root.path()).unwrap();
+    assert_eq!(found.lines, lines);
+    assert_eq!(found.plan, Some(whole));
+    assert_eq!(found.incomplete, None);
+}
+
+#[test]
+fn a_verdict_that_is_not_in_the_plan_is_foreign() {
+    let root = tempdir().unwrap();
+    let mut folder = results::folder::Folder::start(root.path(), &plan()).unwrap();
+    folder.append(&run_lines()[1]).unwrap();
+    let error = results(root.path()).unwrap_err();
+    assert!(matches!(error, ReadError::Malformed { line: 1, .. }), "{error}");
+    assert!(error.to_string().contains("not in the plan"), "{error}");
+}
+
+#[test]
+fn an_incomplete_last_line_is_left_out_and_told() {
+    let root = tempdir().unwrap();
+    let path = root.path().join("run.jsonl");
+    let lines: Vec<String> = run_lines().iter().map(|line| serde_json::to_string(line).unwrap()).collect();
+    let text = format!("{}\n{}\n{}", lines[0], lines[1], &lines[2][..40]);
+    std::fs::write(&path, text).unwrap();
+    let found = results(&path).unwrap();
+    assert_eq!(found.lines, run_lines()[..2]);
+    assert_eq!(found.incomplete.map(|incomplete| (incomplete.line, incomplete.bytes)), Some((3, 40)));
+    // A last line without its end is whole all the same.
+    std::fs::write(&path, format!("{}\n{}", lines[0], lines[1])).unwrap();
+    assert_eq!(results(&path).unwrap().lines.len(), 2);
+}
+
+/// Cut off anywhere, a file is read up to there, or refused; nothing panics.
+#[test]
+fn truncation_anywhere_is_survived() {
+    let root = tempdir().unwrap();
+    let path = root.path().join("run.jsonl");
+    let text = serde_json::to_string(&run_lines()[0]).unwrap();
+    for end in 0..text.len() {
+        std::fs::write(&path, &text[..end]).unwrap();
+        if let Ok(found) = results(&path) {
+            assert!(found.lines.is_empty() && found.incomplete.is_some(), "{end}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file_of_results_is_refused() {
+    let root = tempdir().unwrap();
+    assert!(matches!(results(root.path()), Err(ReadError::NotResults { .. })));
+    let missing = root.path().join("missing");
+    assert!(results(&missing).unwrap_err().is_input());
+    std::fs::write(&missing, "").unwrap();
+    assert!(matches!(results(&missing), Err(ReadError::Empty { .. })));
+    assert!(matches!(results(Path::new("/dev/null")), Err(ReadError::NotAFile { .. })));
+    for plan in ["", "{}", "[1]", "{\"schema\":\"vk-litmus/plan/7\"}", "nonsense"] {
+        std::fs::write(root.path().join("plan.json"), plan).unwrap();
+        let error = results(root.path()).unwrap_err();
+        assert!(error.is_input(), "{error}");
+        assert_eq!(matches!(error, ReadError::Newer { .. }), plan.contains('7'), "{error}");
+    }
+}
