@@ -143,11 +143,11 @@ pub struct Sizes {
     pub lanes: u32,
 }
 
-/// The kernels of a test in one form; `told` says how references, pointers and the like are told to compilers.
+/// The kernels of a test in one form, as a program whose parameters are [`Parameters::SINGLE`].
 ///
 /// # Errors
 /// [`CompileError`]: the same rules as for running the test.
-pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<Unit>, CompileError> {
+pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Program, CompileError> {
     let config = KernelConfig {
         subgroup_size: sizes.subgroup_size,
         lanes: sizes.lanes,
@@ -156,9 +156,15 @@ pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Ve
         loop_bound: LOOP_BOUND,
         variant: form.told(told),
     };
-    let parameters = Parameters::SINGLE;
-    let program = fixed_program(test, &config, form.pipelines(), &parameters)?;
-    Ok(units_of(test, form, program, parameters))
+    fixed_program(test, &config, form.pipelines(), &Parameters::SINGLE)
+}
+
+/// The kernels of a test in one form; `told` says how references, pointers and the like are told to compilers.
+///
+/// # Errors
+/// [`CompileError`]: the same rules as for running the test.
+pub fn units(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<Vec<Unit>, CompileError> {
+    Ok(units_of(test, form, program(test, form, told, sizes)?, Parameters::SINGLE))
 }
 
 fn units_of(test: &Test, form: Form, program: Program, parameters: Parameters) -> Vec<Unit> {

@@ -165,9 +165,9 @@ impl Family {
     }
 }
 
-/// The generation of a device that RADV names `Null hardware (RADV NAVI31)` or `… (RADV NAVI31)`.
-pub fn generation_of(device_name: &str) -> Option<Generation> {
-    Family::named(&chip_of(device_name)?).map(|family| family.generation)
+/// The family of a device that RADV names `Null hardware (RADV NAVI31)` or `… (RADV NAVI31)`.
+pub fn family_of(device_name: &str) -> Option<&'static Family> {
+    Family::named(&chip_of(device_name)?)
 }
 
 /// The short name of a null device by the name that its driver gives it.
@@ -180,7 +180,7 @@ pub(crate) fn name_of(device_name: &str) -> Option<String> {
 /// `navi31` of `… (RADV NAVI31)`.
 fn chip_of(device_name: &str) -> Option<String> {
     let (_, behind) = device_name.split_once("(RADV ")?;
-    let (chip, _) = behind.split_once(')')?;
+    let chip = behind.split([')', ' ']).next().filter(|chip| !chip.is_empty())?;
     Some(chip.to_lowercase())
 }
 
@@ -362,8 +362,11 @@ mod tests {
     #[test]
     fn null_devices_are_named_after_their_family() {
         assert_eq!(name_of("Null hardware (RADV GFX1100)").as_deref(), Some("radv:navi31"));
-        assert_eq!(generation_of("AMD Radeon RX 6800 (RADV NAVI21)"), Some(Generation::Gfx10_3));
-        assert_eq!(generation_of("llvmpipe"), None);
+        // With another backend.
+        assert_eq!(name_of("Null hardware (RADV VEGA10 (LLVM 19.1.7))").as_deref(), Some("radv:vega10"));
+        let generation = |name: &str| family_of(name).map(|family| family.generation);
+        assert_eq!(generation("AMD Radeon RX 6800 (RADV NAVI21)"), Some(Generation::Gfx10_3));
+        assert_eq!(generation("llvmpipe"), None);
     }
 
     /// A root as `debootstrap` makes it, with a library that knows two families.

@@ -46,7 +46,7 @@ mod submission;
 mod sync;
 mod vulkan;
 
-pub use compile_only::{COMPILE_ONLY_PREFIX, FAMILIES, Family, Generation, Mesa, MesaError, generation_of};
+pub use compile_only::{COMPILE_ONLY_PREFIX, FAMILIES, Family, Generation, Mesa, MesaError, family_of};
 pub use environment::{DriverEnvironment, EXTRA_VARIABLE, EnvironmentError, SWIFTSHADER_VARIABLE};
 pub use executable::{EXECUTABLE_EXTENSION, Executable, Representation, Statistic};
 pub use select::{Listed, Selector, SelectorError, SoftwareDriver};

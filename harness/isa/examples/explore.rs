@@ -1,7 +1,6 @@
 //! Explores machine text: `explore FAMILY TEXTS SUFFIX TEST…`, where `TEXTS/NAME@FORM.N.SUFFIX` is the text of kernel N.
 
-#[path = "../tests/common/bridge.rs"]
-#[expect(dead_code, reason = "shared with the tests")]
+#[path = "../tests/explorer/bridge.rs"]
 mod bridge;
 
 use std::collections::BTreeMap;

@@ -1,14 +1,142 @@
 //! The hardware program that ACO prints where RADV has no disassembler (GFX6 and GFX7), rewritten as machine text.
 //!
 //! `s4: %10:s[4-7] = s_load_dwordx4 %9:s[0-1], 16` says what `s_load_dwordx4 s[4:7], s[0:1], 16` does: each temporary stands
-//! with the register that it has.
+//! with the register that it has. Buffer accesses have their operands in another order.
 
-use crate::text::{ParseError, Program};
+use crate::opcode::{Action, Memory, Opcode, Path};
+use crate::text::{Instruction, Modifiers, Operand, ParseError, Program, is_mnemonic, operand, waits};
 
 /// The line before such a program.
 pub(crate) const HEADING: &str = "After lowering to hw instructions:";
 
+/// Words between an instruction's operands that say something to ACO alone.
+const REMARKS: &[&str] = &["disable_wqm", "(is16bit)", "(is24bit)", "(kill)", "(latekill)", "(noCSE)"];
+
 /// Reads the program from its heading on; `skipped` lines stood before.
-pub(crate) fn parse(_text: &str, _skipped: u32) -> Result<Program, ParseError> {
-    Err(ParseError::NotDisassembled("the compiler's own form of the program".to_owned()))
+pub(crate) fn parse(text: &str, skipped: u32) -> Result<Program, ParseError> {
+    let mut program = Program { instructions: Vec::new(), labels: Vec::new() };
+    for (number, raw) in (skipped + 1..).zip(text.lines()) {
+        let code = raw.trim();
+        if code.is_empty()
+            || code == HEADING
+            || code.starts_with("ACO shader stage:")
+            || code.starts_with("/*")
+        {
+            continue;
+        }
+        if !raw.starts_with('\t') && code.strip_prefix("BB").is_some_and(|n| n.parse::<u32>().is_ok()) {
+            program.label(code, number)?;
+            continue;
+        }
+        let made = instruction(code, number);
+        program
+            .instructions
+            .push(made.ok_or_else(|| ParseError::Line { line: number, text: code.to_owned() })?);
+    }
+    if program.instructions.is_empty() {
+        return Err(ParseError::Empty);
+    }
+    Ok(program)
+}
+
+fn instruction(code: &str, line: u32) -> Option<Instruction> {
+    let (results, rest) = match code.split_once(" = ") {
+        Some((results, rest)) => (results, rest),
+        None => ("", code),
+    };
+    let rest = rest.trim();
+    let (mnemonic, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    if !is_mnemonic(mnemonic) {
+        return None;
+    }
+    let opcode = Opcode::of(mnemonic);
+    let mut operands: Vec<Operand> =
+        results.split(',').filter(|word| !word.trim().is_empty()).map(result).collect::<Option<_>>()?;
+    let mut modifiers = Modifiers::default();
+    match &opcode {
+        Opcode::Waitcnt => modifiers = waits(rest),
+        Opcode::Nothing | Opcode::Unknown => {}
+        Opcode::Branch(_) => {
+            operands.push(Operand::Name(rest.trim().strip_prefix("block:")?.to_owned()));
+        }
+        _ => {
+            for piece in rest.split(',') {
+                let mut words = piece.split_whitespace().map(bare).filter(|word| !word.is_empty());
+                if let Some(first) = words.next() {
+                    operands.push(source(first));
+                }
+                for word in words {
+                    if !is_remark(word) {
+                        modifiers.take(word);
+                    }
+                }
+            }
+        }
+    }
+    if let Opcode::Memory(memory) = &opcode {
+        operands = in_order(*memory, operands)?;
+    }
+    // A comparison's or sum's scc is no operand in machine text.
+    let scc = Operand::Scalar(crate::text::Registers { first: crate::text::special::SCC, count: 1 });
+    operands.retain(|operand| *operand != scc);
+    Some(Instruction {
+        line,
+        text: code.to_owned(),
+        mnemonic: mnemonic.to_owned(),
+        opcode,
+        operands,
+        modifiers,
+        second: None,
+    })
+}
+
+/// `s4: %10:s[4-7]`: the register behind the last colon but one.
+fn result(word: &str) -> Option<Operand> {
+    let (_, named) = word.trim().split_once(": ")?;
+    Some(source(bare(named.trim())))
+}
+
+/// Takes remarks in parentheses off a word.
+fn bare(word: &str) -> &str {
+    let mut word = word;
+    while let Some(rest) = REMARKS.iter().find_map(|remark| word.strip_prefix(remark)) {
+        word = rest;
+    }
+    word
+}
+
+fn is_remark(word: &str) -> bool {
+    REMARKS.contains(&word)
+        || word.starts_with("storage:")
+        || word.starts_with("semantics:")
+        || word.starts_with("scope:")
+}
+
+/// `%9:s[0-1]` as `s[0:1]`; numbers as they are.
+fn source(word: &str) -> Operand {
+    let register =
+        word.strip_prefix('%').and_then(|rest| rest.split_once(':')).map_or(word, |(_, register)| register);
+    operand(register)
+}
+
+/// Buffer accesses print descriptor, address, offset, data; machine text has data, address, descriptor, offset.
+fn in_order(memory: Memory, operands: Vec<Operand>) -> Option<Vec<Operand>> {
+    if !matches!(memory.path, Path::Buffer | Path::Texel) {
+        // The order of the others has not been compared with machine text.
+        return Some(match memory.path {
+            Path::Scalar | Path::ScalarBuffer => operands,
+            _ => vec![Operand::Unknown("an operand of ACO's own form".to_owned())],
+        });
+    }
+    let loads = matches!(memory.action, Action::Load { .. });
+    let returns = matches!(memory.action, Action::Atomic(_)) && operands.len() == 5;
+    let mut operands = operands.into_iter();
+    let result = if loads || returns { Some(operands.next()?) } else { None };
+    let (descriptor, address, offset) = (operands.next()?, operands.next()?, operands.next()?);
+    let data = match (loads, result) {
+        (true, Some(result)) => result,
+        // The returned value has the register of the data.
+        (_, _) => operands.next()?,
+    };
+    Some(vec![data, address, descriptor, offset])
 }

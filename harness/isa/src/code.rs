@@ -49,9 +49,9 @@ pub(crate) enum Node {
     /// Issues an access.
     Access(u16),
     /// Waits for these to be complete.
-    Wait(Vec<u16>),
+    Wait { line: u32, accesses: Vec<u16> },
     /// Arrives at the workgroup's barrier.
-    Signal,
+    Signal { line: u32 },
     /// Waits until all waves of the workgroup have arrived as often.
     Join { line: u32 },
     /// Drops lines.

@@ -14,6 +14,8 @@ use crate::placement::placements;
 use crate::question::{Explored, Placement, Question, Space, Step, Unsupported, Verdict, Witness, Word};
 use crate::wave::{self, Launch, Stop};
 
+/// What stands in for memory that nothing has written: values of no test.
+const GARBAGE: u64 = 0xbad0_bad1_bad2_bad3;
 /// States of one question at most.
 pub const STATES: u64 = 2_000_000;
 
@@ -68,14 +70,18 @@ fn unsupported(what: String) -> Verdict {
 }
 
 /// A part of an outcome in the machine.
-struct Seen {
+pub(crate) struct Seen {
     cell: usize,
     place: Word,
     required: Option<u64>,
 }
 
 /// Builds the waves and numbers the memory that they touch.
-fn prepare(question: &Question, profile: Profile, facts: &Facts) -> Result<(Machine, Vec<Seen>), Stop> {
+pub(crate) fn prepare(
+    question: &Question,
+    profile: Profile,
+    facts: &Facts,
+) -> Result<(Machine, Vec<Seen>), Stop> {
     let generation = question.family.generation();
     let missing = |what: String| Stop::Unsupported(Unsupported { kernel: 0, line: None, what });
     let mut waves: Vec<Wave> = Vec::new();
@@ -161,7 +167,8 @@ impl Memory<'_> {
             return Some(*number);
         }
         let number = u16::try_from(self.cells.len()).ok()?;
-        let mut initial = 0;
+        // The local data share holds whatever was there before.
+        let mut initial = if in_lds(place) { GARBAGE } else { 0 };
         for known in &self.question.initial {
             if (known.place.space, known.place.offset >> 3) == (place.space, place.offset >> 3) {
                 initial = crate::machine::insert(initial, known.place, known.value);

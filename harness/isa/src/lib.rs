@@ -14,7 +14,7 @@
 //! | [`question`] | what is asked and answered |
 //! | `entry`, `wave`, `code` | one wave executed as far as it does not rest on memory |
 //! | `machine`, `placement`, [`mod@explore`] | the memory system, where waves run, every interleaving |
-//! | [`edit`] | one instruction deleted or one bit dropped, to test the explorer itself |
+//! | [`edit`], [`survivor`] | one instruction deleted or one bit dropped, to test the explorer itself; why it may not matter |
 
 mod aco;
 pub mod alu;
@@ -28,6 +28,7 @@ mod machine;
 pub mod opcode;
 mod placement;
 pub mod question;
+pub mod survivor;
 pub mod text;
 mod wave;
 

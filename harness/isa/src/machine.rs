@@ -268,7 +268,7 @@ impl Machine {
                     self.issue(state, wave, *access, details);
                 }
             }
-            Node::Wait(accesses) => {
+            Node::Wait { accesses, .. } => {
                 let waits = |access: &&u16| {
                     owner.code.accesses.get(usize::from(**access)).is_some_and(|details| details.waited)
                 };
@@ -276,7 +276,7 @@ impl Machine {
                     return false;
                 }
             }
-            Node::Signal => {
+            Node::Signal { .. } => {
                 if let Some(count) = state.signals.get_mut(wave) {
                     *count = count.saturating_add(1);
                 }

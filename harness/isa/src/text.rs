@@ -241,7 +241,7 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "_.$@".contains(c))
 }
 
-fn is_mnemonic(text: &str) -> bool {
+pub(crate) fn is_mnemonic(text: &str) -> bool {
     let mut letters = text.chars();
     letters.next().is_some_and(|c| c.is_ascii_lowercase())
         && text.contains('_')
@@ -274,7 +274,7 @@ fn instruction(code: &str, line: u32) -> Result<Instruction, ParseError> {
 }
 
 /// `vmcnt(0) lgkmcnt(0)`, with or without `&` between; a bare number stays unknown.
-fn waits(text: &str) -> Modifiers {
+pub(crate) fn waits(text: &str) -> Modifiers {
     let mut modifiers = Modifiers::default();
     for word in text.split(|c: char| c.is_whitespace() || c == '&').filter(|word| !word.is_empty()) {
         let counted = word.strip_suffix(')').and_then(|word| word.split_once('('));
@@ -363,7 +363,7 @@ fn is_modifier(word: &str) -> bool {
 }
 
 impl Modifiers {
-    fn take(&mut self, word: &str) {
+    pub(crate) fn take(&mut self, word: &str) {
         if FLAGS.contains(&word) {
             self.flags.push(word.to_owned());
             return;
@@ -435,7 +435,7 @@ fn registers(text: &str, base: u16) -> Option<Registers> {
     if let Some(inner) = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')) {
         let (first, last) = inner.split_once([':', '-']).unwrap_or((inner, inner));
         let (first, last) = (number(first)?, number(last)?);
-        return (first <= last).then_some(Registers { first: base + first, count: last - first + 1 });
+        return (first <= last).then(|| Registers { first: base + first, count: last - first + 1 });
     }
     Some(Registers { first: base + number(text)?, count: 1 })
 }

@@ -326,10 +326,10 @@ impl Builder<'_> {
             Opcode::Waitcnt => self.wait_by_name(state, instruction)?,
             Opcode::Wait(counters) => self.wait(state, instruction, counters)?,
             Opcode::Barrier => {
-                self.code.nodes.push(Node::Signal);
+                self.code.nodes.push(Node::Signal { line: instruction.line });
                 self.code.nodes.push(Node::Join { line: instruction.line });
             }
-            Opcode::BarrierSignal => self.code.nodes.push(Node::Signal),
+            Opcode::BarrierSignal => self.code.nodes.push(Node::Signal { line: instruction.line }),
             Opcode::BarrierWait => self.code.nodes.push(Node::Join { line: instruction.line }),
             Opcode::Cache(cache) => self.cache(instruction, *cache)?,
             Opcode::Scalar(_) | Opcode::Vector(_) => self.arithmetic(state, instruction)?,

@@ -8,6 +8,12 @@ pub const CODEGEN_SCHEMA: &str = "vk-litmus/codegen/1";
 /// Version of [`CodegenDiffLine`].
 pub const CODEGEN_DIFF_SCHEMA: &str = "vk-litmus/codegen-diff/1";
 
+/// Version of [`CodegenExploreLine`].
+pub const CODEGEN_EXPLORE_SCHEMA: &str = "vk-litmus/codegen-explore/1";
+/// What every line of `codegen --explore` rests on.
+pub const CODEGEN_EXPLORE_NOTE: &str =
+    "found by executing the emitted machine code on an operational model; not observed on hardware";
+
 /// A line of `codegen --format json`: a test on a device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CodegenLine {
@@ -147,4 +153,84 @@ pub enum CodegenDiffVerdict {
     Differs,
     /// One of the two has no machine code to compare.
     Skipped,
+}
+
+/// A line of `codegen --explore --format json`: a form of a test on a device, under one profile of what the hardware
+/// promises.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodegenExploreLine {
+    /// [`CODEGEN_EXPLORE_SCHEMA`].
+    pub schema: String,
+    /// Test id.
+    pub id: String,
+    /// The device.
+    pub device: String,
+    /// Its driver, with the version.
+    pub driver: String,
+    /// The form of the kernels.
+    pub form: String,
+    /// The model whose forbidden outcomes are looked for.
+    pub model: String,
+    /// What is believed of the hardware: `documented` or `paranoid`; empty where nothing was explored.
+    pub profile: String,
+    /// The answer.
+    pub verdict: CodegenExploreVerdict,
+    /// What is unsupported, missing or read too early; null for other answers.
+    pub detail: Option<String>,
+    /// Ids of the facts about the hardware that the answer rests on.
+    pub assumptions: Vec<String>,
+    /// Placements of workgroups over compute units that were explored.
+    pub placements: u32,
+    /// States that were visited.
+    pub states: u64,
+    /// How a forbidden outcome comes about; for `reachable`.
+    pub witness: Option<CodegenWitness>,
+    /// [`CODEGEN_EXPLORE_NOTE`].
+    pub note: String,
+    /// A command that does it again.
+    pub replay: String,
+}
+
+/// Whether machine code can show a forbidden outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CodegenExploreVerdict {
+    /// No placement and no interleaving shows one.
+    Unreachable,
+    /// One does.
+    Reachable,
+    /// A register is used before the load that writes it is known to be complete.
+    Hazard,
+    /// The machine does not know an instruction, or there are too many states.
+    Unsupported,
+    /// There is nothing to explore: the program races, the device lacks something, or no kernel was compiled.
+    Skipped,
+}
+
+/// How a forbidden outcome comes about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodegenWitness {
+    /// The words of the outcome: what the test observes, in its order, then what says that threads have ended.
+    pub outcome: Vec<u64>,
+    /// The compute unit of each wave, by workgroup.
+    pub units: Vec<Vec<u8>>,
+    /// The shader array of each compute unit.
+    pub arrays: Vec<u8>,
+    /// What happened, in order.
+    pub steps: Vec<CodegenStep>,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodegenStep {
+    /// The workgroup, counted over all kernels.
+    pub workgroup: u64,
+    /// The wave in it.
+    pub wave: u64,
+    /// The threads whose kernel it is.
+    pub kernel: String,
+    /// The line of the machine code.
+    pub code: String,
+    /// What happened to it.
+    pub what: String,
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
 use results::wire::{
-    BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenLine, CompareRecord, DiffRecord,
-    PlanRecord, RejectedLine, ReportRecord, RunLine,
+    BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenExploreLine, CodegenLine,
+    CompareRecord, DiffRecord, PlanRecord, RejectedLine, ReportRecord, RunLine,
 };
 use schemars::Schema;
 use serde_json::Value;
@@ -25,6 +25,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("diff.schema.json", schemars::schema_for!(DiffRecord)),
         ("report.schema.json", schemars::schema_for!(ReportRecord)),
         ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
+        ("codegen-explore.schema.json", schemars::schema_for!(CodegenExploreLine)),
         ("codegen-diff.schema.json", schemars::schema_for!(CodegenDiffLine)),
     ]
 }

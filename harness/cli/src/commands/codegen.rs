@@ -3,6 +3,8 @@
 mod baselines;
 mod campaign;
 pub mod engine;
+mod explore;
+mod handover;
 mod reduce;
 mod report;
 mod table;
@@ -92,9 +94,6 @@ impl Asked {
 /// # Errors
 /// What ended it before anything was compiled.
 pub fn codegen(arguments: &Codegen, _quiet: bool) -> Result<Outcome, Failure> {
-    if arguments.explore {
-        return Err(Failure::not_available("`--explore`"));
-    }
     let mut outcome = Outcome::Success;
     let items = load(arguments, &mut outcome)?;
     if items.is_empty() && outcome == Outcome::Success {
@@ -110,11 +109,12 @@ pub fn codegen(arguments: &Codegen, _quiet: bool) -> Result<Outcome, Failure> {
         whole: arguments.tests.is_empty(),
         kernels: Vec::new(),
     };
-    if arguments.emit != Some(CodegenEmit::Diff) {
+    if arguments.explore || arguments.emit != Some(CodegenEmit::Diff) {
         asked.kernels = kernels(&asked);
     }
     let mut printer = Printer::new(arguments.format);
     let ended = match (&arguments.baseline, arguments.emit) {
+        _ if arguments.explore => explore::explore(arguments, &asked, &mut printer),
         (Some(folder), _) => baselines::baselines(arguments, folder, &asked, &mut printer),
         (None, Some(CodegenEmit::Diff)) => table::table(arguments, &asked, &mut printer),
         (None, _) => campaign::campaign(arguments, &asked, &mut printer),

@@ -206,6 +206,7 @@ impl Builder<'_> {
         let lds = memory.path == Path::Lds;
         // A scope as narrow as the compute unit, where it is in doubt what waiting for the store means.
         let narrow = memory.action == Action::Store
+            && !lds
             && matches!(instruction.modifiers.value("scope"), None | Some("SCOPE_CU"))
             && self.facts.holds("cu-scope-store-stays", self.generation, self.profile);
         let access = self.push_access(Access {
@@ -365,7 +366,8 @@ impl Builder<'_> {
                 (Path::Image, Shows::Image { space, row }) => {
                     let mask = modifiers.value("dmask");
                     let compare = memory.action == Action::Atomic(AtomicOperation::CompareSwap);
-                    if !matches!(mask, None | Some("0x1")) && !(compare && mask == Some("0x3")) {
+                    let words = if compare { "0x3" } else { "0x1" };
+                    if mask.is_some_and(|mask| mask != words) {
                         return Err(Halt::Unknown(format!("dmask:{}", mask.unwrap_or_default())));
                     }
                     if modifiers.has("a16") {
@@ -515,7 +517,7 @@ fn offset(modifiers: &Modifiers) -> Result<i64, Halt> {
 
 /// The parts of an access within 8 aligned bytes each, with the number of the first word.
 fn pieces(space: Space, start: u32, bytes: u32) -> Result<Vec<(Word, u16)>, Halt> {
-    if start % bytes.min(4) != 0 {
+    if !start.is_multiple_of(bytes.min(4)) {
         return Err(Halt::Unknown("an access that is not aligned".to_owned()));
     }
     let mut pieces = Vec::new();
@@ -523,7 +525,7 @@ fn pieces(space: Space, start: u32, bytes: u32) -> Result<Vec<(Word, u16)>, Halt
     while done < bytes {
         let offset =
             start.checked_add(done).ok_or_else(|| Halt::Unknown("an address past 32 bits".to_owned()))?;
-        let size = if offset % 8 == 0 && bytes - done >= 8 { 8 } else { (bytes - done).min(4) };
+        let size = if offset.is_multiple_of(8) && bytes - done >= 8 { 8 } else { (bytes - done).min(4) };
         pieces.push((Word { space, offset, bytes: size as u8 }, (done / 4) as u16));
         done += size;
     }

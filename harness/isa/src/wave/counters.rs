@@ -58,7 +58,7 @@ impl Builder<'_> {
             waits.push((counter, count.ok_or_else(|| Halt::Unknown(format!("a wait for `{name}`")))?));
         }
         for (counter, count) in waits {
-            self.wait_for(state, counter, count);
+            self.wait_for(state, instruction.line, counter, count);
         }
         Ok(())
     }
@@ -80,12 +80,12 @@ impl Builder<'_> {
         match counters {
             // Two numbers in one: loads or stores in bits 8 and up, LDS in bits 0 to 5.
             [first, second] => {
-                self.wait_for(state, *first, (count >> 8) & 0x3f);
-                self.wait_for(state, *second, count & 0x3f);
+                self.wait_for(state, instruction.line, *first, (count >> 8) & 0x3f);
+                self.wait_for(state, instruction.line, *second, count & 0x3f);
             }
             _ => {
                 for counter in counters {
-                    self.wait_for(state, *counter, count);
+                    self.wait_for(state, instruction.line, *counter, count);
                 }
             }
         }
@@ -93,7 +93,7 @@ impl Builder<'_> {
     }
 
     /// Waits until at most `count` operations are outstanding on a counter.
-    fn wait_for(&mut self, state: &mut State, counter: Counter, count: usize) {
+    fn wait_for(&mut self, state: &mut State, line: u32, counter: Counter, count: usize) {
         let counter = counter_of(self.generation, counter);
         let on: Vec<usize> = state
             .outstanding
@@ -120,7 +120,7 @@ impl Builder<'_> {
             state.outstanding.remove(*index);
         }
         if !accesses.is_empty() {
-            self.code.nodes.push(Node::Wait(accesses));
+            self.code.nodes.push(Node::Wait { line, accesses });
         }
     }
 }

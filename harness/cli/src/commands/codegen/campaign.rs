@@ -153,9 +153,11 @@ fn reduced(
         };
         let crashed = line.kernels.iter().find(|kernel| kernel.verdict == CodegenVerdict::Crashes);
         let Some(form) = crashed.and_then(|kernel| kernel.form.parse().ok()) else { continue };
-        let Some(item) = asked.items.get(number).filter(|_| !seen.contains(&how)) else { continue };
-        line.reduced = Some(reducer.reduce(item, form, target, asked));
-        seen.push(how);
+        // The time of a hang is no part of its kind.
+        let kind: String = how.chars().filter(|c| !c.is_ascii_digit() && *c != '.').collect();
+        let Some(item) = asked.items.get(number).filter(|_| !seen.contains(&kind)) else { continue };
+        line.reduced = Some(reducer.reduce(item, form, &how, target, asked));
+        seen.push(kind);
     }
     lines
 }

@@ -11,8 +11,13 @@ use super::engine::{Asking, Made, Question};
 use super::targets::Target;
 use super::{Asked, Item};
 
-/// How often a compiler is asked at most for one test.
+/// How often a compiler is asked at most for one test that crashes it, and for one on which it hangs: there each try takes
+/// all the time that it is given.
 const MOST_TRIES: u32 = 200;
+const MOST_TRIES_OF_HANGS: u32 = 8;
+
+/// Begins what is said of a compiler that was ended since it gave no answer.
+const HANG: &str = "no answer after";
 
 /// Reduces tests.
 pub struct Reducer<'a> {
@@ -27,7 +32,7 @@ impl<'a> Reducer<'a> {
     }
 
     /// The text of the smallest test whose kernels of `form` still end the compiler of `target`.
-    pub fn reduce(&self, item: &Item, form: Form, target: &Target, asked: &Asked) -> String {
+    pub fn reduce(&self, item: &Item, form: Form, how: &str, target: &Target, asked: &Asked) -> String {
         let sizes = target.sizes(asked.lanes);
         let mut ends = |test: &Test| {
             let Ok(units) = units(test, form, item.variant.told, &sizes) else { return false };
@@ -37,7 +42,8 @@ impl<'a> Reducer<'a> {
         };
         let weaker =
             |test: &Test| weakenings(test).into_iter().map(|weakened| weakened.test).collect::<Vec<_>>();
-        let shrunk = shrink(&item.test, MOST_TRIES, &weaker, &mut ends);
+        let most = if how.starts_with(HANG) { MOST_TRIES_OF_HANGS } else { MOST_TRIES };
+        let shrunk = shrink(&item.test, most, &weaker, &mut ends);
         litmus::print(&shrunk.test)
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use results::wire::{CodegenDiffLine, CodegenDiffVerdict, CodegenKernel, CodegenLine, CodegenVerdict};
+use results::wire::{
+    CodegenDiffLine, CodegenDiffVerdict, CodegenExploreLine, CodegenExploreVerdict, CodegenKernel,
+    CodegenLine, CodegenVerdict,
+};
 
 use crate::arguments::{CodegenEmit, ListFormat};
 use crate::exit::Failure;
@@ -12,6 +15,8 @@ use crate::output::Data;
 pub struct Printer {
     data: Data,
     json: bool,
+    /// The last test, device and form whose outcome is reachable: what is reachable with fewer assumptions is no news.
+    reached: Option<(String, String, String)>,
 }
 
 /// Sums of the lines of a device.
@@ -64,7 +69,7 @@ impl Figures {
 impl Printer {
     /// One for standard output.
     pub fn new(format: ListFormat) -> Printer {
-        Printer { data: Data::new(), json: format == ListFormat::Json }
+        Printer { data: Data::new(), json: format == ListFormat::Json, reached: None }
     }
 
     fn json(&mut self, value: &impl serde::Serialize) -> Result<(), Failure> {
@@ -158,6 +163,103 @@ impl Printer {
         self.data.print(&columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()))
     }
 
+    /// Prints an answer of the explorer. As text, what is unreachable has no line.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn explore_line(&mut self, line: &CodegenExploreLine) -> Result<(), Failure> {
+        if self.json {
+            return self.json(line);
+        }
+        let told = match line.verdict {
+            CodegenExploreVerdict::Reachable | CodegenExploreVerdict::Hazard => true,
+            CodegenExploreVerdict::Unsupported => !line.profile.is_empty(),
+            CodegenExploreVerdict::Unreachable | CodegenExploreVerdict::Skipped => false,
+        };
+        if !told {
+            return Ok(());
+        }
+        if line.verdict == CodegenExploreVerdict::Reachable {
+            let of = (line.id.clone(), line.device.clone(), line.form.clone());
+            if self.reached.replace(of.clone()) == Some(of) {
+                return Ok(());
+            }
+        }
+        let mut text = format!(
+            "{} {} on {}, {}, profile {}",
+            verdict_word(line.verdict),
+            line.id,
+            line.device,
+            line.form,
+            line.profile
+        );
+        if let Some(detail) = &line.detail {
+            text += &format!(": {detail}");
+        }
+        text.push('\n');
+        if let Some(witness) = &line.witness {
+            text += &format!(
+                "    outcome {:?}; compute units {:?}, shader arrays {:?}\n",
+                witness.outcome, witness.units, witness.arrays
+            );
+            let width = witness.steps.iter().map(|step| step.code.len()).max().unwrap_or(0);
+            for step in &witness.steps {
+                text += &format!(
+                    "    workgroup {} wave {} ({})  {:width$}  {}\n",
+                    step.workgroup, step.wave, step.kernel, step.code, step.what
+                );
+            }
+            text += &format!(
+                "    rests on {}\n    {}\n    {}\n",
+                line.assumptions.join(", "),
+                line.note,
+                line.replay
+            );
+        }
+        self.data.print(&text)
+    }
+
+    /// Prints the number of each answer by device, form and profile.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn explore_table(&mut self, lines: &[CodegenExploreLine]) -> Result<(), Failure> {
+        if self.json {
+            return Ok(());
+        }
+        let verdicts = [
+            CodegenExploreVerdict::Unreachable,
+            CodegenExploreVerdict::Reachable,
+            CodegenExploreVerdict::Hazard,
+            CodegenExploreVerdict::Unsupported,
+            CodegenExploreVerdict::Skipped,
+        ];
+        let mut counts: BTreeMap<(&str, &str, &str), [usize; 5]> = BTreeMap::new();
+        for line in lines {
+            let row = counts.entry((&line.device, &line.form, &line.profile)).or_default();
+            for (cell, verdict) in row.iter_mut().zip(verdicts) {
+                *cell += usize::from(line.verdict == verdict);
+            }
+        }
+        let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for line in lines.iter().filter(|line| line.profile.is_empty()) {
+            let reason = line.detail.as_deref().unwrap_or_default();
+            *reasons.entry((verdict_word(line.verdict), reason)).or_default() += 1;
+        }
+        for ((verdict, reason), count) in reasons {
+            self.data.print(&format!("{verdict} {count}: {reason}\n"))?;
+        }
+        let header =
+            ["device", "form", "profile"].into_iter().chain(verdicts.map(verdict_word)).map(str::to_owned);
+        let mut rows: Vec<Vec<String>> = vec![header.collect()];
+        for ((device, form, profile), cells) in counts {
+            let mut row: Vec<String> = [device, form, profile].map(str::to_owned).to_vec();
+            row.extend(cells.map(|count| count.to_string()));
+            rows.push(row);
+        }
+        self.data.print(&columns(&rows))
+    }
+
     /// Prints what a relaxation changes. As text, only what needs to be looked at has a line: no effect, although the model
     /// needs what was relaxed.
     ///
@@ -212,6 +314,16 @@ impl Printer {
         }
         self.data.print("\nrelaxations that change accesses, waits or barriers / all\n")?;
         self.data.print(&columns(&rows))
+    }
+}
+
+fn verdict_word(verdict: CodegenExploreVerdict) -> &'static str {
+    match verdict {
+        CodegenExploreVerdict::Unreachable => "unreachable",
+        CodegenExploreVerdict::Reachable => "reachable",
+        CodegenExploreVerdict::Hazard => "hazard",
+        CodegenExploreVerdict::Unsupported => "unsupported",
+        CodegenExploreVerdict::Skipped => "skipped",
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use codegen::machine::Dialect;
 use codegen::{Sizes, Unit};
-use device::{DriverEnvironment, Generation, Listed};
+use device::{DriverEnvironment, Family, Listed};
 
 use crate::exit::Failure;
 use crate::probe::{self, CompileOnly, Meant};
@@ -19,8 +19,8 @@ pub struct Target {
     pub selector: String,
     /// The device.
     pub listed: Listed,
-    /// Its generation, where it is AMD's.
-    pub generation: Option<Generation>,
+    /// Its family, where it is AMD's.
+    pub family: Option<&'static Family>,
     process: Process,
 }
 
@@ -56,7 +56,7 @@ impl Target {
 
     /// How its machine code is read.
     pub fn dialect(&self) -> Dialect {
-        if self.generation.is_some() { Dialect::Amd } else { Dialect::Other }
+        if self.family.is_some() { Dialect::Amd } else { Dialect::Other }
     }
 
     /// What the device lacks for kernels, by name; `needs` are features that the test names itself.
@@ -132,7 +132,7 @@ pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, F
                 let target = Target {
                     name: device.identity.name.clone(),
                     selector: probe::exact_selector(device, &listed),
-                    generation: device::generation_of(&device.identity.device_name),
+                    family: device::family_of(&device.identity.device_name),
                     listed: device.clone(),
                     process: Process::Drivers(environment.clone()),
                 };
@@ -152,7 +152,7 @@ fn add_compile_only(found: &mut Vec<Target>, device: CompileOnly) {
     let target = Target {
         name: device.name(),
         selector: device.listed.identity.name.clone(),
-        generation: device::generation_of(&device.listed.identity.device_name),
+        family: device::family_of(&device.listed.identity.device_name),
         listed: device.listed.clone(),
         process: Process::CompileOnly(Box::new(device)),
     };

@@ -33,12 +33,6 @@ pub fn kernels(test: &Test, variant: Variant, pipelines: Pipelines) -> Result<Pr
     shaders::fixed_program(test, &config, pipelines, &Parameters::SINGLE).map_err(|error| error.to_string())
 }
 
-/// A letter for each binding: buffer, image, texel buffer.
-pub fn bindings(kernel: &shaders::Kernel) -> String {
-    let image = |image: &shaders::ImageBinding| if image.shape == Images::TexelBuffer { 't' } else { 'i' };
-    kernel.bindings.iter().map(|_| 'b').chain(kernel.images.iter().map(image)).collect()
-}
-
 /// The question whether outcomes that the prediction does not allow can be seen.
 pub fn question(
     test: &Test,

@@ -1,0 +1,278 @@
+//! Whether the machine code of a test can show an outcome that the model forbids: `--explore`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use codegen::{Form, Unit, form};
+use isa::{Facts, Profile, Verdict};
+use litmus::{Prediction, Race};
+use model::{Model, Options, predict};
+use results::wire::{
+    CODEGEN_EXPLORE_NOTE, CODEGEN_EXPLORE_SCHEMA, CodegenExploreLine, CodegenExploreVerdict, CodegenStep,
+    CodegenWitness,
+};
+
+use crate::arguments::Codegen;
+use crate::choice;
+use crate::compiling::Compiled;
+use crate::exit::{Failure, Outcome};
+use crate::parallel::in_order;
+
+use super::engine::{Asking, Made, Question, program};
+use super::report::Printer;
+use super::targets::Target;
+use super::{Asked, Item, by_device, handover};
+
+/// The model whose forbidden outcomes are looked for, and its twin for devices without chains.
+const MODEL: &str = "vulkan";
+
+/// What a model says of each test, or why it says nothing that could be looked for.
+type Predictions = Vec<Result<Prediction, String>>;
+
+/// Runs it.
+///
+/// # Errors
+/// When nothing can be started or printed.
+pub fn explore(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Result<Outcome, Failure> {
+    let asking = Asking { forms: false, patience: arguments.timeout, misbehave: arguments.misbehave.clone() };
+    let program = program()?;
+    let facts = Facts::shipped().map_err(Failure::environment_error)?;
+    let mut predictions: BTreeMap<&'static str, Predictions> = BTreeMap::new();
+    for name in asked.targets.iter().map(model_of) {
+        if !predictions.contains_key(name) {
+            predictions.insert(name, predict_all(name, asked)?);
+        }
+    }
+    let mut outcome = Outcome::Success;
+    let mut lines = Vec::new();
+    by_device(
+        asked,
+        |target| {
+            let name = model_of(target);
+            let predictions = predictions.get(name).map(Vec::as_slice).unwrap_or_default();
+            explore_on(&asking, &program, target, asked, predictions, &facts)
+        },
+        |_, of_target: Vec<CodegenExploreLine>| {
+            for line in &of_target {
+                let broken = line.verdict == CodegenExploreVerdict::Reachable
+                    && line.profile == Profile::Documented.to_string();
+                if broken {
+                    outcome.note(Outcome::RuleBroken);
+                }
+                printer.explore_line(line)?;
+            }
+            lines.extend(of_target);
+            Ok(())
+        },
+    )?;
+    printer.explore_table(&lines)?;
+    Ok(outcome)
+}
+
+fn model_of(target: &Target) -> &'static str {
+    let chains = target.listed.capabilities.availability_visibility_chains;
+    choice::without_chains(MODEL).filter(|_| !chains).unwrap_or(MODEL)
+}
+
+fn predict_all(name: &str, asked: &Asked) -> Result<Predictions, Failure> {
+    let model = Model::shipped(name).ok_or_else(|| Failure::not_available(format!("model `{name}`")))?;
+    let model = model.map_err(Failure::input)?;
+    let mut all = Vec::new();
+    let done: Result<(), std::convert::Infallible> = in_order(
+        &asked.items,
+        |item| {
+            if !model.judges(item.test.dialect) {
+                return Err(format!("model `{name}` does not speak of this dialect"));
+            }
+            let said = shaders::meaning(&item.test, item.variant.told).map_err(|error| error.to_string())?;
+            let prediction =
+                predict(&said, &model, &Options::default()).map_err(|error| error.to_string())?;
+            match prediction.race {
+                Race::Free => Ok(prediction),
+                Race::Racy => Err("the program races: nothing is forbidden".to_owned()),
+                Race::Unknown => Err("the model did not answer in time".to_owned()),
+            }
+        },
+        |one| {
+            all.push(one);
+            Ok(())
+        },
+    );
+    match done {
+        Ok(()) => Ok(all),
+    }
+}
+
+fn explore_on(
+    asking: &Asking,
+    program: &Path,
+    target: &Target,
+    asked: &Asked,
+    predictions: &[Result<Prediction, String>],
+    facts: &Facts,
+) -> Vec<CodegenExploreLine> {
+    let mut lines = Vec::new();
+    let mut questions: Vec<&Question> = Vec::new();
+    let mut of_question = Vec::new();
+    for ((item, told), prediction) in asked.items.iter().zip(asked.told_for(target)).zip(predictions) {
+        for form in told {
+            let blank = blank(item, form.form, target, asked);
+            let skipped = match (&form.made, prediction) {
+                (Err(why), _) | (_, Err(why)) => Some(why.clone()),
+                (Ok(question), Ok(_)) => target.lacks(&question.units, &item.test.metadata.needs),
+            };
+            match (skipped, &form.made, prediction) {
+                (None, Ok(question), Ok(prediction)) => {
+                    questions.push(question);
+                    of_question.push((item, prediction, blank));
+                }
+                (why, ..) => lines.push(CodegenExploreLine { detail: why, ..blank }),
+            }
+        }
+    }
+    let keep = |_: &Question, _: &Unit, compiled: &Compiled| compiled.assembly().to_owned();
+    let answers = asking.ask(program, target, &questions, &keep);
+    for (((item, prediction, blank), question), made) in of_question.into_iter().zip(questions).zip(answers) {
+        let texts: Result<Vec<String>, String> = made
+            .into_iter()
+            .map(|made| match made {
+                Made::Compiled(text) => Ok(text),
+                Made::Crashed(why) | Made::Lacks(why) => Err(why),
+            })
+            .collect();
+        match texts {
+            Ok(texts) => {
+                lines.extend(answers_for(item, question, prediction, &texts, target, asked, &blank, facts))
+            }
+            Err(why) => lines.push(CodegenExploreLine { detail: Some(why), ..blank }),
+        }
+    }
+    lines
+}
+
+fn blank(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExploreLine {
+    CodegenExploreLine {
+        schema: CODEGEN_EXPLORE_SCHEMA.to_owned(),
+        id: item.id.clone(),
+        device: target.name.clone(),
+        driver: target.driver(),
+        form: form.to_string(),
+        model: model_of(target).to_owned(),
+        profile: String::new(),
+        verdict: CodegenExploreVerdict::Skipped,
+        detail: None,
+        assumptions: Vec::new(),
+        placements: 0,
+        states: 0,
+        witness: None,
+        note: CODEGEN_EXPLORE_NOTE.to_owned(),
+        replay: asked.replay(item, target).replace("--emit asm", "--explore"),
+    }
+}
+
+/// The answers under each profile.
+#[expect(clippy::too_many_arguments, reason = "everything that one answer rests on")]
+fn answers_for(
+    item: &Item,
+    question: &Question,
+    prediction: &Prediction,
+    texts: &[String],
+    target: &Target,
+    asked: &Asked,
+    blank: &CodegenExploreLine,
+    facts: &Facts,
+) -> Vec<CodegenExploreLine> {
+    let unsupported = |why: String| {
+        vec![CodegenExploreLine {
+            verdict: CodegenExploreVerdict::Unsupported,
+            detail: Some(why),
+            ..blank.clone()
+        }]
+    };
+    let Some(family) = target.family else { return unsupported("machine code of another maker".to_owned()) };
+    let sizes = target.sizes(asked.lanes);
+    let made = form::program(&item.test, question.form, item.variant.told, &sizes)
+        .map_err(|error| error.to_string())
+        .and_then(|program| {
+            let kernels = handover::Kernels {
+                test: &item.test,
+                program: &program,
+                texts,
+                family: family.name,
+                subgroup_size: sizes.subgroup_size,
+            };
+            handover::question(&kernels, prediction)
+        });
+    let asks = match made {
+        Ok(asks) => asks,
+        Err(why) => return unsupported(why),
+    };
+    [Profile::Documented, Profile::Paranoid]
+        .into_iter()
+        .map(|profile| {
+            let line = CodegenExploreLine { profile: profile.to_string(), ..blank.clone() };
+            answer(isa::explore(&asks, profile, facts), line, question, texts)
+        })
+        .collect()
+}
+
+fn answer(
+    verdict: Verdict,
+    line: CodegenExploreLine,
+    question: &Question,
+    texts: &[String],
+) -> CodegenExploreLine {
+    match verdict {
+        Verdict::Unreachable(explored) => CodegenExploreLine {
+            verdict: CodegenExploreVerdict::Unreachable,
+            assumptions: explored.assumptions,
+            placements: explored.placements,
+            states: explored.states,
+            ..line
+        },
+        Verdict::Reachable(witness) => CodegenExploreLine {
+            verdict: CodegenExploreVerdict::Reachable,
+            assumptions: witness.explored.assumptions,
+            placements: witness.explored.placements,
+            states: witness.explored.states,
+            witness: Some(CodegenWitness {
+                outcome: witness.outcome,
+                units: witness.placement.units,
+                arrays: witness.placement.arrays,
+                steps: witness
+                    .steps
+                    .into_iter()
+                    .map(|step| CodegenStep {
+                        workgroup: step.workgroup as u64,
+                        wave: step.wave as u64,
+                        kernel: question
+                            .units
+                            .get(step.kernel)
+                            .map(|unit| unit.name.clone())
+                            .unwrap_or_default(),
+                        code: code_line(texts, step.kernel, step.line),
+                        what: step.what,
+                    })
+                    .collect(),
+            }),
+            ..line
+        },
+        Verdict::Hazard(hazard) => CodegenExploreLine {
+            verdict: CodegenExploreVerdict::Hazard,
+            detail: Some(hazard.to_string()),
+            ..line
+        },
+        Verdict::Unsupported(unsupported) => CodegenExploreLine {
+            verdict: CodegenExploreVerdict::Unsupported,
+            detail: Some(unsupported.to_string()),
+            ..line
+        },
+    }
+}
+
+/// A line of a kernel's text, from 1, without its encoding.
+fn code_line(texts: &[String], kernel: usize, line: u32) -> String {
+    let text = texts.get(kernel).and_then(|text| text.lines().nth((line as usize).checked_sub(1)?));
+    let text = text.unwrap_or_default();
+    text.split(';').next().unwrap_or(text).trim().to_owned()
+}

@@ -1,0 +1,159 @@
+//! Bugs that compilers have had, put back into code that is right: the explorer finds each.
+
+use isa::opcode::{Cache, Counter, Opcode};
+use isa::text::Instruction;
+use isa::{Facts, Profile, Program, Verdict, explore};
+
+use crate::sample::{parsed, question, samples};
+
+/// Explores a merged sample whose text has been changed; it was right before.
+fn broken(family: &str, name: &str, change: impl Fn(&mut Program)) -> Verdict {
+    let facts = Facts::shipped().unwrap();
+    let sample = samples(family).into_iter().find(|sample| sample.name == format!("{name}@merged")).unwrap();
+    let mut texts = parsed(&sample);
+    let before = explore(&question(family, &sample, &texts), Profile::Documented, &facts);
+    assert!(matches!(before, Verdict::Unreachable(_)), "{family} {name}: {before:?}");
+    let untouched = texts.clone();
+    for text in &mut texts {
+        change(text);
+    }
+    assert_ne!(texts, untouched, "{family} {name}: nothing was changed");
+    explore(&question(family, &sample, &texts), Profile::Documented, &facts)
+}
+
+#[track_caller]
+fn found(verdict: Verdict) {
+    assert!(matches!(verdict, Verdict::Reachable(_)), "{verdict:?}");
+}
+
+fn remove(text: &mut Program, unwanted: impl Fn(&Instruction) -> bool) {
+    for instruction in &mut text.instructions {
+        if unwanted(instruction) {
+            instruction.opcode = Opcode::Nothing;
+            instruction.modifiers = Default::default();
+        }
+    }
+}
+
+fn waits_for_stores(instruction: &Instruction) -> bool {
+    matches!(&instruction.opcode, Opcode::Wait(counters) if counters.contains(&Counter::Store))
+}
+
+/// LLVM #155370, mended by #160501: a barrier that waits for local visibility only, so that a release behind it by another
+/// wave does not carry the stores before it.
+#[test]
+fn a_barrier_that_waits_for_local_visibility_only() {
+    for family in ["navi21", "navi31", "gfx1201"] {
+        found(broken(family, "ISA2+cbar-rel-acq.atomic", |text| {
+            let barrier = text
+                .instructions
+                .iter()
+                .position(|i| matches!(i.opcode, Opcode::Barrier | Opcode::BarrierSignal))
+                .unwrap();
+            let before = text.instructions[..barrier].iter().rposition(waits_for_stores).unwrap();
+            text.instructions[before].opcode = Opcode::Nothing;
+        }));
+    }
+}
+
+/// LLPC #94: a fence whose wrong scope lost the `s_barrier`.
+#[test]
+fn a_control_barrier_without_its_barrier() {
+    for family in ["polaris10", "vega10", "navi21", "navi31"] {
+        for name in ["barrier/MP+cbar", "classes/MP+cbar.sc1"] {
+            found(broken(family, name, |text| remove(text, |i| i.opcode == Opcode::Barrier)));
+        }
+    }
+    for name in ["barrier/MP+cbar", "classes/MP+cbar.sc1"] {
+        found(broken("gfx1201", name, |text| {
+            remove(text, |i| matches!(i.opcode, Opcode::BarrierSignal | Opcode::BarrierWait));
+        }));
+    }
+}
+
+/// LLPC #144: memory barriers as waits only. The accesses lose the bits that take them past the caches.
+#[test]
+fn waits_without_coherence_bits() {
+    for family in ["polaris10", "vega10", "navi21", "navi31", "gfx1201"] {
+        for name in ["mp/MP+fence-fence", "storage/MP+rel-acq.sc2-flag", "storage/MP+rel-acq.sc2-payload"] {
+            found(broken(family, name, |text| {
+                for instruction in &mut text.instructions {
+                    instruction.modifiers.flags.retain(|flag| flag != "glc" && flag != "dlc");
+                    instruction.modifiers.values.retain(|(key, _)| key != "scope");
+                }
+            }));
+        }
+    }
+}
+
+/// AMD 5700 XT (webgpu-litmus #35, VK-GL-CTS #295): acquire and release as if they were relaxed.
+#[test]
+fn ordered_atomics_as_relaxed_ones() {
+    for family in ["vega10", "navi21", "navi31", "gfx1201"] {
+        found(broken(family, "mp/MP+rel-acq", |text| {
+            // The waits of the flag: whatever waits before the last access of each role.
+            remove(text, waits_for_stores);
+            for instruction in &mut text.instructions {
+                if instruction.opcode == Opcode::Waitcnt && family == "vega10" {
+                    // On GFX9 one counter has loads and stores: results may still be waited for.
+                    instruction.modifiers.values.retain(|(name, _)| name != "vmcnt");
+                }
+            }
+            if family == "vega10" {
+                let first_result =
+                    text.instructions.iter().rposition(|i| i.mnemonic.starts_with("buffer_load")).unwrap()
+                        + 1;
+                text.instructions[first_result].opcode = Opcode::Waitcnt;
+                text.instructions[first_result].operands.clear();
+                text.instructions[first_result].modifiers.values = vec![("vmcnt".to_owned(), "0".to_owned())];
+                let lost = text.instructions[first_result].text.clone();
+                assert!(lost.starts_with("v_lshlrev_b32"), "{lost}");
+            }
+        }));
+    }
+}
+
+/// wgpu #4591: workgroup memory that is used without a barrier behind its initialization.
+#[test]
+fn initialization_without_a_barrier() {
+    for family in ["polaris10", "vega10", "navi21", "navi31"] {
+        found(broken(family, "classes/MP+rel-acq.sc1-flag", |text| {
+            let first = text.instructions.iter().position(|i| i.opcode == Opcode::Barrier);
+            if let Some(first) = first {
+                text.instructions[first].opcode = Opcode::Nothing;
+            }
+        }));
+    }
+}
+
+/// LLVM #81450: GL0 dropped before GL1 lets L0 be filled again from what GL1 still has.
+#[test]
+fn caches_dropped_in_the_wrong_order() {
+    // What LLVM emits for an acquire: a load past the caches, a wait, invalidations, and a plain load.
+    let with = |order: [Cache; 2]| {
+        let facts = Facts::shipped().unwrap();
+        let sample = samples("navi21").into_iter().find(|s| s.name == "mp/MP+rel-acq@merged").unwrap();
+        let mut texts = parsed(&sample);
+        let text = &mut texts[0];
+        let payload = text.instructions.iter().rposition(|i| i.mnemonic.starts_with("buffer_load")).unwrap();
+        text.instructions[payload].modifiers.flags.retain(|flag| flag != "glc" && flag != "dlc");
+        // A load of the payload by the same wave before, which may fill the caches, in place of an idle wait for stores.
+        for (place, cache) in (0..).zip(order) {
+            let mut drop = text.instructions[payload].clone();
+            drop.opcode = Opcode::Cache(cache);
+            drop.operands.clear();
+            drop.modifiers = Default::default();
+            text.instructions.insert(payload + place, drop);
+            for (_, label) in &mut text.labels {
+                if *label >= payload + place {
+                    *label += 1;
+                }
+            }
+        }
+        explore(&question("navi21", &sample, &texts), Profile::Documented, &facts)
+    };
+    // With both in either order one wave alone is safe: the other order needs someone who loads in between.
+    assert!(matches!(with([Cache::DropArray, Cache::DropVector]), Verdict::Unreachable(_)));
+    found(with([Cache::DropVector, Cache::DropVector]));
+    found(with([Cache::DropArray, Cache::DropArray]));
+}

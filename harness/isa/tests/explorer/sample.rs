@@ -1,0 +1,112 @@
+//! The committed texts, and the questions that they answer.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use isa::{Family, Program as Text, Question};
+use litmus::{Prediction, Test};
+use shaders::{Pipelines, Program, Variant};
+
+use crate::bridge;
+
+/// Families with texts, the oldest first.
+pub const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi21", "navi31", "gfx1201"];
+
+/// A test's kernels in one form for one family.
+pub struct Sample {
+    /// `mp/MP+rel-acq@merged`.
+    pub name: String,
+    /// Text by kernel.
+    pub texts: Vec<String>,
+}
+
+impl Sample {
+    pub fn is_merged(&self) -> bool {
+        self.name.ends_with("@merged")
+    }
+}
+
+/// The samples of a family in the order of the file.
+pub fn samples(family: &str) -> Vec<Sample> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts").join(format!("{family}.txt"));
+    let all = std::fs::read_to_string(path).unwrap();
+    let mut samples: Vec<Sample> = Vec::new();
+    for block in all.split("=== ").filter(|block| !block.is_empty()) {
+        let (heading, text) = block.split_once('\n').unwrap();
+        let (name, number) = heading.rsplit_once('.').unwrap();
+        match samples.last_mut().filter(|last| last.name == name) {
+            Some(last) => last.texts.push(text.to_owned()),
+            None => samples.push(Sample { name: name.to_owned(), texts: vec![text.to_owned()] }),
+        }
+        assert_eq!(number, (samples.last().unwrap().texts.len() - 1).to_string(), "{heading}");
+    }
+    samples
+}
+
+/// A test with its kernels and its prediction; the same for all families.
+pub struct Told {
+    pub test: Test,
+    pub program: Program,
+    pub prediction: Prediction,
+}
+
+/// Everything that the samples are about, by name.
+fn told() -> &'static BTreeMap<String, Told> {
+    static TOLD: OnceLock<BTreeMap<String, Told>> = OnceLock::new();
+    TOLD.get_or_init(|| {
+        let model = model::Model::shipped("vulkan-nochains").unwrap().unwrap();
+        samples(FAMILIES[0])
+            .into_iter()
+            .map(|sample| (sample.name.clone(), tell(&sample.name, &model)))
+            .collect()
+    })
+}
+
+fn tell(name: &str, model: &model::Model) -> Told {
+    let (id, form) = name.split_once('@').unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = here.join("tests/litmus").join(format!("{id}.litmus"));
+    let path = if own.exists() { own } else { here.join("../../litmus/corpus").join(format!("{id}.litmus")) };
+    let text = std::fs::read_to_string(&path).unwrap();
+    let test = litmus::parse(&text, id.rsplit('/').next().unwrap())
+        .map_err(|error| format!("{name}: {error}"))
+        .unwrap();
+    let test = litmus::convert::guarded(&test);
+    let (pipelines, variant) = match form {
+        "merged" => (Pipelines::Merged, ""),
+        "split.restrict" => (Pipelines::Split, "restrict"),
+        other => panic!("{other}"),
+    };
+    let variant: Variant = variant.parse().unwrap();
+    let program = bridge::kernels(&test, variant, pipelines).unwrap();
+    let prediction = model::predict(&test, model, &model::Options::default()).unwrap();
+    assert_eq!(prediction.race, litmus::Race::Free, "{name}");
+    Told { test, program, prediction }
+}
+
+/// The question that a sample answers, with its texts or with others.
+pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> Question {
+    let family: Family = family.parse().unwrap();
+    let told = told().get(&sample.name).unwrap();
+    bridge::question(&told.test, &told.program, texts, &family, &told.prediction)
+        .map_err(|error| format!("{}: {error}", sample.name))
+        .unwrap()
+}
+
+/// The texts as they were read.
+pub fn parsed(sample: &Sample) -> Vec<Text> {
+    sample.texts.iter().map(|text| isa::parse(text).unwrap()).collect()
+}
+
+/// The weak outcomes of a sample, as the question lists outcomes.
+pub fn allowed_but_weak(family: &str, sample: &Sample, texts: &[Text]) -> Vec<Vec<u64>> {
+    let told = told().get(&sample.name).unwrap();
+    let mut only = told.prediction.clone();
+    for outcome in only.outcomes.values_mut() {
+        outcome.allowed &= outcome.weak;
+    }
+    let family: Family = family.parse().unwrap();
+    let question = bridge::question(&told.test, &told.program, texts, &family, &only).unwrap();
+    question.allowed.into_iter().collect()
+}

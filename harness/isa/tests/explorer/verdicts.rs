@@ -1,0 +1,99 @@
+//! What the explorer says of code as it was emitted, family by family.
+
+use std::fmt::Write;
+
+use isa::{Facts, Profile, Verdict, explore};
+
+use crate::sample::{FAMILIES, allowed_but_weak, parsed, question, samples};
+
+fn word(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Unreachable(_) => "-".to_owned(),
+        Verdict::Reachable(witness) => format!("reachable {:?}", witness.outcome),
+        Verdict::Hazard(hazard) => format!("hazard: {hazard}"),
+        Verdict::Unsupported(what) => format!("unsupported: {what}"),
+    }
+}
+
+/// A line a sample: documented, then paranoid.
+#[test]
+fn emitted_code() {
+    let facts = Facts::shipped().unwrap();
+    for family in FAMILIES {
+        let mut table = String::new();
+        for sample in samples(family) {
+            let question = question(family, &sample, &parsed(&sample));
+            let [documented, paranoid] =
+                [Profile::Documented, Profile::Paranoid].map(|profile| explore(&question, profile, &facts));
+            writeln!(table, "{}: {} / {}", sample.name, word(&documented), word(&paranoid)).unwrap();
+
+            // Whatever is found where less is taken for granted stays found, and nothing is in doubt.
+            if let Verdict::Reachable(_) = documented {
+                assert!(matches!(paranoid, Verdict::Reachable(_)), "{family} {}", sample.name);
+            }
+            assert!(
+                !matches!(documented, Verdict::Hazard(_) | Verdict::Unsupported(_)),
+                "{family} {}: {documented:?}",
+                sample.name
+            );
+            // RDNA: merged kernels show nothing that is forbidden. GCN: only the workgroup's release is not cumulative.
+            if sample.is_merged() && matches!(documented, Verdict::Reachable(_)) {
+                let old = ["polaris10", "vega10"].contains(&family);
+                let cumulative = sample.name.contains("ISA2+rel-acqrel-acq.wg-dv")
+                    || sample.name.contains("ISA2+cbar-rel-acq.atomic");
+                assert!(old && cumulative, "{family} {}", sample.name);
+            }
+        }
+        insta::assert_snapshot!(format!("verdicts-{family}"), table);
+    }
+}
+
+/// The machine is weak where devices are: otherwise nothing that it does not find would mean anything.
+#[test]
+fn allowed_weak_outcomes_are_seen() {
+    let facts = Facts::shipped().unwrap();
+    let mut seen = String::new();
+    for family in FAMILIES {
+        for sample in samples(family).iter().filter(|sample| sample.is_merged()) {
+            let texts = parsed(sample);
+            let weak = allowed_but_weak(family, sample, &texts);
+            if weak.is_empty() {
+                continue;
+            }
+            let question = question(family, sample, &texts);
+            let outcomes = isa::explore::outcomes(&question, Profile::Documented, &facts).unwrap();
+            let found = weak.iter().filter(|outcome| outcomes.contains(*outcome)).count();
+            writeln!(seen, "{family} {}: {found} of {}", sample.name, weak.len()).unwrap();
+        }
+    }
+    insta::assert_snapshot!("weak", seen);
+}
+
+/// A witness names lines that are in the text, ends in the outcome, and says what it rests on.
+#[test]
+fn witnesses() {
+    let facts = Facts::shipped().unwrap();
+    let find = |family: &str, name: &str| {
+        let sample = samples(family).into_iter().find(|sample| sample.name == name).unwrap();
+        let texts = parsed(&sample);
+        let Verdict::Reachable(witness) =
+            explore(&question(family, &sample, &texts), Profile::Documented, &facts)
+        else {
+            panic!("{family} {name}");
+        };
+        let mut text =
+            format!("outcome {:?}\nassumes {}\n", witness.outcome, witness.explored.assumptions.join(", "));
+        for step in &witness.steps {
+            let line = texts[step.kernel]
+                .instructions
+                .iter()
+                .find(|instruction| instruction.line == step.line)
+                .unwrap();
+            let (workgroup, wave) = (step.workgroup, step.wave);
+            writeln!(text, "workgroup {workgroup} wave {wave}: {} [{}]", step.what, line.text).unwrap();
+        }
+        text
+    };
+    insta::assert_snapshot!("witness-f1", find("vega10", "ISA2+cbar-rel-acq.atomic@merged"));
+    insta::assert_snapshot!("witness-f2", find("navi31", "mp/MP+rel-acq@split.restrict"));
+}
