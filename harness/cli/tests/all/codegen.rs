@@ -393,7 +393,12 @@ fn committed_machine_code_is_current() {
     let folder = folder.to_str().unwrap();
     let ran = codegen(&[&tests[..], &["--device", &devices(&FAMILIES), "--baseline", folder]].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert_eq!(ran.stdout.lines().filter(|line| line.contains(": 0 of ")).count(), FAMILIES.len(), "{}", ran.stdout);
+    assert_eq!(
+        ran.stdout.lines().filter(|line| line.contains(": 0 of ")).count(),
+        FAMILIES.len(),
+        "{}",
+        ran.stdout
+    );
 }
 
 /// A Mesa in a folder, whose libraries may be newer than this system's.
