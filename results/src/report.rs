@@ -136,10 +136,21 @@ pub struct Bar {
     pub filtered: bool,
 }
 
+/// What is independent in a run: its batches where the instances of one share choices of the device, else its resolved
+/// instances.
+pub fn trials(line: &RunLine) -> u64 {
+    line.batches.unwrap_or_else(|| line.instances.saturating_sub(line.unresolved))
+}
+
+/// How many of the [`trials`] showed an outcome.
+pub fn sightings(outcome: &RunOutcome) -> u64 {
+    outcome.batches.unwrap_or(outcome.count)
+}
+
 /// The histogram of a verdict: the outcomes of the prediction in their order, then what is none of them.
 pub fn bars(line: &RunLine) -> Vec<Bar> {
     let resolved = line.instances.saturating_sub(line.unresolved);
-    let trials = line.batches.unwrap_or(resolved);
+    let trials = trials(line);
     let bar = |kind: Kind, outcome: String, count: u64, sightings: Option<u64>, filtered: bool| Bar {
         kind,
         outcome,

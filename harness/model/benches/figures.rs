@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use litmus::Test;
+use model::progress::{Fairness, Limits, PROMISES, ProgressModel, terminates};
 use model::{Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
 
 fn main() {
@@ -37,6 +38,9 @@ fn main() {
     }
     if wanted("large") {
         large_tests(yardstick);
+    }
+    if wanted("progress") {
+        progress(yardstick);
     }
     if wanted("growth") {
         growth(yardstick);
@@ -123,6 +127,61 @@ fn small_tests(yardstick: Duration) {
             ratio(time, yardstick),
             micros(slow),
             ratio(slow, time)
+        );
+    }
+    println!();
+}
+
+/// Time from a parsed test to a verdict on forward progress, one progress model at a time.
+fn progress(yardstick: Duration) {
+    let vulkan = shipped("vulkan");
+    println!(
+        "{:<28} {:>9} {:>12} {:>12} {:>12}",
+        "progress (vulkan, weak)", "verdicts", "median", "worst", "/yardstick"
+    );
+    let mut sets: Vec<(&str, Vec<(Test, ProgressModel)>)> = Vec::new();
+    let own = litmus::corpus::progress().into_iter().flat_map(|entry| {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        PROMISES.map(|(_, promise)| (test.clone(), ProgressModel::uniform(promise)))
+    });
+    sets.push(("own corpus", own.collect()));
+    match std::env::var_os("VK_LITMUS_CORPORA") {
+        None => println!("skipped: VK_LITMUS_CORPORA is not set, no peers' rows"),
+        Some(corpora) => {
+            let folder = PathBuf::from(corpora).join("dat3m");
+            let rows = std::fs::read_to_string(folder.join("liveness.csv")).unwrap();
+            let row = |line: &str| {
+                let (path, rest) = line.split_once(',').unwrap();
+                let name = rest.split(',').next().unwrap().strip_prefix("liveness-").unwrap();
+                let text = std::fs::read_to_string(folder.join(path)).unwrap();
+                let model = name.to_lowercase().replace('_', "-").parse().unwrap();
+                (litmus::parse(&text, path).unwrap(), model)
+            };
+            sets.push(("rows of liveness.csv", rows.lines().skip(1).map(row).collect()));
+        }
+    }
+    for (name, verdicts) in sets {
+        let mut times: Vec<Duration> = verdicts
+            .iter()
+            .map(|(test, model)| {
+                let ask = || {
+                    let start = Instant::now();
+                    black_box(terminates(test, &vulkan, model, Fairness::Weak, &Limits::default()).unwrap());
+                    start.elapsed()
+                };
+                let mut times = [ask(), ask(), ask(), ask(), ask()];
+                times.sort_unstable();
+                times[2]
+            })
+            .collect();
+        times.sort_unstable();
+        let median = times[times.len() / 2];
+        println!(
+            "{name:<28} {:>9} {:>12} {:>12} {:>12.2}",
+            times.len(),
+            micros(median),
+            micros(times[times.len() - 1]),
+            ratio(median, yardstick)
         );
     }
     println!();

@@ -332,13 +332,34 @@ pub struct Watched {
     pub moved: bool,
 }
 
+/// What the copies of a test are, where several run in one dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Workgroups of the dispatch.
+    Workgroups,
+    /// Subgroups of the workgroup.
+    Subgroups,
+    /// Invocations of the subgroup.
+    Invocations,
+}
+
 /// Whether what was watched for a while could go on for ever under a progress model: whoever is owed progress moved, had
 /// ended or waited in a barrier. What breaks a promise for long refutes that a device keeps it.
 ///
 /// `watched` has an entry for each thread of the test, in their order; one that is missing stands for a thread that ended.
-/// Where the test was not `alone`, somebody else may be who goes on where a group owes nobody in particular.
-pub fn keeps_promises(test: &Test, model: &ProgressModel, watched: &[Watched], alone: bool) -> bool {
-    let definition = Definition { someone_goes_on: alone, ..Definition::STANDARD };
+/// Where copies of the test run beside it, one of them may be who goes on where a group owes nobody in particular.
+pub fn keeps_promises(
+    test: &Test,
+    model: &ProgressModel,
+    watched: &[Watched],
+    beside: Option<Beside>,
+) -> bool {
+    let beside = beside.map(|beside| match beside {
+        Beside::Workgroups => promise::Level::QueueFamily,
+        Beside::Subgroups => promise::Level::Workgroup,
+        Beside::Invocations => promise::Level::Subgroup,
+    });
+    let definition = Definition { beside, ..Definition::STANDARD };
     let gone = Watched { started: true, ended: true, waits: false, moved: false };
     let of = |thread: usize| watched.get(thread).copied().unwrap_or(gone);
     let standing = |thread: usize| {

@@ -160,7 +160,7 @@ const CPU_WORKGROUPS: u32 = 256;
 /// Turns left to a driver that ends loops without a word.
 const SPARE_TURNS: u32 = 4_000;
 /// Looks at the stop word in a turn where turns are few: they must last until other threads have been scheduled.
-const LOOKS_WHERE_TURNS_ARE_FEW: u32 = 32;
+const LOOKS_WHERE_TURNS_ARE_FEW: u32 = 256;
 
 /// What is said of a plan that is no longer there.
 const GIVEN_UP: &str = "its plan was given up";
@@ -198,6 +198,8 @@ pub fn kernel(
         copies,
         whole_subgroups: few_turns,
         bound: device.loop_budget.map(|budget| budget.saturating_sub(SPARE_TURNS)),
+        // The one driver with few turns makes a meeting of the workgroup of every memory barrier.
+        settles: !few_turns,
         looks: if few_turns { LOOKS_WHERE_TURNS_ARE_FEW } else { 1 },
     };
     let mut kernel = compile(test, &config)?;

@@ -330,11 +330,9 @@ impl<'d> SimPrepared<'d> {
                         let buffer = bindings.get(binding as usize).map(|buffer| buffer.0 as usize);
                         buffer.and_then(|buffer| self.shared.get(buffer)).copied().unwrap_or(false)
                     }
-                    Place::Fixed { memory, .. } => {
-                        let buffer = self.shared.get(memory as usize);
-                        buffer.copied().unwrap_or(false)
-                    }
-                    Place::Workgroup(..) | Place::Image(_) | Place::Address(_) => false,
+                    Place::Fixed { memory, .. } => self.shared.get(memory as usize).copied().unwrap_or(false),
+                    // The host reaches no image, and kernels that it works beside have no addresses.
+                    Place::Image(_) | Place::Address(_) | Place::Workgroup(..) => false,
                 };
                 program.references.iter().map(|reference| is_shared(reference.place)).collect()
             })

@@ -5,6 +5,9 @@
 //! word, clean as a whole, or dirty in some bytes: then it holds those alone, and the others are found above it. A clean
 //! line is never newer than the next valid line above it, so that dropping or passing by clean lines loses nothing.
 
+#[cfg(test)]
+mod tests;
+
 use crate::buffer::Buffers;
 use crate::fault::Fault;
 use crate::program::{INVOCATION, LEVELS};

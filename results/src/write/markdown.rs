@@ -1,6 +1,6 @@
 //! Markdown: what a page says in short, for an issue or a merge request.
 
-use crate::report::{Kind, Report, Row, VERDICTS, bars, weak_reproducibility, weak_seen};
+use crate::report::{Kind, Report, Row, VERDICTS, bars, trials, weak_reproducibility, weak_seen};
 use crate::show;
 use crate::statistics::never_seen_bound;
 use crate::wire::{RunLine, VerdictWord};
@@ -160,15 +160,17 @@ fn histogram(line: &RunLine) -> String {
     if !told.iter().any(|bar| bar.count > 0) {
         return String::new();
     }
-    let resolved = line.instances.saturating_sub(line.unresolved);
+    let batches = line.batches.map_or_else(String::new, |batches| {
+        format!(" in {} independent batches, which intervals count", count(batches))
+    });
     let mut text = format!(
-        "\n### {} on {}\n\n{} instances, {} interleaved; reproducibility {}; anything never seen is below {}\n\n",
+        "\n### {} on {}\n\n{} instances{batches}, {} interleaved; reproducibility {}; anything never seen is below {}\n\n",
         plain(&line.id),
         plain(&line.device),
         count(line.instances),
         count(line.interleaved),
         probability(weak_reproducibility(line).unwrap_or_default()),
-        probability(never_seen_bound(line.batches.unwrap_or(resolved))),
+        probability(never_seen_bound(trials(line))),
     );
     text += "| outcome | | count | rate | 95 % interval |\n|---|---|---:|---:|---|\n";
     for bar in told {

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
-use crate::report::weak_seen;
+use crate::report::{sightings, trials, weak_reproducibility, weak_seen};
 use crate::show;
 use crate::state;
-use crate::statistics::{Proportion, never_seen_bound, reproducibility};
+use crate::statistics::{Proportion, never_seen_bound};
 use crate::wire::{CheckLine, ProgressAnswer, RaceWord, RejectedLine, RunLine, RunOutcome, VerdictWord};
 use crate::write::number::{count, probability, seconds};
 use crate::write::{CheckWriter, Layout, RunWriter, progress};
@@ -197,24 +197,18 @@ fn weak_histogram(line: &RunLine) -> String {
         return String::new();
     }
     let resolved = line.instances.saturating_sub(line.unresolved);
-    // Where instances share choices of the device, the batches are what is independent; of all weak outcomes together at
-    // least as many showed one as of the most frequent.
-    let trials = line.batches.unwrap_or(resolved);
-    let sightings = |outcome: &RunOutcome| outcome.batches.unwrap_or(outcome.count);
-    let (of_batches, surely) = match line.batches {
-        Some(total) => {
-            let most = weak.iter().map(|o| sightings(o)).max().unwrap_or(0);
-            (format!(", in {} of {} independent batches", count(most), count(total)), most)
-        }
-        None => (String::new(), seen),
-    };
+    let (trials, surely) = (trials(line), weak_reproducibility(line).unwrap_or_default());
+    let of_batches = line.batches.map_or_else(String::new, |batches| {
+        let most = weak.iter().map(|outcome| sightings(outcome)).max().unwrap_or(0);
+        format!(", in {} of {} independent batches", count(most), count(batches))
+    });
     let mut text = format!(
         "{} on {}: weak in {} of {} instances{of_batches}, reproducibility {}\n",
         show::line(&line.id),
         show::line(&line.device),
         count(seen),
         count(resolved),
-        probability(reproducibility(surely)),
+        probability(surely),
     );
     for outcome in weak.iter().filter(|o| o.count > 0) {
         let proportion = Proportion::new(sightings(outcome), trials);

@@ -13,6 +13,7 @@ mod gtest;
 mod inputs;
 mod jobs;
 mod library;
+mod progress;
 mod rates;
 mod readme;
 mod reports;

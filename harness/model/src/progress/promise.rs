@@ -66,11 +66,14 @@ pub(super) struct Definition {
     pub(super) owes: fn(Promise, &[Standing]) -> Vec<bool>,
     /// In a group that has progress someone goes on, whatever it owes.
     pub(super) someone_goes_on: bool,
+    /// Groups of this level and above have members beside those of the test: these may be who goes on.
+    pub(super) beside: Option<Level>,
 }
 
 impl Definition {
     /// What they do mean; tests try what they do not.
-    pub(super) const STANDARD: Definition = Definition { owes: Promise::owes, someone_goes_on: true };
+    pub(super) const STANDARD: Definition =
+        Definition { owes: Promise::owes, someone_goes_on: true, beside: None };
 }
 
 /// A promise a level. The model named for a level says how a group of that level hands its own progress to its members:
@@ -183,7 +186,7 @@ pub(super) enum Group {
     Members(Level, Vec<Group>),
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Device,
     QueueFamily,
@@ -269,7 +272,8 @@ impl Group {
                     any_schedulable |= standings[index].schedulable;
                     any_goes_on |= standings[index].schedulable && kept;
                 }
-                any_goes_on || !any_schedulable || !definition.someone_goes_on
+                let others = definition.beside.is_some_and(|beside| *level <= beside);
+                any_goes_on || !any_schedulable || !definition.someone_goes_on || others
             }
         }
     }

@@ -34,7 +34,7 @@ fn flips(models: &[&str], changed: Definition) -> usize {
 }
 
 fn owing(owes: fn(Promise, &[Standing]) -> Vec<bool>) -> Definition {
-    Definition { owes, someone_goes_on: true }
+    Definition { owes, ..Definition::STANDARD }
 }
 
 #[test]
@@ -50,7 +50,11 @@ fn strong_fairness_is_not_weak() {
 
 #[test]
 fn a_hang_must_be_fair() {
-    let nobody = Definition { owes: |_, members| vec![false; members.len()], someone_goes_on: false };
+    let nobody = Definition {
+        owes: |_, members| vec![false; members.len()],
+        someone_goes_on: false,
+        ..Definition::STANDARD
+    };
     assert!(flips(&["fair"], nobody) > 0);
 }
 

@@ -47,6 +47,8 @@ pub(super) struct Walk {
     steps: Vec<Step>,
     /// The way that is repeated, and how far it has been gone this time.
     round: Option<(usize, usize)>,
+    /// How often steps are taken out of order, in 256.
+    disorder: u32,
     released: bool,
 }
 
@@ -54,6 +56,8 @@ pub(super) struct Walk {
 #[derive(Clone, Debug)]
 struct Who {
     plays: bool,
+    /// It has run up to its first step.
+    begun: bool,
     started: bool,
     /// It goes round without a step.
     spins: bool,
@@ -73,7 +77,7 @@ struct Step {
 }
 
 impl Walk {
-    pub fn new(promises: Progress, shared: Vec<Vec<bool>>) -> Walk {
+    pub fn new(promises: Progress, shared: Vec<Vec<bool>>, disorder: u32) -> Walk {
         Walk {
             promises,
             who: Vec::new(),
@@ -84,6 +88,7 @@ impl Walk {
             seen: HashMap::new(),
             steps: Vec::new(),
             round: None,
+            disorder,
             released: false,
         }
     }
@@ -108,7 +113,9 @@ impl Machine {
         programs: &[Program],
         dispatches: &[Dispatch],
     ) {
-        let mut walk = Walk::new(promises, shared);
+        // A walk in order, and one wholly out of it, find what a mixture hardly does.
+        let disorder = [0, 128, 256][self.random.below(3)];
+        let mut walk = Walk::new(promises, shared, disorder);
         self.mood = Mood::STILL;
         self.last_round = u32::MAX;
         walk.deciding =
@@ -117,6 +124,7 @@ impl Machine {
             let plays = self.plays(wave, programs, dispatches);
             walk.who.push(Who {
                 plays,
+                begun: !plays,
                 started: false,
                 spins: false,
                 last: 0,
@@ -136,8 +144,11 @@ impl Machine {
         };
         walk.players.sort_by_key(place);
         walk.places = walk.players.iter().map(place).collect();
+        // What an invocation notes down before its first step it notes when it takes that.
         for wave in 0..self.waves.len() {
-            self.settle(&mut walk, wave, programs, dispatches);
+            if !walk.who[wave].plays {
+                self.settle(&mut walk, wave, programs, dispatches);
+            }
         }
         self.walk = Some(Box::new(walk));
     }
@@ -226,10 +237,13 @@ impl Machine {
             found
         });
         let Some(wave) = chosen.copied() else { return false };
+        if !walk.who[wave].begun {
+            walk.who[wave].begun = true;
+            self.settle(walk, wave, programs, dispatches);
+        }
         let ready = self.steps_of(walk, wave, programs, dispatches).len();
         let choices = ready + usize::from(walk.who[wave].spins);
-        // In order more often than not, so that both kinds of ways are found.
-        let pick = if self.random.chance(128) { 0 } else { self.random.below(choices) };
+        let pick = if self.random.chance(walk.disorder) { self.random.below(choices) } else { 0 };
         let step = Step { wave, pick: (pick < ready).then_some(pick) };
         self.take(walk, step, programs, dispatches);
         walk.steps.push(step);
@@ -266,7 +280,7 @@ impl Machine {
         self.settle(walk, wave, programs, dispatches);
         // Others may leave a barrier now.
         for other in 0..self.waves.len() {
-            if other != wave && self.eager(walk, other, programs, dispatches) {
+            if other != wave && walk.who[other].begun && self.eager(walk, other, programs, dispatches) {
                 self.settle(walk, other, programs, dispatches);
             }
         }
@@ -274,7 +288,8 @@ impl Machine {
 
     /// Whether an invocation can take a step.
     fn is_able(&mut self, walk: &Walk, wave: usize, programs: &[Program], dispatches: &[Dispatch]) -> bool {
-        walk.who[wave].spins || !self.steps_of(walk, wave, programs, dispatches).is_empty()
+        let who = &walk.who[wave];
+        !who.begun || who.spins || !self.steps_of(walk, wave, programs, dispatches).is_empty()
     }
 
     /// The steps that an invocation can take now.
@@ -423,7 +438,7 @@ impl Machine {
             let own = &self.waves[*wave];
             let Some(dispatch) = dispatches.get(own.dispatch) else { continue };
             let (who, deciding) = (&walk.who[*wave], walk.deciding.get(dispatch.program));
-            (who.started, who.spins).hash(&mut hasher);
+            (who.begun, who.started, who.spins).hash(&mut hasher);
             own.fingerprint(deciding.map_or(&[][..], Vec::as_slice), &mut hasher);
             if let Some(program) = programs.get(dispatch.program) {
                 for (reference, bound) in dispatch.bound.iter().enumerate() {

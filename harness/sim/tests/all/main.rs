@@ -7,4 +7,5 @@ mod corpus;
 mod device;
 mod faults;
 mod peers;
+mod progress;
 mod random;

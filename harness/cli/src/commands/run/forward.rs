@@ -25,6 +25,7 @@ use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
 use sim::SimDevice;
 
 use super::expect::{self, Expected};
+use super::misbehave::Misbehaviour;
 use super::plan::{self, Target};
 use super::progress::Progress;
 use super::{Done, folder_failure, interrupted, judgement_outcome};
@@ -111,6 +112,7 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(Failure::not_available(format!("`{flag}` with tests of forward progress")));
     }
+    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let scheduler = arguments.progress.as_deref().map(scheduler).transpose()?;
     let mut writer =
         run_writer(arguments.format, Data::coloured(), layout()).map_err(Failure::input_error)?;
@@ -147,8 +149,18 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     let expectations = arguments.expect.as_deref().map(expect::load).transpose()?.unwrap_or_default();
     let ids: Vec<String> = cells.iter().map(|cell| id(&items, cell)).collect();
     let expected = Expected::new(expectations, &ids, records);
-    let mut whole =
-        Whole { items, devices, cells, chosen, scheduler, arguments, quiet, environment, expected };
+    let mut whole = Whole {
+        items,
+        devices,
+        cells,
+        chosen,
+        scheduler,
+        arguments,
+        quiet,
+        environment,
+        misbehaviour,
+        expected,
+    };
     whole.skip_as_expected();
     outcome.note(whole.run(writer.as_mut())?);
     Ok(outcome)
@@ -317,6 +329,7 @@ struct Whole<'a> {
     arguments: &'a Run,
     quiet: bool,
     environment: DriverEnvironment,
+    misbehaviour: Misbehaviour,
     expected: Expected,
 }
 
@@ -537,7 +550,7 @@ impl Whole<'_> {
         Job {
             id: self.id(cell),
             text: item.loaded.text.clone(),
-            device: tested.selector.clone(),
+            device: self.misbehaviour.selector(&self.id(cell), &tested.selector),
             placement: cell.placement,
             runs: self.runs(),
             enough: ENOUGH,

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use litmus::{InstructionKind, Race, Test};
-use model::progress::{PROMISES, ProgressModel, Promise, Watched, keeps_promises};
+use model::progress::{Beside, PROMISES, ProgressModel, Promise, Watched, keeps_promises};
 use results::wire::{
     HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
 };
@@ -266,20 +266,33 @@ fn placement(place: litmus::Place) -> Option<litmus::Placement> {
     }
 }
 
-/// Whether a thread waits in a control barrier.
-fn waits(test: &Test, thread: usize, stood: &Thread) -> bool {
-    let instructions =
-        test.threads.get(thread).map(|thread| thread.instructions.as_slice()).unwrap_or_default();
-    let at = stood.place.and_then(|place| instructions.get(place as usize));
-    !stood.moved
-        && at.is_some_and(|instruction| matches!(instruction.kind, InstructionKind::ControlBarrier(_)))
+/// The control barrier that a thread stands at.
+fn barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litmus::ControlBarrier> {
+    let instructions = &test.threads.get(thread)?.instructions;
+    match &instructions.get(stood.place? as usize)?.kind {
+        InstructionKind::ControlBarrier(barrier) if !stood.ended && !stood.moved => Some(barrier),
+        _ => None,
+    }
+}
+
+/// Whether a thread waits in a control barrier for another one, which has not come to it. Where all have come, nobody waits.
+fn waits(test: &Test, thread: usize, threads: &[Thread]) -> bool {
+    let at = |number: usize| threads.get(number).and_then(|stood| barrier(test, number, stood));
+    let Some(own) = at(thread) else { return false };
+    let place = |number: usize| test.threads.get(number).and_then(|thread| placement(thread.place));
+    let meets = |number: usize| match (place(thread), place(number)) {
+        (Some(left), Some(right)) if own.execution_scope == litmus::Scope::Subgroup => left == right,
+        (Some(left), Some(right)) => left.workgroup == right.workgroup,
+        _ => false,
+    };
+    (0..threads.len()).any(|other| meets(other) && at(other).is_none_or(|there| there.id != own.id))
 }
 
 fn watched(test: &Test, threads: &[Thread]) -> Vec<Watched> {
     let one = |(number, thread): (usize, &Thread)| Watched {
         started: thread.began,
         ended: thread.ended,
-        waits: waits(test, number, thread),
+        waits: waits(test, number, threads),
         moved: thread.moved,
     };
     threads.iter().enumerate().map(one).collect()
@@ -291,7 +304,13 @@ fn watched(test: &Test, threads: &[Thread]) -> Vec<Watched> {
 /// and not in each copy.
 fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &Hang) -> bool {
     let mut own = *model;
+    let mut beside = None;
     if copies > 1 {
+        beside = Some(match level {
+            Level::Workgroups => Beside::Workgroups,
+            Level::Subgroups => Beside::Subgroups,
+            Level::Invocations => Beside::Invocations,
+        });
         let spread = match level {
             Level::Workgroups => &mut own.queue_family,
             Level::Subgroups => &mut own.workgroup,
@@ -304,7 +323,7 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
             *spread = Promise::Obe;
         }
         let left_out = |lowest: &runner::progress::Lowest| {
-            !lowest.stood.moved && !waits(test, lowest.thread as usize, &lowest.stood)
+            !lowest.stood.moved && barrier(test, lowest.thread as usize, &lowest.stood).is_none()
         };
         if owes_lowest && hang.lowest.as_ref().is_some_and(left_out) {
             return true;
@@ -313,9 +332,7 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
             return false;
         }
     }
-    hang.witnesses
-        .iter()
-        .any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), copies == 1))
+    hang.witnesses.iter().any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), beside))
 }
 
 fn breaks_claim(whole: &Whole<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
@@ -337,7 +354,7 @@ fn record(test: &Test, hang: &Hang) -> Option<HangRecord> {
             state: match stood {
                 _ if stood.ended => ThreadState::Ended,
                 _ if !stood.began => ThreadState::NeverStarted,
-                _ if waits(test, number, stood) => ThreadState::Barrier,
+                _ if waits(test, number, &witness.threads) => ThreadState::Barrier,
                 _ if stood.moved => ThreadState::Waiting,
                 _ => ThreadState::Stopped,
             },
@@ -372,11 +389,11 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
             RunOutcome {
                 state,
                 count,
+                batches: None,
                 allowed: true,
                 weak: false,
                 filtered: false,
                 witness: None,
-                batches: None,
             }
         })
         .collect()
@@ -415,11 +432,11 @@ fn line(
         detail: says.detail,
         exercised: says.exercised,
         instances: u64::from(seen.runs),
-        batches: None,
         interleaved: 0,
         not_executed: u64::from(seen.not_executed),
         unresolved: 0,
         seconds: seen.seconds,
+        batches: None,
         outcomes: if says.verdict == VerdictWord::Skipped { Vec::new() } else { outcomes(test, seen) },
         unexpected: Vec::new(),
         seed,

@@ -1,0 +1,75 @@
+//! Lines of some bytes, pairs of words, and store buffers.
+
+use super::*;
+use crate::program::{DEVICE, MEMORY};
+
+/// Two invocations in workgroups of their own, one reference, four words of memory from word 2 on.
+fn memory() -> Memory {
+    let mut memory = Memory { words: vec![0; 6], ..Memory::default() };
+    let parents = [vec![0, 1], vec![0, 1], vec![0, 0], vec![0], Vec::new()];
+    let shape = Shape {
+        caches: [2, 2, 2, 1, 1],
+        parents,
+        homes: vec![MEMORY],
+        lowest: vec![0],
+        classes: vec![0],
+        wide: true,
+    };
+    memory.reshape(shape, 2);
+    memory
+}
+
+const FIRST: Path = [0, 0, 0, 0, 0];
+const SECOND: Path = [1, 1, 1, 0, 0];
+
+#[test]
+fn neighbouring_bytes_survive_each_other() {
+    let mut memory = memory();
+    memory.words[2] = 0x0a0b_0c0d;
+    memory.store(&FIRST, 0, 2, (0x11, 0b0001), false, None);
+    memory.store(&SECOND, 0, 2, (0x2200, 0b0010), false, None);
+    assert_eq!(memory.load(&FIRST, 0, 2, false, None, false), 0x0a0b_0c11);
+    assert_eq!(memory.load(&SECOND, 0, 2, false, None, true), 0x0a0b_220d);
+    memory.write_back_all();
+    assert_eq!(memory.words[2], 0x0a0b_2211);
+}
+
+#[test]
+fn what_is_published_of_a_word_is_all_that_is_dirty() {
+    let mut memory = memory();
+    // A private byte stays so only where all of the line is.
+    memory.store(&FIRST, 0, 2, (0x11, 0b0001), true, None);
+    memory.store(&FIRST, 0, 2, (0x2200, 0b0010), false, None);
+    memory.release(&FIRST, 1, DEVICE);
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0x2211);
+}
+
+#[test]
+fn an_own_cache_holds_both_words_of_a_wide_number() {
+    let mut memory = memory();
+    memory.store(&FIRST, 0, 2, (1, WHOLE), false, None);
+    memory.store(&FIRST, 0, 3, (2, WHOLE), false, None);
+    assert_eq!((memory.words[2], memory.words[3]), (0, 0));
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0);
+    memory.release(&FIRST, 1, DEVICE);
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 1);
+    assert_eq!(memory.atomic_load(&SECOND, 0, 3, DEVICE), 2);
+}
+
+#[test]
+fn a_buffered_store_is_seen_by_its_group_as_far_as_scopes_reach() {
+    let mut memory = memory();
+    memory.buffer(1, &FIRST, 0, 2, (DEVICE, 7));
+    assert_eq!(memory.forwarded(1, &SECOND, 0, 2, DEVICE), Some(7));
+    assert_eq!(memory.forwarded(1, &SECOND, 0, 2, crate::program::WORKGROUP), None);
+    assert_eq!(memory.forwarded(0, &SECOND, 0, 2, DEVICE), None);
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 0);
+    // The next store of the group to the location drives it out.
+    memory.buffer(1, &FIRST, 0, 2, (DEVICE, 8));
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 7);
+    memory.drain_group(0);
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 7);
+    memory.drain_group(1);
+    assert_eq!(memory.atomic_load(&SECOND, 0, 2, DEVICE), 8);
+    assert_eq!(memory.forwarded(1, &SECOND, 0, 2, DEVICE), None);
+}

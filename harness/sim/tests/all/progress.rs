@@ -1,0 +1,75 @@
+//! The scheduler that keeps a progress model hangs exactly where the checker says that a program may hang: two
+//! definitions of each model, one over source text and interleavings, one over SPIR-V on the machine with weak memory.
+
+use std::time::Duration;
+
+use model::Model;
+use model::progress::{Fairness, Limits, ProgressModel, terminates_under};
+use runner::progress::{Placement, Settings, run};
+use sim::SimDevice;
+
+/// Models for all levels, and some that tell levels apart.
+const MODELS: [&str; 12] = [
+    "fair",
+    "lobe",
+    "hsa-obe",
+    "hsa",
+    "obe",
+    "unfair",
+    "qf=obe,sg=hsa",
+    "qf=hsa,sg=unfair",
+    "wg=hsa",
+    "wg=obe",
+    "sg=hsa",
+    "sg=unfair",
+];
+/// Walks in which a hang that there is must be found; the first one ends the search.
+const WALKS: u32 = 2_000;
+/// Walks in which none is to be found where there is none.
+const WALKS_WHERE_ALL_ENDS: u32 = 25;
+/// Kernels have no control barriers that only some reach, and words in buffers alone.
+const RULES: [&str; 2] = ["control barrier under a branch", "control barrier not reached by every thread"];
+
+fn settings(runs: u32) -> Settings {
+    Settings { placement: Placement::Plain, runs, enough: 1, longest: Duration::from_millis(1), seed: 1 }
+}
+
+#[test]
+fn hangs_are_those_of_the_checker() {
+    let vulkan = Model::shipped("vulkan").unwrap().unwrap();
+    let models: Vec<ProgressModel> = MODELS.iter().map(|name| name.parse().unwrap()).collect();
+    let (mut wrong, mut asked, mut skipped) = (Vec::new(), 0, 0);
+    for entry in litmus::corpus::progress() {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        let answers = terminates_under(&test, &vulkan, &models, Fairness::Weak, &Limits::default()).unwrap();
+        for (name, answer) in MODELS.iter().zip(answers) {
+            let ends = answer.terminates.unwrap();
+            let device = SimDevice::scheduled(name.parse().unwrap());
+            let (seen, failure) =
+                run(&device, &test, &settings(if ends { WALKS_WHERE_ALL_ENDS } else { WALKS }), &mut |_| {});
+            if let Some(failure) = failure {
+                assert!(
+                    RULES.contains(&failure.to_string().as_str()),
+                    "{} under {name}: {failure}",
+                    entry.id
+                );
+                skipped += 1;
+                continue;
+            }
+            asked += 1;
+            if ends == seen.hangs.is_empty() {
+                continue;
+            }
+            let checker = if ends { "ends" } else { "may hang" };
+            wrong.push(format!(
+                "{} under {name}: {checker}, stuck {} of {}",
+                entry.id,
+                seen.hangs.len(),
+                seen.runs
+            ));
+        }
+    }
+    println!("{asked} compared; {skipped} skipped: no kernel");
+    assert!(asked >= 400, "{asked}");
+    assert!(wrong.is_empty(), "{} of {asked}:\n{}", wrong.len(), wrong.join("\n"));
+}
