@@ -22,7 +22,11 @@ use crate::reasons::{self, Models};
 /// The most tests that are explained on a page, those first that say most.
 const MOST_PICTURES: usize = 150;
 /// The most bytes of all pictures.
-const MOST_PICTURE_BYTES: usize = 800_000;
+const MOST_PICTURE_BYTES: usize = 1_000_000;
+/// The same where the page is large already.
+const MOST_PICTURE_BYTES_OF_MANY: usize = 300_000;
+/// From so many verdicts on, a page is large.
+const MANY_VERDICTS: usize = 3000;
 /// The time for all of them.
 const PICTURE_TIME: Duration = Duration::from_millis(2500);
 
@@ -123,11 +127,13 @@ fn pictures(report: &Report) -> Vec<Option<Picture>> {
         Ok(()) => {}
     }
     let mut pictures = vec![None; report.tests.len()];
+    let many = report.tests.len().saturating_mul(report.devices.len()) >= MANY_VERDICTS;
+    let most = if many { MOST_PICTURE_BYTES_OF_MANY } else { MOST_PICTURE_BYTES };
     let mut bytes = 0;
     for (index, picture) in order.into_iter().zip(drawn) {
         let Some(picture) = picture else { continue };
         bytes += picture.svg.len() + picture.text.len();
-        if bytes > MOST_PICTURE_BYTES {
+        if bytes > most {
             break;
         }
         if let Some(place) = pictures.get_mut(index) {
