@@ -34,8 +34,9 @@ fn what_is_listed_is_expected_and_nothing_else() {
     let (violating, sound) = (format!("{VIOLATING},Fail\n"), format!("{SOUND},Fail\n"));
     let reason = format!("# the invalidate is lost\n# https://example.org/1\n{VIOLATING} # since 1.2\n");
     let not_ours = format!("{VIOLATING}\n{SOUND}\n");
-    // Files, exit code, what is said.
-    let cases: &[(&[(&str, &str)], i32, &str)] = &[
+    // Exit code and what is said.
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let cases: &[(Files<'_>, i32, &str)] = &[
         (&[("sim-fails.txt", &violating)], 0, "expected Fail (sim-fails.txt:1)"),
         (
             &[("sim-fails.txt", &reason)],
