@@ -123,7 +123,7 @@ pub struct Bar {
     pub outcome: String,
     /// How often it was seen.
     pub count: u64,
-    /// How often in each of the [`trials`].
+    /// How often in each resolved instance.
     pub rate: f64,
     /// The 95 % interval of the rate, of batches where these are what is independent; of weak, forbidden and unexpected
     /// outcomes that were seen.

@@ -161,7 +161,7 @@ fn histogram(line: &RunLine) -> String {
         return String::new();
     }
     let batches = line.batches.map_or_else(String::new, |batches| {
-        format!(" in {} independent batches, which rates count", count(batches))
+        format!(" in {} independent batches, which intervals count", count(batches))
     });
     let mut text = format!(
         "\n### {} on {}\n\n{} instances{batches}, {} interleaved; reproducibility {}; anything never seen is below {}\n\n",
@@ -170,7 +170,7 @@ fn histogram(line: &RunLine) -> String {
         count(line.instances),
         count(line.interleaved),
         probability(weak_reproducibility(line).unwrap_or_default()),
-        probability(never_seen_bound(line.batches.unwrap_or(resolved))),
+        probability(never_seen_bound(trials(line))),
     );
     text += "| outcome | | count | rate | 95 % interval |\n|---|---|---:|---:|---|\n";
     for bar in told {
