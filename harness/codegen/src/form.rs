@@ -42,7 +42,8 @@ impl Form {
         }
     }
 
-    fn told(self, told: Variant) -> Variant {
+    /// How its references are told, besides what is told anyway.
+    pub fn told(self, told: Variant) -> Variant {
         match self {
             Form::Merged | Form::Split => told,
             Form::Restrict => Variant { references: References::Restrict, ..told },

@@ -3,8 +3,10 @@
 //! `s4: %10:s[4-7] = s_load_dwordx4 %9:s[0-1], 16` says what `s_load_dwordx4 s[4:7], s[0:1], 16` does: each temporary stands
 //! with the register that it has. Buffer accesses have their operands in another order.
 
-use crate::opcode::{Action, Memory, Opcode, Path};
-use crate::text::{Instruction, Modifiers, Operand, ParseError, Program, is_mnemonic, operand, waits};
+use crate::opcode::{Action, Memory, Opcode, Path, Scalar, Vector};
+use crate::text::{
+    Instruction, Modifiers, Operand, ParseError, Program, Registers, is_mnemonic, operand, special, waits,
+};
 
 /// The line before such a program.
 pub(crate) const HEADING: &str = "After lowering to hw instructions:";
@@ -24,7 +26,7 @@ pub(crate) fn parse(text: &str, skipped: u32) -> Result<Program, ParseError> {
         {
             continue;
         }
-        if !raw.starts_with('\t') && code.strip_prefix("BB").is_some_and(|n| n.parse::<u32>().is_ok()) {
+        if code.strip_prefix("BB").is_some_and(|n| n.parse::<u32>().is_ok()) {
             program.label(code, number)?;
             continue;
         }
@@ -60,25 +62,29 @@ fn instruction(code: &str, line: u32) -> Option<Instruction> {
             operands.push(Operand::Name(rest.trim().strip_prefix("block:")?.to_owned()));
         }
         _ => {
-            for piece in rest.split(',') {
+            // Lists behind `semantics:` have commas of their own.
+            let words: Vec<&str> = rest.split_whitespace().filter(|word| !is_remark(word)).collect();
+            for piece in words.join(" ").split(',') {
                 let mut words = piece.split_whitespace().map(bare).filter(|word| !word.is_empty());
                 if let Some(first) = words.next() {
                     operands.push(source(first));
                 }
                 for word in words {
-                    if !is_remark(word) {
-                        modifiers.take(word);
-                    }
+                    modifiers.take(word);
                 }
             }
         }
     }
-    if let Opcode::Memory(memory) = &opcode {
-        operands = in_order(*memory, operands)?;
+    // What an instruction writes or reads besides its operands is none of them in machine text.
+    let special = |first, count| Operand::Scalar(Registers { first, count });
+    operands.retain(|operand| *operand != special(special::SCC, 1));
+    match &opcode {
+        Opcode::Scalar(Scalar::SaveExec { .. }) | Opcode::Vector(Vector::Compare { execute: true, .. }) => {
+            operands.retain(|operand| *operand != special(special::EXEC, 2));
+        }
+        Opcode::Memory(memory) => operands = in_order(*memory, operands)?,
+        _ => {}
     }
-    // A comparison's or sum's scc is no operand in machine text.
-    let scc = Operand::Scalar(crate::text::Registers { first: crate::text::special::SCC, count: 1 });
-    operands.retain(|operand| *operand != scc);
     Some(Instruction {
         line,
         text: code.to_owned(),
@@ -125,6 +131,10 @@ fn in_order(memory: Memory, operands: Vec<Operand>) -> Option<Vec<Operand>> {
         // The order of the others has not been compared with machine text.
         return Some(match memory.path {
             Path::Scalar | Path::ScalarBuffer => operands,
+            Path::Lds => {
+                let m0 = Operand::Scalar(Registers { first: special::M0, count: 1 });
+                operands.into_iter().filter(|operand| *operand != m0).collect()
+            }
             _ => vec![Operand::Unknown("an operand of ACO's own form".to_owned())],
         });
     }

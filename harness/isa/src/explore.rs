@@ -10,8 +10,8 @@ use crate::facts::{Facts, Profile};
 use crate::family::Generation;
 use crate::machine::{Cell, Choice, Event, Machine, Record, Seats, State, Wave, in_lds};
 use crate::opcode::Action;
-use crate::placement::placements;
-use crate::question::{Explored, Placement, Question, Space, Step, Unsupported, Verdict, Witness, Word};
+use crate::placement::{Matter, placements};
+use crate::question::{Explored, Question, Space, Step, Unsupported, Verdict, Witness, Word};
 use crate::wave::{self, Launch, Stop};
 
 /// What stands in for memory that nothing has written: values of no test.
@@ -38,7 +38,9 @@ pub fn explore_up_to(question: &Question, profile: Profile, facts: &Facts, state
         assumptions: assumptions(question, profile, facts, &machine),
         ..Explored::default()
     };
-    for placement in placements(question.family.generation(), &question.workgroups) {
+    let hit = |cache: usize| machine.cells.iter().any(|cell| cell.lines[cache]);
+    let matter = Matter { units: hit(0) || hit(2), arrays: hit(1) };
+    for placement in placements(question.family.generation(), &question.workgroups, matter) {
         explored.placements += 1;
         let seats = machine.seats(&placement);
         let mut search = Search {
@@ -352,11 +354,6 @@ fn assumptions(question: &Question, profile: Profile, facts: &Facts, machine: &M
     let believed =
         facts.facts.iter().filter(|fact| facts.holds(&fact.id, generation, profile) && matters(&fact.id));
     believed.map(|fact| fact.id.clone()).collect()
-}
-
-/// Placements, for tests and reports.
-pub fn all_placements(question: &Question) -> Vec<Placement> {
-    placements(question.family.generation(), &question.workgroups)
 }
 
 /// Outcomes seen over all placements without regard to what is allowed; nothing where the question has no answer.

@@ -5,9 +5,14 @@
 //! address, and is performed when it is at the head; different queues are independent. A load may hit a valid line on
 //! the way. LDS operations of a wave are performed in order, scalar loads in any order.
 
-use crate::code::{Access, Code, LDS, Node, Skips, Way};
-use crate::opcode::{Action, AtomicOperation, Cache};
+mod units;
+mod words;
+
+use crate::code::{Access, Code, Node, Skips, Way};
+use crate::opcode::Action;
 use crate::question::{Placement, Word};
+use words::apply;
+pub(crate) use words::{extract, in_lds, insert};
 
 /// A wave of the machine.
 pub(crate) struct Wave {
@@ -654,104 +659,6 @@ impl Machine {
             *line = Some(value);
         }
     }
-
-    fn scalar(
-        &self,
-        state: &mut State,
-        seats: &Seats,
-        index: usize,
-        from: Source,
-        records: &mut Vec<Record>,
-    ) {
-        let Some(pending) = state.pending.get(index).cloned() else { return };
-        let wave = usize::from(pending.wave);
-        let Some((owner, details)) = self.access(wave, pending.access) else { return };
-        let unit = seats.unit.get(wave).copied().unwrap_or(0);
-        let array = seats.array.get(wave).copied().unwrap_or(0);
-        let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
-        for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
-            let memory = state.values.get(usize::from(*cell)).copied().unwrap_or(0);
-            let cached = match from {
-                Source::Scalar => self.cached(state, seats, SCALAR, unit, *cell),
-                Source::Array => self.cached(state, seats, ARRAY, array, *cell),
-                Source::Memory => None,
-            };
-            let value = cached.unwrap_or(memory);
-            if from != Source::Scalar {
-                self.fill(state, seats, details.skips, array, *cell, value);
-                if !details.skips.scalar
-                    && let Some(line) = self.line(state, seats, SCALAR, unit, *cell)
-                {
-                    *line = Some(value);
-                }
-            }
-            self.returned(state, wave, what.slot, value);
-            let event = match (from, cached) {
-                (Source::Scalar, Some(_)) => Event::HitScalar,
-                (Source::Array, Some(_)) => Event::HitArray,
-                _ => Event::Read,
-            };
-            let value = extract(value, what.place);
-            records.push(Record { wave, line: details.line, event, place: Some(what.place), value });
-            self.performed(state, wave, pending.access, part);
-        }
-    }
-
-    fn lds(&self, state: &mut State, index: usize, records: &mut Vec<Record>) {
-        let Some(pending) = state.pending.get(index).cloned() else { return };
-        let wave = usize::from(pending.wave);
-        let Some((owner, details)) = self.access(wave, pending.access) else { return };
-        let cells = owner.cells.get(usize::from(pending.access)).map(Vec::as_slice).unwrap_or_default();
-        for (part, (cell, what)) in cells.iter().zip(&details.parts).enumerate() {
-            let memory = state.values.get(usize::from(*cell)).copied().unwrap_or(0);
-            let data = self.data(state, owner, what.data);
-            let new = match details.action {
-                Action::Load { .. } => memory,
-                Action::Store => insert(memory, what.place, data),
-                Action::Atomic(operation) => {
-                    let compare = self.data(state, owner, what.compare);
-                    let new = apply(operation, extract(memory, what.place), data, compare, what.place.bytes);
-                    insert(memory, what.place, new)
-                }
-            };
-            if let Some(value) = state.values.get_mut(usize::from(*cell)) {
-                *value = new;
-            }
-            self.returned(state, wave, what.slot, memory);
-            let load = matches!(details.action, Action::Load { .. });
-            let event = if load { Event::ReadLds } else { Event::WrittenLds };
-            let value = extract(new, what.place);
-            records.push(Record { wave, line: details.line, event, place: Some(what.place), value });
-            self.performed(state, wave, pending.access, part);
-        }
-    }
-
-    fn drop_lines(&self, state: &mut State, seats: &Seats, wave: usize, records: &mut Vec<Record>) {
-        let Some(Node::Cache { line, cache, scope }) = self.node(state, wave) else { return };
-        let (at, cache, scope) = (*line, *cache, *scope);
-        let unit = seats.unit.get(wave).copied().unwrap_or(0);
-        let array = seats.array.get(wave).copied().unwrap_or(0);
-        let dropped: &[(usize, usize)] = match cache {
-            Cache::DropVector => &[(VECTOR, unit)],
-            Cache::DropArray => &[(ARRAY, array)],
-            Cache::DropByScope if scope >= 2 => &[(VECTOR, unit), (ARRAY, array)],
-            Cache::DropByScope if scope == 1 => &[(VECTOR, unit)],
-            Cache::DropScalar => &[(SCALAR, unit)],
-            // What is written back here was written through before.
-            Cache::DropByScope | Cache::WriteBack | Cache::WriteBackScalar => &[],
-        };
-        for (cache, place) in dropped {
-            for cell in 0..self.cells.len() {
-                if let Some(line) = self.line(state, seats, *cache, *place, cell as u16) {
-                    *line = None;
-                }
-            }
-        }
-        records.push(Record { wave, line: at, event: Event::Dropped, place: None, value: 0 });
-        if let Some(node) = state.nodes.get_mut(wave) {
-            *node += 1;
-        }
-    }
 }
 
 /// All subsets of a mask, the empty one first.
@@ -763,52 +670,4 @@ fn subsets(mask: u64) -> impl Iterator<Item = u64> {
         next = (following != 0).then_some(following);
         Some(current)
     })
-}
-
-/// The bytes of a cell that a word is.
-pub(crate) fn extract(cell: u64, place: Word) -> u64 {
-    (cell >> ((place.offset & 7) * 8)) & mask_of(place.bytes)
-}
-
-/// A cell with a word of it replaced.
-pub(crate) fn insert(cell: u64, place: Word, value: u64) -> u64 {
-    let shift = (place.offset & 7) * 8;
-    let mask = mask_of(place.bytes) << shift;
-    (cell & !mask) | ((value << shift) & mask)
-}
-
-fn mask_of(bytes: u8) -> u64 {
-    if bytes >= 8 { u64::MAX } else { (1_u64 << (8 * u32::from(bytes))) - 1 }
-}
-
-/// What an atomic writes.
-fn apply(operation: AtomicOperation, old: u64, operand: u64, compare: u64, bytes: u8) -> u64 {
-    use AtomicOperation as A;
-    let wide = bytes >= 8;
-    let signed = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
-    let floats = |apply: fn(f32, f32) -> f32| {
-        u64::from(apply(f32::from_bits(old as u32), f32::from_bits(operand as u32)).to_bits())
-    };
-    match operation {
-        A::Swap => operand,
-        A::CompareSwap if old == compare & mask_of(bytes) => operand,
-        A::CompareSwap => old,
-        A::Add => old.wrapping_add(operand),
-        A::Sub => old.wrapping_sub(operand),
-        A::And => old & operand,
-        A::Or => old | operand,
-        A::Xor => old ^ operand,
-        A::MinUnsigned => old.min(operand),
-        A::MaxUnsigned => old.max(operand),
-        A::MinSigned => signed(old).min(signed(operand)) as u64,
-        A::MaxSigned => signed(old).max(signed(operand)) as u64,
-        A::FloatAdd => floats(|a, b| a + b),
-        A::FloatMin => floats(f32::min),
-        A::FloatMax => floats(f32::max),
-    }
-}
-
-/// Whether a place lies in the local data share.
-pub(crate) fn in_lds(place: Word) -> bool {
-    place.space == LDS
 }

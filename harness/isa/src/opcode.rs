@@ -154,8 +154,10 @@ pub enum Vector {
         carry_out: bool,
         carry_in: bool,
     },
+    /// With the amount first where `reverse`, as later generations have it.
     Shift64 {
         left: bool,
+        reverse: bool,
     },
     Select,
     Compare {
@@ -508,8 +510,10 @@ fn vector(name: &str) -> Option<Vector> {
         "addc_u32" | "addc_co_u32" | "add_co_ci_u32" => sum(false, false, true, true),
         "subb_u32" | "subb_co_u32" | "sub_co_ci_u32" => sum(true, false, true, true),
         "subbrev_u32" | "subbrev_co_u32" | "subrev_co_ci_u32" => sum(true, true, true, true),
-        "lshlrev_b64" => Some(Vector::Shift64 { left: true }),
-        "lshrrev_b64" => Some(Vector::Shift64 { left: false }),
+        "lshlrev_b64" => Some(Vector::Shift64 { left: true, reverse: true }),
+        "lshl_b64" => Some(Vector::Shift64 { left: true, reverse: false }),
+        "lshr_b64" => Some(Vector::Shift64 { left: false, reverse: false }),
+        "lshrrev_b64" => Some(Vector::Shift64 { left: false, reverse: true }),
         "cndmask_b32" => Some(Vector::Select),
         "mbcnt_lo_u32_b32" => Some(Vector::CountBelow { high: false }),
         "mbcnt_hi_u32_b32" => Some(Vector::CountBelow { high: true }),

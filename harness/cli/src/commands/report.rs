@@ -22,7 +22,7 @@ use crate::reasons::{self, Models};
 /// The most tests that are explained on a page, those first that say most.
 const MOST_PICTURES: usize = 150;
 /// The most bytes of all pictures.
-const MOST_PICTURE_BYTES: usize = 1_400_000;
+const MOST_PICTURE_BYTES: usize = 800_000;
 /// The time for all of them.
 const PICTURE_TIME: Duration = Duration::from_millis(2500);
 

@@ -327,12 +327,13 @@ impl Builder<'_> {
                     writes.mask(scalar_at(instruction, 1)?, out);
                 }
             }
-            Vector::Shift64 { left } => {
+            Vector::Shift64 { left, reverse } => {
                 count(instruction, 3)?;
                 let to = vector_at(instruction, 0)?;
                 for lane in active {
-                    let amount = state.known(source(self, 1, 0, lane)?)? & 63;
-                    let (low, high) = (source(self, 2, 0, lane)?, source(self, 2, 1, lane)?);
+                    let (amount, value) = if reverse { (1, 2) } else { (2, 1) };
+                    let amount = state.known(source(self, amount, 0, lane)?)? & 63;
+                    let (low, high) = (source(self, value, 0, lane)?, source(self, value, 1, lane)?);
                     let [low, high] = self.shift(low, high, amount, left)?;
                     writes.vector.extend([(to.first, lane, low), (to.first + 1, lane, high)]);
                 }

@@ -6,7 +6,7 @@ use isa::{Facts, Profile, parse};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
-use crate::sample::{FAMILIES, question, samples};
+use crate::sample::{FAMILIES, PRINTED, question, samples};
 
 /// Lines that say something.
 fn said(text: &str) -> usize {
@@ -92,6 +92,30 @@ fn mutated_text() {
                     &facts,
                     20_000,
                 );
+                prop_assert!(!verdict.word().is_empty());
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// ACO's own form has lines that say nothing, so that only panics count.
+#[test]
+fn mutated_printed_text() {
+    let all = samples(PRINTED[0]);
+    let config = Config { cases: 200, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[8; 32]));
+    let edits = proptest::collection::vec((any::<u16>(), any::<u8>(), any::<u16>()), 1..6);
+    runner
+        .run(&(any::<u16>(), any::<u16>(), edits), |(which, with, edits)| {
+            let sample = &all[usize::from(which) % all.len()];
+            let other = &all[usize::from(with) % all.len()].texts[0];
+            let read: Result<Vec<_>, _> =
+                sample.texts.iter().map(|text| parse(&changed(text, &edits, other))).collect();
+            if let Ok(read) = read {
+                let facts = Facts::shipped().unwrap();
+                let question = question(PRINTED[0], sample, &read);
+                let verdict = explore_up_to(&question, Profile::Paranoid, &facts, 20_000);
                 prop_assert!(!verdict.word().is_empty());
             }
             Ok(())

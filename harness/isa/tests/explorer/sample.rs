@@ -13,6 +13,9 @@ use crate::bridge;
 /// Families with texts, the oldest first.
 pub const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi21", "navi31", "gfx1201"];
 
+/// Those without a disassembler: the text is ACO's own form.
+pub const PRINTED: [&str; 1] = ["tahiti"];
+
 /// A test's kernels in one form for one family.
 pub struct Sample {
     /// `mp/MP+rel-acq@merged`.

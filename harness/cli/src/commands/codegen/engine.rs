@@ -111,6 +111,14 @@ impl Asking {
         found
     }
 
+    /// Whether a compiler ends on the kernels, without a look at which of them it is.
+    pub fn ends(&self, program: &Path, target: &Target, kernels: &[Kernel]) -> bool {
+        self.run(program, target, &[kernels]).into_iter().any(|answer| match answer {
+            Ok(answer) => made(kernels.len(), answer).iter().any(|made| matches!(made, Made::Crashed(_))),
+            Err(_) => true,
+        })
+    }
+
     fn one_by_one(
         &self,
         program: &Path,

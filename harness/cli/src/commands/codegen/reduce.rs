@@ -1,13 +1,14 @@
 //! The smallest test on which a compiler ends.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use codegen::{Form, shrink, units};
 use litmus::Test;
 use model::synthesis::weakenings;
 
-use super::engine::{Asking, Made, Question};
+use crate::compiling::Kernel;
+
+use super::engine::Asking;
 use super::targets::Target;
 use super::{Asked, Item};
 
@@ -35,10 +36,12 @@ impl<'a> Reducer<'a> {
     pub fn reduce(&self, item: &Item, form: Form, how: &str, target: &Target, asked: &Asked) -> String {
         let sizes = target.sizes(asked.lanes);
         let mut ends = |test: &Test| {
-            let Ok(units) = units(test, form, item.variant.told, &sizes) else { return false };
-            let question = Question { test: Arc::new(test.clone()), form, units };
-            let made = self.asking.ask(self.program, target, &[&question], &|_, _, _| ());
-            made.iter().flatten().any(|made| matches!(made, Made::Crashed(_)))
+            // Where one workgroup is left, there is nothing to split any more: its kernel is the merged one.
+            let made = units(test, form, item.variant.told, &sizes)
+                .or_else(|_| units(test, Form::Merged, form.told(item.variant.told), &sizes));
+            let Ok(units) = made else { return false };
+            let kernels: Vec<Kernel> = units.iter().map(|unit| Kernel::from(&unit.kernel)).collect();
+            self.asking.ends(self.program, target, &kernels)
         };
         let weaker =
             |test: &Test| weakenings(test).into_iter().map(|weakened| weakened.test).collect::<Vec<_>>();

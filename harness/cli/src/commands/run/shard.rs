@@ -147,7 +147,7 @@ fn of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, Shard
     let range = most.checked_sub(least).ok_or_else(malformed)?;
     let from_least = id.checked_sub(least).ok_or_else(malformed)?;
     let steps = count.checked_sub(1).ok_or_else(malformed)?;
-    let step = if steps == 0 { 1 } else { range / steps };
+    let step = range.checked_div(steps).unwrap_or(1);
     let is_even = if steps == 0 { range == 0 } else { step > 0 && step * steps == range };
     if !is_even || from_least % step != 0 {
         return Err(ShardError::UnevenArray);

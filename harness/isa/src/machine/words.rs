@@ -1,0 +1,53 @@
+//! Words within cells of memory, and what atomics write.
+
+use crate::code::LDS;
+use crate::opcode::AtomicOperation;
+use crate::question::Word;
+
+/// The bytes of a cell that a word is.
+pub(crate) fn extract(cell: u64, place: Word) -> u64 {
+    (cell >> ((place.offset & 7) * 8)) & mask_of(place.bytes)
+}
+
+/// A cell with a word of it replaced.
+pub(crate) fn insert(cell: u64, place: Word, value: u64) -> u64 {
+    let shift = (place.offset & 7) * 8;
+    let mask = mask_of(place.bytes) << shift;
+    (cell & !mask) | ((value << shift) & mask)
+}
+
+fn mask_of(bytes: u8) -> u64 {
+    if bytes >= 8 { u64::MAX } else { (1_u64 << (8 * u32::from(bytes))) - 1 }
+}
+
+/// What an atomic writes.
+pub(super) fn apply(operation: AtomicOperation, old: u64, operand: u64, compare: u64, bytes: u8) -> u64 {
+    use AtomicOperation as A;
+    let wide = bytes >= 8;
+    let signed = |value: u64| if wide { value as i64 } else { i64::from(value as u32 as i32) };
+    let floats = |apply: fn(f32, f32) -> f32| {
+        u64::from(apply(f32::from_bits(old as u32), f32::from_bits(operand as u32)).to_bits())
+    };
+    match operation {
+        A::Swap => operand,
+        A::CompareSwap if old == compare & mask_of(bytes) => operand,
+        A::CompareSwap => old,
+        A::Add => old.wrapping_add(operand),
+        A::Sub => old.wrapping_sub(operand),
+        A::And => old & operand,
+        A::Or => old | operand,
+        A::Xor => old ^ operand,
+        A::MinUnsigned => old.min(operand),
+        A::MaxUnsigned => old.max(operand),
+        A::MinSigned => signed(old).min(signed(operand)) as u64,
+        A::MaxSigned => signed(old).max(signed(operand)) as u64,
+        A::FloatAdd => floats(|a, b| a + b),
+        A::FloatMin => floats(f32::min),
+        A::FloatMax => floats(f32::max),
+    }
+}
+
+/// Whether a place lies in the local data share.
+pub(crate) fn in_lds(place: Word) -> bool {
+    place.space == LDS
+}
