@@ -4,10 +4,12 @@
 //! lane. The front end waits only where it needs a value: loads return late, stores sink. Nothing is issued past a
 //! branch whose condition is not known, so that no value comes out of thin air.
 
+mod address;
+mod arithmetic;
+
 use crate::memory::{Memory, Path};
 use crate::program::{
-    Access, Binary, BuiltIn, Conversion, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register,
-    Wait,
+    Access, BuiltIn, Edge, Kind, LANES, Lanes, MemoryOp, NONE, Op, Program, Register, Wait,
 };
 use crate::random::{Random, lanes};
 
@@ -423,210 +425,6 @@ impl Wave {
         }
     }
 
-    fn address(
-        &mut self,
-        register: Register,
-        reference: u16,
-        index: Register,
-        (scale, offset, bytes): (u32, u32, u32),
-        surroundings: &mut Surroundings<'_>,
-    ) {
-        let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
-        let places = std::mem::take(&mut self.places);
-        if let Some((sources, to)) = self.split(register) {
-            let zeros = [0; LANES];
-            let index = get(sources, index).unwrap_or(&zeros);
-            let (base, limit) = (bound.base.wrapping_mul(4), (bound.words * 4).checked_sub(bytes));
-            for lane in 0..LANES {
-                let byte = index[lane].wrapping_mul(scale).wrapping_add(offset);
-                let within = limit.is_some_and(|limit| byte <= limit);
-                to[lane] = if within { base.wrapping_add(byte) } else { 0 };
-            }
-            if bound.each_workgroup > 0 {
-                for (to, place) in to.iter_mut().zip(&places).filter(|(to, _)| **to != 0) {
-                    *to = to.wrapping_add(place[0].wrapping_mul(bound.each_workgroup).wrapping_mul(4));
-                }
-            }
-        }
-        self.places = places;
-        self.warm_up(register, surroundings);
-    }
-
-    /// The addresses of texels; 0 outside the image.
-    fn texel(
-        &mut self,
-        register: Register,
-        reference: u16,
-        column: Register,
-        row: Register,
-        surroundings: &mut Surroundings<'_>,
-    ) {
-        let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
-        if let Some((sources, to)) = self.split(register) {
-            let zeros = [0; LANES];
-            let (Some(columns), rows) = (get(sources, column), get(sources, row).unwrap_or(&zeros)) else {
-                return;
-            };
-            let width = if bound.width == 0 { bound.words } else { bound.width };
-            for lane in 0..LANES {
-                let texel = u64::from(rows[lane]) * u64::from(width) + u64::from(columns[lane]);
-                let within = columns[lane] < width && texel < bound.words.into();
-                to[lane] = if within { (bound.base + texel as u32).wrapping_mul(4) } else { 0 };
-            }
-        }
-        self.warm_up(register, surroundings);
-    }
-
-    /// Fetches lines as soon as their addresses are known, in some lanes.
-    fn warm_up(&mut self, register: Register, surroundings: &mut Surroundings<'_>) {
-        if surroundings.warm_up > 0 {
-            for (pointer, memory) in &surroundings.program.plain_reads {
-                if *pointer == register {
-                    let mask = surroundings.random.mask(surroundings.warm_up) & self.mask;
-                    let level = match surroundings.random.below(8) {
-                        0 => 1,
-                        1 => 2,
-                        2 => 3,
-                        _ => 0,
-                    };
-                    self.prefetch(*pointer, *memory, mask, level, surroundings);
-                }
-            }
-        }
-    }
-
-    /// Fetches the lines of a pointer into a cache.
-    pub fn prefetch(
-        &mut self,
-        pointer: Register,
-        memory: u16,
-        mask: u64,
-        level: u8,
-        surroundings: &mut Surroundings<'_>,
-    ) {
-        let Some(op) = surroundings.program.memory.get(usize::from(memory)) else { return };
-        let Some(bound) = surroundings.dispatch.bound.get(usize::from(op.reference)) else { return };
-        let Some(addresses) = self.registers.get(pointer as usize) else { return };
-        for lane in lanes(mask & self.lanes) {
-            let Some(path) = self.paths.get(lane) else { return };
-            let word = addresses[lane] >> 2;
-            surroundings.memory.prefetch(path, bound.reference, word, op.private, level);
-            if op.bytes > 4 && word != 0 {
-                surroundings.memory.prefetch(path, bound.reference, word + 1, op.private, level);
-            }
-        }
-    }
-
-    fn split(&mut self, to: Register) -> Option<(&[Lanes], &mut Lanes)> {
-        let (sources, rest) = self.registers.split_at_mut_checked(to as usize)?;
-        Some((sources, rest.first_mut()?))
-    }
-
-    fn convert(&mut self, to: Register, from: Register, how: Conversion) {
-        let Some((sources, to)) = self.split_wide(to) else { return };
-        let zeros = [0; LANES];
-        let Some(from_low) = get(sources, from) else { return };
-        let from_high = get(sources, from.wrapping_add(1)).unwrap_or(&zeros);
-        for lane in 0..LANES {
-            let (word, whole) = (from_low[lane], join(from_low[lane], from_high[lane]));
-            let given = match how {
-                Conversion::Integer => (f32::from_bits(word) as i32 as u32).into(),
-                Conversion::Float => (word as i32 as f32).to_bits().into(),
-                Conversion::WideInteger => f64::from_bits(whole) as i64 as u64,
-                Conversion::WideFloat => (whole as i64 as f64).to_bits(),
-            };
-            if let Some(low) = to.first_mut() {
-                low[lane] = given as u32;
-            }
-            if matches!(how, Conversion::WideInteger | Conversion::WideFloat)
-                && let Some(high) = to.get_mut(1)
-            {
-                high[lane] = (given >> 32) as u32;
-            }
-        }
-    }
-
-    /// What is behind a register, and it with its successor.
-    fn split_wide(&mut self, to: Register) -> Option<(&[Lanes], &mut [Lanes])> {
-        let (sources, rest) = self.registers.split_at_mut_checked(to as usize)?;
-        Some((sources, rest))
-    }
-
-    fn wide(&mut self, op: Binary, to: Register, left: Register, right: Register) {
-        let Some((sources, to)) = self.split_wide(to) else { return };
-        let (Some(left_low), Some(left_high)) = (get(sources, left), get(sources, left + 1)) else { return };
-        let Some(right_low) = get(sources, right) else { return };
-        let zeros = [0; LANES];
-        let shift = matches!(op, Binary::ShiftLeft | Binary::ShiftRight);
-        let right_high = if shift { &zeros } else { get(sources, right + 1).unwrap_or(&zeros) };
-        let truth = matches!(
-            op,
-            Binary::Equal
-                | Binary::NotEqual
-                | Binary::SignedLess
-                | Binary::SignedLessEqual
-                | Binary::Less
-                | Binary::LessEqual
-        );
-        for lane in 0..LANES {
-            let (a, b) = (join(left_low[lane], left_high[lane]), join(right_low[lane], right_high[lane]));
-            let given = match op {
-                Binary::Add => a.wrapping_add(b),
-                Binary::Subtract => a.wrapping_sub(b),
-                Binary::Multiply => a.wrapping_mul(b),
-                Binary::Divide => a.checked_div(b).unwrap_or(0),
-                Binary::Modulo => a.checked_rem(b).unwrap_or(0),
-                Binary::And => a & b,
-                Binary::Or => a | b,
-                Binary::Xor => a ^ b,
-                Binary::ShiftLeft => a.wrapping_shl(b as u32),
-                Binary::ShiftRight => a.wrapping_shr(b as u32),
-                Binary::Equal => (a == b).into(),
-                Binary::NotEqual => (a != b).into(),
-                Binary::SignedLess => ((a as i64) < (b as i64)).into(),
-                Binary::SignedLessEqual => ((a as i64) <= (b as i64)).into(),
-                Binary::Less => (a < b).into(),
-                Binary::LessEqual => (a <= b).into(),
-            };
-            if let Some(low) = to.first_mut() {
-                low[lane] = given as u32;
-            }
-            if !truth && let Some(high) = to.get_mut(1) {
-                high[lane] = (given >> 32) as u32;
-            }
-        }
-    }
-
-    fn binary(&mut self, op: Binary, to: Register, left: Register, right: Register) {
-        let Some((sources, to)) = self.split(to) else { return };
-        let (Some(left), Some(right)) = (get(sources, left), get(sources, right)) else { return };
-        macro_rules! each {
-            ($function:expr) => {
-                for lane in 0..LANES {
-                    to[lane] = $function(left[lane], right[lane]);
-                }
-            };
-        }
-        match op {
-            Binary::Add => each!(u32::wrapping_add),
-            Binary::Subtract => each!(u32::wrapping_sub),
-            Binary::Multiply => each!(u32::wrapping_mul),
-            Binary::Divide => divide(to, left, right, |a, b| a / b),
-            Binary::Modulo => divide(to, left, right, |a, b| a % b),
-            Binary::And => each!(|a: u32, b: u32| a & b),
-            Binary::Or => each!(|a: u32, b: u32| a | b),
-            Binary::Xor => each!(|a: u32, b: u32| a ^ b),
-            Binary::ShiftLeft => each!(u32::wrapping_shl),
-            Binary::ShiftRight => each!(u32::wrapping_shr),
-            Binary::Equal => each!(|a: u32, b: u32| u32::from(a == b)),
-            Binary::NotEqual => each!(|a: u32, b: u32| u32::from(a != b)),
-            Binary::SignedLess => each!(|a: u32, b: u32| u32::from((a as i32) < (b as i32))),
-            Binary::SignedLessEqual => each!(|a: u32, b: u32| u32::from((a as i32) <= (b as i32))),
-            Binary::Less => each!(|a: u32, b: u32| u32::from(a < b)),
-            Binary::LessEqual => each!(|a: u32, b: u32| u32::from(a <= b)),
-        }
-    }
-
     /// Hands an operation to the window; false when there is no room, or a register is still in use.
     fn issue(&mut self, access: Access, surroundings: &mut Surroundings<'_>) -> bool {
         let program = surroundings.program;
@@ -850,13 +648,6 @@ impl Wave {
 
 fn get(registers: &[Lanes], register: Register) -> Option<&Lanes> {
     registers.get(register as usize)
-}
-
-fn divide(to: &mut Lanes, left: &Lanes, right: &Lanes, by: impl Fn(u32, u32) -> u32) {
-    // Most divisors are the same in all lanes, and a power of two often enough; the processor's division is slow.
-    for lane in 0..LANES {
-        to[lane] = if right[lane] == 0 { 0 } else { by(left[lane], right[lane]) };
-    }
 }
 
 fn join(low: u32, high: u32) -> u64 {

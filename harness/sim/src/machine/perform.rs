@@ -1,0 +1,406 @@
+//! A memory operation of some lanes as the machine performs it: loads, stores, read-modify-writes, and what barriers do to
+//! caches.
+
+use super::{Half, IDLE_BUDGET, Machine};
+use crate::fault::Fault;
+use crate::memory::{Path, WHOLE};
+use crate::program::{IMAGE, INVOCATION, Kind, MemoryOp, Program, QUEUE_FAMILY, Rmw, SUBGROUP, WORKGROUP};
+use crate::random::lanes;
+use crate::wave::Dispatch;
+
+impl Machine {
+    pub(super) fn perform(
+        &mut self,
+        number: usize,
+        slot: u8,
+        mask: u64,
+        program: &Program,
+        dispatch: &Dispatch,
+    ) {
+        let Some(op) = self.waves[number].operation(slot, program).copied() else { return };
+        let reference = dispatch.bound.get(usize::from(op.reference)).map_or(0, |bound| bound.reference);
+        let mut done = mask;
+        self.empty_buffers(number, slot, mask, &op, reference);
+        match op.kind {
+            _ if op.is_access() && op.bytes != 4 => done = self.sized(number, slot, mask, &op, reference),
+            Kind::PlainLoad => self.plain_load(number, slot, mask, &op, reference),
+            Kind::PlainStore => {
+                let available =
+                    (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(&op));
+                let wave = &self.waves[number];
+                for lane in lanes(mask) {
+                    let (address, value, _) = wave.operands(slot, lane);
+                    if address != 0 {
+                        let path = &wave.paths[lane];
+                        self.memory.store(path, reference, address, (value, WHOLE), op.private, available);
+                    }
+                }
+            }
+            Kind::AtomicLoad => {
+                let level = self.atomic_scope(&op);
+                let (buffers, group) = (self.mood.buffered > 0, self.group_of(number));
+                let wave = &mut self.waves[number];
+                for lane in lanes(mask) {
+                    let (address, ..) = wave.operands(slot, lane);
+                    let path = &wave.paths[lane];
+                    let early = match buffers {
+                        true => self.memory.forwarded(group, path, reference, address, level),
+                        false => None,
+                    };
+                    let value = match (address, early) {
+                        (0, _) => 0,
+                        (_, Some(value)) => value,
+                        _ => self.memory.atomic_load(path, reference, address, level),
+                    };
+                    wave.loaded(slot, lane, value);
+                }
+            }
+            Kind::AtomicStore => {
+                self.idle_budget = IDLE_BUDGET;
+                let level = self.atomic_scope(&op);
+                let kept = if self.mood.buffered > 0 { self.random.mask(self.mood.buffered) } else { 0 };
+                let group = self.group_of(number);
+                let wave = &self.waves[number];
+                for lane in lanes(mask) {
+                    let (address, value, _) = wave.operands(slot, lane);
+                    if address != 0 && (kept >> lane) & 1 != 0 {
+                        self.memory.buffer(group, &wave.paths[lane], reference, address, (level, value));
+                    } else if address != 0 {
+                        self.memory.atomic_store(&wave.paths[lane], reference, address, level, value);
+                    }
+                }
+            }
+            Kind::Rmw(change) => done = self.rmw(number, slot, mask, (&op, change), reference),
+            Kind::Fence | Kind::ReleasePart | Kind::AcquirePart => self.synchronize(number, mask, &op),
+            Kind::Arrive => {
+                self.synchronize(number, mask, &op);
+                self.arrive(number, mask, &op);
+            }
+            Kind::Leave => self.synchronize(number, mask, &op),
+        }
+        self.waves[number].performed(slot, done);
+    }
+
+    fn plain_load(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
+        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.scope(op));
+        let bypass = if self.mood.bypass > 0 { self.random.mask(self.mood.bypass) } else { 0 };
+        let wave = &mut self.waves[number];
+        for lane in lanes(mask) {
+            let (address, ..) = wave.operands(slot, lane);
+            let value = match address {
+                0 => 0,
+                _ => {
+                    let path = &wave.paths[lane];
+                    let past = (bypass >> lane) & 1 != 0;
+                    self.memory.load(path, reference, address, op.private, visible, past)
+                }
+            };
+            wave.loaded(slot, lane, value);
+        }
+    }
+
+    /// What an operation needs of the store buffer of its group before it is performed: nothing older in it of its own
+    /// location, and nothing at all before a release, unless all whom its scope reaches look into the same buffer, and
+    /// into no cache.
+    fn empty_buffers(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) {
+        if self.mood.buffered == 0 {
+            return;
+        }
+        let group = self.group_of(number);
+        let reached = !self.caches && self.alone.get(number).is_some_and(|alone| op.scope <= *alone);
+        if op.release && !reached && self.fault != Fault::AtomicStoreSinksBelowRelease {
+            self.memory.drain_group(group);
+        }
+        let loads = op.kind == Kind::AtomicLoad && op.bytes == 4;
+        if op.is_access() && !loads {
+            for lane in lanes(mask) {
+                let (address, ..) = self.waves[number].operands(slot, lane);
+                self.memory.drain_location(group, reference, address);
+                if op.bytes > 4 {
+                    self.memory.drain_location(group, reference, address + 1);
+                }
+            }
+        }
+    }
+
+    /// Accesses of another size than a word; gives the lanes that are done.
+    fn sized(&mut self, number: usize, slot: u8, mask: u64, op: &MemoryOp, reference: usize) -> u64 {
+        let level = self.atomic_scope(op);
+        let visible = (op.visible && self.fault != Fault::VisibleDropped).then(|| self.scope(op));
+        let available = (op.available && self.fault != Fault::AvailableDropped).then(|| self.scope(op));
+        let bypass = if self.mood.bypass > 0 { self.random.mask(self.mood.bypass) } else { 0 };
+        if op.is_atomic() {
+            self.idle_budget = IDLE_BUDGET;
+        }
+        let mut done = mask;
+        for lane in lanes(mask) {
+            let (byte, value, compare) = self.waves[number].wide_operands(slot, lane);
+            let path = self.waves[number].paths[lane];
+            let (word, shift) = (byte >> 2, byte % 4);
+            if word == 0 {
+                if op.is_read() {
+                    self.waves[number].loaded_wide(slot, lane, 0, op.bytes);
+                }
+                continue;
+            }
+            let words = [(word, 0), (word + 1, 32)].into_iter().take(if op.bytes == 8 { 2 } else { 1 });
+            let memory = &mut self.memory;
+            let torn = self.fault == Fault::Tearing && op.kind == Kind::AtomicStore;
+            match op.kind {
+                Kind::PlainLoad => {
+                    let past = (bypass >> lane) & 1 != 0;
+                    let mut whole = 0;
+                    for (word, at) in words {
+                        let part = memory.load(&path, reference, word, op.private, visible, past);
+                        whole |= u64::from(part) << at;
+                    }
+                    if op.bytes < 4 {
+                        whole = (whole >> (8 * shift)) & ((1 << (8 * op.bytes)) - 1);
+                    }
+                    self.waves[number].loaded_wide(slot, lane, whole, op.bytes);
+                }
+                Kind::PlainStore if op.bytes < 4 => {
+                    let bytes = ((1 << op.bytes) - 1) << shift;
+                    let value = (value as u32) << (8 * shift);
+                    memory.store(&path, reference, word, (value, bytes & WHOLE), op.private, available);
+                }
+                Kind::PlainStore => {
+                    for (word, at) in words {
+                        let part = ((value >> at) as u32, WHOLE);
+                        memory.store(&path, reference, word, part, op.private, available);
+                    }
+                }
+                Kind::AtomicStore if torn => {
+                    let second = self.second_half(number, slot, lane).is_some();
+                    let (word, at) = if second { (word + 1, 32) } else { (word, 0) };
+                    self.memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
+                    if !second {
+                        self.halves.push(Half { wave: number, slot, lane, old: 0 });
+                        done &= !(1 << lane);
+                    }
+                }
+                Kind::AtomicStore => {
+                    for (word, at) in words {
+                        memory.atomic_store(&path, reference, word, level, (value >> at) as u32);
+                    }
+                }
+                Kind::AtomicLoad | Kind::Rmw(_) => {
+                    let second = match (self.fault, op.kind) {
+                        (fault, Kind::Rmw(change)) if splits(fault, change) => {
+                            Some(self.second_half(number, slot, lane))
+                        }
+                        _ => None,
+                    };
+                    let Kind::Rmw(change) = op.kind else {
+                        let whole = self.atomic_load_wide(&path, reference, word, level);
+                        self.waves[number].loaded_wide(slot, lane, whole, op.bytes);
+                        continue;
+                    };
+                    self.release(&path, op);
+                    let at_workgroup = self.fault == Fault::RmwAtWorkgroup;
+                    let level = if at_workgroup { level.min(WORKGROUP) } else { level };
+                    let old = match second {
+                        Some(Some(half)) => half.old,
+                        _ => self.atomic_load_wide(&path, reference, word, level),
+                    };
+                    if let Some(None) = second {
+                        self.halves.push(Half { wave: number, slot, lane, old });
+                        done &= !(1 << lane);
+                        continue;
+                    }
+                    let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
+                    if let Some(new) = changed_wide(change, old, value, compare).filter(|_| !lost) {
+                        for (word, at) in words {
+                            self.memory.atomic_store(&path, reference, word, level, (new >> at) as u32);
+                        }
+                    }
+                    self.acquire(&path, op);
+                    self.waves[number].loaded_wide(slot, lane, old, op.bytes);
+                }
+                _ => {}
+            }
+        }
+        done
+    }
+
+    /// Two words as an atomic reads them: in one step.
+    fn atomic_load_wide(&mut self, path: &Path, reference: usize, word: u32, level: u8) -> u64 {
+        let low = self.memory.atomic_load(path, reference, word, level);
+        let high = self.memory.atomic_load(path, reference, word + 1, level);
+        u64::from(high) << 32 | u64::from(low)
+    }
+
+    /// Takes note of the first half of an operation of a lane, where it is done; a fault.
+    fn second_half(&mut self, wave: usize, slot: u8, lane: usize) -> Option<Half> {
+        let mine = |half: &Half| half.wave == wave && half.slot == slot && half.lane == lane;
+        self.halves.iter().position(mine).map(|position| self.halves.swap_remove(position))
+    }
+
+    /// Read-modify-writes; gives the lanes that are done.
+    fn rmw(
+        &mut self,
+        number: usize,
+        slot: u8,
+        mask: u64,
+        (op, change): (&MemoryOp, Rmw),
+        reference: usize,
+    ) -> u64 {
+        self.idle_budget = IDLE_BUDGET;
+        let level = self.atomic_scope(op);
+        let mut done = mask;
+        for lane in lanes(mask) {
+            let (address, value, compare) = self.waves[number].operands(slot, lane);
+            if address == 0 {
+                self.waves[number].loaded(slot, lane, 0);
+                continue;
+            }
+            let path = self.waves[number].paths[lane];
+            if splits(self.fault, change) {
+                match self.second_half(number, slot, lane) {
+                    None => {
+                        let old = self.memory.atomic_load(&path, reference, address, level).into();
+                        self.halves.push(Half { wave: number, slot, lane, old });
+                        done &= !(1 << lane);
+                    }
+                    Some(half) => {
+                        if let Some(new) = changed(change, half.old as u32, value, compare) {
+                            self.memory.atomic_store(&path, reference, address, level, new);
+                        }
+                        self.waves[number].loaded(slot, lane, half.old as u32);
+                    }
+                }
+                continue;
+            }
+            self.release(&path, op);
+            let lost = self.fault == Fault::RmwResultLost && self.random.chance(8);
+            let old = self.memory.rmw(&path, reference, address, level, |old| {
+                changed(change, old, value, compare).filter(|_| !lost)
+            });
+            self.acquire(&path, op);
+            self.waves[number].loaded(slot, lane, old);
+        }
+        done
+    }
+
+    /// The parts of a barrier, or of an atomic with semantics.
+    fn synchronize(&mut self, number: usize, mask: u64, op: &MemoryOp) {
+        for lane in lanes(mask) {
+            let path = self.waves[number].paths[lane];
+            self.release(&path, op);
+            self.acquire(&path, op);
+        }
+    }
+
+    fn release(&mut self, path: &Path, op: &MemoryOp) {
+        if !(op.release && op.make_available) || self.skips_memory(op) || self.fault == Fault::ReleaseNoFlush
+        {
+            return;
+        }
+        let mask = match self.fault {
+            Fault::SemanticsOfFlagOnly if !op.is_fence() => op.mask & (1 << op.class),
+            Fault::BufferNotFlushed => op.mask & !1,
+            Fault::WorkgroupMemoryNotFlushed => op.mask & !2,
+            Fault::ImageNotFlushed => op.mask & !4,
+            _ => op.mask,
+        };
+        let level = self.scope(op);
+        self.memory.release(path, mask, level);
+    }
+
+    fn acquire(&mut self, path: &Path, op: &MemoryOp) {
+        if !(op.acquire && op.make_visible)
+            || self.skips_memory(op)
+            || self.fault == Fault::AcquireNoInvalidate
+        {
+            return;
+        }
+        let mask = match self.fault {
+            Fault::SemanticsOfFlagOnly if !op.is_fence() => op.mask & (1 << op.class),
+            Fault::WorkgroupMemoryNotInvalidated => op.mask & !2,
+            Fault::ImageNotInvalidated => op.mask & !4,
+            _ => op.mask,
+        };
+        let level = self.scope(op);
+        self.memory.acquire(path, mask, level);
+    }
+
+    fn skips_memory(&self, op: &MemoryOp) -> bool {
+        match self.fault {
+            Fault::FenceWaitOnly => op.kind == Kind::Fence,
+            Fault::BarrierWithoutMemory => op.is_control(),
+            _ => false,
+        }
+    }
+
+    /// The level of the semantics of an operation.
+    fn scope(&self, op: &MemoryOp) -> u8 {
+        let control = op.is_control();
+        match (self.fault, op.scope) {
+            (Fault::SyncScopeDemoted, scope) => scope.min(WORKGROUP),
+            (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),
+            (Fault::SubgroupSyncNothing, SUBGROUP) => INVOCATION,
+            (Fault::QueueFamilyDemoted, QUEUE_FAMILY) => WORKGROUP,
+            (Fault::BarrierScopeDemoted, scope) if control => scope.min(SUBGROUP),
+            (_, scope) => scope,
+        }
+    }
+
+    /// The level at which an atomic is performed.
+    fn atomic_scope(&self, op: &MemoryOp) -> u8 {
+        match (self.fault, op.scope) {
+            (Fault::AtomicScopeDemoted, scope) => scope.min(WORKGROUP),
+            (Fault::ImageAtomicsAtWorkgroup, scope) if op.class == IMAGE => scope.min(WORKGROUP),
+            (Fault::DeviceScopeIsQueueFamily, scope) => scope.min(QUEUE_FAMILY),
+            (Fault::QueueFamilyDemoted, QUEUE_FAMILY) => WORKGROUP,
+            (_, scope) => scope,
+        }
+    }
+}
+
+/// Whether a fault performs the halves of a read-modify-write apart.
+fn splits(fault: Fault, change: Rmw) -> bool {
+    let float = matches!(change, Rmw::FloatAdd | Rmw::FloatMin | Rmw::FloatMax);
+    fault == Fault::RmwNotAtomic || float && fault == Fault::FloatAddNotAtomic
+}
+
+/// What a read-modify-write makes of a value.
+fn changed(change: Rmw, old: u32, value: u32, compare: u32) -> Option<u32> {
+    Some(match change {
+        Rmw::Exchange => value,
+        Rmw::CompareExchange if old == compare => value,
+        Rmw::CompareExchange => return None,
+        Rmw::Add => old.wrapping_add(value),
+        Rmw::Subtract => old.wrapping_sub(value),
+        Rmw::And => old & value,
+        Rmw::Or => old | value,
+        Rmw::Xor => old ^ value,
+        Rmw::SignedMin => (old as i32).min(value as i32) as u32,
+        Rmw::Min => old.min(value),
+        Rmw::SignedMax => (old as i32).max(value as i32) as u32,
+        Rmw::Max => old.max(value),
+        Rmw::FloatAdd => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
+        Rmw::FloatMin => f32::from_bits(old).min(f32::from_bits(value)).to_bits(),
+        Rmw::FloatMax => f32::from_bits(old).max(f32::from_bits(value)).to_bits(),
+    })
+}
+
+/// The same for eight bytes.
+fn changed_wide(change: Rmw, old: u64, value: u64, compare: u64) -> Option<u64> {
+    Some(match change {
+        Rmw::Exchange => value,
+        Rmw::CompareExchange if old == compare => value,
+        Rmw::CompareExchange => return None,
+        Rmw::Add => old.wrapping_add(value),
+        Rmw::Subtract => old.wrapping_sub(value),
+        Rmw::And => old & value,
+        Rmw::Or => old | value,
+        Rmw::Xor => old ^ value,
+        Rmw::SignedMin => (old as i64).min(value as i64) as u64,
+        Rmw::Min => old.min(value),
+        Rmw::SignedMax => (old as i64).max(value as i64) as u64,
+        Rmw::Max => old.max(value),
+        Rmw::FloatAdd => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+        Rmw::FloatMin => f64::from_bits(old).min(f64::from_bits(value)).to_bits(),
+        Rmw::FloatMax => f64::from_bits(old).max(f64::from_bits(value)).to_bits(),
+    })
+}

@@ -1,0 +1,101 @@
+//! Where the accesses of a wave lie, and what is fetched as soon as that is known.
+
+use super::{Surroundings, Wave, get};
+use crate::program::{LANES, Register};
+use crate::random::lanes;
+
+impl Wave {
+    pub(super) fn address(
+        &mut self,
+        register: Register,
+        reference: u16,
+        index: Register,
+        (scale, offset, bytes): (u32, u32, u32),
+        surroundings: &mut Surroundings<'_>,
+    ) {
+        let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
+        let places = std::mem::take(&mut self.places);
+        if let Some((sources, to)) = self.split(register) {
+            let zeros = [0; LANES];
+            let index = get(sources, index).unwrap_or(&zeros);
+            let (base, limit) = (bound.base.wrapping_mul(4), (bound.words * 4).checked_sub(bytes));
+            for lane in 0..LANES {
+                let byte = index[lane].wrapping_mul(scale).wrapping_add(offset);
+                let within = limit.is_some_and(|limit| byte <= limit);
+                to[lane] = if within { base.wrapping_add(byte) } else { 0 };
+            }
+            if bound.each_workgroup > 0 {
+                for (to, place) in to.iter_mut().zip(&places).filter(|(to, _)| **to != 0) {
+                    *to = to.wrapping_add(place[0].wrapping_mul(bound.each_workgroup).wrapping_mul(4));
+                }
+            }
+        }
+        self.places = places;
+        self.warm_up(register, surroundings);
+    }
+
+    /// The addresses of texels; 0 outside the image.
+    pub(super) fn texel(
+        &mut self,
+        register: Register,
+        reference: u16,
+        column: Register,
+        row: Register,
+        surroundings: &mut Surroundings<'_>,
+    ) {
+        let Some(bound) = surroundings.dispatch.bound.get(usize::from(reference)).copied() else { return };
+        if let Some((sources, to)) = self.split(register) {
+            let zeros = [0; LANES];
+            let (Some(columns), rows) = (get(sources, column), get(sources, row).unwrap_or(&zeros)) else {
+                return;
+            };
+            let width = if bound.width == 0 { bound.words } else { bound.width };
+            for lane in 0..LANES {
+                let texel = u64::from(rows[lane]) * u64::from(width) + u64::from(columns[lane]);
+                let within = columns[lane] < width && texel < bound.words.into();
+                to[lane] = if within { (bound.base + texel as u32).wrapping_mul(4) } else { 0 };
+            }
+        }
+        self.warm_up(register, surroundings);
+    }
+
+    /// Fetches lines as soon as their addresses are known, in some lanes.
+    pub(super) fn warm_up(&mut self, register: Register, surroundings: &mut Surroundings<'_>) {
+        if surroundings.warm_up > 0 {
+            for (pointer, memory) in &surroundings.program.plain_reads {
+                if *pointer == register {
+                    let mask = surroundings.random.mask(surroundings.warm_up) & self.mask;
+                    let level = match surroundings.random.below(8) {
+                        0 => 1,
+                        1 => 2,
+                        2 => 3,
+                        _ => 0,
+                    };
+                    self.prefetch(*pointer, *memory, mask, level, surroundings);
+                }
+            }
+        }
+    }
+
+    /// Fetches the lines of a pointer into a cache.
+    pub fn prefetch(
+        &mut self,
+        pointer: Register,
+        memory: u16,
+        mask: u64,
+        level: u8,
+        surroundings: &mut Surroundings<'_>,
+    ) {
+        let Some(op) = surroundings.program.memory.get(usize::from(memory)) else { return };
+        let Some(bound) = surroundings.dispatch.bound.get(usize::from(op.reference)) else { return };
+        let Some(addresses) = self.registers.get(pointer as usize) else { return };
+        for lane in lanes(mask & self.lanes) {
+            let Some(path) = self.paths.get(lane) else { return };
+            let word = addresses[lane] >> 2;
+            surroundings.memory.prefetch(path, bound.reference, word, op.private, level);
+            if op.bytes > 4 && word != 0 {
+                surroundings.memory.prefetch(path, bound.reference, word + 1, op.private, level);
+            }
+        }
+    }
+}
