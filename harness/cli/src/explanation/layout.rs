@@ -163,6 +163,10 @@ pub fn lay_out(columns: &[Column], arrows: &[Arrow], caption: &dyn Fn(usize) -> 
 
     let curves = curves(arrows, &places, &boxes, &extents, &own_side);
     let labels = place_labels(arrows, &curves, &boxes, (width, height));
+    // Many arrows between few events push labels out: the picture grows with them.
+    let ends = |end: &dyn Fn(&Rectangle) -> f64| labels.iter().map(end).fold(0.0, f64::max);
+    let width = f64::max(width, ends(&|label| label.x + label.width));
+    let height = f64::max(height, ends(&|label| label.y + label.height));
     Layout { boxes, headers, arrows: curves.into_iter().zip(labels).collect(), width, height }
 }
 

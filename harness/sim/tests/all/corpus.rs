@@ -50,7 +50,7 @@ fn nothing_forbidden_is_shown_and_most_of_what_is_weak_is() {
     println!("ran, of all, by folder: {folders:?}");
     assert!(ran > 300, "{ran}");
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(shown * 4 >= weak * 3, "{shown} of {weak}");
+    assert!(shown * 10 >= weak * 7, "{shown} of {weak}");
 }
 
 #[test]
