@@ -160,6 +160,9 @@ pub struct CheckOutcome {
     pub weak: bool,
     /// The test's filter excludes it.
     pub filtered: bool,
+    /// Whether it meets the condition of the question; absent where the test asks nothing, or several things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<bool>,
 }
 
 /// Numbers of executions.
@@ -378,6 +381,10 @@ impl CheckLine {
                     allowed: says.allowed,
                     weak: says.weak,
                     filtered: says.filtered,
+                    witness: test
+                        .question
+                        .as_ref()
+                        .map(|question| outcome.meets(test, &prediction.observables, &question.condition)),
                 })
                 .collect(),
             executions: Executions {

@@ -212,6 +212,7 @@ pub fn check_writer<'a>(
         Format::Text => Ok(Box::new(text::Check::new(out))),
         Format::Json => Ok(Box::new(json::Lines::new(out))),
         Format::Csv => Ok(Box::new(csv::Check::new(out))),
+        Format::Herd => Ok(Box::new(herd::Check::new(out))),
         other => Err(FormatError::NotAvailable(other.name())),
     }
 }

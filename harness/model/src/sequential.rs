@@ -267,6 +267,14 @@ impl<'a> Machine<'a> {
             })
     }
 
+    /// Whether everything that must come before the thread's next instruction is done.
+    fn is_due(&self, state: &State, thread: usize) -> bool {
+        self.test
+            .system_sync
+            .iter()
+            .all(|sync| !self.orders_next(state, thread, sync) || self.is_over(state, sync))
+    }
+
     /// Whether the pair puts the thread's next instruction after another thread's.
     fn orders_next(&self, state: &State, thread: usize, sync: &SystemSync) -> bool {
         usize::from(sync.to.thread.0) == thread
@@ -512,7 +520,9 @@ impl<'a> Machine<'a> {
                     && barrier.execution_scope == candidate.execution_scope
                     && self.together(thread, other, barrier.execution_scope)
                 {
-                    if self.has_reached(state, other, index) {
+                    // Who stands there and has yet to wait for another thread has not arrived.
+                    let waits = self.at(state, other) == index && !self.is_due(state, other);
+                    if self.has_reached(state, other, index) && !waits {
                         arrived += 1;
                     } else {
                         missing = true;

@@ -287,6 +287,22 @@ fn system_synchronization_with_a_branch_orders_nothing() {
     }
 }
 
+/// What comes after a control barrier by `ssw` comes after everything before the barriers that it meets.
+#[test]
+fn system_synchronization_passes_through_control_barriers() {
+    let text = "VULKAN t\n{ x = 0; }\n{ ssw 1 0; }\n\
+        P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 1, wg 1, qf 0 ;\n\
+        st.atom.dv.sc0 x, 1 | cbar.wg 1 | ld.atom.dv.sc0 r0, x ;\n\
+        | | cbar.wg 1 ;\nexists (P2:r0 == 1)";
+    let test = litmus::parse(text, "t").unwrap();
+    let model = Model::shipped("sc").expect("a shipped model").unwrap();
+    let prediction = predict(&test, &model, &Options::default()).unwrap();
+    assert_eq!(prediction.meets, Some(false));
+    for (outcome, predicted) in &prediction.outcomes {
+        assert_eq!(predicted.allowed, !predicted.weak, "{outcome:?}");
+    }
+}
+
 /// An instruction that a branch skips orders nothing: what a pair of `ssw` puts after it may come first.
 #[test]
 fn system_synchronization_with_a_skipped_instruction_orders_nothing() {

@@ -2,15 +2,18 @@
 //!
 //! A line `% … %` above each block names the test's id and the device. Registers stand as `0:r0`, locations as `[x]`. A test
 //! that was not run, or showed nothing, has no block. Instances that did not resolve are in no state. Values that no
-//! execution produces have no names: they stand as `unexpected[0]` and so on.
+//! execution produces have no names: they stand as `unexpected[0]` and so on. Predictions stand in herd's own form: `States`
+//! without counts.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use crate::show;
 use crate::state::State;
-use crate::wire::{RunLine, UnexpectedValues, VerdictWord};
-use crate::write::RunWriter;
+use crate::wire::{
+    CheckLine, CheckOutcome, Query, RaceWord, RejectedLine, RunLine, UnexpectedValues, VerdictWord,
+};
+use crate::write::{CheckWriter, RunWriter};
 
 /// Writes a block a verdict.
 pub struct Run<W> {
@@ -44,7 +47,10 @@ struct Asked<'a> {
 }
 
 fn asked(line: &RunLine) -> Asked<'_> {
-    let question = line.question.as_deref().unwrap_or("forall (true)");
+    asked_of(line.question.as_deref().unwrap_or("forall (true)"))
+}
+
+fn asked_of(question: &str) -> Asked<'_> {
     let expectation = if question.starts_with('~') {
         "Forbidden"
     } else if question.starts_with("forall") {
@@ -83,11 +89,7 @@ pub fn block(line: &RunLine) -> String {
         "Required" => negative == 0,
         _ => positive > 0,
     };
-    let observed = match (positive, negative) {
-        (0, _) => "Never",
-        (_, 0) => "Always",
-        _ => "Sometimes",
-    };
+    let observed = observed(positive, negative);
     let name = name(line);
     let title = format!("% Results for {} on {} %", show::line(&line.id), show::line(&line.device));
     let rule = "%".repeat(title.chars().count());
@@ -150,4 +152,83 @@ fn raw(values: &UnexpectedValues) -> String {
     let words: Vec<String> =
         values.raw.iter().enumerate().map(|(index, value)| format!("unexpected[{index}]={value};")).collect();
     if words.is_empty() { " ".to_owned() } else { words.join(" ") }
+}
+
+/// Writes a block a question of a prediction, as herd does.
+pub struct Check<W> {
+    out: W,
+}
+
+impl<W: Write> Check<W> {
+    /// A writer to `out`.
+    pub fn new(out: W) -> Check<W> {
+        Check { out }
+    }
+}
+
+impl<W: Write> CheckWriter for Check<W> {
+    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
+        self.out.write_all(prediction(line).as_bytes())?;
+        self.out.flush()
+    }
+
+    /// A log has nothing for what is no test.
+    fn rejected(&mut self, _line: &RejectedLine) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// The blocks of a prediction, one a question: the allowed states without counts, as models have none. `Positive` and
+/// `Negative` count states. A question that was not answered in time has a line `% … %` alone.
+pub fn prediction(line: &CheckLine) -> String {
+    let name = word(&line.name);
+    let states: Vec<&CheckOutcome> =
+        line.outcomes.iter().filter(|outcome| outcome.allowed && !outcome.filtered).collect();
+    let everything = [Query { text: "forall (true)".to_owned(), holds: Some(true), expected: None }];
+    let queries = if line.queries.is_empty() { &everything[..] } else { &line.queries[..] };
+    let mut text = String::new();
+    for query in queries {
+        let Some(holds) = query.holds else {
+            let _ = writeln!(text, "% {name}: no answer in time %\n");
+            continue;
+        };
+        let Asked { expectation, question } = asked_of(&query.text);
+        let of = |wanted: bool| states.iter().filter(|outcome| outcome.witness == Some(wanted)).count();
+        let (positive, negative) = match line.queries.as_slice() {
+            [_] if states.iter().all(|outcome| outcome.witness.is_some()) => (of(true), of(false)),
+            [] => (states.len(), 0),
+            // A file with several questions asks of values that it forces, which no state shows: one witness stands for all.
+            _ => (usize::from(holds), usize::from(!holds)),
+        };
+        let _ = writeln!(text, "Test {name} {expectation}\nStates {}", states.len());
+        for outcome in &states {
+            let _ = writeln!(text, "{}", values(&outcome.state));
+        }
+        let _ = writeln!(text, "{}\nWitnesses", if holds { "Ok" } else { "No" });
+        let _ = writeln!(text, "Positive: {positive} Negative: {negative}");
+        if line.race != RaceWord::Free {
+            let _ =
+                writeln!(text, "Flag {}", if line.race == RaceWord::Racy { "race" } else { "race-unknown" });
+        }
+        let observed = observed(positive as u64, negative as u64);
+        let seconds = line.micros as f64 / 1e6;
+        let _ = writeln!(
+            text,
+            "Condition {}\nObservation {name} {observed} {positive} {negative}\nTime {name} {seconds:.2}\n",
+            show::line(question)
+        );
+    }
+    text
+}
+
+fn observed(positive: u64, negative: u64) -> &'static str {
+    match (positive, negative) {
+        (0, _) => "Never",
+        (_, 0) => "Always",
+        _ => "Sometimes",
+    }
 }

@@ -99,3 +99,24 @@ fn a_log_that_does_not_agree_with_itself_is_refused_with_its_line() {
     assert!(line(cut).what.contains("no witnesses"));
     assert!(line("Test x Allowed\n").what.contains("ends before"));
 }
+
+#[test]
+fn predictions_are_read_back() {
+    let lines = crate::lines::check_lines();
+    let text = crate::report::check_report(Format::Herd);
+    insta::assert_snapshot!(text);
+    let blocks = log(&text).unwrap();
+    let answered: Vec<_> = lines
+        .iter()
+        .flat_map(|line| line.queries.iter().map(move |query| (line, query)))
+        .filter(|(_, query)| query.holds.is_some())
+        .collect();
+    assert!(blocks.len() >= answered.len() && !answered.is_empty());
+    for (line, query) in answered {
+        let block =
+            blocks.iter().find(|block| block.name == line.name && block.condition == query.text).unwrap();
+        assert_eq!(Some(block.validated), query.holds, "{}", line.id);
+        let allowed = line.outcomes.iter().filter(|outcome| outcome.allowed && !outcome.filtered).count();
+        assert_eq!(block.states.len(), allowed, "{}", line.id);
+    }
+}

@@ -16,7 +16,7 @@ fn run_report(format: Format, layout: Layout) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn check_report(format: Format) -> String {
+pub fn check_report(format: Format) -> String {
     let mut out = Vec::new();
     {
         let mut writer = check_writer(format, &mut out).unwrap();

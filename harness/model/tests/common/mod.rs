@@ -497,6 +497,9 @@ pub fn cooperative() -> impl Strategy<Value = Test> {
                 .instructions
                 .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
             for instruction in &mut thread.instructions {
+                if let InstructionKind::ControlBarrier(barrier) = &mut instruction.kind {
+                    barrier.quorum = None;
+                }
                 if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
                     &instruction.kind
                     && !matches!(access, Access::Atomic { .. })
