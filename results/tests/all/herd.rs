@@ -111,10 +111,10 @@ fn predictions_are_read_back() {
         .flat_map(|line| line.queries.iter().map(move |query| (line, query)))
         .filter(|(_, query)| query.holds.is_some())
         .collect();
-    assert!(blocks.len() >= answered.len() && !answered.is_empty());
-    for (line, query) in answered {
-        let block =
-            blocks.iter().find(|block| block.name == line.name && block.condition == query.text).unwrap();
+    assert_eq!(blocks.len(), answered.len());
+    assert!(!answered.is_empty());
+    for (block, (line, query)) in blocks.iter().zip(answered) {
+        assert_eq!((&block.name, &block.condition), (&line.name, &query.text));
         assert_eq!(Some(block.validated), query.holds, "{}", line.id);
         let allowed = line.outcomes.iter().filter(|outcome| outcome.allowed && !outcome.filtered).count();
         assert_eq!(block.states.len(), allowed, "{}", line.id);
