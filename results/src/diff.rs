@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::read::Results;
+use crate::report::device_names;
 use crate::state;
 use crate::statistics::rates::{Comparison, Scatter};
 use crate::statistics::{CONFIDENCE, holm};
@@ -102,7 +103,7 @@ pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
 
 /// The devices that are compared, by name.
 fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffError> {
-    let (old_names, new_names) = (devices(old), devices(new));
+    let (old_names, new_names) = (device_names(old), device_names(new));
     if let ([old_name], [new_name]) = (old_names.as_slice(), new_names.as_slice()) {
         return Ok(vec![(old_name.clone(), new_name.clone())]);
     }
@@ -122,19 +123,6 @@ fn pairs(old: &Results, new: &Results) -> Result<Vec<(String, String)>, DiffErro
         return Err(DiffError::NoDevice { old: list(&old_names), new: list(&new_names) });
     }
     Ok(common)
-}
-
-fn devices(results: &Results) -> Vec<String> {
-    if let Some(plan) = &results.plan {
-        return plan.devices.iter().map(|device| device.name.clone()).collect();
-    }
-    let mut names: Vec<String> = Vec::new();
-    for line in &results.lines {
-        if !names.contains(&line.device) {
-            names.push(line.device.clone());
-        }
-    }
-    names
 }
 
 /// A device with its driver, where the results say.

@@ -392,7 +392,7 @@ fn tally(rows: &[&Row], width: usize) -> Vec<Tally> {
 }
 
 /// The devices of a plan; without one those of the lines, as they come.
-fn device_names(results: &Results) -> Vec<String> {
+pub(crate) fn device_names(results: &Results) -> Vec<String> {
     if let Some(plan) = &results.plan {
         return plan.devices.iter().map(|device| device.name.clone()).collect();
     }

@@ -352,6 +352,10 @@ fn what_cannot_be_placed_is_refused_by_name() {
         (add(load(0, 0, Access::Coherent { scope: Scope::FragmentInterlock })), Rule::FragmentInterlock),
         (add(InstructionKind::ShaderCall(vec![ThreadId(1)])), Rule::ShaderCall),
         (
+            add(InstructionKind::Cooperative(Box::new(load(0, 0, Access::NonPrivate)))),
+            Rule::CooperativeMatrix,
+        ),
+        (
             add(InstructionKind::Interlock(litmus::Interlock {
                 end: litmus::InterlockEnd::Begin,
                 section: "0".to_owned(),

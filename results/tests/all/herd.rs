@@ -120,3 +120,33 @@ fn predictions_are_read_back() {
         assert_eq!(block.states.len(), allowed, "{}", line.id);
     }
 }
+
+#[test]
+fn predictions_say_nothing_that_is_not_known() {
+    let block = |line: &results::wire::CheckLine| results::write::herd::prediction(line);
+    let good = crate::lines::check_lines().remove(0);
+    let mut unlisted = good.clone();
+    unlisted.outcomes.clear();
+    assert!(log(&block(&unlisted)).unwrap().is_empty());
+    assert!(block(&unlisted).contains("holds; too many states to list"));
+    // Khronos' lines hold where what they say is right: no solution is no witness.
+    let mut khronos = good.clone();
+    khronos.outcomes.iter_mut().for_each(|outcome| outcome.witness = None);
+    let query = |text: &str, holds| results::wire::Query {
+        text: text.to_owned(),
+        holds: Some(holds),
+        expected: None,
+    };
+    khronos.queries = vec![
+        query("SATISFIABLE consistent[X]", true),
+        query("NOSOLUTION consistent[X] && #dr>0", true),
+        query("NOSOLUTION consistent[X]", false),
+    ];
+    let said: Vec<(String, bool, u64)> = log(&block(&khronos))
+        .unwrap()
+        .into_iter()
+        .map(|block| (block.expectation, block.validated, block.positive))
+        .collect();
+    let expected = [("Allowed", true, 1), ("Forbidden", true, 0), ("Forbidden", false, 1)];
+    assert_eq!(said, expected.map(|(asked, validated, positive)| (asked.to_owned(), validated, positive)));
+}
