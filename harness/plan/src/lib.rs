@@ -305,6 +305,19 @@ pub trait Prepared {
     /// When the buffer is not host-visible.
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError>;
 
+    /// The first `words` words of any buffer, as they are now: copied for this where the host does not reach them. Call it
+    /// only while nothing is in flight.
+    ///
+    /// # Errors
+    /// When the buffer has fewer words, or the device cannot give them.
+    fn fetch(&mut self, buffer: BufferId, words: u64) -> Result<&[u32], DeviceError> {
+        let all = self.read(buffer)?;
+        usize::try_from(words)
+            .ok()
+            .and_then(|count| all.get(..count))
+            .ok_or_else(|| no_such_word(buffer, words))
+    }
+
     /// Reads one word of a [`Memory::Shared`] buffer, also while a submission is in flight: a relaxed atomic load of
     /// the host. Devices whose host memory is not shared with running kernels keep the default, which answers
     /// [`DeviceError::Busy`] then.

@@ -1,5 +1,7 @@
 //! Counts outcomes: result words of many instances to a histogram, without an allocation for each instance.
 
+mod rows;
+
 use std::collections::{BTreeMap, HashMap};
 
 use litmus::{Batches, Histogram, Observable, Outcome, ScalarType, Test, Value};
@@ -173,6 +175,11 @@ impl Counter {
     /// Whether outcomes have values of locations.
     pub fn reads_locations(&self) -> bool {
         self.columns.iter().any(|column| matches!(column.source, Source::Storage(_)))
+    }
+
+    /// Result words of an instance.
+    pub fn slots(&self) -> usize {
+        self.slots
     }
 
     /// Instances counted.

@@ -8,6 +8,7 @@
 
 mod affinity;
 pub mod classic;
+mod classify;
 mod count;
 mod draw;
 mod error;
@@ -25,6 +26,7 @@ mod ways;
 pub mod wire;
 pub mod worker;
 
+pub use classify::Classify;
 pub use error::{Cause, RunError};
 pub use join::{Join, UnknownJoin};
 pub use run::{Budget, Progress, Settings, run, run_program};

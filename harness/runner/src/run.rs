@@ -4,9 +4,12 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Test};
-use plan::{Device, DeviceError, Memory, MemoryProperties, Prepared};
+use plan::{BufferId, Device, DeviceError, Memory, MemoryProperties, Prepared};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
+use crate::classify::{COMPARED, Classifier, Classify};
 use crate::count::{Counter, Dispatched};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
@@ -82,6 +85,11 @@ impl Progress<'_> {
         self.tally.memory
     }
 
+    /// Why the host counts all outcomes although the device was to.
+    pub fn counted_by_host(&self) -> Option<&str> {
+        self.tally.counted_by_host.as_deref()
+    }
+
     /// Everything seen up to now.
     pub fn observation(&self) -> Observation {
         self.tally.observation()
@@ -124,7 +132,7 @@ pub fn run_program(
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
-    match Run::new(device, program, (join, memory), settings)
+    match Run::new(device, program, (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))
     {
         Ok(()) => Ok(tally.observation()),
@@ -141,6 +149,8 @@ struct Tally {
     discarded: u64,
     /// What memory the locations lie in.
     memory: Option<MemoryProperties>,
+    /// Why the host counts all outcomes although the device was to.
+    counted_by_host: Option<String>,
     started: Instant,
     /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of
     /// itself at most.
@@ -157,10 +167,18 @@ impl Tally {
             dispatches: 0,
             discarded: 0,
             memory: None,
+            counted_by_host: None,
             started: Instant::now(),
             warm_up: Duration::ZERO,
             took: None,
         }
+    }
+
+    /// Notes that a dispatch was counted, or discarded because so many instances of it were not executed.
+    fn note(&mut self, not_executed: u64) {
+        self.dispatches += 1;
+        self.not_executed += not_executed;
+        self.discarded += u64::from(not_executed > 0);
     }
 
     fn elapsed(&self) -> Duration {
@@ -277,21 +295,68 @@ impl Place<'_> {
         }
     }
 
-    /// Counts a dispatch that has ended.
-    fn count(&mut self, parameters: &Parameters, instances: usize, tally: &mut Tally) -> Result<(), Cause> {
+    /// Counts a dispatch whose outcomes the device has counted, which is `compared` with what the host counts, or has to be.
+    fn count_counted(
+        &mut self,
+        classifier: &Classifier,
+        parameters: &Parameters,
+        instances: usize,
+        compared: bool,
+        tally: &mut Tally,
+    ) -> Result<(), Cause> {
+        let counters = self.prepared.read(self.layout.counters())?;
+        let counted = tally.counter.counted(&classifier.table, counters);
+        if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {
+            tally.counter.add_counted(&counted, parameters.rounds.into());
+            tally.dispatches += 1;
+            return Ok(());
+        }
+        let mut own = tally.counter.emptied();
+        let not_executed = self.count(parameters, instances, &mut own)?;
+        tally.counter.absorb(&own);
+        tally.note(not_executed);
+        let difference = if not_executed == 0 {
+            own.differs_from(&counted)
+        } else {
+            // The host counts nothing of such a dispatch.
+            let enough = counted.elsewhere >= not_executed && counted.instances() == instances as u64;
+            (!enough).then(|| {
+                let (elsewhere, all) = (counted.elsewhere, counted.instances());
+                format!(
+                    "{elsewhere} of {all} instances as not executed, the host {not_executed} of {instances}"
+                )
+            })
+        };
+        match difference {
+            None => Ok(()),
+            Some(difference) => Err(Cause::Disagreement { dispatch: tally.dispatches, difference }),
+        }
+    }
+
+    /// Counts a dispatch that has ended; the answer is the number of instances that were not executed.
+    fn count(
+        &mut self,
+        parameters: &Parameters,
+        instances: usize,
+        counter: &mut Counter,
+    ) -> Result<u64, Cause> {
         let (results, locations) = self.layout.readable();
-        let mut results = self.prepared.read(results)?;
+        // What a device keeps to itself is copied for this, as far as it was used.
+        let counted = self.layout.is_counted();
+        let units = instances * parameters.stride as usize;
+        let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
-        if tally.counter.reads_locations() {
+        if counter.reads_locations() {
             // A reading borrows the prepared plan: only one buffer can be looked at.
             self.results.clear();
             self.results.extend_from_slice(results);
             results = &self.results;
+            let used = units * counter.storage_words() as usize;
             if let Some(texels) = self.layout.texels {
                 self.locations.clear();
-                self.locations.extend_from_slice(self.prepared.read(locations)?);
+                self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
                 // Units of storages in images take the place of what the buffer has for them.
-                let texels = self.prepared.read(texels)?;
+                let texels = look(self.prepared.as_mut(), counted, texels, units)?;
                 let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
                 for storage in &self.layout.in_image {
                     let first = *storage as usize * spacing;
@@ -304,16 +369,21 @@ impl Place<'_> {
                 }
                 words = &self.locations;
             } else {
-                words = self.prepared.read(locations)?;
+                words = look(self.prepared.as_mut(), counted, locations, used)?;
             }
         }
-        let dispatched = Dispatched { parameters, instances, results, locations: words };
-        let not_executed = tally.counter.count(&dispatched)?;
-        tally.dispatches += 1;
-        tally.not_executed += not_executed;
-        tally.discarded += u64::from(not_executed > 0);
-        Ok(())
+        counter.count(&Dispatched { parameters, instances, results, locations: words })
     }
+}
+
+/// The words of a buffer that the host reaches, or the first ones of one that it does not.
+fn look(
+    prepared: &mut dyn Prepared,
+    out_of_reach: bool,
+    buffer: BufferId,
+    used: usize,
+) -> Result<&[u32], DeviceError> {
+    if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
 }
 
 struct Run<'d> {
@@ -325,6 +395,10 @@ struct Run<'d> {
     draw: Draw,
     poison: u32,
     calibration: Calibration,
+    /// How the device counts, where it does.
+    classifier: Option<Classifier>,
+    /// Decides which dispatches the host counts as well.
+    comparing: Xoshiro256PlusPlus,
     places: Vec<Place<'d>>,
     /// Whether a prepared plan can change its number of workgroups.
     regroups: bool,
@@ -338,6 +412,7 @@ impl<'d> Run<'d> {
         program: &'d Program,
         way: (Join, Memory),
         settings: &'d Settings,
+        tally: &mut Tally,
     ) -> Result<Run<'d>, Cause> {
         device.reseed(settings.seed);
         let capabilities = device.capabilities();
@@ -347,7 +422,22 @@ impl<'d> Run<'d> {
         settings.stress.validate()?;
         settings.stress.check_loop_budget(capabilities.loop_budget)?;
         let bounds = Bounds::new(program, capabilities, &settings.stress)?;
-        let poison = poison(program, &settings.plausible);
+        let numbers = numbers(program, &settings.plausible);
+        let poison = poison(program, &numbers);
+        let classifier = match settings.stress.classify {
+            Classify::Host => None,
+            asked @ (Classify::Device | Classify::Both) => {
+                let rows = (numbers.as_slice(), settings.stress.rounds.1);
+                match Classifier::new(&tally.counter, program, capabilities, &bounds, rows, asked) {
+                    Ok(classifier) => Some(classifier),
+                    Err(reason) => {
+                        tracing::warn!(reason, "the host counts the outcomes, and not the device");
+                        tally.counted_by_host = Some(reason);
+                        None
+                    }
+                }
+            }
+        };
         let draw = Draw::new(settings.seed, settings.stress.clone(), bounds, poison, DONE);
         Ok(Run {
             device,
@@ -358,6 +448,8 @@ impl<'d> Run<'d> {
             draw,
             poison,
             calibration: Calibration::new(&settings.stress),
+            classifier,
+            comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
             places: Vec::new(),
             regroups: true,
             most_groups: bounds.groups.1,
@@ -405,8 +497,10 @@ impl<'d> Run<'d> {
 
     fn prepare(&mut self, tally: &mut Tally) -> Result<Place<'d>, Cause> {
         let groups = self.draw.groups().min(self.most_groups);
-        let sharing = Sharing::of(self.device.capabilities(), self.way.1);
+        let classifier = self.classifier.as_ref();
+        let sharing = Sharing::of(self.device.capabilities(), self.way.1, classifier.is_some());
         let with_locations = tally.counter.reads_locations();
+        let sharing = (sharing, classifier);
         let layout =
             Layout::new(self.program, self.way, &self.bounds, groups, sharing, with_locations, self.poison);
         let prepared = self.device.prepare(&layout.plan)?;
@@ -470,7 +564,17 @@ impl<'d> Run<'d> {
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
-        place.count(&dispatch.parameters, instances, tally)?;
+        match &self.classifier {
+            Some(classifier) => {
+                let drawn = self.comparing.random_range(0..COMPARED) == 0;
+                let compared = drawn || tally.dispatches == 0 || classifier.always_compared;
+                place.count_counted(classifier, &dispatch.parameters, instances, compared, tally)?;
+            }
+            None => {
+                let not_executed = place.count(&dispatch.parameters, instances, &mut tally.counter)?;
+                tally.note(not_executed);
+            }
+        }
         if self.calibration.stuck(dispatch.parameters.rounds, took) {
             self.most_groups = (self.most_groups / 2).max(1);
         }
@@ -487,6 +591,16 @@ impl<'d> Run<'d> {
 fn hopeless(tally: &Tally) -> bool {
     let kept = tally.dispatches - tally.discarded;
     tally.discarded >= HOPELESS.max(9 * kept)
+}
+
+/// Numbers that instances of the test are expected to show, each once.
+fn numbers(program: &Program, plausible: &[u32]) -> Vec<u32> {
+    let initial = program.initial.iter().map(|value| value.0 as u32);
+    let initial = initial.filter(|_| plausible.is_empty());
+    let mut numbers: Vec<u32> = plausible.iter().copied().chain(initial).chain([0, 1]).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// A word that no instance of the test may show.

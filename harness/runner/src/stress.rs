@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use crate::classify::Classify;
+
 /// How a test is spread over a device. Every pair is a range, both ends included, from which each dispatch draws.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,13 +39,16 @@ pub struct Stress {
     pub mix_groups: bool,
     /// Whether the threads of an instance are drawn from different lanes.
     pub mix_lanes: bool,
-    /// Submissions in flight: 2 counts the outcomes of one while the other runs.
+    /// Submissions in flight: with 2 or more, the outcomes of one are counted while others run.
     pub in_flight: u32,
     /// What a submission aims at, in milliseconds.
     pub submission_ms: u32,
     /// Whether the size of a dispatch grows from small until it takes that long. Without it the drawn parameters
     /// depend on the seed alone.
     pub calibrate: bool,
+    /// Who counts the outcomes.
+    #[serde(default)]
+    pub classify: Classify,
 }
 
 /// A number of slots.
@@ -151,6 +156,9 @@ pub enum StressError {
 /// Groups at most: products of a group number and a multiplier stay below 2³².
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
+/// Submissions in flight at most: each has memory of its own.
+const MAX_IN_FLIGHT: u32 = 8;
+
 /// The presets: name and text.
 const PRESETS: [(&str, &str); 5] = [
     ("lavapipe", include_str!("../presets/lavapipe.toml")),
@@ -255,7 +263,7 @@ impl Stress {
         self.range_within("hold", self.hold, 0..=1 << 10)?;
         self.range_within("spacing", self.spacing, 1..=4096)?;
         self.range_within("padding", self.padding, 0..=4096)?;
-        self.within("in_flight", self.in_flight, 1..=2)?;
+        self.within("in_flight", self.in_flight, 1..=MAX_IN_FLIGHT)?;
         self.within("submission_ms", self.submission_ms, 1..=50)
     }
 
@@ -410,8 +418,8 @@ mod tests {
             "stress `mine`: `rounds` = [9, 3] ends before it starts"
         );
         assert_eq!(
-            refused(("in_flight = ", "in_flight = 7 # ")),
-            "stress `mine`: `in_flight` = 7 is outside 1 to 2"
+            refused(("in_flight = ", "in_flight = 9 # ")),
+            "stress `mine`: `in_flight` = 9 is outside 1 to 8"
         );
     }
 

@@ -201,7 +201,7 @@ impl From<Cause> for Failure {
             Cause::TimedOut { .. } => Failure::TimedOut { message },
             Cause::NullDevice => Failure::NullDevice,
             Cause::TooSmall(what) => Failure::Lacks { what: format!("room for {what}") },
-            Cause::Kernel(_) => Failure::Internal { message },
+            Cause::Kernel(_) | Cause::Disagreement { .. } => Failure::Internal { message },
             Cause::Stress(_) => Failure::Stress { message },
         }
     }
