@@ -1,5 +1,6 @@
 //! A prepared plan: its memory, pipelines and recorded commands, and the submission in flight.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ash::vk;
@@ -30,7 +31,7 @@ pub(crate) struct VulkanPrepared<'d> {
     max_workgroups: u32,
     buffers: Vec<Words>,
     staging: Vec<Option<Words>>,
-    pipelines: Vec<Pipeline>,
+    pipelines: Vec<Arc<Pipeline>>,
     kernels: Vec<Kernel>,
     images: Vec<Texels>,
     shapes: Vec<ImageShape>,
@@ -114,9 +115,7 @@ impl<'d> VulkanPrepared<'d> {
             };
             prepared.staging.push(staging);
         }
-        for kernel in &plan.kernels {
-            prepared.pipelines.push(device.create_pipeline(kernel, &plan.images)?);
-        }
+        prepared.pipelines = device.pipelines.of(&plan.kernels, &plan.images)?;
         prepared.create_descriptor_sets()?;
         for place in places {
             // Pushed before it is complete, for the same reason.
@@ -548,9 +547,7 @@ impl Drop for VulkanPrepared<'_> {
         for queue in &self.queues {
             queue.destroy(self.device);
         }
-        for pipeline in &self.pipelines {
-            self.device.destroy_pipeline(pipeline);
-        }
+        self.device.pipelines.give_back(std::mem::take(&mut self.pipelines));
         for image in &mut self.images {
             self.device.destroy_image(image);
         }

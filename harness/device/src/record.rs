@@ -1,5 +1,7 @@
 //! Steps of a plan as command buffers: what each records.
 
+use std::sync::Arc;
+
 use ash::vk;
 use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, Step};
 
@@ -29,7 +31,7 @@ pub(crate) struct Recorder<'a> {
     pub(crate) buffers: &'a [Words],
     /// Staging copies of the buffers that need one, by the number of the buffer.
     pub(crate) staging: &'a [Option<Words>],
-    pub(crate) pipelines: &'a [Pipeline],
+    pub(crate) pipelines: &'a [Arc<Pipeline>],
     pub(crate) kernels: &'a [Kernel],
     pub(crate) images: &'a [Texels],
     /// Descriptor sets by the number of the step; null where there is none.

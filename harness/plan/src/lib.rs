@@ -246,6 +246,12 @@ pub trait Device {
     /// Whatever the plan needs and the device lacks, as [`DeviceError::Unsupported`]; otherwise what the driver said.
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError>;
 
+    /// Compiles kernels, on a thread of its own where that helps, so that a plan with them is prepared faster later. What is
+    /// wrong with one is said then. Returns at once.
+    fn compile_ahead(&self, kernels: Vec<Kernel>) {
+        let _ = kernels;
+    }
+
     /// Decides whatever the device itself draws from now on. Devices that draw nothing need not know.
     fn reseed(&self, seed: u64) {
         let _ = seed;

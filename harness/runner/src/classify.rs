@@ -103,3 +103,6 @@ impl Classifier {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

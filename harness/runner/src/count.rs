@@ -9,6 +9,9 @@ use shaders::{Parameters, Program, ResultSlot};
 
 use crate::error::Cause;
 
+#[cfg(test)]
+pub(crate) use rows::Counted;
+
 /// Instances that are turned into keys together.
 const BLOCK: usize = 512;
 /// Width of a key: the table of all keys stays within the processor's second-level cache.

@@ -32,4 +32,4 @@ pub use join::{Join, UnknownJoin};
 pub use run::{Budget, Progress, Settings, run, run_program};
 pub use stress::{Lanes, Pairing, Stress, StressError, Unit};
 pub use variant::{Unavailable, UnknownVariant, Variant};
-pub use ways::{Way, run_ways};
+pub use ways::{Known, Way, run_ways};

@@ -422,20 +422,12 @@ impl<'d> Run<'d> {
         settings.stress.validate()?;
         settings.stress.check_loop_budget(capabilities.loop_budget)?;
         let bounds = Bounds::new(program, capabilities, &settings.stress)?;
-        let numbers = numbers(program, &settings.plausible);
-        let poison = poison(program, &numbers);
-        let classifier = match settings.stress.classify {
-            Classify::Host => None,
-            asked @ (Classify::Device | Classify::Both) => {
-                let rows = (numbers.as_slice(), settings.stress.rounds.1);
-                match Classifier::new(&tally.counter, program, capabilities, &bounds, rows, asked) {
-                    Ok(classifier) => Some(classifier),
-                    Err(reason) => {
-                        tracing::warn!(reason, "the host counts the outcomes, and not the device");
-                        tally.counted_by_host = Some(reason);
-                        None
-                    }
-                }
+        let poison = poison(program, &numbers(program, &settings.plausible));
+        let classifier = match classifier(&tally.counter, program, capabilities, &bounds, settings) {
+            Ok(classifier) => classifier,
+            Err(reason) => {
+                tally.counted_by_host = Some(reason);
+                None
             }
         };
         let draw = Draw::new(settings.seed, settings.stress.clone(), bounds, poison, DONE);
@@ -591,6 +583,44 @@ impl<'d> Run<'d> {
 fn hopeless(tally: &Tally) -> bool {
     let kept = tally.dispatches - tally.discarded;
     tally.discarded >= HOPELESS.max(9 * kept)
+}
+
+/// The kernels that a run of `program` on `device` prepares, for whoever has them compiled ahead; none where there is no
+/// such run.
+pub(crate) fn kernels(
+    device: &dyn Device,
+    program: &Program,
+    way: (Join, Memory),
+    test: &Test,
+    settings: &Settings,
+) -> Vec<plan::Kernel> {
+    let capabilities = device.capabilities();
+    let stops_silently = capabilities.loop_budget.is_some();
+    let Ok(bounds) = Bounds::new(program, capabilities, &settings.stress) else { return Vec::new() };
+    let Ok(counter) = Counter::new(test, program, stops_silently, capabilities.shares_choices) else {
+        return Vec::new();
+    };
+    let classifier = classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
+    let classifier = classifier.as_ref();
+    let sharing = (Sharing::of(capabilities, way.1, classifier.is_some()), classifier);
+    Layout::new(program, way, &bounds, 1, sharing, counter.reads_locations(), POISON).plan.kernels
+}
+
+/// How the device counts, where it is to.
+fn classifier(
+    counter: &Counter,
+    program: &Program,
+    capabilities: &plan::Capabilities,
+    bounds: &Bounds,
+    settings: &Settings,
+) -> Result<Option<Classifier>, String> {
+    let stress = &settings.stress;
+    if stress.classify == Classify::Host {
+        return Ok(None);
+    }
+    let numbers = numbers(program, &settings.plausible);
+    let rows = (numbers.as_slice(), stress.rounds.1);
+    Classifier::new(counter, program, capabilities, bounds, rows, stress.classify).map(Some)
 }
 
 /// Numbers that instances of the test are expected to show, each once.

@@ -85,6 +85,9 @@ pub struct Job {
     pub enough: u64,
     /// How long a submission may take, in seconds.
     pub patience: f64,
+    /// The job that is likely to follow: its kernels are compiled while this one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Box<Job>>,
 }
 
 /// What a worker has seen up to now.
@@ -111,6 +114,9 @@ pub struct Answer {
     pub kernel: Option<String>,
     /// The memory type that the locations lay in, by the names of its properties.
     pub memory: Option<String>,
+    /// Why the host counted all outcomes although the device was to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_by_host: Option<String>,
     /// What was seen of the test.
     pub observation: WireObservation,
     /// Why the run ended before its time.
