@@ -19,6 +19,7 @@ pub mod pool;
 pub mod progress;
 mod run;
 mod stress;
+mod stretches;
 pub mod tune;
 pub mod twin;
 mod variant;

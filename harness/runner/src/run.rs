@@ -16,6 +16,7 @@ use crate::error::{Cause, RunError};
 use crate::join::Join;
 use crate::memory::{Layout, Sharing};
 use crate::stress::Stress;
+use crate::stretches::Stretches;
 
 /// How long a run goes on: until the first of both is used up. Without either, one dispatch is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,6 +148,7 @@ struct Tally {
     not_executed: u64,
     dispatches: u64,
     discarded: u64,
+    stretches: Stretches,
     /// What memory the locations lie in.
     memory: Option<MemoryProperties>,
     /// Why the host counts all outcomes although the device was to.
@@ -166,6 +168,7 @@ impl Tally {
             not_executed: 0,
             dispatches: 0,
             discarded: 0,
+            stretches: Stretches::new(),
             memory: None,
             counted_by_host: None,
             started: Instant::now(),
@@ -179,6 +182,7 @@ impl Tally {
         self.dispatches += 1;
         self.not_executed += not_executed;
         self.discarded += u64::from(not_executed > 0);
+        self.stretches.note(self.dispatches - self.discarded, &self.counter);
     }
 
     fn elapsed(&self) -> Duration {
@@ -195,6 +199,7 @@ impl Tally {
             discarded_dispatches: self.discarded,
             seconds: self.elapsed().as_secs_f64(),
             batches: self.counter.batches(),
+            stretches: self.stretches.histograms(),
         }
     }
 }
@@ -308,7 +313,7 @@ impl Place<'_> {
         let counted = tally.counter.counted(&classifier.table, counters);
         if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {
             tally.counter.add_counted(&counted, parameters.rounds.into());
-            tally.dispatches += 1;
+            tally.note(0);
             return Ok(());
         }
         let mut own = tally.counter.emptied();

@@ -135,7 +135,11 @@ fn dispatched(case: &Case, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>;
     let done = counter.done_slots();
     let slots = case.program.results.len();
     let results = (0..slots).flat_map(|slot| vec![done.contains(&(slot as u32)); instances]);
-    let results = results.map(&mut word).collect();
+    let mut results: Vec<u32> = results.map(&mut word).collect();
+    if odd > 100 {
+        // An instance that was never played.
+        (0..slots).for_each(|slot| results[slot * instances + 17] = POISON);
+    }
     let units = instances * p.stride as usize * case.program.storage_words.max(1) as usize;
     let float = case.test.name == "float";
     let locations = (0..units).map(|_| word(false));
@@ -198,8 +202,7 @@ fn device_and_host_count_the_same_whatever_lies_in_memory() {
             assert!(host.differs_from(&wrong).is_some(), "a wrong sum is noticed");
         }
     }
-    assert!(elsewhere > 100 && unexpected > 10 && discarded > 0, "{elsewhere} {unexpected} {discarded}");
-    let _ = unresolved;
+    assert!(elsewhere > 100 && unexpected > 10 && discarded == TESTS.len() && unresolved > 0);
 }
 
 #[test]
