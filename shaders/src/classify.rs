@@ -421,19 +421,29 @@ impl Code {
         let pointer = match source {
             Source::Slot(slot) => self.result(slot, instance),
             Source::Storage { number, word } => {
-                let unit = self.unit(number, instance, stride, spacing);
-                let [words, word] =
-                    [memory.storage_words.max(1), word].map(|word| self.module.constant(word));
-                let first = self.module.word(Op::IMul, &[unit, words]);
-                let index = self.module.word(Op::IAdd, &[first, word]);
+                let index = self.word_of(memory, (number, word), instance, (stride, spacing));
                 self.element(Shown::Locations, index)
             }
             Source::Texel { number } => {
-                let unit = self.unit(number, instance, stride, spacing);
-                self.element(Shown::Texels, unit)
+                let index = self.word_of(memory, (number, 0), instance, (stride, spacing));
+                self.element(Shown::Texels, index)
             }
         };
         self.module.word(Op::Load, &[pointer])
+    }
+
+    /// Number of a word of a storage among those of all locations.
+    fn word_of(
+        &mut self,
+        memory: &Memory,
+        (number, word): (u32, u32),
+        instance: Word,
+        (stride, spacing): (Word, Word),
+    ) -> Word {
+        let unit = self.unit(number, instance, stride, spacing);
+        let [words, word] = [memory.storage_words.max(1), word].map(|word| self.module.constant(word));
+        let first = self.module.word(Op::IMul, &[unit, words]);
+        self.module.word(Op::IAdd, &[first, word])
     }
 
     /// Number of the unit of a storage.

@@ -66,9 +66,6 @@ impl Classifier {
             return Err("the device lacks vulkanMemoryModel".into());
         }
         let in_image = program.in_image();
-        if !in_image.is_empty() && counter.storage_words() > 1 {
-            return Err("locations lie in images beside wider ones".into());
-        }
         let table = counter.table(numbers, &in_image);
         let table =
             table.ok_or_else(|| format!("its outcomes have more than {} rows", classify::MAX_ROWS))?;

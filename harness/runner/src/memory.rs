@@ -65,7 +65,7 @@ pub(crate) struct Layout {
     pub in_image: Vec<u32>,
     sharing: Sharing,
     /// Words of a unit of location memory.
-    storage_words: usize,
+    pub storage_words: usize,
     /// Contents of each storage at first, as bits.
     initial: Vec<u64>,
     /// Stride and spacing for which the memory of initial values was filled last.
@@ -109,8 +109,8 @@ impl Layout {
             buffers.push(device(classifier.counters, "counters"));
             buffers.push(buffer(classifier.counters, Memory::Readback, "counters for the host"));
         }
-        // Images take the initial values of all locations from the location buffer, unit by unit.
-        let images = Images::of(program, bounds.location_units);
+        // Images take the initial values of all locations from the location buffer, word by word.
+        let images = Images::of(program, location_words);
         let texels = BufferId(buffers.len() as u32);
         if images.are_read() && with_locations {
             let memory = if classifier.is_some() { Memory::Device } else { Memory::Readback };
@@ -388,22 +388,22 @@ struct Images {
 const IMAGE_WIDTH: u32 = 4096;
 
 impl Images {
-    fn of(program: &Program, units: u64) -> Images {
+    fn of(program: &Program, words: u64) -> Images {
         let mut bindings: Vec<ImageBinding> = Vec::new();
         for binding in program.kernels().flat_map(|kernel| &kernel.images) {
             if !bindings.contains(binding) {
                 bindings.push(*binding);
             }
         }
-        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let words = u32::try_from(words).unwrap_or(u32::MAX);
         let images: Vec<Image> = bindings
             .iter()
             .map(|binding| Image {
                 shape: match binding.shape {
                     Shape::TwoDimensional => {
-                        ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: units / IMAGE_WIDTH }
+                        ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: words / IMAGE_WIDTH }
                     }
-                    Shape::OneDimensional => ImageShape::OneDimensional { width: units },
+                    Shape::OneDimensional => ImageShape::OneDimensional { width: words },
                     Shape::TexelBuffer => ImageShape::Texels(LOCATIONS),
                 },
                 format: if binding.float { ImageFormat::Float } else { ImageFormat::Unsigned },

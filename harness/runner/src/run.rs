@@ -348,7 +348,6 @@ impl Place<'_> {
         let (results, locations) = self.layout.readable();
         // What a device keeps to itself is copied for this, as far as it was used.
         let counted = self.layout.is_counted();
-        let units = instances * parameters.stride as usize;
         let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
         if counter.reads_locations() {
@@ -356,18 +355,20 @@ impl Place<'_> {
             self.results.clear();
             self.results.extend_from_slice(results);
             results = &self.results;
-            let used = units * counter.storage_words() as usize;
+            let used = instances * parameters.stride as usize * counter.storage_words() as usize;
             if let Some(texels) = self.layout.texels {
                 self.locations.clear();
                 self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
                 // Units of storages in images take the place of what the buffer has for them.
-                let texels = look(self.prepared.as_mut(), counted, texels, units)?;
+                let texels = look(self.prepared.as_mut(), counted, texels, used)?;
                 let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
                 for storage in &self.layout.in_image {
                     let first = *storage as usize * spacing;
                     let units = (0..instances).map(|instance| instance * stride + first);
-                    for unit in units {
-                        if let (Some(word), Some(texel)) = (self.locations.get_mut(unit), texels.get(unit)) {
+                    for number in units.map(|unit| unit * self.layout.storage_words) {
+                        if let (Some(word), Some(texel)) =
+                            (self.locations.get_mut(number), texels.get(number))
+                        {
                             *word = *texel;
                         }
                     }
