@@ -92,7 +92,7 @@ fn run(
         .bindings
         .iter()
         .map(|binding| match binding {
-            Binding::Locations => 0,
+            Binding::Locations | Binding::Apart => 0,
             Binding::Results => 1,
             Binding::Rendezvous => 2,
         })
@@ -273,7 +273,7 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId) {
                     looks.clear();
                 }
             }
-            Binding::Locations => {}
+            Binding::Locations | Binding::Apart => {}
         }
     }
     assert_eq!(round, p.rounds);

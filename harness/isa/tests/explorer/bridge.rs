@@ -54,7 +54,7 @@ pub fn question(
             .iter()
             .map(|binding| {
                 Shows::Buffer(match binding {
-                    Binding::Locations => LOCATIONS,
+                    Binding::Locations | Binding::Apart => LOCATIONS,
                     Binding::Results => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
                 })

@@ -44,6 +44,9 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, S
         .iter()
         .map(|text| isa::parse(text).map_err(|error| error.to_string()))
         .collect::<Result<_, String>>()?;
+    if !program.apart().is_empty() {
+        return Err("memory of two kinds".to_owned());
+    }
     let [phase] = program.phases.as_slice() else { return Err("several dispatches".to_owned()) };
     if !prediction.complete {
         return Err("the prediction is not complete".to_owned());
@@ -57,7 +60,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, S
             .iter()
             .map(|binding| {
                 Shows::Buffer(match binding {
-                    Binding::Locations => LOCATIONS,
+                    Binding::Locations | Binding::Apart => LOCATIONS,
                     Binding::Results => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
                 })
