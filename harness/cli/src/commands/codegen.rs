@@ -1,6 +1,7 @@
 //! `codegen`: the machine code that drivers make of tests.
 
 mod baselines;
+pub mod beside;
 mod campaign;
 pub mod engine;
 mod explore;

@@ -32,6 +32,20 @@ enum Process {
 }
 
 impl Target {
+    /// A device that tests were run on.
+    pub fn of_run(target: &crate::commands::run::plan::Target, environment: &DriverEnvironment) -> Target {
+        Target {
+            name: target.device().to_owned(),
+            selector: target.selector.clone(),
+            family: device::family_of(&target.listed.identity.device_name),
+            listed: target.listed.clone(),
+            process: match &target.compile_only {
+                Some(device) => Process::CompileOnly(device.clone()),
+                None => Process::Drivers(environment.clone()),
+            },
+        }
+    }
+
     /// The name without the version of its driver.
     pub fn plain_name(&self) -> &str {
         &self.listed.identity.name
