@@ -5,7 +5,6 @@ pub mod beside;
 mod campaign;
 pub mod engine;
 mod explore;
-mod handover;
 mod reduce;
 mod report;
 mod table;
