@@ -13,7 +13,8 @@ fn root() -> PathBuf {
 /// The commands of a finding: its indented lines.
 fn commands(name: &str) -> Vec<String> {
     let text = std::fs::read_to_string(root().join("docs/findings").join(name)).unwrap();
-    let commands = text.lines().filter_map(|line| line.strip_prefix("    "));
+    let commands =
+        text.lines().filter_map(|line| line.strip_prefix("    ")).filter(|line| !line.starts_with(' '));
     let commands: Vec<String> = commands.map(str::to_owned).collect();
     assert!(!commands.is_empty(), "{name} names no command");
     commands
