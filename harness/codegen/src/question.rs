@@ -1,5 +1,6 @@
-//! Hands a test and its machine code over to the explorer: which descriptor shows which memory, which waves run, and which
-//! outcomes are allowed. What the model says and what a compiler made meet here, as plain data.
+//! From a litmus test, its kernels and their machine code to a question for the explorer: which descriptor shows which
+//! memory, which waves run, and which outcomes are allowed. What a model says and what a compiler made meet here, as plain
+//! data.
 
 use std::collections::BTreeSet;
 
@@ -25,35 +26,63 @@ pub struct Kernels<'a> {
     /// Its kernels, with the parameters of one round.
     pub program: &'a Program,
     /// Their machine code, in the order of the program.
-    pub texts: &'a [String],
+    pub texts: &'a [Text],
     /// The family that it is for.
-    pub family: &'a str,
+    pub family: &'a Family,
     /// Lanes of a wave.
     pub subgroup_size: u32,
+}
+
+/// What the machine has no account of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoQuestion {
+    /// Some storages lie in memory of another kind than the rest.
+    #[error("memory of two kinds")]
+    TwoMemories,
+    /// Dispatches one after another: what lies between them is no machine code.
+    #[error("several dispatches")]
+    SeveralDispatches,
+    /// The model was cut short, so that nothing is known to be forbidden.
+    #[error("the prediction is not complete")]
+    IncompletePrediction,
+    /// A thread that runs on the host.
+    #[error("a thread of the host")]
+    HostThread,
+    /// Threads name more subgroups than the workgroup has waves.
+    #[error("more subgroups than waves")]
+    MoreSubgroups,
+    /// Something that is observed is written down nowhere.
+    #[error("an observable that no kernel reports")]
+    Unreported,
+    /// There is not a text for each kernel.
+    #[error("{texts} texts for {kernels} kernels")]
+    Texts {
+        /// Texts.
+        texts: usize,
+        /// Kernels.
+        kernels: usize,
+    },
 }
 
 /// The question whether outcomes that the prediction does not allow can be seen.
 ///
 /// # Errors
-/// What the machine has no account of, in words.
-pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, String> {
-    let Kernels { test, program, .. } = *of;
-    let family: Family = of.family.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
-    let texts: Vec<Text> = of
-        .texts
-        .iter()
-        .map(|text| isa::parse(text).map_err(|error| error.to_string()))
-        .collect::<Result<_, String>>()?;
+/// What the machine has no account of.
+pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, NoQuestion> {
+    let Kernels { test, program, texts, family, .. } = *of;
     if !program.apart().is_empty() {
-        return Err("memory of two kinds".to_owned());
+        return Err(NoQuestion::TwoMemories);
     }
-    let [phase] = program.phases.as_slice() else { return Err("several dispatches".to_owned()) };
+    let [phase] = program.phases.as_slice() else { return Err(NoQuestion::SeveralDispatches) };
     if !prediction.complete {
-        return Err("the prediction is not complete".to_owned());
+        return Err(NoQuestion::IncompletePrediction);
+    }
+    if texts.len() != phase.parts.len() {
+        return Err(NoQuestion::Texts { texts: texts.len(), kernels: phase.parts.len() });
     }
     let mut kernels = Vec::new();
     let mut workgroups = Vec::new();
-    for (number, (part, text)) in phase.parts.iter().zip(&texts).enumerate() {
+    for (number, (part, text)) in phase.parts.iter().zip(texts).enumerate() {
         let kernel = &part.kernel;
         let shows: Vec<Shows> = kernel
             .bindings
@@ -120,13 +149,13 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, S
             observed.push(Observed { place: slot(low, bytes.min(4)), required: None });
             columns.push((position, 0, bytes.min(4), false));
             if bytes == 8 {
-                let high = place_of(ResultSlot::High(*observable)).ok_or("no high word")?;
+                let high = place_of(ResultSlot::High(*observable)).ok_or(NoQuestion::Unreported)?;
                 observed.push(Observed { place: slot(high, 4), required: None });
                 columns.push((position, 32, 4, false));
             }
         } else {
             let known = program.finals.iter().find(|(known, _)| known == observable);
-            let (_, storage) = known.ok_or("an observable that no kernel reports")?;
+            let (_, storage) = known.ok_or(NoQuestion::Unreported)?;
             observed.push(Observed { place: place(*storage, bytes), required: None });
             columns.push((position, 0, bytes, scalar == ScalarType::F32));
         }
@@ -153,23 +182,23 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, S
             values
         })
         .collect();
-    Ok(Question { family, kernels, workgroups, initial, observed, allowed })
+    Ok(Question { family: family.clone(), kernels, workgroups, initial, observed, allowed })
 }
 
 /// The lanes of each wave that play threads of the instance: subgroups in the order in which threads first name them, and
 /// within one a share for each thread.
-fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<Vec<Vec<u8>>, String> {
+fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<Vec<Vec<u8>>, NoQuestion> {
     let mut subgroups: Vec<u32> = Vec::new();
     let mut of_wave: Vec<Vec<u8>> = vec![Vec::new(); waves];
     for thread in threads {
         let Place::Device(place) = test.thread(*thread).place else {
-            return Err("a thread of the host".to_owned());
+            return Err(NoQuestion::HostThread);
         };
         let number = subgroups.iter().position(|known| *known == place.subgroup).unwrap_or_else(|| {
             subgroups.push(place.subgroup);
             subgroups.len() - 1
         });
-        let wave = of_wave.get_mut(number).ok_or("more subgroups than waves")?;
+        let wave = of_wave.get_mut(number).ok_or(NoQuestion::MoreSubgroups)?;
         wave.push((wave.len() as u32 * lanes) as u8);
     }
     for wave in &mut of_wave {
