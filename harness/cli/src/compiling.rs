@@ -88,7 +88,7 @@ impl From<&shaders::Kernel> for Kernel {
             words: kernel.words.clone(),
             bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
             images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
-            push_constant_bytes: shaders::Parameters::BYTES,
+            push_constant_bytes: kernel.push_constant_bytes(),
             addresses: kernel.addresses,
             subgroup_size: kernel.requirements.subgroup_size,
         }

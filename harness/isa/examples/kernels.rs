@@ -21,6 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             max_workgroup_invocations: 1024,
             device_scope: true,
             loop_bound: 1,
+            stressed: false,
             variant: std::env::var("VARIANT").unwrap_or_default().parse()?,
         };
         for (form, pipelines) in [("merged", Pipelines::Merged), ("split", Pipelines::Split)] {

@@ -16,6 +16,8 @@ pub const RESULTS: Space = Space(1);
 pub const RENDEZVOUS: Space = Space(2);
 /// Images.
 pub const IMAGES: Space = Space(3);
+/// Scratch memory.
+pub const SCRATCH: Space = Space(4);
 
 /// How kernels are made for exploring: whole waves, one of whose lanes is followed.
 pub const CONFIG: KernelConfig = KernelConfig {
@@ -24,6 +26,7 @@ pub const CONFIG: KernelConfig = KernelConfig {
     max_workgroup_invocations: 1024,
     device_scope: true,
     loop_bound: 1,
+    stressed: false,
     variant: shaders::variant::DEFAULT,
 };
 
@@ -57,6 +60,7 @@ pub fn question(
                     Binding::Locations => LOCATIONS,
                     Binding::Results => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
+                    Binding::Scratch => SCRATCH,
                 })
             })
             .chain(kernel.images.iter().map(|image| match image.shape {
