@@ -336,6 +336,11 @@ impl Stress {
             ("lanes", lanes, capabilities.max_workgroup_invocations),
             ("groups", self.groups.0, workgroups),
             ("groups_within", self.groups_within.0, workgroups),
+            (
+                "memory_stress.workgroups",
+                self.memory_stress.as_ref().map_or(0, |memory| memory.workgroups.0),
+                workgroups,
+            ),
         ] {
             if value > limit {
                 return Err(StressError::TooLarge { name: self.name.clone(), key, value, limit });
