@@ -101,9 +101,8 @@ fn stress_that_orders_is_refused() {
 #[test]
 fn stress_on_tested_locations_is_refused() {
     let kernel = changed(|module| {
-        let (locations, scratch) = (bound(module, 0), bound(module, 4));
+        let locations = bound(module, 0);
         module.annotations[locations].operands[2] = Operand::LiteralBit32(4);
-        module.annotations[scratch].operands[2] = Operand::LiteralBit32(0);
     });
     assert_eq!(
         verdict(&kernel),

@@ -113,15 +113,20 @@ impl Bounds {
             rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
-            scratch_words: stress
-                .memory_stress
-                .as_ref()
-                .map_or(0, |memory| memory.scratch_words().min(device_words)),
+            scratch_words: scratch_words(program, stress).min(device_words),
             max_workgroups: capabilities.max_workgroups,
             class_counts: class_counts(program).unwrap_or(0),
             party: if capabilities.is_cpu && stress.calibrate { classes.min(processors()) } else { classes },
         })
     }
+}
+
+/// Words of scratch memory that the kernels of a program need.
+fn scratch_words(program: &Program, stress: &Stress) -> u64 {
+    if !program.kernels().any(shaders::Kernel::is_stressed) {
+        return 0;
+    }
+    stress.memory_stress.as_ref().map_or(1, |memory| memory.scratch_words())
 }
 
 /// A set of the numbers of workgroup classes of the kernels, as bits; none where one is too large.

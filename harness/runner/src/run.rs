@@ -417,7 +417,8 @@ impl<'d> Run<'d> {
             self.poison,
         );
         let stress = &self.settings.stress;
-        if stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0) {
+        let beside = stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
+        if beside && self.bounds.scratch_words > 0 {
             let capabilities = self.device.capabilities();
             let config = stress.kernel_config(capabilities);
             let kernel = shaders::stress::stress_kernel(&config, config.lanes);

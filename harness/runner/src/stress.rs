@@ -339,7 +339,7 @@ impl Stress {
             (
                 "memory_stress.workgroups",
                 self.memory_stress.as_ref().map_or(0, |memory| memory.workgroups.0),
-                workgroups,
+                workgroups.saturating_sub(1),
             ),
         ] {
             if value > limit {

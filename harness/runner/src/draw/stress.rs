@@ -12,9 +12,14 @@ const MOST_SHUFFLED: u32 = 65_535;
 const ATTEMPTS: u32 = 64;
 
 impl Draw {
+    /// The memory stress of kernels that can make any.
+    fn memory_stress(&self) -> Option<MemoryStress> {
+        (self.bounds.scratch_words > 0).then(|| self.stress.memory_stress.clone().unwrap_or_default())
+    }
+
     /// Stress workgroups of a dispatch of `groups` groups.
     pub fn stress_workgroups(&mut self, groups: u32) -> u32 {
-        let Some(MemoryStress { workgroups, percent, .. }) = self.stress.memory_stress else { return 0 };
+        let Some(MemoryStress { workgroups, percent, .. }) = self.memory_stress() else { return 0 };
         let (on, wanted) = (self.happens(percent), self.within(workgroups));
         let room = self.bounds.max_workgroups.saturating_sub(self.bounds.classes.saturating_mul(groups));
         if on { wanted.min(room) } else { 0 }
@@ -22,7 +27,7 @@ impl Draw {
 
     /// What memory stress does in a dispatch of `groups` groups and so many stress workgroups; none where kernels make none.
     pub fn stress(&mut self, groups: u32, workgroups: u32) -> Option<StressParameters> {
-        let memory = self.stress.memory_stress.clone()?;
+        let memory = self.memory_stress()?;
         let most = self.most_turns();
         let iterations = self.within(memory.iterations).min(most);
         let (on, before) = (self.happens(memory.percent), self.within(memory.pre_stress).min(most));
@@ -42,7 +47,7 @@ impl Draw {
     /// What a dispatch on another queue does beside one of `rounds` rounds, and with how many workgroups; none where none is
     /// asked for.
     pub fn beside(&mut self, rounds: u32) -> Option<(u32, StressParameters)> {
-        let memory = self.stress.memory_stress.clone().filter(|memory| memory.queue_workgroups.1 > 0)?;
+        let memory = self.memory_stress().filter(|memory| memory.queue_workgroups.1 > 0)?;
         let workgroups = self.within(memory.queue_workgroups).clamp(1, self.bounds.max_workgroups.max(1));
         let turns = self.within(memory.queue_iterations).saturating_mul(rounds);
         let most = self.bounds.loop_budget.map_or(u32::MAX, |budget| budget.saturating_sub(LOOP_MARGIN));
@@ -112,5 +117,100 @@ impl Draw {
     /// Whether something happens that does in `percent` of all cases.
     fn happens(&mut self, percent: u32) -> bool {
         self.within((1, 100)) <= percent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::super::{Bounds, rounds_within};
+    use super::*;
+    use crate::stress::{Pattern, Strategy as Assignment, Stress};
+
+    fn range(most: u32) -> impl proptest::strategy::Strategy<Value = (u32, u32)> {
+        (0..=most, 0..=most).prop_map(|(a, b)| (a.min(b), a.max(b)))
+    }
+
+    prop_compose! {
+        fn memory()(
+            workgroups in range(40), iterations in range(300), pre_stress in range(300), percent in 0u32..=100,
+            line in 1u32..40, doublings in 0u32..4, lines in (1u32..60, 1u32..60), mix_workgroups: bool,
+            strategy in prop_oneof![Just(Assignment::RoundRobin), Just(Assignment::Chunks), Just(Assignment::Any)],
+            queue_workgroups in range(9), queue_iterations in range(9),
+        ) -> MemoryStress {
+            MemoryStress {
+                workgroups, iterations, pre_stress, percent, strategy, mix_workgroups, queue_workgroups, queue_iterations,
+                line_words: (line, line << doublings), lines: (lines.0.min(lines.1), lines.0.max(lines.1)),
+                patterns: Pattern::ALL.to_vec(),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn stress_keeps_to_its_memory_and_to_the_loop_budget(
+            memory in memory(), groups in 1u32..30, spin in 0u32..200, hold in 0u32..4, idle_lanes: bool,
+            scratch in prop_oneof![Just(1u64), 1u64..5000, Just(1 << 20)],
+            classes in proptest::collection::btree_set(1u32..5, 1..4),
+            budget in prop_oneof![Just(None), Just(Some(65_535u32)), Just(Some(1500u32))],
+            seed: u64,
+        ) {
+            let stress = Stress {
+                memory_stress: Some(memory.clone()), spin: (spin, spin), hold: (hold, hold), interval: (1, 1), rounds: (50, 50),
+                ..Stress::preset("gpu").unwrap()
+            };
+            prop_assert_eq!(stress.validate(), Ok(()));
+            let most = *classes.last().unwrap();
+            let bounds = Bounds {
+                classes: most, lanes: 4, storages: 2, slots: 2, groups: (groups, groups), location_units: 1 << 20,
+                storage_words: 1, loop_turns: 0, result_words: 1 << 20, rendezvous_words: 1 << 16, loop_budget: budget,
+                idle_lanes, party: most, scratch_words: scratch, max_workgroups: 150,
+                class_counts: classes.iter().map(|count| 1 << count).sum(),
+            };
+            let mut draw = Draw::new(seed, stress, bounds, 1, 2);
+            for _ in 0..4 {
+                let workgroups = draw.stress_workgroups(groups);
+                prop_assert!(workgroups <= memory.workgroups.1);
+                prop_assert!(workgroups == 0 || most * groups + workgroups <= 150);
+                let s = draw.stress(groups, workgroups).unwrap();
+                prop_assert!(s.before <= memory.pre_stress.1 && s.iterations <= memory.iterations.1);
+                prop_assert!(memory.percent > 0 || (workgroups, s.before) == (0, 0));
+                // Each workgroup has one number, in every kernel.
+                for classes in &classes {
+                    let all = classes * groups + workgroups;
+                    let number = |w: u32| (w * s.workgroup_multiplier + s.workgroup_offset) % all;
+                    prop_assert_eq!((0..all).map(number).collect::<BTreeSet<_>>().len() as u32, all);
+                }
+                // Targets differ, and lie in scratch memory.
+                prop_assert!(u64::from(s.words) <= scratch && s.chunk >= 1);
+                prop_assert!(u64::from(s.lines) * u64::from(s.step) + u64::from(s.base) < 1 << 32);
+                let target = |number: u32| (number * s.step + s.base) % s.words;
+                prop_assert_eq!((0..s.lines).map(target).collect::<BTreeSet<_>>().len() as u32, s.lines);
+                let p = draw.parameters(groups, 1.0, u64::MAX, Some(&s));
+                if let Some(budget) = budget {
+                    let round = 2 + s.before.max(s.iterations);
+                    let waits = p.rounds * (2 + p.hold) + p.spin * if idle_lanes { 2 } else { 1 };
+                    prop_assert!(p.rounds * round + waits < budget, "{p:?} {s:?}");
+                }
+                if let Some((workgroups, s)) = draw.beside(p.rounds) {
+                    prop_assert!((1..=150).contains(&workgroups) && budget.is_none_or(|budget| s.iterations < budget));
+                }
+            }
+        }
+    }
+
+    /// Rounds with more turns are fewer, and never more iterations.
+    #[test]
+    fn rounds_shrink_with_their_turns() {
+        for budget in [100, 1000, 65_535] {
+            for each in [1, 2, 7, 100] {
+                let rounds = rounds_within(budget, 10, 2, 1, each);
+                assert!(rounds * each + rounds.div_ceil(2) * 4 + 10 <= budget, "{budget} {each}: {rounds}");
+                assert!(rounds <= rounds_within(budget, 10, 2, 1, 1));
+            }
+        }
     }
 }

@@ -170,3 +170,109 @@ impl Stress {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = include_str!("../../presets/gpu.toml");
+
+    fn read(table: &str) -> Result<Stress, StressError> {
+        let plain = PLAIN.split("[memory_stress]").next().unwrap();
+        Stress::from_toml("mine", &format!("{plain}\n[memory_stress]\n{table}"))
+    }
+
+    fn refused(table: &str) -> String {
+        read(table).unwrap_err().to_string()
+    }
+
+    /// Every key can be left out, and what is left out stresses nothing.
+    #[test]
+    fn an_empty_table_is_no_stress() {
+        let memory = read("").unwrap().memory_stress.unwrap();
+        assert_eq!((memory.workgroups, memory.pre_stress, memory.queue_workgroups), ((0, 0), (0, 0), (0, 0)));
+        assert_eq!(memory, MemoryStress::default());
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_name() {
+        assert!(refused("workgroup = [1, 2]").contains("unknown field `workgroup`"));
+        assert!(refused("patterns = [\"store\"]").contains("unknown variant `store`"));
+        assert_eq!(
+            refused("percent = 101"),
+            "stress `mine`: `memory_stress.percent` = 101 is outside 0 to 100"
+        );
+        assert_eq!(
+            refused("iterations = [5, 4]"),
+            "stress `mine`: `memory_stress.iterations` = [5, 4] ends before it starts"
+        );
+        assert_eq!(
+            refused("lines = [1, 4096]\nline_words = [64, 512]"),
+            "stress `mine`: 4096 lines of 512 words are more than the 1048576 words of scratch memory"
+        );
+        assert_eq!(
+            refused("patterns = []"),
+            "stress `mine`: `memory_stress.patterns` is empty; there are store-store, store-load, load-store, load-load"
+        );
+    }
+
+    #[test]
+    fn turns_past_the_loop_budget_are_refused() {
+        let stress = read("pre_stress = [65000, 65500]").unwrap();
+        assert_eq!(stress.check_loop_budget(None), Ok(()));
+        assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
+        let stress = read("workgroups = [1, 1]\niterations = [65530, 65530]").unwrap();
+        assert_eq!(
+            stress.check_loop_budget(Some(65_535)).unwrap_err().to_string(),
+            "stress `mine`: one round with 65530 turns of memory stress and `spin` = 0 needs more than the 65535 loop \
+             iterations that the driver allows"
+        );
+        // Nobody makes those turns.
+        assert_eq!(read("iterations = [65530, 65530]").unwrap().check_loop_budget(Some(65_535)), Ok(()));
+    }
+
+    #[test]
+    fn what_a_device_does_not_have_is_reduced() {
+        let stress = read("workgroups = [8, 900]\nqueue_workgroups = [4, 8]").unwrap();
+        let small = plan::Capabilities {
+            max_workgroups: 600,
+            max_workgroup_invocations: 1024,
+            compute_queues: vec![1],
+            ..plan::Capabilities::default()
+        };
+        let (reduced, changes) = stress.reduced(&small);
+        assert_eq!(
+            changes[changes.len() - 2..],
+            [
+                "`memory_stress.workgroups` to [8, 599]",
+                "`memory_stress.queue_workgroups` to [0, 0] (it has one queue)"
+            ]
+        );
+        assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
+        let large = plan::Capabilities { compute_queues: vec![1, 8], ..small };
+        assert_eq!(stress.reduced(&large).0.memory_stress.unwrap().queue_workgroups, (4, 8));
+        let asked = read("workgroups = [601, 900]").unwrap().check_limits(&large).unwrap_err().to_string();
+        assert_eq!(
+            asked,
+            "stress `mine`: `memory_stress.workgroups` = 601 is more than the 599 that the device allows"
+        );
+    }
+
+    /// What `tune` writes is what is read.
+    #[test]
+    fn memory_stress_survives_its_file() {
+        let stress =
+            read("workgroups = [1, 2]\npatterns = [\"load-store\"]\nstrategy = \"round-robin\"").unwrap();
+        let text = stress.to_toml().unwrap();
+        assert_eq!(Stress::from_toml("mine", &text), Ok(stress));
+    }
+
+    #[test]
+    fn names_are_those_of_files() {
+        for (pattern, name) in Pattern::ALL.iter().zip(Pattern::NAMES) {
+            assert_eq!(pattern.to_string(), name);
+            let read = read(&format!("patterns = [\"{name}\"]")).unwrap().memory_stress.unwrap();
+            assert_eq!(read.patterns, [*pattern]);
+        }
+    }
+}
