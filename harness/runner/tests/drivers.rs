@@ -152,7 +152,19 @@ fn store_buffering_is_accounted_for(driver: &str) {
 
 /// Memory stress of every kind changes nothing that is counted, breaks no rule of the API, and keeps to the loop budget.
 fn memory_stress_is_accounted_for(driver: &str) {
-    let stress = Stress::from_toml("everything.toml", include_str!("everything.toml")).unwrap();
+    let everything = Stress::from_toml("everything.toml", include_str!("everything.toml")).unwrap();
+    // Both drivers have one queue.
+    let one_queue = Capabilities {
+        max_workgroups: 65_535,
+        max_workgroup_invocations: 256,
+        compute_queues: vec![1],
+        ..Capabilities::default()
+    };
+    let (stress, changes) = everything.reduced(&one_queue);
+    assert_eq!(changes, ["`memory_stress.queue_workgroups` to [0, 0] (it has one queue)"]);
+    let asking = Job { stress: Some(everything), ..job(&text("sb/SB+rlx-rlx.litmus"), driver, 100) };
+    let lack = Failure::Lacks { what: "2 compute queues in one queue family".into() };
+    assert_eq!(answer(&run(&[asking], &mut |_| false)[0]).failure, Some(lack));
     let files =
         ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "barrier/MP+cbar", "iriw/IRIW+rlx", "guard/MP+rel-acq.poll"];
     let mut jobs = Vec::new();
