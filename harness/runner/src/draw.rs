@@ -191,6 +191,9 @@ impl Draw {
         let each = Draw::each_round(stress);
         let bounds = self.bounds;
         let (spin, rounds) = (self.within(self.stress.spin), self.within(self.stress.rounds));
+        // Nothing is drawn where there is nothing to decide.
+        let percent = self.stress.meeting_percent;
+        let spin = if percent < 100 && !self.happens(percent) { 0 } else { spin };
         let (interval, hold) = (self.within(self.stress.interval), self.within(self.stress.hold));
         let spacing = self.within(self.stress.spacing);
         let padding = self.within(self.stress.padding);

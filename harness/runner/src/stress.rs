@@ -48,9 +48,21 @@ pub struct Stress {
     /// Whether the size of a dispatch grows from small until it takes that long. Without it the drawn parameters
     /// depend on the seed alone.
     pub calibrate: bool,
+    /// The part of the dispatches, in percent, in which partners meet.
+    #[serde(default = "always", skip_serializing_if = "is_always")]
+    pub meeting_percent: u32,
     /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
+}
+
+const fn always() -> u32 {
+    100
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_always(percent: &u32) -> bool {
+    *percent == always()
 }
 
 /// A number of slots.
@@ -300,6 +312,7 @@ impl Stress {
         self.range_within("padding", self.padding, 0..=4096)?;
         self.within("in_flight", self.in_flight, 1..=2)?;
         self.within("submission_ms", self.submission_ms, 1..=50)?;
+        self.within("meeting_percent", self.meeting_percent, 0..=100)?;
         self.memory_stress.as_ref().map_or(Ok(()), |memory| self.validate_memory(memory))
     }
 

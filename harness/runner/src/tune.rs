@@ -128,6 +128,7 @@ impl Candidates {
                     (false, _) => self.one_of(&[0, 16, 64, 128, 512]),
                 };
                 stress.spin = point(spin);
+                stress.meeting_percent = if cpu { 100 } else { self.one_of(&[100, 100, 50]) };
             }
             Part::Interval => stress.interval = point(self.one_of(&[1, 1, 1, 2, 3, 4, 8])),
             Part::Hold => {

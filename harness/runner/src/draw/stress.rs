@@ -115,7 +115,7 @@ impl Draw {
     }
 
     /// Whether something happens that does in `percent` of all cases.
-    fn happens(&mut self, percent: u32) -> bool {
+    pub(super) fn happens(&mut self, percent: u32) -> bool {
         self.within((1, 100)) <= percent
     }
 }
@@ -200,6 +200,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn partners_meet_in_a_part_of_the_dispatches() {
+        let met = |percent| {
+            let stress = Stress { meeting_percent: percent, spin: (5, 5), ..Stress::preset("sim").unwrap() };
+            let bounds = Bounds {
+                classes: 2,
+                lanes: 4,
+                storages: 2,
+                slots: 2,
+                groups: (2, 2),
+                location_units: 1 << 20,
+                storage_words: 1,
+                loop_turns: 0,
+                result_words: 1 << 20,
+                rendezvous_words: 1 << 16,
+                loop_budget: None,
+                idle_lanes: false,
+                party: 2,
+                scratch_words: 0,
+                max_workgroups: 150,
+                class_counts: 4,
+            };
+            let mut draw = Draw::new(1, stress, bounds, 1, 2);
+            (0..200).filter(|_| draw.parameters(2, 1.0, 100, None).spin > 0).count()
+        };
+        assert_eq!((met(0), met(100)), (0, 200));
+        assert!((60..140).contains(&met(50)), "{}", met(50));
     }
 
     /// Rounds with more turns are fewer, and never more iterations.

@@ -217,6 +217,15 @@ mod tests {
     }
 
     #[test]
+    fn meetings_have_a_percentage() {
+        let with = |line: &str| Stress::from_toml("mine", &format!("{line}\n{PLAIN}"));
+        assert_eq!(with("").unwrap().meeting_percent, 100);
+        assert_eq!(with("meeting_percent = 30").unwrap().meeting_percent, 30);
+        let error = with("meeting_percent = 101").unwrap_err().to_string();
+        assert_eq!(error, "stress `mine`: `meeting_percent` = 101 is outside 0 to 100");
+    }
+
+    #[test]
     fn turns_past_the_loop_budget_are_refused() {
         let stress = read("pre_stress = [65000, 65500]").unwrap();
         assert_eq!(stress.check_loop_budget(None), Ok(()));
