@@ -28,8 +28,8 @@
 //! The caller fills the result buffer with [`Parameters::poison`] before each dispatch and the location buffer with the
 //! initial values.
 //!
-//! Storages in *images* are texels with the same number: unit `u` is texel `(u mod 4096, u / 4096)` of a two-dimensional
-//! image and texel `u` of a one-dimensional image or a texel buffer. Images hold the initial values like the location
+//! Storages in *images* are texels with the number of the first word of their unit: word `w` is texel `(w mod 4096,
+//! w / 4096)` of a two-dimensional image and texel `w` of a one-dimensional image or a texel buffer. Images hold the initial values like the location
 //! buffer does; a texel buffer shows the location buffer itself. Where a kernel has [`Kernel::addresses`], the address
 //! of the location buffer stands behind the parameters among the push constants, at byte [`Kernel::push_constant_bytes`].
 //!

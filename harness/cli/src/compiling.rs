@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use device::{Executable, Options, Selector, VulkanDevice};
 use plan::{BufferId, DeviceError, Image, ImageFormat, ImageId, ImageShape};
 use runner::pool::{self, Health};
+use runner::worker::Say;
 use serde::{Deserialize, Serialize};
 use shaders::variant::Images;
 
@@ -137,15 +138,20 @@ impl pool::Answer for Answer {
 /// When the parent cannot be understood or told anything.
 pub fn serve() -> io::Result<()> {
     let mut devices: BTreeMap<String, VulkanDevice> = BTreeMap::new();
-    let _: ControlFlow<()> = runner::worker::serve_jobs::<Job, (), Answer>(&mut |job, _| {
+    let _: ControlFlow<()> = runner::worker::serve_jobs::<Job, (), Answer>(&mut |job, say| {
         let mut answer = Answer::default();
-        answer.failure = fill(&mut answer, job, &mut devices).err();
+        answer.failure = fill(&mut answer, job, &mut devices, say).err();
         answer
     })?;
     Ok(())
 }
 
-fn fill(answer: &mut Answer, job: &Job, devices: &mut BTreeMap<String, VulkanDevice>) -> Result<(), Failure> {
+fn fill(
+    answer: &mut Answer,
+    job: &Job,
+    devices: &mut BTreeMap<String, VulkanDevice>,
+    say: Say<'_, ()>,
+) -> Result<(), Failure> {
     if !devices.contains_key(&job.device) {
         let device = if job.device.starts_with(device::COMPILE_ONLY_PREFIX) {
             compile_only(&job.device, Options::default())?
@@ -159,6 +165,8 @@ fn fill(answer: &mut Answer, job: &Job, devices: &mut BTreeMap<String, VulkanDev
         devices.insert(job.device.clone(), device);
     }
     let Some(device) = devices.get(&job.device) else { return Ok(()) };
+    // Tells that the device is open.
+    let _ = say(&|| ());
     for kernel in &job.kernels {
         act(job.misbehave.as_deref(), &kernel.words);
         let started = Instant::now();

@@ -74,6 +74,7 @@ impl Bounds {
         let device_words = capabilities.max_storage_buffer_bytes / 4;
         let storage_words = program.storage_words.max(1);
         let by_images = program.kernels().flat_map(|kernel| &kernel.images).map(most_texels).min();
+        let by_images = by_images.map(|texels| texels / u64::from(storage_words));
         let locations = (device_words.min(LOCATION_BYTES / 4) / u64::from(storage_words))
             .min(by_images.unwrap_or(u64::MAX));
         let results = device_words.min(RESULT_BYTES / 4);
@@ -148,7 +149,7 @@ fn whole_rows(units: u64, by_images: Option<u64>) -> u64 {
     if by_images.is_some() { units.next_multiple_of(4096).min(by_images.unwrap_or(units)) } else { units }
 }
 
-/// Units that an image of any device can hold.
+/// Texels that an image of any device can hold.
 fn most_texels(image: &ImageBinding) -> u64 {
     match image.shape {
         // Every device has more; each submission copies all of them.

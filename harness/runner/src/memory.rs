@@ -56,7 +56,7 @@ pub(crate) struct Layout {
     pub in_image: Vec<u32>,
     sharing: Sharing,
     /// Words of a unit of location memory.
-    storage_words: usize,
+    pub storage_words: usize,
     /// Contents of each storage at first, as bits.
     initial: Vec<u64>,
     /// Stride and spacing for which the memory of initial values was filled last.
@@ -114,8 +114,8 @@ impl Layout {
                 buffers.push(buffer(location_words, Memory::Readback, "locations for the host"));
             }
         }
-        // Images take the initial values of all locations from the location buffer, unit by unit.
-        let images = Images::of(program, bounds.location_units);
+        // Images take the initial values of all locations from the location buffer, word by word.
+        let images = Images::of(program, location_words);
         let texels = BufferId(buffers.len() as u32);
         if images.are_read() && with_locations {
             buffers.push(buffer(location_words, Memory::Readback, "texels for the host"));
@@ -395,22 +395,22 @@ struct Images {
 const IMAGE_WIDTH: u32 = 4096;
 
 impl Images {
-    fn of(program: &Program, units: u64) -> Images {
+    fn of(program: &Program, words: u64) -> Images {
         let mut bindings: Vec<ImageBinding> = Vec::new();
         for binding in program.kernels().flat_map(|kernel| &kernel.images) {
             if !bindings.contains(binding) {
                 bindings.push(*binding);
             }
         }
-        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let words = u32::try_from(words).unwrap_or(u32::MAX);
         let images: Vec<Image> = bindings
             .iter()
             .map(|binding| Image {
                 shape: match binding.shape {
                     Shape::TwoDimensional => {
-                        ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: units / IMAGE_WIDTH }
+                        ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: words / IMAGE_WIDTH }
                     }
-                    Shape::OneDimensional => ImageShape::OneDimensional { width: units },
+                    Shape::OneDimensional => ImageShape::OneDimensional { width: words },
                     Shape::TexelBuffer => ImageShape::Texels(LOCATIONS),
                 },
                 format: if binding.float { ImageFormat::Float } else { ImageFormat::Unsigned },

@@ -296,8 +296,10 @@ impl Place<'_> {
                 for storage in &self.layout.in_image {
                     let first = *storage as usize * spacing;
                     let units = (0..instances).map(|instance| instance * stride + first);
-                    for unit in units {
-                        if let (Some(word), Some(texel)) = (self.locations.get_mut(unit), texels.get(unit)) {
+                    for number in units.map(|unit| unit * self.layout.storage_words) {
+                        if let (Some(word), Some(texel)) =
+                            (self.locations.get_mut(number), texels.get(number))
+                        {
                             *word = *texel;
                         }
                     }

@@ -84,13 +84,14 @@ where
             return Err(io::Error::other(format!("version {} of a request", request.version)));
         }
         let job = request.job;
-        let mut sent = Instant::now();
+        // The first thing that is said comes at once: it tells that the device is open.
+        let mut sent: Option<Instant> = None;
         let mut broken = None;
         let answer = answer(&request.payload, &mut |snapshot| {
-            if sent.elapsed() < PROGRESS {
+            if sent.is_some_and(|sent| sent.elapsed() < PROGRESS) {
                 return ControlFlow::Continue(());
             }
-            sent = Instant::now();
+            sent = Some(Instant::now());
             let message = Message::Progress { version: VERSION, job, payload: snapshot() };
             match send::<P, R>(&mut output, &message) {
                 Ok(()) => ControlFlow::Continue(()),
@@ -225,6 +226,8 @@ fn fill(
     let variant: Variant =
         job.variant.parse().map_err(|error| Failure::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
+    let nothing = WireObservation::from(&Observation::default());
+    let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), twin: None });
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());
     let stress = match &job.stress {

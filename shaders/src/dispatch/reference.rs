@@ -198,14 +198,14 @@ impl Emitter<'_> {
             Kind::Image => {
                 let variable = self.variable_of(path);
                 let image = image_type(&mut self.module, path.element, self.config.variant.images);
+                // Every texel location has the texel of the first word of its unit.
+                let texel = self.element_index(path, unit);
                 let coordinates = match self.config.variant.images {
-                    Images::OneDimensional => unit,
-                    // A texel buffer has words; every texel location has one of them at its unit's start.
-                    Images::TexelBuffer => self.element_index(path, unit),
+                    Images::OneDimensional | Images::TexelBuffer => texel,
                     Images::TwoDimensional => {
                         let width = self.module.constant(IMAGE_WIDTH);
-                        let column = self.module.word(Op::UMod, &[unit, width]);
-                        let row = self.module.word(Op::UDiv, &[unit, width]);
+                        let column = self.module.word(Op::UMod, &[texel, width]);
+                        let row = self.module.word(Op::UDiv, &[texel, width]);
                         let pair = self.module.vector(self.module.u32, 2);
                         self.module.on_ids(Op::CompositeConstruct, pair, &[column, row])
                     }

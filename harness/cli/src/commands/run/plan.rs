@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::inputs::Loaded;
 use crate::output::say;
 use crate::parallel::in_order;
-use crate::probe::{self, CompileOnly, Meant};
+use crate::probe::{self, CompileOnly, Meant, Trouble};
 
 /// The longest that a test is asked about.
 const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
@@ -99,9 +99,9 @@ pub fn targets(
 ) -> Result<(Vec<Target>, device::DriverEnvironment), Failure> {
     let mut selectors = probe::selectors(devices)?;
     let environment = probe::environment(&selectors)?;
-    let (all, no_driver) = probe::list(&environment, &selectors)?;
+    let (all, trouble) = probe::list(&environment, &selectors)?;
     if selectors.is_empty() {
-        if let Some(why) = &no_driver {
+        if let (Some(_), Some(why)) = (&trouble.no_driver, trouble.text()) {
             say(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
         }
         selectors.push(Meant::Listed(device::Selector::Best));
@@ -126,7 +126,7 @@ pub fn targets(
             }
             continue;
         }
-        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &no_driver))?;
+        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &trouble))?;
         if targets.iter().any(|target| target.compile_only.is_none() && target.listed.index == listed.index) {
             continue;
         }
@@ -164,10 +164,10 @@ fn add_compile_only(
     Ok(())
 }
 
-fn no_such_device(error: &plan::DeviceError, all: &[Listed], no_driver: &Option<String>) -> Failure {
+fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble: &Trouble) -> Failure {
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
-    let why = no_driver.as_ref().map_or_else(String::new, |why| format!("{why}\n"));
+    let why = trouble.text().map_or_else(String::new, |why| format!("{why}\n"));
     Failure::environment_message(format!("{why}{error}: there are {}", names.join(", ")))
 }
 
