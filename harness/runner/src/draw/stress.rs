@@ -126,8 +126,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{Bounds, rounds_within};
-    use super::*;
+    use super::super::{Bounds, Draw, rounds_within};
+    use super::MemoryStress;
     use crate::stress::{Pattern, Strategy as Assignment, Stress};
 
     fn range(most: u32) -> impl proptest::strategy::Strategy<Value = (u32, u32)> {

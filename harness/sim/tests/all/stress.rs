@@ -36,7 +36,7 @@ fn tests_of(suite: &str) -> Vec<Test> {
 
 fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Observation> {
     let ran = run_under(device, test, count, seed, Variant::default(), stressed(device))?;
-    Some(ran.unwrap_or_else(|error| panic!("{}: {error}", test.name)))
+    Some(ran.map_err(|error| format!("{}: {error}", test.name)).unwrap())
 }
 
 #[test]
