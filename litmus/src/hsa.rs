@@ -14,8 +14,8 @@ use crate::span::Span;
 use crate::syntax::is_native_location;
 use crate::test::{
     Access, ArithmeticOperation, BranchRelation, Dialect, Instruction, InstructionKind, Label, LabelId,
-    Location, LocationId, Operand, Order, Place, Placement, Register, RegisterId, RegisterInit,
-    RmwOperation, ScalarType, Scope, Semantics, StorageClass, StorageClassSet, Test, Thread, ThreadId,
+    Location, LocationId, Operand, Order, Place, Placement, Register, RegisterId, RegisterInit, RmwOperation,
+    ScalarType, Scope, Semantics, StorageClass, StorageClassSet, Test, Thread, ThreadId,
 };
 use crate::value::Value;
 
@@ -73,7 +73,8 @@ impl Lowered {
         }
         for (thread, original) in named.threads.iter_mut().zip(&hsa.threads) {
             for register in &mut thread.registers {
-                let of = |candidate: &&Register| native_register(&candidate.name).as_ref() == Some(&register.name);
+                let of =
+                    |candidate: &&Register| native_register(&candidate.name).as_ref() == Some(&register.name);
                 if let Some(found) = original.registers.iter().find(of) {
                     register.name.clone_from(&found.name);
                 }
@@ -108,7 +109,8 @@ fn native_register(name: &str) -> Option<String> {
 pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
     check_agents(hsa)?;
     let names = location_names(hsa);
-    let locations = hsa.locations.iter().zip(names).map(|(location, name)| Location { name, ..location.clone() });
+    let locations =
+        hsa.locations.iter().zip(names).map(|(location, name)| Location { name, ..location.clone() });
     let mut filter = None;
     let mut threads = Vec::new();
     for (index, thread) in hsa.threads.iter().enumerate() {
@@ -186,7 +188,8 @@ fn translate(condition: &mut Condition, hsa: &Test, built: &Test) {
                 let Term::Register(thread, register) = term else { continue };
                 let name = hsa.thread(*thread).registers.get(usize::from(register.0));
                 let name = name.and_then(|register| native_register(&register.name));
-                let place = built.thread(*thread).registers.iter().position(|r| Some(&r.name) == name.as_ref());
+                let place =
+                    built.thread(*thread).registers.iter().position(|r| Some(&r.name) == name.as_ref());
                 if let Some(place) = place {
                     *register = RegisterId(place as u16);
                 }
@@ -330,7 +333,12 @@ fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
                 _ => continue,
             };
             if to == location {
-                found.push(Write { thread: ThreadId(thread as u16), at, scope: effective_scope(kind), value });
+                found.push(Write {
+                    thread: ThreadId(thread as u16),
+                    at,
+                    scope: effective_scope(kind),
+                    value,
+                });
             }
         }
     }
@@ -370,8 +378,10 @@ fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(ThreadId, usi
         && write.value == Some(Value::from_constant(*value, ScalarType::U32))
         && !is_skippable(writer, write.at)
         && (0..write.at).all(|before| {
-            let earlier = writer.instructions.get(before).map(|instruction| instruction.kind.without_address());
-            !matches!(earlier, Some(InstructionKind::Await { .. })) || will_come(hsa, write.thread, before, asked)
+            let earlier =
+                writer.instructions.get(before).map(|instruction| instruction.kind.without_address());
+            !matches!(earlier, Some(InstructionKind::Await { .. }))
+                || will_come(hsa, write.thread, before, asked)
         })
 }
 
@@ -539,7 +549,9 @@ impl<'a> Lowering<'a> {
         for before in (0..at).rev() {
             match self.kind(before)? {
                 InstructionKind::Label(_) => return None,
-                InstructionKind::Compare { destination, relation, left, right } if destination == condition => {
+                InstructionKind::Compare { destination, relation, left, right }
+                    if destination == condition =>
+                {
                     let kept = |operand: &Operand| match operand {
                         Operand::Constant(_) => true,
                         Operand::Register(register) => !assigned.contains(register),
@@ -601,7 +613,8 @@ impl<'a> Lowering<'a> {
     // Awaits.
 
     fn awaits(&self) -> impl Iterator<Item = usize> + '_ {
-        let is_await = |kind: &InstructionKind| matches!(kind.without_address(), InstructionKind::Await { .. });
+        let is_await =
+            |kind: &InstructionKind| matches!(kind.without_address(), InstructionKind::Await { .. });
         (0..self.thread.instructions.len()).filter(move |at| self.kind(*at).is_some_and(is_await))
     }
 
@@ -653,11 +666,13 @@ impl<'a> Lowering<'a> {
                     RmwOperation::Fetch(operation, value) => {
                         RmwOperation::Fetch(*operation, self.operand(*value))
                     }
-                    RmwOperation::CompareExchange { compare, value, unequal } => RmwOperation::CompareExchange {
-                        compare: self.operand(*compare),
-                        value: self.operand(*value),
-                        unequal: vulkan_semantics(unequal.order, scope),
-                    },
+                    RmwOperation::CompareExchange { compare, value, unequal } => {
+                        RmwOperation::CompareExchange {
+                            compare: self.operand(*compare),
+                            value: self.operand(*value),
+                            unequal: vulkan_semantics(unequal.order, scope),
+                        }
+                    }
                 };
                 let destination = self.register(*destination);
                 self.rmw(destination, *location, operation, *class, scope, semantics.order);

@@ -2,6 +2,7 @@
 
 mod place;
 mod reference;
+mod stress;
 
 use litmus::{Access, InstructionKind, LocationId, LocationInit, Observable, Scope, Test, ThreadId, Value};
 use rspirv::dr::Operand;
@@ -20,11 +21,8 @@ use crate::segments::{self, Segment};
 use crate::semantics::semantics_word;
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode, scope_operand};
 use crate::variant::{Apart, Images, Loops, MemoryModel, Target as Version, Variant};
-use place::{Meeting, Place};
+use place::Place;
 use reference::{Declared, WorkgroupStorage};
-
-/// Words between the meeting places of two groups: a cache line each.
-const RENDEZVOUS_SPACING: u32 = 16;
 
 const WORDS_OF_PARAMETERS: u32 = Parameters::BYTES / 4;
 
@@ -200,6 +198,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         workgroup_storages: Vec::new(),
         results_buffer: 0,
         rendezvous_buffer: None,
+        scratch_buffer: None,
         parameters_block: 0,
         parameters: [None; WORDS_OF_PARAMETERS as usize],
     };
@@ -303,6 +302,7 @@ struct Emitter<'a> {
     workgroup_storages: Vec<WorkgroupStorage>,
     results_buffer: Word,
     rendezvous_buffer: Option<Word>,
+    scratch_buffer: Option<Word>,
     parameters_block: Word,
     /// Parameters that are loaded, by position.
     parameters: [Option<Word>; WORDS_OF_PARAMETERS as usize],
@@ -400,6 +400,7 @@ impl Emitter<'_> {
         self.module.begin(entry);
         let mut registers = self.register_files(&codes);
         let workgroup = self.module.load_x(workgroup_id);
+        let (workgroup, extra) = self.workgroup_number(workgroup);
         let local = self.module.word(Op::Load, &[local_index]);
         let (class, group) = self.class_and_group(workgroup);
         let (role, slot) = match subgroup_inputs {
@@ -410,8 +411,10 @@ impl Emitter<'_> {
                 self.role_and_slot(class, subgroup, lane)
             }
         };
+        let role = self.role_or_none(role, extra);
         let place = self.place(role, class, group, slot);
-        let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group));
+        let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group, extra));
+        let pressure = extra.map(|extra| self.pressure(workgroup, extra));
         let rounds = self.parameter(Parameter::Rounds);
         let stride = self.parameter(Parameter::Stride);
         let spacing = self.parameter(Parameter::Spacing);
@@ -449,6 +452,9 @@ impl Emitter<'_> {
         if let Some((meeting, carried)) = &meeting {
             self.meet(meeting, carried, local);
         }
+        if let Some(pressure) = pressure {
+            pressure.emit(&mut self.module, self.config.variant.model, self.config.device_scope);
+        }
         for (parts, barrier) in &codes {
             self.segment(parts, &place, instance, &targets, &mut registers)?;
             if let Some(barrier) = barrier {
@@ -476,22 +482,6 @@ impl Emitter<'_> {
         self.module.begin(merge);
         self.module.effect(Op::Return, []);
         Ok(())
-    }
-
-    /// What meetings need, in the first block.
-    fn meeting(&mut self, buffer: Word, group: Word) -> Meeting {
-        let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));
-        let index = self.module.word(Op::IMul, &[group, spacing]);
-        let interval = self.parameter(Parameter::Interval);
-        Meeting {
-            counter: self.element(buffer, index),
-            spin: self.parameter(Parameter::Spin),
-            zero,
-            one,
-            party: self.parameter(Parameter::Party),
-            after_meeting: self.module.word(Op::ISub, &[interval, one]),
-            hold: self.parameter(Parameter::Hold),
-        }
     }
 
     /// Declares register variables for the threads that need them.

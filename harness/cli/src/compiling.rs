@@ -89,7 +89,7 @@ impl From<&shaders::Kernel> for Kernel {
             words: kernel.words.clone(),
             bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
             images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
-            push_constant_bytes: shaders::Parameters::BYTES,
+            push_constant_bytes: kernel.push_constant_bytes(),
             addresses: if kernel.addresses { 1 + usize::from(!kernel.apart.is_empty()) } else { 0 },
             subgroup_size: kernel.requirements.subgroup_size,
         }

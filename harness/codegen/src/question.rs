@@ -18,6 +18,8 @@ const RESULTS: Space = Space(1);
 const RENDEZVOUS: Space = Space(2);
 /// Images.
 const IMAGES: Space = Space(3);
+/// Scratch memory.
+const SCRATCH: Space = Space(4);
 
 /// The kernels of a test with what a compiler made of them.
 pub struct Kernels<'a> {
@@ -92,6 +94,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
                     Binding::Locations | Binding::Apart => LOCATIONS,
                     Binding::Results => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
+                    Binding::Scratch => SCRATCH,
                 })
             })
             .chain(kernel.images.iter().map(|image| match image.shape {

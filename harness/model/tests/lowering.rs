@@ -115,7 +115,11 @@ fn the_worked_examples_as_others_wrote_them() {
         let test = litmus::parse(&text, section).unwrap();
         let lowered = lower(&test).unwrap_or_else(|error| panic!("{section}: {error}"));
         let class = |vulkan| compared(&test, &lowered, &models.hsa, vulkan).class;
-        assert_eq!((class(&models.vulkan), class(&models.nochains)), (Some(with_chains), Some(without)), "{section}");
+        assert_eq!(
+            (class(&models.vulkan), class(&models.nochains)),
+            (Some(with_chains), Some(without)),
+            "{section}"
+        );
     }
 }
 

@@ -5,8 +5,9 @@ use plan::{
     Buffer, BufferId, Capabilities, DeviceError, Image, ImageFormat, ImageId, ImageShape, KernelId, Memory,
     Plan, Prepared, Queue, QueueId, Step,
 };
+use shaders::stress::StressKernel;
 use shaders::variant::Images as Shape;
-use shaders::{Binding, ImageBinding, Kernel, Parameters, Program};
+use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParameters};
 
 use crate::draw::Bounds;
 use crate::join::Join;
@@ -45,6 +46,8 @@ pub(crate) struct Layout {
     pub plan: Plan,
     /// The steps that dispatch.
     dispatches: Vec<Dispatch>,
+    /// The step of memory stress on another queue.
+    beside: Option<usize>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
     /// Where final values are read back that are not in the location buffer itself: a buffer, and the storages that are there
@@ -68,6 +71,24 @@ struct Dispatch {
     phase: usize,
     /// Workgroup classes of its kernel.
     classes: u32,
+    /// Its kernel makes memory stress.
+    stressed: bool,
+}
+
+/// How many workgroups a dispatch has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Workgroups {
+    /// Workgroups of each class.
+    pub groups: u32,
+    /// Workgroups that play no thread.
+    pub stress: u32,
+}
+
+impl Workgroups {
+    /// Workgroups of a kernel with so many classes.
+    fn of(self, classes: u32) -> u32 {
+        self.groups * classes + self.stress
+    }
 }
 
 impl Layout {
@@ -77,7 +98,7 @@ impl Layout {
         program: &Program,
         (join, memory): (Join, Memory),
         bounds: &Bounds,
-        groups: u32,
+        workgroups: Workgroups,
         sharing: Sharing,
         with_locations: bool,
         poison: u32,
@@ -124,6 +145,10 @@ impl Layout {
         let rendezvous: Vec<BufferId> =
             (first_rendezvous..).take(program.phases.len()).map(BufferId).collect();
         buffers.extend(rendezvous.iter().map(|_| device(bounds.rendezvous_words, "rendezvous")));
+        let scratch = BufferId(buffers.len() as u32);
+        if bounds.scratch_words > 0 {
+            buffers.push(device(bounds.scratch_words, "scratch"));
+        }
 
         let to_host = |buffer| Step::ToHost { queue: QUEUE, buffer };
         let copy = |from, to| Step::Copy { queue: QUEUE, from, to };
@@ -157,13 +182,14 @@ impl Layout {
                     steps.push(Step::CommandBuffer { queue: QUEUE });
                 }
                 let classes = part.kernel.roles.classes.len() as u32;
-                dispatches.push(Dispatch { step: steps.len(), phase: number, classes });
+                let stressed = part.kernel.is_stressed();
+                dispatches.push(Dispatch { step: steps.len(), phase: number, classes, stressed });
                 steps.push(Step::Dispatch {
                     queue: QUEUE,
                     kernel: KernelId(kernels.len() as u32),
-                    workgroups: groups * classes,
-                    bindings: buffers_of(&part.kernel, *meeting, apart),
-                    push_constants: vec![0; Parameters::BYTES as usize],
+                    workgroups: workgroups.of(classes),
+                    bindings: buffers_of(&part.kernel, *meeting, apart, scratch),
+                    push_constants: vec![0; part.kernel.push_constant_bytes() as usize],
                 });
                 kernels.push(plan_kernel(&part.kernel, &images, apart));
             }
@@ -197,6 +223,7 @@ impl Layout {
             elsewhere,
             apart,
             dispatches,
+            beside: None,
             rendezvous,
             sharing,
             storage_words: bounds.storage_words as usize,
@@ -214,21 +241,77 @@ impl Layout {
         prepared: &mut dyn Prepared,
         first: &Parameters,
         later: &[Parameters],
+        stress: Option<&StressParameters>,
     ) -> Result<(), DeviceError> {
-        for Dispatch { step, phase, .. } in &self.dispatches {
+        for Dispatch { step, phase, stressed, .. } in &self.dispatches {
             let parameters = phase.checked_sub(1).and_then(|phase| later.get(phase)).unwrap_or(first);
-            prepared.set_push_constants(*step, &parameters.to_bytes())?;
+            let mut bytes = parameters.to_bytes();
+            bytes.extend(stress.filter(|_| *stressed).map(|stress| stress.to_bytes()).unwrap_or_default());
+            prepared.set_push_constants(*step, &bytes)?;
         }
         Ok(())
     }
 
-    /// Changes the number of groups of every dispatch.
+    /// Adds a dispatch of memory stress that begins before all others, on a queue and with scratch memory of its own.
+    pub fn add_beside(&mut self, kernel: &StressKernel, capabilities: &Capabilities, scratch_words: u64) {
+        // Of another family where there is one: those of one family may take turns.
+        let family = u32::from(capabilities.compute_queues.len() > 1);
+        let queue = QueueId(self.plan.queues.len() as u32);
+        self.plan.queues.push(Queue { family });
+        let scratch = BufferId(self.plan.buffers.len() as u32);
+        self.plan.buffers.push(Buffer {
+            words: scratch_words,
+            memory: Memory::Device,
+            name: "scratch of the other queue",
+        });
+        let number = KernelId(self.plan.kernels.len() as u32);
+        self.plan.kernels.push(plan::Kernel {
+            words: kernel.words.clone(),
+            bindings: 1,
+            images: Vec::new(),
+            push_constant_bytes: StressParameters::BYTES,
+            addresses: Vec::new(),
+            subgroup_size: None,
+        });
+        let dispatch = Step::Dispatch {
+            queue,
+            kernel: number,
+            workgroups: 1,
+            bindings: vec![scratch],
+            push_constants: StressParameters { chunk: 1, lines: 1, words: 1, ..Default::default() }
+                .to_bytes(),
+        };
+        let steps = [dispatch, Step::Submit { queue }];
+        self.dispatches.iter_mut().for_each(|dispatch| dispatch.step += steps.len());
+        self.plan.steps.splice(0..0, steps);
+        self.beside = Some(0);
+    }
+
+    /// Gives the dispatch on the other queue its workgroups, where the device can change them, and its parameters.
+    ///
+    /// # Errors
+    /// None for a plan of this layout.
+    pub fn set_beside(
+        &self,
+        prepared: &mut dyn Prepared,
+        workgroups: u32,
+        parameters: &StressParameters,
+    ) -> Result<(), DeviceError> {
+        let Some(step) = self.beside else { return Ok(()) };
+        match prepared.set_workgroups(step, workgroups) {
+            Ok(()) | Err(DeviceError::Unsupported(_)) => {}
+            Err(error) => return Err(error),
+        }
+        prepared.set_push_constants(step, &parameters.to_bytes())
+    }
+
+    /// Changes the number of workgroups of every dispatch.
     ///
     /// # Errors
     /// [`DeviceError::Unsupported`] where the device cannot: then before the first change.
-    pub fn set_groups(&self, prepared: &mut dyn Prepared, groups: u32) -> Result<(), DeviceError> {
+    pub fn set_groups(&self, prepared: &mut dyn Prepared, workgroups: Workgroups) -> Result<(), DeviceError> {
         for Dispatch { step, classes, .. } in &self.dispatches {
-            prepared.set_workgroups(*step, groups * classes)?;
+            prepared.set_workgroups(*step, workgroups.of(*classes))?;
         }
         Ok(())
     }
@@ -303,12 +386,18 @@ impl Layout {
 }
 
 /// The buffers behind the bindings of a kernel.
-fn buffers_of(kernel: &Kernel, rendezvous: BufferId, apart: Option<BufferId>) -> Vec<BufferId> {
+fn buffers_of(
+    kernel: &Kernel,
+    rendezvous: BufferId,
+    apart: Option<BufferId>,
+    scratch: BufferId,
+) -> Vec<BufferId> {
     let buffer = |binding: &Binding| match binding {
         Binding::Locations => LOCATIONS,
         Binding::Apart => apart.unwrap_or(LOCATIONS),
         Binding::Results => RESULTS,
         Binding::Rendezvous => rendezvous,
+        Binding::Scratch => scratch,
     };
     kernel.bindings.iter().map(buffer).collect()
 }
@@ -319,7 +408,7 @@ fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> pla
         words: kernel.words.clone(),
         bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
         images: kernel.images.iter().filter_map(|binding| images.id(*binding)).collect(),
-        push_constant_bytes: Parameters::BYTES,
+        push_constant_bytes: kernel.push_constant_bytes(),
         addresses: addressed.collect(),
         subgroup_size: kernel.requirements.subgroup_size,
     }

@@ -227,6 +227,7 @@ mod tests {
             max_workgroup_invocations: 1024,
             device_scope: true,
             loop_bound: 8,
+            stressed: false,
             variant: shaders::Variant::default(),
         };
         let program =

@@ -5,10 +5,11 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
 use super::place::Place;
-use super::{Emitter, Parameter, WORDS_OF_PARAMETERS};
+use super::{Emitter, Parameter};
 use crate::glsl;
 use crate::kernel::{Binding, ImageBinding};
 use crate::memory::{Element, IMAGE_WIDTH, Kind, Path, Target, image_type, spirv_class};
+use crate::stress;
 use crate::variant::{Images, MemoryModel, Pointers, References};
 
 /// Memory as a workgroup makes it in each round.
@@ -53,6 +54,11 @@ impl Emitter<'_> {
         if self.classes_that_meet() > 1 {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
         }
+        if self.config.stressed {
+            let number = self.bindings.len() as u32;
+            self.bindings.push(Binding::Scratch);
+            self.scratch_buffer = Some(stress::scratch(&mut self.module, number, variant.model));
+        }
         for (path, kind) in &paths {
             match kind {
                 Kind::Buffer => continue,
@@ -78,7 +84,7 @@ impl Emitter<'_> {
             true => 1 + u32::from(!self.company.apart.is_empty()),
             false => 0,
         };
-        self.parameters_block = self.module.push_constants(WORDS_OF_PARAMETERS, addresses);
+        self.parameters_block = self.module.push_constants(self.words_of_parameters(), addresses);
     }
 
     fn decorate_reference(&mut self, variable: Word, location: LocationId) {
@@ -218,7 +224,7 @@ impl Emitter<'_> {
                 let pair = self.module.vector(self.module.u32, 2);
                 let to_pair = self.module.pointer(spirv::StorageClass::PushConstant, pair);
                 let apart = u32::from(self.is_apart(path.location));
-                let member = self.module.constant(WORDS_OF_PARAMETERS + apart);
+                let member = self.module.constant(self.words_of_parameters() + apart);
                 let place = self.module.on_ids(Op::AccessChain, to_pair, &[self.parameters_block, member]);
                 let address = self.module.on_ids(Op::Load, pair, &[place]);
                 let start = self.module.on_ids(Op::Bitcast, to_block, &[address]);

@@ -211,8 +211,11 @@ pub fn stress(argument: &str) -> Result<Stress, Failure> {
     Stress::from_toml(argument, &text).map_err(Failure::input_error)
 }
 
-/// The stress asked for, or the one that suits a device.
-fn stress_for(asked: Option<&Stress>, device: &Listed) -> Result<Stress, Failure> {
+/// The stress asked for, or the one that suits a device, within its limits.
+///
+/// # Errors
+/// When a file asks for more than the device has.
+pub fn stress_for(asked: Option<&Stress>, device: &Listed) -> Result<Stress, Failure> {
     let capabilities = &device.capabilities;
     let stress = match asked {
         Some(stress) => stress.clone(),
