@@ -289,7 +289,7 @@ impl Code {
                 module.bound(StorageClass::StorageBuffer, words, number, name)
             })
             .collect();
-        let block = module.push_constants(Parameters::BYTES / 4, false);
+        let block = module.push_constants(Parameters::BYTES / 4, 0);
         let inputs = [
             module.built_in_word(BuiltIn::LocalInvocationIndex),
             module.built_in_vector(BuiltIn::WorkgroupId),

@@ -65,6 +65,9 @@ impl Classifier {
         if !capabilities.memory_model {
             return Err("the device lacks vulkanMemoryModel".into());
         }
+        if !program.apart().is_empty() {
+            return Err("its locations lie in memory of two kinds".into());
+        }
         let in_image = program.in_image();
         let table = counter.table(numbers, &in_image);
         let table =

@@ -31,6 +31,6 @@ pub use classify::Classify;
 pub use error::{Cause, RunError};
 pub use join::{Join, UnknownJoin};
 pub use run::{Budget, Progress, Settings, run, run_program};
-pub use stress::{Lanes, Pairing, Stress, StressError, Unit};
+pub use stress::{Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, StressError, Unit};
 pub use variant::{Unavailable, UnknownVariant, Variant};
 pub use ways::{Known, Way, run_ways};

@@ -14,7 +14,7 @@ use crate::count::{Counter, Dispatched};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::join::Join;
-use crate::memory::{Layout, Sharing};
+use crate::memory::{Layout, Sharing, Workgroups};
 use crate::stress::Stress;
 use crate::stretches::Stretches;
 
@@ -81,9 +81,9 @@ impl Progress<'_> {
         self.tally.elapsed()
     }
 
-    /// What memory the locations lie in, where the device says so.
-    pub fn memory(&self) -> Option<MemoryProperties> {
-        self.tally.memory
+    /// What memory the locations lie in, where the device says so: first the most, then those that lie apart.
+    pub fn memory(&self) -> &[MemoryProperties] {
+        &self.tally.memory
     }
 
     /// Why the host counts all outcomes although the device was to.
@@ -150,7 +150,7 @@ struct Tally {
     discarded: u64,
     stretches: Stretches,
     /// What memory the locations lie in.
-    memory: Option<MemoryProperties>,
+    memory: Vec<MemoryProperties>,
     /// Why the host counts all outcomes although the device was to.
     counted_by_host: Option<String>,
     started: Instant,
@@ -169,7 +169,7 @@ impl Tally {
             dispatches: 0,
             discarded: 0,
             stretches: Stretches::new(),
-            memory: None,
+            memory: Vec::new(),
             counted_by_host: None,
             started: Instant::now(),
             warm_up: Duration::ZERO,
@@ -265,7 +265,7 @@ struct InFlight {
 struct Place<'d> {
     prepared: Box<dyn Prepared + 'd>,
     layout: Layout,
-    groups: u32,
+    workgroups: Workgroups,
     in_flight: Option<InFlight>,
     /// A copy of the results, for as long as the locations are read.
     results: Vec<u32>,
@@ -356,20 +356,24 @@ impl Place<'_> {
             self.results.extend_from_slice(results);
             results = &self.results;
             let used = instances * parameters.stride as usize * counter.storage_words() as usize;
-            if let Some(texels) = self.layout.texels {
+            if !self.layout.elsewhere.is_empty() {
                 self.locations.clear();
                 self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
-                // Units of storages in images take the place of what the buffer has for them.
-                let texels = look(self.prepared.as_mut(), counted, texels, used)?;
                 let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
-                for storage in &self.layout.in_image {
-                    let first = *storage as usize * spacing;
-                    let units = (0..instances).map(|instance| instance * stride + first);
-                    for number in units.map(|unit| unit * self.layout.storage_words) {
-                        if let (Some(word), Some(texel)) =
-                            (self.locations.get_mut(number), texels.get(number))
-                        {
-                            *word = *texel;
+                let unit_words = self.layout.storage_words;
+                // Units of storages in images, or apart, take the place of what the buffer has for them.
+                for (buffer, storages) in &self.layout.elsewhere {
+                    let theirs = look(self.prepared.as_mut(), counted, *buffer, used)?;
+                    for storage in storages {
+                        let first = *storage as usize * spacing;
+                        let units = (0..instances).map(|instance| instance * stride + first);
+                        for start in units.map(|unit| unit * unit_words) {
+                            let unit = start..start + unit_words;
+                            if let (Some(words), Some(theirs)) =
+                                (self.locations.get_mut(unit.clone()), theirs.get(unit))
+                            {
+                                words.copy_from_slice(theirs);
+                            }
                         }
                     }
                 }
@@ -494,50 +498,83 @@ impl<'d> Run<'d> {
     }
 
     fn prepare(&mut self, tally: &mut Tally) -> Result<Place<'d>, Cause> {
-        let groups = self.draw.groups().min(self.most_groups);
+        let workgroups = self.workgroups();
         let classifier = self.classifier.as_ref();
         let sharing = Sharing::of(self.device.capabilities(), self.way.1, classifier.is_some());
         let with_locations = tally.counter.reads_locations();
-        let sharing = (sharing, classifier);
-        let layout =
-            Layout::new(self.program, self.way, &self.bounds, groups, sharing, with_locations, self.poison);
+        let mut layout = Layout::new(
+            self.program,
+            self.way,
+            &self.bounds,
+            workgroups,
+            (sharing, classifier),
+            with_locations,
+            self.poison,
+        );
+        let stress = &self.settings.stress;
+        let beside = stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
+        if beside && self.bounds.scratch_words > 0 {
+            let capabilities = self.device.capabilities();
+            let config = stress.kernel_config(capabilities);
+            let kernel = shaders::stress::stress_kernel(&config, config.lanes);
+            layout.add_beside(&kernel, capabilities, self.bounds.scratch_words);
+        }
         let prepared = self.device.prepare(&layout.plan)?;
-        tally.memory = prepared.memory(layout.locations());
-        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new(), locations: Vec::new() })
+        tally.memory = layout.locations().filter_map(|buffer| prepared.memory(buffer)).collect();
+        Ok(Place {
+            prepared,
+            layout,
+            workgroups,
+            in_flight: None,
+            results: Vec::new(),
+            locations: Vec::new(),
+        })
     }
 
     /// Draws, resets and submits.
     fn submit(&mut self, number: usize, wanted: u64, tally: &mut Tally) -> Result<(), Cause> {
         self.regroup(number, tally)?;
-        let Some(groups) = self.places.get(number).map(|place| place.groups) else { return Ok(()) };
-        let parameters = self.draw.parameters(groups, self.calibration.scale, wanted);
+        let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
+        let stress = self.draw.stress(workgroups.groups, workgroups.stress);
+        let scale = self.calibration.scale;
+        let parameters = self.draw.parameters(workgroups.groups, scale, wanted, stress.as_ref());
+        let beside = self.draw.beside(parameters.rounds);
         let later: Vec<Parameters> =
             (1..self.program.phases.len()).map(|_| self.draw.spread_anew(&parameters)).collect();
         let instances = self.instances(&parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(()) };
         let slots = self.bounds.slots as usize;
         place.layout.reset(place.prepared.as_mut(), &parameters, instances, slots)?;
-        place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later)?;
+        place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later, stress.as_ref())?;
+        if let Some((workgroups, stress)) = beside {
+            place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
+        }
         place.prepared.submit()?;
         place.in_flight = Some(InFlight { parameters, since: Instant::now() });
         Ok(())
     }
 
+    /// Draws how many workgroups a dispatch has.
+    fn workgroups(&mut self) -> Workgroups {
+        let groups = self.draw.groups().min(self.most_groups);
+        Workgroups { groups, stress: self.draw.stress_workgroups(groups) }
+    }
+
     /// Draws the number of groups of the next dispatch, where the device can change it.
     fn regroup(&mut self, number: usize, tally: &mut Tally) -> Result<(), Cause> {
         if self.regroups {
-            let groups = self.draw.groups().min(self.most_groups);
+            let workgroups = self.workgroups();
             let Some(place) = self.places.get_mut(number) else { return Ok(()) };
-            if groups == place.groups {
+            if workgroups == place.workgroups {
                 return Ok(());
             }
-            match place.layout.set_groups(place.prepared.as_mut(), groups) {
-                Ok(()) => place.groups = groups,
+            match place.layout.set_groups(place.prepared.as_mut(), workgroups) {
+                Ok(()) => place.workgroups = workgroups,
                 Err(DeviceError::Unsupported(_)) => self.regroups = false,
                 Err(error) => return Err(error.into()),
             }
         }
-        if self.places.get(number).is_some_and(|place| place.groups > self.most_groups) {
+        if self.places.get(number).is_some_and(|place| place.workgroups.groups > self.most_groups) {
             let place = self.prepare(tally)?;
             self.places.splice(number..=number, [place]);
         }
@@ -609,7 +646,8 @@ pub(crate) fn kernels(
     let classifier = classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
     let classifier = classifier.as_ref();
     let sharing = (Sharing::of(capabilities, way.1, classifier.is_some()), classifier);
-    Layout::new(program, way, &bounds, 1, sharing, counter.reads_locations(), POISON).plan.kernels
+    let workgroups = Workgroups { groups: 1, stress: 0 };
+    Layout::new(program, way, &bounds, workgroups, sharing, counter.reads_locations(), POISON).plan.kernels
 }
 
 /// How the device counts, where it is to.

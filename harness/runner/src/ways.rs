@@ -45,8 +45,8 @@ impl<'a> Way<'a> {
 /// What a run finds out besides what it sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// What memory the locations came to lie in, where the device says so.
-    pub memory: Option<MemoryProperties>,
+    /// What memory the locations came to lie in, where the device says so: first the most, then those that lie apart.
+    pub memory: Vec<MemoryProperties>,
     /// Why the host counted all outcomes although the device was to.
     pub counted_by_host: Option<String>,
 }
@@ -73,7 +73,9 @@ pub fn run_ways(
     let mut stopped = false;
     for join in joins {
         let ran = run_program(device, program, (*join, way.memory), test, &part, &mut |progress| {
-            known.memory = progress.memory();
+            if known.memory.is_empty() {
+                known.memory.extend_from_slice(progress.memory());
+            }
             known.counted_by_host = progress.counted_by_host().map(str::to_owned);
             let flow = on_progress(&|| {
                 let mut seen = all.clone();

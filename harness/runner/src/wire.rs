@@ -112,7 +112,7 @@ pub struct Answer {
     pub stress: Option<Stress>,
     /// Hash (BLAKE3, hexadecimal) of the kernel's words.
     pub kernel: Option<String>,
-    /// The memory type that the locations lay in, by the names of its properties.
+    /// The memory type that the locations lay in, by the names of its properties; behind `and` that of those that lay apart.
     pub memory: Option<String>,
     /// Why the host counted all outcomes although the device was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]

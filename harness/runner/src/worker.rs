@@ -278,7 +278,8 @@ fn fill(
     });
     answer.validation = device.validation_messages();
     answer.kernel = attempt.kernel;
-    answer.memory = attempt.known.memory.map(|properties| properties.to_string());
+    let memory: Vec<String> = attempt.known.memory.iter().map(ToString::to_string).collect();
+    answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
     answer.counted_by_host = attempt.known.counted_by_host;
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;

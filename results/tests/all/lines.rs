@@ -27,6 +27,7 @@ fn context(id: &str) -> RunContext {
             id: 13,
             version: 1,
         }),
+        beside: None,
     }
 }
 
