@@ -538,8 +538,8 @@ mod tests {
 
     #[test]
     fn few_stretches_say_nothing() {
-        assert_eq!(drift(&stretches((0..16).map(|n| n))), None);
-        assert!(drift(&stretches((0..17).map(|n| n))).is_some());
+        assert_eq!(drift(&stretches(0..16)), None);
+        assert!(drift(&stretches(0..17)).is_some());
         assert_eq!(drift(&[]), None);
     }
 
