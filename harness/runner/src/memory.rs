@@ -56,10 +56,10 @@ pub(crate) struct Layout {
     pub plan: Plan,
     /// The steps that dispatch.
     dispatches: Vec<Dispatch>,
-    /// The steps that dispatch what makes memory ready, and what counts.
-    helpers: Vec<usize>,
     /// The step of memory stress on another queue.
     beside: Option<usize>,
+    /// The steps that dispatch what makes memory ready, and what counts.
+    helpers: Vec<usize>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
     /// Where final values are read back that are not in the location buffer itself: a buffer, and the storages that are there
@@ -136,10 +136,11 @@ impl Layout {
         }
         // Images take the initial values of all locations from the location buffer, word by word.
         let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
-        let back_memory = if classifier.is_some() { Memory::Device } else { Memory::Readback };
         let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, name| {
             let id = BufferId(buffers.len() as u32);
-            buffers.push(buffer(location_words, back_memory, name));
+            // A device that counts reads them itself.
+            let memory = if classifier.is_some() { Memory::Device } else { Memory::Readback };
+            buffers.push(buffer(location_words, memory, name));
             elsewhere.push((id, storages));
             id
         };
@@ -173,13 +174,13 @@ impl Layout {
         let mut steps = Vec::new();
         let mut kernels = Vec::new();
         let mut helpers = Vec::new();
-        let shown_texels = texels.first().map(|(_, buffer)| *buffer);
         let zeroed = |buffer: &BufferId| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 };
+        let first_texels = texels.first().map_or(LOCATIONS, |(_, buffer)| *buffer);
         let helper = |helper: &Helper, kernel: usize, workgroups| Step::Dispatch {
             queue: QUEUE,
             kernel: KernelId(kernel as u32),
             workgroups,
-            bindings: helper.bindings.iter().map(|shown| shown_buffer(*shown, shown_texels)).collect(),
+            bindings: helper.bindings.iter().map(|shown| shown_buffer(*shown, first_texels)).collect(),
             push_constants: vec![0; Parameters::BYTES as usize],
         };
         if sharing == Sharing::Copied {
@@ -265,8 +266,8 @@ impl Layout {
             elsewhere,
             apart,
             dispatches,
-            helpers,
             beside: None,
+            helpers,
             rendezvous,
             sharing,
             storage_words: bounds.storage_words as usize,
@@ -461,12 +462,12 @@ fn buffers_of(
 }
 
 /// The buffer that a helper sees.
-fn shown_buffer(shown: Shown, texels: Option<BufferId>) -> BufferId {
+fn shown_buffer(shown: Shown, texels: BufferId) -> BufferId {
     match shown {
         Shown::Results => RESULTS,
         Shown::Counters => COUNTERS,
         Shown::Locations => LOCATIONS,
-        Shown::Texels => texels.unwrap_or(LOCATIONS),
+        Shown::Texels => texels,
     }
 }
 

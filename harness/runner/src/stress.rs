@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use serde::{Deserialize, Serialize};
 
 use crate::classify::Classify;
+
 pub use memory::{MemoryStress, Pattern, Strategy};
 
 /// How a test is spread over a device. Every pair is a range, both ends included, from which each dispatch draws.
@@ -49,15 +50,15 @@ pub struct Stress {
     /// Whether the size of a dispatch grows from small until it takes that long. Without it the drawn parameters
     /// depend on the seed alone.
     pub calibrate: bool,
-    /// Who counts the outcomes.
-    #[serde(default)]
-    pub classify: Classify,
     /// The part of the dispatches, in percent, in which partners meet.
     #[serde(default = "always", skip_serializing_if = "is_always")]
     pub meeting_percent: u32,
     /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
+    /// Who counts the outcomes.
+    #[serde(default)]
+    pub classify: Classify,
 }
 
 const fn always() -> u32 {

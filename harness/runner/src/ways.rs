@@ -45,7 +45,7 @@ impl<'a> Way<'a> {
 /// What a run finds out besides what it sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// What memory the locations came to lie in, where the device says so: first the most, then those that lie apart.
+    /// What memory the locations came to lie in, where the device says so.
     pub memory: Vec<MemoryProperties>,
     /// Why the host counted all outcomes although the device was to.
     pub counted_by_host: Option<String>,
