@@ -40,11 +40,11 @@ pub(crate) enum Sharing {
 
 impl Sharing {
     /// What suits a device, and the memory that the locations lie in.
-    pub fn of(capabilities: &Capabilities, memory: Memory, counted: bool) -> Sharing {
+    pub fn of(capabilities: &Capabilities, memory: Memory, program: &Program, counted: bool) -> Sharing {
         if counted {
             return Sharing::Counted;
         }
-        let reachable = !matches!(memory, Memory::Of(_));
+        let reachable = !matches!(memory, Memory::Of(_)) && program.apart().is_empty();
         if capabilities.is_cpu && reachable { Sharing::Direct } else { Sharing::Copied }
     }
 }

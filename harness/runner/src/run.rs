@@ -500,7 +500,7 @@ impl<'d> Run<'d> {
     fn prepare(&mut self, tally: &mut Tally) -> Result<Place<'d>, Cause> {
         let workgroups = self.workgroups();
         let classifier = self.classifier.as_ref();
-        let sharing = Sharing::of(self.device.capabilities(), self.way.1, classifier.is_some());
+        let sharing = Sharing::of(self.device.capabilities(), self.way.1, self.program, classifier.is_some());
         let with_locations = tally.counter.reads_locations();
         let mut layout = Layout::new(
             self.program,
@@ -645,7 +645,7 @@ pub(crate) fn kernels(
     };
     let classifier = classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
     let classifier = classifier.as_ref();
-    let sharing = (Sharing::of(capabilities, way.1, classifier.is_some()), classifier);
+    let sharing = (Sharing::of(capabilities, way.1, program, classifier.is_some()), classifier);
     let workgroups = Workgroups { groups: 1, stress: 0 };
     Layout::new(program, way, &bounds, workgroups, sharing, counter.reads_locations(), POISON).plan.kernels
 }
