@@ -21,10 +21,13 @@ use crate::parallel::in_order;
 use super::engine::{Asking, Made, Question, program};
 use super::report::Printer;
 use super::targets::Target;
-use super::{Asked, Item, by_device};
+use super::{Asked, Item, by_device, table};
 
 /// The model whose forbidden outcomes are looked for, and its twin for devices without chains.
 const MODEL: &str = "vulkan";
+
+/// Why a test has no edits.
+const NO_EDIT_MATTERS: &str = "no edit matters: the outcome that the test asks about is not forbidden";
 
 /// What a model says of each test, or why it says nothing that could be looked for.
 type Predictions = Vec<Result<Prediction, String>>;
@@ -41,6 +44,13 @@ pub fn explore(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Res
     for name in asked.targets.iter().map(model_of) {
         if !predictions.contains_key(name) {
             predictions.insert(name, predict_all(name, asked)?);
+        }
+    }
+    if arguments.edits {
+        let conforming = table::conforming(asked)?;
+        for of_model in predictions.values_mut() {
+            let others = of_model.iter_mut().zip(&conforming).filter(|(_, conforms)| !**conforms);
+            others.for_each(|(prediction, _)| *prediction = Err(NO_EDIT_MATTERS.to_owned()));
         }
     }
     let mut outcome = Outcome::Success;
