@@ -83,14 +83,9 @@ pub fn edits(question: &Question, profile: Profile, facts: &Facts) -> Option<Vec
                     Fate::KernelsOwn
                 }
                 Verdict::Unreachable(_) => {
-                    let orders = survivor::orders(question, kernel, edit.line, profile, facts);
-                    orders.map_or(Fate::Unexplained, |orders| {
-                        Fate::Survives(match edit.kind {
-                            Kind::StoreBit => Class::OwnLine,
-                            Kind::LoadBit | Kind::LoadArrayBit => survivor::class_of_load_bit(&orders),
-                            _ => survivor::class_of_wait(&orders),
-                        })
-                    })
+                    let what = (kernel, edit.line, edit.kind);
+                    survivor::class(question, &changed, what, profile, facts)
+                        .map_or(Fate::Unexplained, Fate::Survives)
                 }
             };
             let text = code.instructions.iter().find(|instruction| instruction.line == edit.line);
