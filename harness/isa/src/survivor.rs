@@ -43,7 +43,7 @@ pub enum Class {
     StoresBeforeLoads,
     /// A bit of a load before which nothing was acquired: an old value is what it may read.
     NothingAcquired,
-    /// Another wait orders all that it orders.
+    /// Other waits, and the queue of a location, order all that it orders.
     Redundant,
     /// Whoever uses or writes the locations shares the cache that it is about in every placement: a workgroup's compute unit up
     /// to GFX9, its shader array.
@@ -153,7 +153,8 @@ fn class_of_load_bit(orders: &Orders, one_cache: bool) -> Class {
     }
 }
 
-/// Pairs of lines of a kernel, of a shared access and of a later one or a barrier, with no wait for the first between.
+/// Pairs of lines of a kernel, of a shared access and of a later one to another location or a barrier, with no wait for the
+/// first between.
 type Pairs = BTreeSet<(usize, u32, u32)>;
 
 fn unordered(question: &Question, profile: Profile, facts: &Facts) -> Option<Pairs> {
@@ -172,7 +173,14 @@ fn unordered(question: &Question, profile: Profile, facts: &Facts) -> Option<Pai
                 match node {
                     Node::End => break,
                     Node::Access(access) if is_shared(&machine, wave, *access) => {
-                        meets(&mut pairs, &pending, line_of(*access));
+                        // Accesses to one location are in order anyhow.
+                        let cells = |access: &u16| wave.cells.get(usize::from(*access));
+                        let others: Vec<u16> = pending
+                            .iter()
+                            .filter(|earlier| cells(earlier) != cells(access))
+                            .copied()
+                            .collect();
+                        meets(&mut pairs, &others, line_of(*access));
                         pending.push(*access);
                     }
                     Node::Wait { accesses, .. } => pending.retain(|access| !accesses.contains(access)),
