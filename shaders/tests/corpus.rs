@@ -40,7 +40,7 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).unwrap();
         let test = litmus::parse(&text, &name).unwrap();
-        for config in [LAVAPIPE, NARROW] {
+        for config in [LAVAPIPE, shaders::KernelConfig { stressed: index % 2 == 1, ..NARROW }] {
             match shaders::compile(&test, &config) {
                 Ok(kernel) => {
                     tally.kernels += 1;

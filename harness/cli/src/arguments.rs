@@ -363,6 +363,9 @@ pub struct Tune {
     /// The preset to write.
     #[arg(long, value_name = "FILE.toml")]
     pub out: PathBuf,
+    /// Stresses to begin with, as for `run`; each is measured before any is drawn.
+    #[arg(long, value_name = "NAME|FILE.toml", value_delimiter = ',')]
+    pub from: Vec<String>,
     /// Decides what is tried; drawn itself and recorded when not given.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

@@ -18,6 +18,8 @@ const RESULTS: Space = Space(1);
 const RENDEZVOUS: Space = Space(2);
 /// Images.
 const IMAGES: Space = Space(3);
+/// Scratch memory.
+const SCRATCH: Space = Space(4);
 
 /// The kernels of a test with what a compiler made of them.
 pub struct Kernels<'a> {
@@ -36,6 +38,9 @@ pub struct Kernels<'a> {
 /// What the machine has no account of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoQuestion {
+    /// Some storages lie in memory of another kind than the rest.
+    #[error("memory of two kinds")]
+    TwoMemories,
     /// Dispatches one after another: what lies between them is no machine code.
     #[error("several dispatches")]
     SeveralDispatches,
@@ -67,6 +72,9 @@ pub enum NoQuestion {
 /// What the machine has no account of.
 pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, NoQuestion> {
     let Kernels { test, program, texts, family, .. } = *of;
+    if !program.apart().is_empty() {
+        return Err(NoQuestion::TwoMemories);
+    }
     let [phase] = program.phases.as_slice() else { return Err(NoQuestion::SeveralDispatches) };
     if !prediction.complete {
         return Err(NoQuestion::IncompletePrediction);
@@ -83,9 +91,10 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
             .iter()
             .map(|binding| {
                 Shows::Buffer(match binding {
-                    Binding::Locations => LOCATIONS,
+                    Binding::Locations | Binding::Apart => LOCATIONS,
                     Binding::Results => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
+                    Binding::Scratch => SCRATCH,
                 })
             })
             .chain(kernel.images.iter().map(|image| match image.shape {

@@ -311,7 +311,7 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
     let named = !arguments.tests.is_empty() || cts_name.is_some();
     if let Some(asked) = arguments.model.as_ref().filter(|_| !named) {
         let chosen = choice::load(asked)?;
-        sources.retain(|source| source.suits(&chosen.model));
+        sources.retain(|source| source.suits_devices(&chosen.model));
     }
     let mut tests = Vec::new();
     for source in sources {
