@@ -118,8 +118,7 @@ fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], halves: &[Vec<b
         }
         let mut unit_of = |wave: usize| {
             let half = halves.get(number).and_then(|way| way.get(wave)).copied().unwrap_or(false);
-            let swapped =
-                swapped.get_mut(usize::from(*unit)).map_or(false, |known| *known.get_or_insert(half));
+            let swapped = swapped.get_mut(usize::from(*unit)).is_some_and(|known| *known.get_or_insert(half));
             (first + usize::from(half != swapped)) as u8
         };
         placement.units.push((0..workgroup.waves.len()).map(&mut unit_of).collect());
