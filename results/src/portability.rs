@@ -77,9 +77,10 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
         *vulkan_allows.entry(original).or_default() |= says.allowed;
     }
     let known = hsa.complete && vulkan.complete && hsa.race != Race::Unknown && vulkan.race != Race::Unknown;
-    let lost = hsa.outcomes.iter().find(|(outcome, says)| {
-        says.allowed && !vulkan_allows.get(*outcome).copied().unwrap_or_default()
-    });
+    let lost = hsa
+        .outcomes
+        .iter()
+        .find(|(outcome, says)| says.allowed && !vulkan_allows.get(*outcome).copied().unwrap_or_default());
     let fault = match lost {
         Some((outcome, _)) if known => {
             Some(LoweringFault::Forbidden { outcome: crate::state::line(test, &hsa.observables, outcome) })

@@ -280,6 +280,8 @@ pub struct HsaRun {
     /// Whether HSA allows what the question asks for (for `forall`, what it rules out); null where that is not known or
     /// nothing is asked.
     pub allowed: Option<bool>,
+    /// Instances in which every `await` read what it waits for; the others are no executions of the HSA test.
+    pub passed: u64,
 }
 
 /// The driver of a device.
@@ -456,7 +458,7 @@ pub struct RunContext {
 
 impl HsaRun {
     /// What HSA says beside the verdict on the lowered program `test`.
-    fn new(test: &Test, beside: &Beside) -> HsaRun {
+    fn new(test: &Test, beside: &Beside, judgement: &Judgement) -> HsaRun {
         let hsa = &beside.hsa;
         let asked = test.question.as_ref().map(|question| question.kind);
         HsaRun {
@@ -469,6 +471,7 @@ impl HsaRun {
                 Some(QuestionKind::Forall) => hsa.misses,
                 Some(_) => hsa.meets,
             },
+            passed: judgement.rows.iter().filter(|row| !row.says.filtered).map(|row| row.count).sum(),
         }
     }
 }
@@ -539,7 +542,7 @@ impl RunLine {
             question: test.question.as_ref().map(|question| question.text(test)),
             tool: context.tool,
             driver: context.driver,
-            hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside)),
+            hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside, judgement)),
         }
     }
 }
