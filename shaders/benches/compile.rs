@@ -10,6 +10,7 @@ fn compile(criterion: &mut Criterion) {
         max_workgroup_invocations: 1024,
         device_scope: true,
         loop_bound: shaders::KernelConfig::LOOP_BOUND,
+        stressed: false,
         variant: shaders::Variant::default(),
     };
     let tests = [

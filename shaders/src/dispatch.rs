@@ -2,8 +2,9 @@
 
 mod place;
 mod reference;
+mod stress;
 
-use litmus::{LocationId, LocationInit, Observable, Scope, Test, ThreadId, Value};
+use litmus::{Access, InstructionKind, LocationId, LocationInit, Observable, Scope, Test, ThreadId, Value};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
@@ -19,12 +20,9 @@ use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::semantics::semantics_word;
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode, scope_operand};
-use crate::variant::{Images, Loops, MemoryModel, Target as Version};
-use place::{Meeting, Place};
+use crate::variant::{Apart, Images, Loops, MemoryModel, Target as Version, Variant};
+use place::Place;
 use reference::{Declared, WorkgroupStorage};
-
-/// Words between the meeting places of two groups: a cache line each.
-const RENDEZVOUS_SPACING: u32 = 16;
 
 const WORDS_OF_PARAMETERS: u32 = Parameters::BYTES / 4;
 
@@ -55,7 +53,7 @@ struct Code {
 }
 
 /// What a kernel knows of the others of its [program](crate::program()).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Company {
     /// Workgroup classes of the kernels before it that run at the same time.
     pub first_class: u32,
@@ -69,6 +67,8 @@ pub(crate) struct Company {
     pub storage_words: u32,
     /// The parameters of the one dispatch that the kernels are made for: constants instead of push constants.
     pub fixed: Option<Parameters>,
+    /// Storages that lie apart, for the whole test.
+    pub apart: Vec<u32>,
 }
 
 impl Company {
@@ -80,7 +80,30 @@ impl Company {
         most_lanes: u32::MAX,
         storage_words: 1,
         fixed: None,
+        apart: Vec::new(),
     };
+}
+
+/// The storages of a test that a variant puts apart.
+pub(crate) fn apart(test: &Test, variant: Variant) -> Vec<u32> {
+    let storages = storages(test);
+    let is_guard = |number: &u32| {
+        test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+            let location = match &instruction.kind {
+                InstructionKind::Load { location, access: Access::Atomic { .. }, .. }
+                | InstructionKind::Store { location, access: Access::Atomic { .. }, .. }
+                | InstructionKind::Rmw { location, .. } => *location,
+                _ => return false,
+            };
+            storages.numbers.get(usize::from(location.0)) == Some(number)
+        })
+    };
+    let all = 0..storages.count();
+    match variant.apart {
+        Apart::Nothing => Vec::new(),
+        Apart::Payload => all.filter(|number| !is_guard(number)).collect(),
+        Apart::Guard => all.filter(is_guard).collect(),
+    }
 }
 
 /// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
@@ -175,6 +198,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         workgroup_storages: Vec::new(),
         results_buffer: 0,
         rendezvous_buffer: None,
+        scratch_buffer: None,
         parameters_block: 0,
         parameters: [None; WORDS_OF_PARAMETERS as usize],
     };
@@ -196,6 +220,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         workgroup_size: layout.workgroup_size,
         lanes: layout.lanes,
         addresses: emitter.uses.has(Kind::Address),
+        apart: company.apart.clone(),
         variant,
         first_class: company.first_class,
         storages: storages.count(),
@@ -277,6 +302,7 @@ struct Emitter<'a> {
     workgroup_storages: Vec<WorkgroupStorage>,
     results_buffer: Word,
     rendezvous_buffer: Option<Word>,
+    scratch_buffer: Option<Word>,
     parameters_block: Word,
     /// Parameters that are loaded, by position.
     parameters: [Option<Word>; WORDS_OF_PARAMETERS as usize],
@@ -286,6 +312,11 @@ impl Emitter<'_> {
     /// Workgroup classes that run at the same time.
     fn classes_that_meet(&self) -> u32 {
         self.company.classes.unwrap_or(self.layout.classes.len() as u32)
+    }
+
+    /// Whether a location lies apart.
+    fn is_apart(&self, location: LocationId) -> bool {
+        self.company.apart.contains(&self.storage_of(location))
     }
 
     fn storage_of(&self, location: LocationId) -> u32 {
@@ -369,6 +400,7 @@ impl Emitter<'_> {
         self.module.begin(entry);
         let mut registers = self.register_files(&codes);
         let workgroup = self.module.load_x(workgroup_id);
+        let (workgroup, extra) = self.workgroup_number(workgroup);
         let local = self.module.word(Op::Load, &[local_index]);
         let (class, group) = self.class_and_group(workgroup);
         let (role, slot) = match subgroup_inputs {
@@ -379,8 +411,10 @@ impl Emitter<'_> {
                 self.role_and_slot(class, subgroup, lane)
             }
         };
+        let role = self.role_or_none(role, extra);
         let place = self.place(role, class, group, slot);
-        let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group));
+        let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group, extra));
+        let pressure = extra.map(|extra| self.pressure(workgroup, extra));
         let rounds = self.parameter(Parameter::Rounds);
         let stride = self.parameter(Parameter::Stride);
         let spacing = self.parameter(Parameter::Spacing);
@@ -418,6 +452,9 @@ impl Emitter<'_> {
         if let Some((meeting, carried)) = &meeting {
             self.meet(meeting, carried, local);
         }
+        if let Some(pressure) = pressure {
+            pressure.emit(&mut self.module, self.config.variant.model, self.config.device_scope);
+        }
         for (parts, barrier) in &codes {
             self.segment(parts, &place, instance, &targets, &mut registers)?;
             if let Some(barrier) = barrier {
@@ -445,22 +482,6 @@ impl Emitter<'_> {
         self.module.begin(merge);
         self.module.effect(Op::Return, []);
         Ok(())
-    }
-
-    /// What meetings need, in the first block.
-    fn meeting(&mut self, buffer: Word, group: Word) -> Meeting {
-        let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));
-        let index = self.module.word(Op::IMul, &[group, spacing]);
-        let interval = self.parameter(Parameter::Interval);
-        Meeting {
-            counter: self.element(buffer, index),
-            spin: self.parameter(Parameter::Spin),
-            zero,
-            one,
-            party: self.parameter(Parameter::Party),
-            after_meeting: self.module.word(Op::ISub, &[interval, one]),
-            hold: self.parameter(Parameter::Hold),
-        }
     }
 
     /// Declares register variables for the threads that need them.

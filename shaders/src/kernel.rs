@@ -28,10 +28,13 @@
 //! The caller fills the result buffer with [`Parameters::poison`] before each dispatch and the location buffer with the
 //! initial values.
 //!
-//! Storages in *images* are texels with the same number: unit `u` is texel `(u mod 4096, u / 4096)` of a two-dimensional
-//! image and texel `u` of a one-dimensional image or a texel buffer. Images hold the initial values like the location
+//! Storages in *images* are texels with the number of the first word of their unit: word `w` is texel `(w mod 4096,
+//! w / 4096)` of a two-dimensional image and texel `w` of a one-dimensional image or a texel buffer. Images hold the initial values like the location
 //! buffer does; a texel buffer shows the location buffer itself. Where a kernel has [`Kernel::addresses`], the address
-//! of the location buffer stands behind the parameters among the push constants, at byte [`Parameters::BYTES`].
+//! of the location buffer stands behind the parameters among the push constants, at byte [`Kernel::push_constant_bytes`].
+//!
+//! Where a variant puts some storages *apart*, a second buffer and other images hold those, each at the same place as it would
+//! have in the first ([`Kernel::apart`]); both are filled with the initial values of all.
 //!
 //! Storages in *workgroup memory* are made and read by the kernel: in every round one invocation of each slot writes the
 //! initial values, the workgroup meets in a control barrier, the threads run, the workgroup meets again, and the same
@@ -56,6 +59,10 @@
 //!
 //! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
 //! some drivers bound the sum silently.
+//!
+//! # Memory stress
+//! Kernels that are made with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
+//! workgroups: the contract is in [`crate::stress`].
 
 use litmus::{Observable, ThreadId, Value};
 
@@ -71,12 +78,17 @@ pub struct Kernel {
     /// Slots of a workgroup: how many instances it plays in one round.
     pub lanes: u32,
     /// What stands behind each storage-buffer binding of set 0, from binding 0: the references that the code accesses in
-    /// the order of [`litmus::Test::locations`], the results, and the rendezvous where there are several classes.
+    /// the order of [`litmus::Test::locations`], the results, the rendezvous where there are several classes, and scratch
+    /// memory where there is memory stress.
     pub bindings: Vec<Binding>,
     /// What stands behind the bindings of set 0 after [`Kernel::bindings`]: storage images or storage texel buffers.
     pub images: Vec<ImageBinding>,
-    /// The address of the location buffer follows the parameters among the push constants.
+    /// The address of the location buffer follows the parameters among the push constants, and behind it that of the second
+    /// one where there is any.
     pub addresses: bool,
+    /// Storages that lie in the second location buffer ([`Binding::Apart`]), or in images of their own beside it; empty unless
+    /// [`Variant::apart`] asks for it.
+    pub apart: Vec<u32>,
     /// How the test is told.
     pub variant: Variant,
     /// How threads are spread.
@@ -104,15 +116,31 @@ pub struct Kernel {
     pub requirements: Requirements,
 }
 
+impl Kernel {
+    /// Whether it makes memory stress: its push constants then include those of [`crate::StressParameters`].
+    pub fn is_stressed(&self) -> bool {
+        self.bindings.contains(&Binding::Scratch)
+    }
+
+    /// Bytes of its push constants, without an address.
+    pub fn push_constant_bytes(&self) -> u32 {
+        Parameters::BYTES + if self.is_stressed() { crate::StressParameters::BYTES } else { 0 }
+    }
+}
+
 /// What a binding refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Binding {
     /// The location buffer (one binding for each reference of the test; several may show the same buffer).
     Locations,
+    /// The second location buffer, of the same size and with units at the same places.
+    Apart,
     /// The result buffer.
     Results,
     /// The rendezvous buffer.
     Rendezvous,
+    /// Scratch memory, in kernels with memory stress: a buffer of its own ([`crate::stress`]).
+    Scratch,
 }
 
 /// A descriptor of an image.
@@ -122,6 +150,8 @@ pub struct ImageBinding {
     pub shape: Images,
     /// The texels are floating-point numbers (format `R32_SFLOAT`) and no unsigned integers (`R32_UINT`).
     pub float: bool,
+    /// It holds storages that lie apart.
+    pub apart: bool,
 }
 
 /// How the threads of a test are spread over workgroup classes.
@@ -168,6 +198,8 @@ pub struct KernelConfig {
     pub device_scope: bool,
     /// Turns of a loop of the test at most in a round.
     pub loop_bound: u32,
+    /// Whether kernels can make memory stress ([`crate::stress`]).
+    pub stressed: bool,
     /// How the test is told.
     pub variant: Variant,
 }

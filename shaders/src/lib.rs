@@ -16,6 +16,7 @@
 //!     max_workgroup_invocations: 256,
 //!     device_scope: true,
 //!     loop_bound: shaders::KernelConfig::LOOP_BOUND,
+//!     stressed: false,
 //!     variant: shaders::Variant::default(),
 //! };
 //! let kernel = shaders::compile(&test, &config)?;
@@ -32,6 +33,7 @@
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
 //! | `memory`, `glsl` | paths to memory and what they need; what a test means under GLSL450 |
+//! | [`stress`] | workgroups that keep memory busy beside a test |
 //! | [`variant`] | the ways to tell a test to a compiler |
 //! | `module`, `semantics` | SPIR-V under construction, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
@@ -53,6 +55,7 @@ mod reader;
 pub mod rules;
 mod segments;
 mod semantics;
+pub mod stress;
 mod thread;
 pub mod variant;
 
@@ -63,6 +66,7 @@ pub use kernel::{
     Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
 };
 pub use program::{Dependency, Part, Phase, Pipelines, Program, fixed_program, program};
+pub use stress::StressParameters;
 pub use variant::Variant;
 
 /// Every instruction that a kernel can hold.
@@ -182,7 +186,8 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
-    dispatch::compile(test, config, &dispatch::Company::ALONE)
+    let apart = dispatch::apart(test, config.variant);
+    dispatch::compile(test, config, &dispatch::Company { apart, ..dispatch::Company::ALONE })
 }
 
 /// The test that the kernels of a variant say, in terms of the Vulkan memory model: what is to be predicted for them.

@@ -78,6 +78,8 @@ pub enum Event {
     },
     /// A plain store of a result word.
     Report,
+    /// A relaxed atomic access to scratch memory: it orders nothing and touches nothing of the test.
+    Stress(Op),
 }
 
 /// A value operand.
@@ -116,6 +118,12 @@ pub enum LiftError {
     /// The variant cannot say the test.
     #[error("the variant cannot say it: {0}")]
     Unsayable(String),
+    /// An access to scratch memory that is no relaxed atomic, or stands in the code of a thread.
+    #[error("{0:?} on scratch memory")]
+    Stress(Op),
+    /// Stress is missing where it should be, or is no such stress.
+    #[error("memory stress by {0:?}")]
+    StressDiffers(Vec<Op>),
     /// What belongs to no thread is not what makes and reads workgroup memory.
     #[error("outside the threads: expected {expected}, the kernel has {found}")]
     Outside {
@@ -145,6 +153,8 @@ pub struct Lifted {
     pub threads: BTreeMap<ThreadId, Vec<Event>>,
     /// What belongs to no thread: private accesses that make workgroup memory and read its final values, and their results.
     pub outside: Vec<Event>,
+    /// Accesses to scratch memory, none of which belongs to a thread.
+    pub stress: Vec<Op>,
 }
 
 /// The events of a kernel. `bindings` says what stands behind each binding; bindings past them are images. Meetings of
@@ -159,13 +169,18 @@ pub fn lift(words: &[u32], bindings: &[Binding]) -> Result<Lifted, LiftError> {
     };
     let owners = owners(&function.blocks)?;
     let threads: BTreeSet<ThreadId> = owners.values().copied().collect();
-    let mut lifted =
-        Lifted { threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(), outside: Vec::new() };
+    let mut lifted = Lifted {
+        threads: threads.iter().map(|thread| (*thread, Vec::new())).collect(),
+        outside: Vec::new(),
+        stress: Vec::new(),
+    };
     for block in &function.blocks {
         let owner = block.label_id().and_then(|label| owners.get(&label)).copied();
         for instruction in &block.instructions {
             let Some(event) = event(&reader, bindings, instruction)? else { continue };
             match (owner, &event) {
+                (Some(_), Event::Stress(op)) => return Err(LiftError::Stress(*op)),
+                (None, Event::Stress(op)) => lifted.stress.push(*op),
                 (Some(thread), _) => lifted.threads.entry(thread).or_default().push(event),
                 // All invocations meet.
                 (None, Event::ControlBarrier { .. }) => {
@@ -265,11 +280,18 @@ fn event(
     };
     if let Memory::Binding(binding) = site.memory {
         match bindings.get(binding as usize) {
-            Some(Binding::Locations) | None => {}
+            Some(Binding::Locations | Binding::Apart) | None => {}
             Some(Binding::Results) if op == Op::Store && instruction.operands.len() == 2 => {
                 return Ok(Some(Event::Report));
             }
             Some(Binding::Rendezvous) => return Ok(None),
+            Some(Binding::Scratch) if matches!(op, Op::AtomicLoad | Op::AtomicStore) => {
+                return match ordered(2)?.0 {
+                    Semantics::RELAXED => Ok(Some(Event::Stress(op))),
+                    _ => Err(LiftError::Stress(op)),
+                };
+            }
+            Some(Binding::Scratch) => return Err(LiftError::Stress(op)),
             Some(Binding::Results) => return Err(LiftError::Malformed(op)),
         }
     }

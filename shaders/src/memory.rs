@@ -164,7 +164,7 @@ impl Uses {
                 litmus::Observable::Register(..) => false,
             });
             let own_memory = variant.images != Images::TexelBuffer;
-            if own_memory && (uses.storage_words > 1 || (mixed && final_texels)) {
+            if own_memory && mixed && final_texels {
                 return Err(Rule::ImageBeside);
             }
             match variant.images {

@@ -56,7 +56,7 @@ pub enum Rule {
     /// Images of this crate have one component of 32 bits (`R32_UINT`, `R32_SFLOAT`).
     #[error("type of an image")]
     ImageType,
-    /// Final values of an image are read where all its locations hold the same type, and units of one word.
+    /// Final values of images are read where all their locations hold the same type.
     #[error("image beside another type")]
     ImageBeside,
     /// Vulkan has no atomics of 8 or 16 bits.

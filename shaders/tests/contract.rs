@@ -15,7 +15,8 @@ use machine::{Invocation, Program, State, Touch};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use rspirv::spirv::Op;
-use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot};
+use shaders::stress::Pattern;
+use shaders::{Binding, Kernel, KernelConfig, Parameters, ResultSlot, StressParameters};
 
 const POISON: u32 = 0xdead_beef;
 const DONE: u32 = 0x600d;
@@ -54,6 +55,31 @@ fn parameters(kernel: &Kernel, waiting: Waiting) -> Parameters {
     }
 }
 
+/// Memory stress in which every term of the formulas matters; none where the kernel makes none.
+fn stress(kernel: &Kernel, parameters: &Parameters, seed: u32) -> StressParameters {
+    if !kernel.is_stressed() {
+        return StressParameters::default();
+    }
+    let workgroups = 5;
+    let all = parameters.groups * kernel.roles.classes.len() as u32 + workgroups;
+    let patterns = [Pattern::StoreStore, Pattern::StoreLoad, Pattern::LoadStore, Pattern::LoadLoad];
+    StressParameters {
+        workgroups,
+        workgroup_multiplier: (2..).find(|m| gcd(*m, all) == 1).unwrap(),
+        workgroup_offset: 3,
+        iterations: 2,
+        before: 3,
+        pattern: patterns[seed as usize % 4].word(),
+        lines: 3,
+        chunk: 2,
+        step: 14,
+        base: 17,
+        words: SCRATCH_WORDS,
+    }
+}
+
+const SCRATCH_WORDS: u32 = 35;
+
 fn gcd(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -62,6 +88,7 @@ fn gcd(a: u32, b: u32) -> u32 {
 struct Run {
     kernel: Kernel,
     parameters: Parameters,
+    stress: StressParameters,
     invocations: Vec<Invocation>,
     results: Vec<u32>,
     locations: Vec<u32>,
@@ -77,7 +104,8 @@ fn run(
     let kernel = shaders::compile(test, config).ok()?;
     let parameters = parameters(&kernel, waiting);
     let classes = kernel.roles.classes.len() as u32;
-    let program = Program::new(&kernel, parameters);
+    let stress = stress(&kernel, &parameters, test.name.len() as u32);
+    let program = Program::new(&kernel, parameters, stress);
     let instances = (parameters.rounds * parameters.groups * kernel.lanes) as usize;
     let mut locations = vec![POISON; instances * parameters.stride as usize];
     for instance in 0..instances {
@@ -87,17 +115,19 @@ fn run(
         }
     }
     let results = vec![POISON; instances * kernel.results.len()];
-    let mut buffers = vec![locations, results, vec![0; parameters.groups as usize * 16]];
+    let mut buffers =
+        vec![locations, results, vec![0; parameters.groups as usize * 16], vec![0; SCRATCH_WORDS as usize]];
     let buffer_of: Vec<usize> = kernel
         .bindings
         .iter()
         .map(|binding| match binding {
-            Binding::Locations => 0,
+            Binding::Locations | Binding::Apart => 0,
             Binding::Results => 1,
             Binding::Rendezvous => 2,
+            Binding::Scratch => 3,
         })
         .collect();
-    let mut invocations: Vec<Invocation> = (0..classes * parameters.groups)
+    let mut invocations: Vec<Invocation> = (0..classes * parameters.groups + stress.workgroups)
         .flat_map(|workgroup| (0..kernel.workgroup_size).map(move |local| (workgroup, local)))
         .map(|(workgroup, local)| program.invocation(workgroup, local, config.subgroup_size))
         .collect();
@@ -130,7 +160,7 @@ fn run(
     }
     let results = std::mem::take(&mut buffers[1]);
     let locations = std::mem::take(&mut buffers[0]);
-    Some(Run { kernel, parameters, invocations, results, locations })
+    Some(Run { kernel, parameters, stress, invocations, results, locations })
 }
 
 /// Replays a thread of the test against what an invocation read, and returns its registers at the end, and whether it
@@ -223,6 +253,54 @@ fn replay(
     (registers, true)
 }
 
+/// The number by which the workgroup plays that the device calls `workgroup`.
+fn number_of(run: &Run, workgroup: u32) -> u32 {
+    if !run.kernel.is_stressed() {
+        return workgroup;
+    }
+    let StressParameters { workgroups, workgroup_multiplier, workgroup_offset, .. } = run.stress;
+    let all = run.parameters.groups * run.kernel.roles.classes.len() as u32 + workgroups;
+    (workgroup * workgroup_multiplier + workgroup_offset) % all
+}
+
+/// Holds the memory stress of an invocation against the contract: in every round as many turns as it should make, of the two
+/// accesses of the pattern to its one word, and between the last look of the meeting and the first access of its thread.
+fn check_stress(run: &Run, index: usize) {
+    let (kernel, s) = (&run.kernel, &run.stress);
+    let invocation = &run.invocations[index];
+    let of = |touch: &Touch| kernel.bindings[touch.binding as usize];
+    let touches: Vec<&Touch> =
+        invocation.touches.iter().filter(|touch| of(touch) == Binding::Scratch).collect();
+    if !kernel.is_stressed() {
+        assert!(touches.is_empty());
+        return;
+    }
+    let playing = run.parameters.groups * kernel.roles.classes.len() as u32;
+    let number = number_of(run, invocation.workgroup);
+    let turns = if number >= playing { s.iterations } else { s.before };
+    assert_eq!(touches.len() as u32, run.parameters.rounds * turns * 2);
+    let word = ((number / s.chunk % s.lines) * s.step + s.base) % s.words;
+    let op = |bit: u32| if s.pattern & bit == 0 { Op::AtomicStore } else { Op::AtomicLoad };
+    for turn in touches.chunks(2) {
+        assert_eq!([turn[0].op, turn[1].op], [op(1), op(2)]);
+        assert!(turn.iter().all(|touch| touch.word == word as usize));
+    }
+    if number >= playing {
+        assert_eq!(touches.len(), invocation.touches.len(), "it does nothing else");
+    }
+    // In a block for each round, with the meeting before it.
+    let scratch = |touch: &Touch| of(touch) == Binding::Scratch;
+    let blocks = invocation.touches.split(|touch| !scratch(touch)).filter(|block| !block.is_empty());
+    let expected = if number >= playing || s.before == 0 { 1 } else { run.parameters.rounds };
+    let active = invocation.touches.iter().any(|touch| of(touch) == Binding::Results);
+    if active || number >= playing {
+        assert_eq!(blocks.count() as u32, expected);
+    }
+    for pair in invocation.touches.windows(2).filter(|pair| active && scratch(&pair[0])) {
+        assert_ne!(of(&pair[1]), Binding::Rendezvous, "it stands behind the meeting");
+    }
+}
+
 /// Holds the waiting of one invocation against the contract: it looks until all have arrived, finds someone missing at
 /// most `spin` times over all rounds, and never waits again after that; whoever finds all there at once looks `hold` times
 /// more; one invocation of a workgroup arrives, once a meeting.
@@ -230,7 +308,8 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId) {
     let (kernel, p) = (&run.kernel, &run.parameters);
     let invocation = &run.invocations[index];
     let classes = kernel.roles.classes.len() as u32;
-    let group = (invocation.workgroup / (p.pairing * classes)) * p.pairing + invocation.workgroup % p.pairing;
+    let workgroup = number_of(run, invocation.workgroup);
+    let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
     let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
     let (mut reported, mut round, mut patience) = (0, 0, p.spin as usize);
     let (mut looks, mut arrivals) = (Vec::new(), 0);
@@ -273,7 +352,7 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId) {
                     looks.clear();
                 }
             }
-            Binding::Locations => {}
+            Binding::Locations | Binding::Apart | Binding::Scratch => {}
         }
     }
     assert_eq!(round, p.rounds);
@@ -338,11 +417,18 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
     // Replay every thread of every instance from the formulas of the contract.
     let by_instance = accesses_by_instance(&run);
     let mut played = 0;
-    for workgroup in 0..classes * groups {
+    for index in 0..run.invocations.len() {
+        check_stress(&run, index);
+    }
+    for place in 0..classes * groups + run.stress.workgroups {
+        let workgroup = number_of(&run, place);
+        if workgroup >= classes * groups {
+            continue;
+        }
         let class = (workgroup / p.pairing + p.turn) % classes;
         let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
         for local in 0..kernel.workgroup_size {
-            let index = (workgroup * kernel.workgroup_size + local) as usize;
+            let index = (place * kernel.workgroup_size + local) as usize;
             let members = &kernel.roles.classes[class as usize];
             let lane = local % config.subgroup_size;
             let turned = local / config.subgroup_size + p.turn;
@@ -369,12 +455,9 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
                 }
             };
             let Some(id) = thread else {
-                assert!(
-                    run.invocations[index]
-                        .touches
-                        .iter()
-                        .all(|t| kernel.bindings[t.binding as usize] == Binding::Rendezvous)
-                );
+                assert!(run.invocations[index].touches.iter().all(|t| {
+                    [Binding::Rendezvous, Binding::Scratch].contains(&kernel.bindings[t.binding as usize])
+                }));
                 continue;
             };
             let in_round = ((group * p.group_multiplier + class * p.group_offset) % groups) * lanes
@@ -409,9 +492,13 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
                 "{name}: an invocation plays one instance a round"
             );
             let meetings = p.rounds.div_ceil(p.interval);
+            let stress_turns = if kernel.is_stressed() { run.stress.before + 1 } else { 0 };
             assert!(
                 run.invocations[index].loops
-                    <= (p.rounds * (1 + kernel.loop_turns) + (2 + p.hold) * meetings + p.spin + 1) as usize,
+                    <= (p.rounds * (1 + kernel.loop_turns + stress_turns)
+                        + (2 + p.hold) * meetings
+                        + p.spin
+                        + 1) as usize,
                 "{name}: loop iterations"
             );
         }
@@ -492,9 +579,10 @@ fn kernels_keep_the_contract() {
     let mut runs = 0;
     for (index, test) in tests.iter().enumerate() {
         let narrow = KernelConfig { lanes: 5, ..NARROW };
+        let stressed = KernelConfig { stressed: true, ..LAVAPIPE };
         let waiting = |spin, interval, hold| Waiting { spin, interval, hold };
         for (config, waiting) in
-            [(LAVAPIPE, NEVER), (LAVAPIPE, waiting(40, 2, 0)), (narrow, waiting(3, 1, 2))]
+            [(LAVAPIPE, NEVER), (stressed, waiting(40, 2, 0)), (narrow, waiting(3, 1, 2))]
         {
             runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
             // One invocation after the other: everyone but the last waits in vain.
@@ -510,10 +598,10 @@ proptest! {
 
     #[test]
     fn random_kernels_keep_the_contract(test in random::test(), seed in any::<u64>()) {
-        let config = KernelConfig { lanes: 3, ..NARROW };
+        let config = KernelConfig { lanes: 3, stressed: seed % 2 == 1, ..NARROW };
         let waiting = Waiting { spin: 2, interval: 2, hold: 1 };
         prop_assert!(check(&test, &config, waiting, &mut shuffled(seed)));
-        let kernel = shaders::compile(&test, &NARROW).unwrap();
+        let kernel = shaders::compile(&test, &config).unwrap();
         shaders::lift::verify(&test, &kernel).unwrap();
     }
 }
@@ -524,7 +612,8 @@ fn random_kernels_are_valid_modules() {
     let mut validator = common::Validator::new();
     for case in 0..150 {
         let test = random::test().new_tree(&mut runner).unwrap().current();
-        let kernel = shaders::compile(&test, &NARROW).unwrap();
+        let config = KernelConfig { stressed: case % 2 == 1, ..NARROW };
+        let kernel = shaders::compile(&test, &config).unwrap();
         validator.check(&format!("case {case}: {test:?}"), &kernel);
     }
     eprintln!("{} modules through spirv-val", validator.validated);

@@ -7,8 +7,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use device::{Executable, Options, Selector, VulkanDevice};
-use plan::{BufferId, DeviceError, Image, ImageFormat, ImageId, ImageShape};
+use plan::{BufferId, DeviceError, Image, ImageFormat, ImageId, ImageShape, Memory};
 use runner::pool::{self, Health};
+use runner::worker::Say;
 use serde::{Deserialize, Serialize};
 use shaders::variant::Images;
 
@@ -34,7 +35,7 @@ pub struct Kernel {
     bindings: u32,
     images: Vec<(u8, bool)>,
     push_constant_bytes: u32,
-    addresses: bool,
+    addresses: usize,
     subgroup_size: Option<u32>,
 }
 
@@ -88,8 +89,8 @@ impl From<&shaders::Kernel> for Kernel {
             words: kernel.words.clone(),
             bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
             images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
-            push_constant_bytes: shaders::Parameters::BYTES,
-            addresses: kernel.addresses,
+            push_constant_bytes: kernel.push_constant_bytes(),
+            addresses: if kernel.addresses { 1 + usize::from(!kernel.apart.is_empty()) } else { 0 },
             subgroup_size: kernel.requirements.subgroup_size,
         }
     }
@@ -104,6 +105,7 @@ impl Kernel {
                 _ => ImageShape::Texels(BufferId(0)),
             },
             format: if *float { ImageFormat::Float } else { ImageFormat::Unsigned },
+            memory: Memory::Device,
             name: "texels",
         };
         self.images.iter().map(image).collect()
@@ -115,7 +117,7 @@ impl Kernel {
             bindings: self.bindings,
             images: (0..).map(ImageId).take(self.images.len()).collect(),
             push_constant_bytes: self.push_constant_bytes,
-            addresses: if self.addresses { vec![BufferId(0)] } else { Vec::new() },
+            addresses: vec![BufferId(0); self.addresses],
             subgroup_size: self.subgroup_size,
         }
     }
@@ -137,15 +139,20 @@ impl pool::Answer for Answer {
 /// When the parent cannot be understood or told anything.
 pub fn serve() -> io::Result<()> {
     let mut devices: BTreeMap<String, VulkanDevice> = BTreeMap::new();
-    let _: ControlFlow<()> = runner::worker::serve_jobs::<Job, (), Answer>(&mut |job, _| {
+    let _: ControlFlow<()> = runner::worker::serve_jobs::<Job, (), Answer>(&mut |job, say| {
         let mut answer = Answer::default();
-        answer.failure = fill(&mut answer, job, &mut devices).err();
+        answer.failure = fill(&mut answer, job, &mut devices, say).err();
         answer
     })?;
     Ok(())
 }
 
-fn fill(answer: &mut Answer, job: &Job, devices: &mut BTreeMap<String, VulkanDevice>) -> Result<(), Failure> {
+fn fill(
+    answer: &mut Answer,
+    job: &Job,
+    devices: &mut BTreeMap<String, VulkanDevice>,
+    say: Say<'_, ()>,
+) -> Result<(), Failure> {
     if !devices.contains_key(&job.device) {
         let device = if job.device.starts_with(device::COMPILE_ONLY_PREFIX) {
             compile_only(&job.device, Options::default())?
@@ -159,6 +166,8 @@ fn fill(answer: &mut Answer, job: &Job, devices: &mut BTreeMap<String, VulkanDev
         devices.insert(job.device.clone(), device);
     }
     let Some(device) = devices.get(&job.device) else { return Ok(()) };
+    // Tells that the device is open.
+    let _ = say(&|| ());
     for kernel in &job.kernels {
         act(job.misbehave.as_deref(), &kernel.words);
         let started = Instant::now();

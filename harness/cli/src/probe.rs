@@ -22,11 +22,28 @@ pub const SEPARATOR: char = '\u{1e}';
 
 /// What the listing process says.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Answer {
-    /// The devices.
-    Devices(Vec<Found>),
-    /// Why there are none.
-    Error(String),
+pub struct Answer {
+    /// The devices, or why there are none.
+    pub devices: Result<Vec<Found>, String>,
+    /// Driver files that the loader passes over, with the reason.
+    pub unusable: Vec<String>,
+}
+
+/// What is wrong with the drivers of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// Why there is no Vulkan device.
+    pub no_driver: Option<String>,
+    /// Driver files that the loader passes over, with the reason.
+    pub unusable: Vec<String>,
+}
+
+impl Trouble {
+    /// All of it, a line each; `None` where nothing is wrong.
+    pub fn text(&self) -> Option<String> {
+        let lines: Vec<&str> = self.no_driver.iter().chain(&self.unusable).map(String::as_str).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
 }
 
 /// A device of the list.
@@ -110,27 +127,22 @@ pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
 }
 
 /// The devices for what is meant: those that the loader finds in `environment`, the one that is taken by default first,
-/// and the simulated GPU last; and why the loader finds none.
+/// and the simulated GPU last; and what is wrong with the drivers.
 ///
 /// # Errors
 /// When a driver crashed or hung.
-pub fn list(
-    environment: &DriverEnvironment,
-    meant: &[Meant],
-) -> Result<(Vec<Listed>, Option<String>), Failure> {
+pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Listed>, Trouble), Failure> {
     if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
-        return Ok((vec![simulated(0, Fault::None)], None));
+        return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
     }
-    let (mut all, why) = match list_vulkan(environment)? {
-        Answer::Devices(found) => {
-            let listed =
-                |f: Found| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities };
-            (found.into_iter().map(listed).collect(), None)
-        }
-        Answer::Error(why) => (Vec::new(), Some(why)),
+    let Answer { devices, unusable } = list_vulkan(environment)?;
+    let listed = |f: Found| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities };
+    let (mut all, no_driver): (Vec<Listed>, _) = match devices {
+        Ok(found) => (found.into_iter().map(listed).collect(), None),
+        Err(why) => (Vec::new(), Some(why)),
     };
     all.push(simulated(all.len(), Fault::None));
-    Ok((all, why))
+    Ok((all, Trouble { no_driver, unusable }))
 }
 
 /// What the listing process says.
@@ -338,8 +350,8 @@ fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> 
     let (answer, status) =
         ask(mesa.command(&program, family)).map_err(|failure| failure.report().to_string())?;
     let place = mesa.driver_file().display();
-    match answer {
-        Some(Answer::Devices(found)) => found
+    match answer.map(|answer| answer.devices) {
+        Some(Ok(found)) => found
             .into_iter()
             .find(|found| !found.capabilities.executes)
             .map(|found| CompileOnly {
@@ -352,7 +364,7 @@ fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> 
                 },
             })
             .ok_or_else(|| format!("{place}: family `{family}`: no null device")),
-        Some(Answer::Error(why)) => Err(format!("{place}: family `{family}`: {why}")),
+        Some(Err(why)) => Err(format!("{place}: family `{family}`: {why}")),
         None => Err(format!("{place}: its process ended with {status} when asked for the family `{family}`")),
     }
 }

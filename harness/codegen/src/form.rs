@@ -155,6 +155,7 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
         max_workgroup_invocations: sizes.max_workgroup_invocations,
         device_scope: sizes.device_scope,
         loop_bound: LOOP_BOUND,
+        stressed: false,
         variant: form.told(told),
     };
     fixed_program(test, &config, form.pipelines(), &Parameters::SINGLE)

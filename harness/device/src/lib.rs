@@ -44,10 +44,12 @@ mod record;
 mod select;
 mod submission;
 mod sync;
+mod unusable;
 mod vulkan;
 
 pub use compile_only::{COMPILE_ONLY_PREFIX, FAMILIES, Family, Generation, Mesa, MesaError, family_of};
 pub use environment::{DriverEnvironment, EXTRA_VARIABLE, EnvironmentError, SWIFTSHADER_VARIABLE};
 pub use executable::{EXECUTABLE_EXTENSION, Executable, Representation, Statistic};
 pub use select::{Listed, Selector, SelectorError, SoftwareDriver};
+pub use unusable::{UnusableDriver, unusable};
 pub use vulkan::{Options, VulkanDevice, list};

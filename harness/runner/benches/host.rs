@@ -48,6 +48,7 @@ fn kernels(criterion: &mut Criterion) {
         max_workgroup_invocations: 1024,
         device_scope: true,
         loop_bound: shaders::KernelConfig::LOOP_BOUND,
+        stressed: false,
         variant: shaders::Variant::default(),
     };
     let mut group = criterion.benchmark_group("kernel generation");

@@ -1,9 +1,11 @@
 //! Draws the parameters of each dispatch from a seed, within what kernel, device and memory allow.
 
+mod stress;
+
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::variant::Images;
-use shaders::{ImageBinding, Parameters, Program};
+use shaders::{ImageBinding, Parameters, Program, StressParameters};
 
 use crate::error::Cause;
 use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
@@ -46,6 +48,12 @@ pub(crate) struct Bounds {
     pub idle_lanes: bool,
     /// How many workgroups of a group meet: all of them, or as many as run at once.
     pub party: u32,
+    /// Words of scratch memory; 0 without memory stress.
+    pub scratch_words: u64,
+    /// Workgroups of a dispatch at most.
+    pub max_workgroups: u32,
+    /// Bit `c` is set where some kernel has `c` workgroup classes; 0 where some kernel has more than bits.
+    pub class_counts: u64,
 }
 
 impl Bounds {
@@ -66,6 +74,7 @@ impl Bounds {
         let device_words = capabilities.max_storage_buffer_bytes / 4;
         let storage_words = program.storage_words.max(1);
         let by_images = program.kernels().flat_map(|kernel| &kernel.images).map(most_texels).min();
+        let by_images = by_images.map(|texels| texels / u64::from(storage_words));
         let locations = (device_words.min(LOCATION_BYTES / 4) / u64::from(storage_words))
             .min(by_images.unwrap_or(u64::MAX));
         let results = device_words.min(RESULT_BYTES / 4);
@@ -105,9 +114,28 @@ impl Bounds {
             rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
             loop_budget: capabilities.loop_budget,
             idle_lanes,
+            scratch_words: scratch_words(program, stress).min(device_words),
+            max_workgroups: capabilities.max_workgroups,
+            class_counts: class_counts(program).unwrap_or(0),
             party: if capabilities.is_cpu && stress.calibrate { classes.min(processors()) } else { classes },
         })
     }
+}
+
+/// Words of scratch memory that the kernels of a program need.
+fn scratch_words(program: &Program, stress: &Stress) -> u64 {
+    if !program.kernels().any(shaders::Kernel::is_stressed) {
+        return 0;
+    }
+    stress.memory_stress.as_ref().map_or(1, |memory| memory.scratch_words())
+}
+
+/// A set of the numbers of workgroup classes of the kernels, as bits; none where one is too large.
+fn class_counts(program: &Program) -> Option<u64> {
+    program.kernels().try_fold(0, |set, kernel| {
+        let classes = u32::try_from(kernel.roles.classes.len()).ok()?;
+        Some(set | 1u64.checked_shl(classes)?)
+    })
 }
 
 /// Workgroups that a CPU driver runs at once: it has a thread for each processor.
@@ -121,7 +149,7 @@ fn whole_rows(units: u64, by_images: Option<u64>) -> u64 {
     if by_images.is_some() { units.next_multiple_of(4096).min(by_images.unwrap_or(units)) } else { units }
 }
 
-/// Units that an image of any device can hold.
+/// Texels that an image of any device can hold.
 fn most_texels(image: &ImageBinding) -> u64 {
     match image.shape {
         // Every device has more; each submission copies all of them.
@@ -152,11 +180,21 @@ impl Draw {
         self.within(self.bounds.groups)
     }
 
-    /// The parameters of a dispatch of `groups` groups. `scale` says which part of the drawn rounds it may make, and
-    /// `instances` how many are wanted at most; there is always one round.
-    pub fn parameters(&mut self, groups: u32, scale: f64, instances: u64) -> Parameters {
+    /// The parameters of a dispatch of `groups` groups with that memory stress. `scale` says which part of the drawn rounds it
+    /// may make, and `instances` how many are wanted at most; there is always one round.
+    pub fn parameters(
+        &mut self,
+        groups: u32,
+        scale: f64,
+        instances: u64,
+        stress: Option<&StressParameters>,
+    ) -> Parameters {
+        let each = Draw::each_round(stress);
         let bounds = self.bounds;
         let (spin, rounds) = (self.within(self.stress.spin), self.within(self.stress.rounds));
+        // Nothing is drawn where there is nothing to decide.
+        let percent = self.stress.meeting_percent;
+        let spin = if percent < 100 && !self.happens(percent) { 0 } else { spin };
         let (interval, hold) = (self.within(self.stress.interval), self.within(self.stress.hold));
         let spacing = self.within(self.stress.spacing);
         let padding = self.within(self.stress.padding);
@@ -166,11 +204,11 @@ impl Draw {
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
-        let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, hold) };
+        let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, hold, each) };
         // A kernel with loops of its own has fewer rounds; what is rounded up there is at most one meeting.
         let rounding = if bounds.loop_turns > 0 { 3 + hold } else { 0 };
         let rounds_within =
-            |budget| rounds_within(budget, self.loads(spin).saturating_add(rounding), interval, hold);
+            |budget| rounds_within(budget, self.loads(spin).saturating_add(rounding), interval, hold, each);
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
 
@@ -202,9 +240,9 @@ impl Draw {
     }
 
     /// Spin loads such that at least one round fits the driver's loop budget.
-    fn spin_within_budget(&self, spin: u32, interval: u32, hold: u32) -> u32 {
+    fn spin_within_budget(&self, spin: u32, interval: u32, hold: u32, each: u32) -> u32 {
         match self.bounds.loop_budget {
-            Some(budget) if rounds_within(budget, self.loads(spin), interval, hold) == 0 => {
+            Some(budget) if rounds_within(budget, self.loads(spin), interval, hold, each) == 0 => {
                 if self.bounds.idle_lanes { budget / 4 } else { self.stress.spin.0 }
             }
             _ => spin,
@@ -293,6 +331,7 @@ mod tests {
             first_slot: 0,
             images: Vec::new(),
             addresses: false,
+            apart: Vec::new(),
             variant: shaders::Variant::default(),
             storage_words: 1,
             in_image: Vec::new(),
@@ -347,7 +386,7 @@ mod tests {
             for _ in 0..4 {
                 let groups = draw.groups();
                 prop_assert!(groups >= 1 && groups * classes <= 64);
-                let p = draw.parameters(groups, scale, u64::MAX);
+                let p = draw.parameters(groups, scale, u64::MAX, None);
                 let instances = p.groups * p.rounds * lanes;
                 prop_assert!(p.rounds >= 1 && p.groups == groups);
                 prop_assert!(p.stride >= storages * p.spacing && p.spacing >= 1);
@@ -391,7 +430,7 @@ mod tests {
             &stress,
         )
         .unwrap();
-        assert_eq!(Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, 100).spin, 0);
+        assert_eq!(Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, 100, None).spin, 0);
     }
 
     #[test]

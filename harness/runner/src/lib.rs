@@ -28,6 +28,6 @@ pub mod worker;
 pub use error::{Cause, RunError};
 pub use join::{Join, UnknownJoin};
 pub use run::{Budget, Progress, Settings, run, run_program};
-pub use stress::{Lanes, Pairing, Stress, StressError, Unit};
+pub use stress::{Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, StressError, Unit};
 pub use variant::{Unavailable, UnknownVariant, Variant};
 pub use ways::{Way, run_ways};

@@ -5,8 +5,9 @@ use plan::{
     Buffer, BufferId, Capabilities, DeviceError, Image, ImageFormat, ImageId, ImageShape, KernelId, Memory,
     Plan, Prepared, Queue, QueueId, Step,
 };
+use shaders::stress::StressKernel;
 use shaders::variant::Images as Shape;
-use shaders::{Binding, ImageBinding, Kernel, Parameters, Program};
+use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParameters};
 
 use crate::draw::Bounds;
 use crate::join::Join;
@@ -45,15 +46,18 @@ pub(crate) struct Layout {
     pub plan: Plan,
     /// The steps that dispatch.
     dispatches: Vec<Dispatch>,
+    /// The step of memory stress on another queue.
+    beside: Option<usize>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
-    /// Where the texels of an image are read back.
-    pub texels: Option<BufferId>,
-    /// Storages whose final values are among those.
-    pub in_image: Vec<u32>,
+    /// Where final values are read back that are not in the location buffer itself: a buffer, and the storages that are there
+    /// at their places.
+    pub elsewhere: Vec<(BufferId, Vec<u32>)>,
+    /// The second location buffer.
+    apart: Option<BufferId>,
     sharing: Sharing,
     /// Words of a unit of location memory.
-    storage_words: usize,
+    pub storage_words: usize,
     /// Contents of each storage at first, as bits.
     initial: Vec<u64>,
     /// Stride and spacing for which the memory of initial values was filled last.
@@ -67,6 +71,24 @@ struct Dispatch {
     phase: usize,
     /// Workgroup classes of its kernel.
     classes: u32,
+    /// Its kernel makes memory stress.
+    stressed: bool,
+}
+
+/// How many workgroups a dispatch has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Workgroups {
+    /// Workgroups of each class.
+    pub groups: u32,
+    /// Workgroups that play no thread.
+    pub stress: u32,
+}
+
+impl Workgroups {
+    /// Workgroups of a kernel with so many classes.
+    fn of(self, classes: u32) -> u32 {
+        self.groups * classes + self.stress
+    }
 }
 
 impl Layout {
@@ -76,7 +98,7 @@ impl Layout {
         program: &Program,
         (join, memory): (Join, Memory),
         bounds: &Bounds,
-        groups: u32,
+        workgroups: Workgroups,
         sharing: Sharing,
         with_locations: bool,
         poison: u32,
@@ -84,8 +106,11 @@ impl Layout {
         let buffer = |words, memory, name| Buffer { words, memory, name };
         let device = |words, name| buffer(words, Memory::Device, name);
         let location_words = bounds.location_units * u64::from(bounds.storage_words);
+        // What lies apart has the memory that was asked for, and the rest the device's own.
+        let is_apart = !program.apart().is_empty();
+        let own = if is_apart { Memory::Device } else { memory };
         let mut buffers =
-            vec![buffer(location_words, memory, "locations"), device(bounds.result_words, "results")];
+            vec![buffer(location_words, own, "locations"), device(bounds.result_words, "results")];
         if sharing == Sharing::Copied {
             buffers.push(buffer(location_words, Memory::Shared, "initial values"));
             buffers.push(buffer(bounds.result_words, Memory::Readback, "results for the host"));
@@ -93,16 +118,37 @@ impl Layout {
                 buffers.push(buffer(location_words, Memory::Readback, "locations for the host"));
             }
         }
-        // Images take the initial values of all locations from the location buffer, unit by unit.
-        let images = Images::of(program, bounds.location_units);
-        let texels = BufferId(buffers.len() as u32);
-        if images.are_read() && with_locations {
-            buffers.push(buffer(location_words, Memory::Readback, "texels for the host"));
+        // Images take the initial values of all locations from the location buffer, word by word.
+        let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
+        let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, name| {
+            let id = BufferId(buffers.len() as u32);
+            buffers.push(buffer(location_words, Memory::Readback, name));
+            elsewhere.push((id, storages));
+            id
+        };
+        let mut apart = None;
+        let mut apart_back = None;
+        if is_apart {
+            apart = Some(BufferId(buffers.len() as u32));
+            buffers.push(buffer(location_words, memory, "locations apart"));
+            if with_locations {
+                apart_back =
+                    Some(back(&mut buffers, program.apart().to_vec(), "locations apart for the host"));
+            }
+        }
+        let images = Images::of(program, location_words, (own, memory), apart);
+        let mut texels = Vec::new();
+        for (image, storages) in images.read(program).into_iter().filter(|_| with_locations) {
+            texels.push((image, back(&mut buffers, storages, "texels for the host")));
         }
         let first_rendezvous = buffers.len() as u32;
         let rendezvous: Vec<BufferId> =
             (first_rendezvous..).take(program.phases.len()).map(BufferId).collect();
         buffers.extend(rendezvous.iter().map(|_| device(bounds.rendezvous_words, "rendezvous")));
+        let scratch = BufferId(buffers.len() as u32);
+        if bounds.scratch_words > 0 {
+            buffers.push(device(bounds.scratch_words, "scratch"));
+        }
 
         let to_host = |buffer| Step::ToHost { queue: QUEUE, buffer };
         let copy = |from, to| Step::Copy { queue: QUEUE, from, to };
@@ -113,7 +159,9 @@ impl Layout {
             let zeroed =
                 rendezvous.iter().map(|buffer| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 });
             steps.extend(zeroed);
-            steps.extend([copy(INITIAL, LOCATIONS), barrier.clone()]);
+            steps.push(copy(INITIAL, LOCATIONS));
+            steps.extend(apart.map(|apart| copy(INITIAL, apart)));
+            steps.push(barrier.clone());
         }
         for image in images.with_memory() {
             steps.push(Step::ToImage { queue: QUEUE, from: LOCATIONS, to: image });
@@ -134,27 +182,29 @@ impl Layout {
                     steps.push(Step::CommandBuffer { queue: QUEUE });
                 }
                 let classes = part.kernel.roles.classes.len() as u32;
-                dispatches.push(Dispatch { step: steps.len(), phase: number, classes });
+                let stressed = part.kernel.is_stressed();
+                dispatches.push(Dispatch { step: steps.len(), phase: number, classes, stressed });
                 steps.push(Step::Dispatch {
                     queue: QUEUE,
                     kernel: KernelId(kernels.len() as u32),
-                    workgroups: groups * classes,
-                    bindings: buffers_of(&part.kernel, *meeting),
-                    push_constants: vec![0; Parameters::BYTES as usize],
+                    workgroups: workgroups.of(classes),
+                    bindings: buffers_of(&part.kernel, *meeting, apart, scratch),
+                    push_constants: vec![0; part.kernel.push_constant_bytes() as usize],
                 });
-                kernels.push(plan_kernel(&part.kernel, &images));
+                kernels.push(plan_kernel(&part.kernel, &images, apart));
             }
         }
-        let mut reads_texels = None;
-        if let Some(image) = images.read.filter(|_| with_locations) {
-            steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to: texels }]);
-            steps.push(to_host(texels));
-            reads_texels = Some(texels);
+        for (image, to) in texels {
+            steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to }]);
+            steps.push(to_host(to));
         }
         match sharing {
             Sharing::Direct => steps.extend([to_host(RESULTS), to_host(LOCATIONS)]),
             Sharing::Copied => {
                 steps.extend([barrier, copy(RESULTS, RESULTS_BACK)]);
+                if let (Some(from), Some(to)) = (apart, apart_back) {
+                    steps.extend([copy(from, to), to_host(to)]);
+                }
                 if with_locations {
                     steps.extend([copy(LOCATIONS, LOCATIONS_BACK), to_host(LOCATIONS_BACK)]);
                 }
@@ -170,9 +220,10 @@ impl Layout {
                 semaphores,
                 steps,
             },
-            texels: reads_texels,
-            in_image: program.in_image(),
+            elsewhere,
+            apart,
             dispatches,
+            beside: None,
             rendezvous,
             sharing,
             storage_words: bounds.storage_words as usize,
@@ -190,21 +241,77 @@ impl Layout {
         prepared: &mut dyn Prepared,
         first: &Parameters,
         later: &[Parameters],
+        stress: Option<&StressParameters>,
     ) -> Result<(), DeviceError> {
-        for Dispatch { step, phase, .. } in &self.dispatches {
+        for Dispatch { step, phase, stressed, .. } in &self.dispatches {
             let parameters = phase.checked_sub(1).and_then(|phase| later.get(phase)).unwrap_or(first);
-            prepared.set_push_constants(*step, &parameters.to_bytes())?;
+            let mut bytes = parameters.to_bytes();
+            bytes.extend(stress.filter(|_| *stressed).map(|stress| stress.to_bytes()).unwrap_or_default());
+            prepared.set_push_constants(*step, &bytes)?;
         }
         Ok(())
     }
 
-    /// Changes the number of groups of every dispatch.
+    /// Adds a dispatch of memory stress that begins before all others, on a queue and with scratch memory of its own.
+    pub fn add_beside(&mut self, kernel: &StressKernel, capabilities: &Capabilities, scratch_words: u64) {
+        // Of another family where there is one: those of one family may take turns.
+        let family = u32::from(capabilities.compute_queues.len() > 1);
+        let queue = QueueId(self.plan.queues.len() as u32);
+        self.plan.queues.push(Queue { family });
+        let scratch = BufferId(self.plan.buffers.len() as u32);
+        self.plan.buffers.push(Buffer {
+            words: scratch_words,
+            memory: Memory::Device,
+            name: "scratch of the other queue",
+        });
+        let number = KernelId(self.plan.kernels.len() as u32);
+        self.plan.kernels.push(plan::Kernel {
+            words: kernel.words.clone(),
+            bindings: 1,
+            images: Vec::new(),
+            push_constant_bytes: StressParameters::BYTES,
+            addresses: Vec::new(),
+            subgroup_size: None,
+        });
+        let dispatch = Step::Dispatch {
+            queue,
+            kernel: number,
+            workgroups: 1,
+            bindings: vec![scratch],
+            push_constants: StressParameters { chunk: 1, lines: 1, words: 1, ..Default::default() }
+                .to_bytes(),
+        };
+        let steps = [dispatch, Step::Submit { queue }];
+        self.dispatches.iter_mut().for_each(|dispatch| dispatch.step += steps.len());
+        self.plan.steps.splice(0..0, steps);
+        self.beside = Some(0);
+    }
+
+    /// Gives the dispatch on the other queue its workgroups, where the device can change them, and its parameters.
+    ///
+    /// # Errors
+    /// None for a plan of this layout.
+    pub fn set_beside(
+        &self,
+        prepared: &mut dyn Prepared,
+        workgroups: u32,
+        parameters: &StressParameters,
+    ) -> Result<(), DeviceError> {
+        let Some(step) = self.beside else { return Ok(()) };
+        match prepared.set_workgroups(step, workgroups) {
+            Ok(()) | Err(DeviceError::Unsupported(_)) => {}
+            Err(error) => return Err(error),
+        }
+        prepared.set_push_constants(step, &parameters.to_bytes())
+    }
+
+    /// Changes the number of workgroups of every dispatch.
     ///
     /// # Errors
     /// [`DeviceError::Unsupported`] where the device cannot: then before the first change.
-    pub fn set_groups(&self, prepared: &mut dyn Prepared, groups: u32) -> Result<(), DeviceError> {
+    pub fn set_groups(&self, prepared: &mut dyn Prepared, workgroups: Workgroups) -> Result<(), DeviceError> {
         for Dispatch { step, classes, .. } in &self.dispatches {
-            prepared.set_workgroups(*step, groups * classes)?;
+            prepared.set_workgroups(*step, workgroups.of(*classes))?;
         }
         Ok(())
     }
@@ -264,9 +371,9 @@ impl Layout {
         }
     }
 
-    /// The buffer that the kernels use.
-    pub fn locations(&self) -> BufferId {
-        LOCATIONS
+    /// The location buffers that the kernels use.
+    pub fn locations(&self) -> impl Iterator<Item = BufferId> {
+        std::iter::once(LOCATIONS).chain(self.apart)
     }
 
     /// The buffers that hold the results and the locations for the host.
@@ -279,22 +386,30 @@ impl Layout {
 }
 
 /// The buffers behind the bindings of a kernel.
-fn buffers_of(kernel: &Kernel, rendezvous: BufferId) -> Vec<BufferId> {
+fn buffers_of(
+    kernel: &Kernel,
+    rendezvous: BufferId,
+    apart: Option<BufferId>,
+    scratch: BufferId,
+) -> Vec<BufferId> {
     let buffer = |binding: &Binding| match binding {
         Binding::Locations => LOCATIONS,
+        Binding::Apart => apart.unwrap_or(LOCATIONS),
         Binding::Results => RESULTS,
         Binding::Rendezvous => rendezvous,
+        Binding::Scratch => scratch,
     };
     kernel.bindings.iter().map(buffer).collect()
 }
 
-fn plan_kernel(kernel: &Kernel, images: &Images) -> plan::Kernel {
+fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> plan::Kernel {
+    let addressed = std::iter::once(LOCATIONS).chain(apart).filter(|_| kernel.addresses);
     plan::Kernel {
         words: kernel.words.clone(),
         bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
         images: kernel.images.iter().filter_map(|binding| images.id(*binding)).collect(),
-        push_constant_bytes: Parameters::BYTES,
-        addresses: if kernel.addresses { vec![LOCATIONS] } else { Vec::new() },
+        push_constant_bytes: kernel.push_constant_bytes(),
+        addresses: addressed.collect(),
         subgroup_size: kernel.requirements.subgroup_size,
     }
 }
@@ -303,50 +418,56 @@ fn plan_kernel(kernel: &Kernel, images: &Images) -> plan::Kernel {
 struct Images {
     bindings: Vec<ImageBinding>,
     images: Vec<Image>,
-    /// The image that holds final values.
-    read: Option<ImageId>,
 }
 
 /// Texels in a row of a two-dimensional image, by the contract of kernels.
 const IMAGE_WIDTH: u32 = 4096;
 
 impl Images {
-    fn of(program: &Program, units: u64) -> Images {
+    /// The images with that many texels; those that lie apart in the second memory, where the second location buffer is.
+    fn of(program: &Program, words: u64, memory: (Memory, Memory), apart: Option<BufferId>) -> Images {
         let mut bindings: Vec<ImageBinding> = Vec::new();
         for binding in program.kernels().flat_map(|kernel| &kernel.images) {
             if !bindings.contains(binding) {
                 bindings.push(*binding);
             }
         }
-        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let words = u32::try_from(words).unwrap_or(u32::MAX);
         let images: Vec<Image> = bindings
             .iter()
             .map(|binding| Image {
                 shape: match binding.shape {
                     Shape::TwoDimensional => {
-                        ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: units / IMAGE_WIDTH }
+                        ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: words / IMAGE_WIDTH }
                     }
-                    Shape::OneDimensional => ImageShape::OneDimensional { width: units },
-                    Shape::TexelBuffer => ImageShape::Texels(LOCATIONS),
+                    Shape::OneDimensional => ImageShape::OneDimensional { width: words },
+                    Shape::TexelBuffer => {
+                        ImageShape::Texels(apart.filter(|_| binding.apart).unwrap_or(LOCATIONS))
+                    }
                 },
                 format: if binding.float { ImageFormat::Float } else { ImageFormat::Unsigned },
+                memory: if binding.apart { memory.1 } else { memory.0 },
                 name: "location texels",
             })
             .collect();
-        let mut images = Images { bindings, images, read: None };
-        images.read = program.in_image_as_float().and_then(|float| {
-            let wanted = |binding: &ImageBinding| binding.float == float;
-            images.bindings.iter().find(|binding| wanted(binding)).and_then(|binding| images.id(*binding))
-        });
-        images
+        Images { bindings, images }
     }
 
     fn id(&self, binding: ImageBinding) -> Option<ImageId> {
         self.bindings.iter().position(|known| *known == binding).map(|number| ImageId(number as u32))
     }
 
-    fn are_read(&self) -> bool {
-        self.read.is_some()
+    /// The images that hold final values, with their storages: one of those that lie apart, and one of the others.
+    fn read(&self, program: &Program) -> Vec<(ImageId, Vec<u32>)> {
+        let Some(float) = program.in_image_as_float() else { return Vec::new() };
+        let of_kind = |apart: bool| {
+            let storages: Vec<u32> =
+                program.in_image().into_iter().filter(|s| program.apart().contains(s) == apart).collect();
+            let wanted = |binding: &&ImageBinding| binding.float == float && binding.apart == apart;
+            let image = self.bindings.iter().find(wanted).and_then(|binding| self.id(*binding))?;
+            Some((image, storages))
+        };
+        [false, true].into_iter().filter_map(of_kind).collect()
     }
 
     /// Images that are no texel buffers.

@@ -3,6 +3,9 @@
 //! The pool starts processes of a command that its caller names, hands each one job at a time, and reads what comes back
 //! ([`crate::wire`]). A worker that says nothing for too long, or goes on past its time, is killed and replaced. The
 //! thread that calls [`run`] starts all workers, so that they may tie their lives to it.
+//!
+//! Workers start one after another, each when the one before has first said something: opening a GPU can take a driver a
+//! second in which it keeps every other process out, and a dozen that come at once wait longer than silence is suffered.
 
 mod worker;
 
@@ -34,7 +37,7 @@ pub struct Limits {
     /// How often a job that failed is run again.
     pub retries: u32,
     /// Failures in a row after which no job is started any more, while none ever went well. Later it takes four times
-    /// as many.
+    /// as many. One more is allowed for each worker beside the first: what loses the device fails them all at once.
     pub give_up_after: u32,
 }
 
@@ -49,6 +52,15 @@ impl Limits {
         retries: 0,
         give_up_after: 3,
     };
+}
+
+impl Limits {
+    /// When a job with this share of the time is ended at the latest, if it begins at `since` in a pool that began at
+    /// `started`.
+    fn end(&self, started: Instant, since: Instant, share: Option<Duration>) -> Option<Instant> {
+        let own = since + share? + self.slack;
+        Some(own.min(started + self.time? + self.overrun))
+    }
 }
 
 /// What the pool must know of an answer.
@@ -209,7 +221,7 @@ where
         earlier: (0..jobs).map(|_| Vec::new()).collect(),
         done: (0..jobs).map(|_| None).collect(),
         delivered: 0,
-        slots: (0..limits.workers.max(1)).map(|_| Slot { worker: None, running: None }).collect(),
+        slots: (0..limits.workers.max(1)).map(|_| Slot::default()).collect(),
         notes,
         inbox,
         generation: 0,
@@ -245,13 +257,30 @@ struct Pool<'a, J, P, R> {
 
 struct Slot<P> {
     worker: Option<Worker>,
+    /// Whether that worker has said anything yet.
+    heard: bool,
     running: Option<Running<P>>,
+}
+
+impl<P> Default for Slot<P> {
+    fn default() -> Slot<P> {
+        Slot { worker: None, heard: false, running: None }
+    }
+}
+
+impl<P> Slot<P> {
+    /// Whether its worker is on the way to its first word.
+    fn is_starting(&self) -> bool {
+        self.worker.is_some() && self.running.is_some() && !self.heard
+    }
 }
 
 struct Running<P> {
     job: usize,
     since: Instant,
     last_sign: Instant,
+    /// Its share of the time for all jobs.
+    share: Option<Duration>,
     /// When it is ended at the latest.
     end: Option<Instant>,
     snapshot: Option<P>,
@@ -294,7 +323,9 @@ where
             self.finish(job, Attempt { end, snapshot: None, took: Duration::ZERO })?;
         }
         for number in 0..self.slots.len() {
-            if self.slots.get(number).is_some_and(|slot| slot.running.is_none())
+            let starting = self.slots.iter().any(Slot::is_starting);
+            let free = |slot: &Slot<P>| slot.running.is_none() && (slot.worker.is_some() || !starting);
+            if self.slots.get(number).is_some_and(free)
                 && self.reason_to_stop().is_none()
                 && let Some(job) = self.waiting.pop_front()
             {
@@ -305,8 +336,9 @@ where
     }
 
     fn reason_to_stop(&self) -> Option<NotRun> {
+        let beside = self.limits.workers.saturating_sub(1);
         let enough = self.limits.give_up_after.max(1) * if self.ever_good { 4 } else { 1 };
-        if self.failures >= enough {
+        if self.failures >= enough + beside {
             return Some(NotRun::GivenUp { failures: self.failures, last: self.last_failure.clone() });
         }
         (self.time_left() == Some(Duration::ZERO)).then_some(NotRun::TimeIsUp)
@@ -327,6 +359,7 @@ where
             Some(worker) => Ok(worker),
             None => {
                 self.generation += 1;
+                slot.heard = false;
                 Worker::start((self.calls.command)(), self.generation, &self.notes)
             }
         };
@@ -338,10 +371,8 @@ where
         match sent {
             Ok(worker) => {
                 slot.worker = Some(worker);
-                let last = self.limits.time.map(|time| self.started + time + self.limits.overrun);
-                let end = share.map(|share| now + share + self.limits.slack).zip(last);
-                let end = end.map(|(own, last)| own.min(last));
-                slot.running = Some(Running { job, since: now, last_sign: now, end, snapshot: None });
+                let end = self.limits.end(self.started, now, share);
+                slot.running = Some(Running { job, since: now, last_sign: now, share, end, snapshot: None });
                 ControlFlow::Continue(())
             }
             Err(why) => {
@@ -419,6 +450,10 @@ where
         let Some(running) = slot.running.as_mut().filter(|running| running.job as u64 == *job) else {
             return self.garbled(number, format!("it speaks of job {job}"));
         };
+        if !std::mem::replace(&mut slot.heard, true) {
+            // What it took to open the device is not the test's.
+            running.end = self.limits.end(self.started, Instant::now(), running.share);
+        }
         match message {
             Message::Progress { payload, .. } => {
                 running.last_sign = Instant::now();

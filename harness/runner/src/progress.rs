@@ -157,6 +157,8 @@ const FIRST_DEADLINE: Duration = Duration::from_millis(50);
 const RELEASE: Duration = Duration::from_secs(2);
 /// Workgroups of a dispatch where kernels run on the host's processor.
 const CPU_WORKGROUPS: u32 = 256;
+/// The same on GPUs: far more than can be resident at once, and what every device takes (`maxComputeWorkGroupCount`).
+const GPU_WORKGROUPS: u32 = 65_535;
 /// Turns left to a driver that ends loops without a word.
 const SPARE_TURNS: u32 = 4_000;
 /// Looks at the stop word in a turn where turns are few: they must last until other threads have been scheduled.
@@ -187,7 +189,7 @@ pub fn kernel(
 ) -> Result<ProgressKernel, Failure> {
     let copies = match placement {
         Placement::Plain => 1,
-        _ => device.max_workgroups,
+        _ => device.max_workgroups.min(GPU_WORKGROUPS),
     };
     let few_turns = device.loop_budget.is_some();
     let config = ProgressConfig {
@@ -204,7 +206,7 @@ pub fn kernel(
     };
     let mut kernel = compile(test, &config)?;
     if kernel.level == Level::Workgroups {
-        let most = if device.is_cpu { CPU_WORKGROUPS } else { device.max_workgroups };
+        let most = if device.is_cpu { CPU_WORKGROUPS } else { GPU_WORKGROUPS };
         kernel.copies = kernel.copies.min(most.min(device.max_workgroups) / kernel.units).max(1);
     }
     let lacks = |what: &str| Failure::Lacks { what: what.to_owned() };
@@ -268,7 +270,7 @@ pub fn run(
 
 /// The plan of a kernel: initial values, then one dispatch.
 fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
-    let words = u64::from(parameters.copies * kernel.storages.max(1) * SPACING);
+    let words = u64::from(parameters.copies) * u64::from(kernel.storages.max(1)) * u64::from(SPACING);
     let records = u64::from(parameters.copies * kernel.threads * FIELDS);
     let buffer = |words, memory, name| Buffer { words, memory, name };
     let mut bindings = vec![LOCATIONS; kernel.locations as usize];

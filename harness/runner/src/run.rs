@@ -11,7 +11,7 @@ use crate::count::{Counter, Dispatched};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::join::Join;
-use crate::memory::{Layout, Sharing};
+use crate::memory::{Layout, Sharing, Workgroups};
 use crate::stress::Stress;
 
 /// How long a run goes on: until the first of both is used up. Without either, one dispatch is made.
@@ -77,9 +77,9 @@ impl Progress<'_> {
         self.tally.elapsed()
     }
 
-    /// What memory the locations lie in, where the device says so.
-    pub fn memory(&self) -> Option<MemoryProperties> {
-        self.tally.memory
+    /// What memory the locations lie in, where the device says so: first the most, then those that lie apart.
+    pub fn memory(&self) -> &[MemoryProperties] {
+        &self.tally.memory
     }
 
     /// Everything seen up to now.
@@ -140,7 +140,7 @@ struct Tally {
     dispatches: u64,
     discarded: u64,
     /// What memory the locations lie in.
-    memory: Option<MemoryProperties>,
+    memory: Vec<MemoryProperties>,
     started: Instant,
     /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of
     /// itself at most.
@@ -156,7 +156,7 @@ impl Tally {
             not_executed: 0,
             dispatches: 0,
             discarded: 0,
-            memory: None,
+            memory: Vec::new(),
             started: Instant::now(),
             warm_up: Duration::ZERO,
             took: None,
@@ -242,7 +242,7 @@ struct InFlight {
 struct Place<'d> {
     prepared: Box<dyn Prepared + 'd>,
     layout: Layout,
-    groups: u32,
+    workgroups: Workgroups,
     in_flight: Option<InFlight>,
     /// A copy of the results, for as long as the locations are read.
     results: Vec<u32>,
@@ -287,18 +287,24 @@ impl Place<'_> {
             self.results.clear();
             self.results.extend_from_slice(results);
             results = &self.results;
-            if let Some(texels) = self.layout.texels {
+            if !self.layout.elsewhere.is_empty() {
                 self.locations.clear();
                 self.locations.extend_from_slice(self.prepared.read(locations)?);
-                // Units of storages in images take the place of what the buffer has for them.
-                let texels = self.prepared.read(texels)?;
                 let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
-                for storage in &self.layout.in_image {
-                    let first = *storage as usize * spacing;
-                    let units = (0..instances).map(|instance| instance * stride + first);
-                    for unit in units {
-                        if let (Some(word), Some(texel)) = (self.locations.get_mut(unit), texels.get(unit)) {
-                            *word = *texel;
+                let unit_words = self.layout.storage_words;
+                // Units of storages in images, or apart, take the place of what the buffer has for them.
+                for (buffer, storages) in &self.layout.elsewhere {
+                    let theirs = self.prepared.read(*buffer)?;
+                    for storage in storages {
+                        let first = *storage as usize * spacing;
+                        let units = (0..instances).map(|instance| instance * stride + first);
+                        for start in units.map(|unit| unit * unit_words) {
+                            let unit = start..start + unit_words;
+                            if let (Some(words), Some(theirs)) =
+                                (self.locations.get_mut(unit.clone()), theirs.get(unit))
+                            {
+                                words.copy_from_slice(theirs);
+                            }
                         }
                     }
                 }
@@ -404,48 +410,82 @@ impl<'d> Run<'d> {
     }
 
     fn prepare(&mut self, tally: &mut Tally) -> Result<Place<'d>, Cause> {
-        let groups = self.draw.groups().min(self.most_groups);
+        let workgroups = self.workgroups();
         let sharing = Sharing::of(self.device.capabilities(), self.way.1);
         let with_locations = tally.counter.reads_locations();
-        let layout =
-            Layout::new(self.program, self.way, &self.bounds, groups, sharing, with_locations, self.poison);
+        let mut layout = Layout::new(
+            self.program,
+            self.way,
+            &self.bounds,
+            workgroups,
+            sharing,
+            with_locations,
+            self.poison,
+        );
+        let stress = &self.settings.stress;
+        let beside = stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
+        if beside && self.bounds.scratch_words > 0 {
+            let capabilities = self.device.capabilities();
+            let config = stress.kernel_config(capabilities);
+            let kernel = shaders::stress::stress_kernel(&config, config.lanes);
+            layout.add_beside(&kernel, capabilities, self.bounds.scratch_words);
+        }
         let prepared = self.device.prepare(&layout.plan)?;
-        tally.memory = prepared.memory(layout.locations());
-        Ok(Place { prepared, layout, groups, in_flight: None, results: Vec::new(), locations: Vec::new() })
+        tally.memory = layout.locations().filter_map(|buffer| prepared.memory(buffer)).collect();
+        Ok(Place {
+            prepared,
+            layout,
+            workgroups,
+            in_flight: None,
+            results: Vec::new(),
+            locations: Vec::new(),
+        })
     }
 
     /// Draws, resets and submits.
     fn submit(&mut self, number: usize, wanted: u64, tally: &mut Tally) -> Result<(), Cause> {
         self.regroup(number, tally)?;
-        let Some(groups) = self.places.get(number).map(|place| place.groups) else { return Ok(()) };
-        let parameters = self.draw.parameters(groups, self.calibration.scale, wanted);
+        let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
+        let stress = self.draw.stress(workgroups.groups, workgroups.stress);
+        let scale = self.calibration.scale;
+        let parameters = self.draw.parameters(workgroups.groups, scale, wanted, stress.as_ref());
+        let beside = self.draw.beside(parameters.rounds);
         let later: Vec<Parameters> =
             (1..self.program.phases.len()).map(|_| self.draw.spread_anew(&parameters)).collect();
         let instances = self.instances(&parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(()) };
         let slots = self.bounds.slots as usize;
         place.layout.reset(place.prepared.as_mut(), &parameters, instances, slots)?;
-        place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later)?;
+        place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later, stress.as_ref())?;
+        if let Some((workgroups, stress)) = beside {
+            place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
+        }
         place.prepared.submit()?;
         place.in_flight = Some(InFlight { parameters, since: Instant::now() });
         Ok(())
     }
 
+    /// Draws how many workgroups a dispatch has.
+    fn workgroups(&mut self) -> Workgroups {
+        let groups = self.draw.groups().min(self.most_groups);
+        Workgroups { groups, stress: self.draw.stress_workgroups(groups) }
+    }
+
     /// Draws the number of groups of the next dispatch, where the device can change it.
     fn regroup(&mut self, number: usize, tally: &mut Tally) -> Result<(), Cause> {
         if self.regroups {
-            let groups = self.draw.groups().min(self.most_groups);
+            let workgroups = self.workgroups();
             let Some(place) = self.places.get_mut(number) else { return Ok(()) };
-            if groups == place.groups {
+            if workgroups == place.workgroups {
                 return Ok(());
             }
-            match place.layout.set_groups(place.prepared.as_mut(), groups) {
-                Ok(()) => place.groups = groups,
+            match place.layout.set_groups(place.prepared.as_mut(), workgroups) {
+                Ok(()) => place.workgroups = workgroups,
                 Err(DeviceError::Unsupported(_)) => self.regroups = false,
                 Err(error) => return Err(error.into()),
             }
         }
-        if self.places.get(number).is_some_and(|place| place.groups > self.most_groups) {
+        if self.places.get(number).is_some_and(|place| place.workgroups.groups > self.most_groups) {
             let place = self.prepare(tally)?;
             self.places.splice(number..=number, [place]);
         }

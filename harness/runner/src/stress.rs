@@ -1,8 +1,12 @@
 //! Stress: how a test is spread over a device, as data that a preset or a file holds.
 
+mod memory;
+
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
+
+pub use memory::{MemoryStress, Pattern, Strategy};
 
 /// How a test is spread over a device. Every pair is a range, both ends included, from which each dispatch draws.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +48,21 @@ pub struct Stress {
     /// Whether the size of a dispatch grows from small until it takes that long. Without it the drawn parameters
     /// depend on the seed alone.
     pub calibrate: bool,
+    /// The part of the dispatches, in percent, in which partners meet.
+    #[serde(default = "always", skip_serializing_if = "is_always")]
+    pub meeting_percent: u32,
+    /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_stress: Option<MemoryStress>,
+}
+
+const fn always() -> u32 {
+    100
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_always(percent: &u32) -> bool {
+    *percent == always()
 }
 
 /// A number of slots.
@@ -125,6 +144,41 @@ pub enum StressError {
         spin: u32,
         /// What the driver allows in all.
         budget: u32,
+    },
+    /// Not even one round with its memory stress fits what the driver lets a kernel loop.
+    #[error(
+        "stress `{name}`: one round with {turns} turns of memory stress and `spin` = {spin} needs more than the {budget} loop \
+         iterations that the driver allows"
+    )]
+    TurnsPastBudget {
+        /// Name of the stress.
+        name: String,
+        /// The smallest number of turns asked for.
+        turns: u32,
+        /// The smallest number of waiting loads asked for.
+        spin: u32,
+        /// What the driver allows in all.
+        budget: u32,
+    },
+    /// Targets of memory stress that do not fit scratch memory.
+    #[error(
+        "stress `{name}`: {lines} lines of {line_words} words are more than the {most} words of scratch memory"
+    )]
+    Scratch {
+        /// Name of the stress.
+        name: String,
+        /// Lines.
+        lines: u32,
+        /// Words of a line.
+        line_words: u32,
+        /// Words at most.
+        most: u32,
+    },
+    /// Memory stress without any pattern.
+    #[error("stress `{name}`: `memory_stress.patterns` is empty; there are {}", Pattern::NAMES.join(", "))]
+    NoPattern {
+        /// Name of the stress.
+        name: String,
     },
     /// More than the device has.
     #[error("stress `{name}`: `{key}` = {value} is more than the {limit} that the device allows")]
@@ -235,6 +289,7 @@ impl Stress {
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             device_scope: capabilities.device_scope,
             loop_bound: shaders::KernelConfig::LOOP_BOUND,
+            stressed: self.memory_stress.is_some(),
             variant: shaders::Variant::default(),
         }
     }
@@ -256,7 +311,9 @@ impl Stress {
         self.range_within("spacing", self.spacing, 1..=4096)?;
         self.range_within("padding", self.padding, 0..=4096)?;
         self.within("in_flight", self.in_flight, 1..=2)?;
-        self.within("submission_ms", self.submission_ms, 1..=50)
+        self.within("submission_ms", self.submission_ms, 1..=50)?;
+        self.within("meeting_percent", self.meeting_percent, 0..=100)?;
+        self.memory_stress.as_ref().map_or(Ok(()), |memory| self.validate_memory(memory))
     }
 
     /// Checks what depends on the driver's loop budget.
@@ -264,9 +321,15 @@ impl Stress {
     /// # Errors
     /// [`StressError::LoopBudget`] when not one round fits.
     pub fn check_loop_budget(&self, budget: Option<u32>) -> Result<(), StressError> {
-        match budget {
-            Some(budget) if rounds_within(budget, self.spin.0, self.interval.0, self.hold.1) == 0 => {
-                Err(StressError::LoopBudget { name: self.name.clone(), spin: self.spin.0, budget })
+        let Some(budget) = budget else { return Ok(()) };
+        let fits = |each| rounds_within(budget, self.spin.0, self.interval.0, self.hold.1, each) > 0;
+        let (name, spin) = (self.name.clone(), self.spin.0);
+        if !fits(1) {
+            return Err(StressError::LoopBudget { name, spin, budget });
+        }
+        match &self.memory_stress {
+            Some(memory) if !fits(each_round(memory.least_turns())) => {
+                Err(StressError::TurnsPastBudget { name, turns: memory.least_turns(), spin, budget })
             }
             _ => Ok(()),
         }
@@ -286,6 +349,11 @@ impl Stress {
             ("lanes", lanes, capabilities.max_workgroup_invocations),
             ("groups", self.groups.0, workgroups),
             ("groups_within", self.groups_within.0, workgroups),
+            (
+                "memory_stress.workgroups",
+                self.memory_stress.as_ref().map_or(0, |memory| memory.workgroups.0),
+                workgroups.saturating_sub(1),
+            ),
         ] {
             if value > limit {
                 return Err(StressError::TooLarge { name: self.name.clone(), key, value, limit });
@@ -311,6 +379,9 @@ impl Stress {
                 *range = (range.0.min(limit), limit);
                 changes.push(format!("`{key}` to [{}, {}]", range.0, range.1));
             }
+        }
+        if let Some(memory) = &mut reduced.memory_stress {
+            changes.extend(memory.reduce(capabilities));
         }
         (reduced, changes)
     }
@@ -342,19 +413,25 @@ impl Stress {
     }
 }
 
-/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round is an iteration of the kernel's loop; each
+/// Loop iterations of a round with so many turns of memory stress: its own, the turns, and the end of their loop.
+pub(crate) fn each_round(turns: u32) -> u32 {
+    turns.saturating_add(2)
+}
+
+/// Rounds that stay below a loop budget beside `spin` loads in vain. Each round takes `each` iterations, 1 for the kernel's
+/// loop alone; each
 /// meeting is one of its wait, and one more than `hold` of what follows. Lanes that wait in lockstep count their loads in
 /// vain one by one, and those of a meeting differ by at most one among them: another iteration a meeting.
-pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, hold: u32) -> u32 {
+pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, hold: u32, each: u32) -> u32 {
     let left = u64::from(budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)));
-    let (interval, meeting) = (u64::from(interval), 3 + u64::from(hold));
-    let rounds =
-        left / (interval + meeting) * interval + (left % (interval + meeting)).saturating_sub(meeting);
+    let (interval, meeting, each) = (u64::from(interval), 3 + u64::from(hold), u64::from(each.max(1)));
+    let span = interval * each + meeting;
+    let rounds = left / span * interval + (left % span).saturating_sub(meeting) / each;
     u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
 /// Iterations that are left unused, for the tests that end the loops.
-const LOOP_MARGIN: u32 = 16;
+pub(crate) const LOOP_MARGIN: u32 = 16;
 
 #[cfg(test)]
 mod tests {
@@ -377,7 +454,7 @@ mod tests {
     fn presets_stay_below_the_loop_budget_of_lavapipe() {
         let stress = Stress::preset("lavapipe").unwrap();
         assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
-        let most = rounds_within(65_535, stress.spin.1, stress.interval.0, stress.hold.1);
+        let most = rounds_within(65_535, stress.spin.1, stress.interval.0, stress.hold.1, 1);
         assert!(most >= stress.rounds.0);
     }
 

@@ -3,7 +3,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::stress::{Lanes, Pairing, Stress, Unit};
+use crate::stress::{Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, Unit};
 
 /// Draws candidates from a seed. All of them are valid, and within the loop budget of the device.
 #[derive(Clone, Debug)]
@@ -26,9 +26,19 @@ enum Part {
     MixGroups,
     MixLanes,
     Lanes,
+    /// Whether there is memory stress at all; the parts behind it change nothing where there is none.
+    MemoryStress,
+    StressWorkgroups,
+    StressIterations,
+    PreStress,
+    Patterns,
+    Lines,
+    Strategy,
+    MixWorkgroups,
+    OtherQueue,
 }
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 19] = [
     Part::Groups,
     Part::Rounds,
     Part::Spin,
@@ -39,6 +49,15 @@ const PARTS: [Part; 10] = [
     Part::MixGroups,
     Part::MixLanes,
     Part::Lanes,
+    Part::MemoryStress,
+    Part::StressWorkgroups,
+    Part::StressIterations,
+    Part::PreStress,
+    Part::Patterns,
+    Part::Lines,
+    Part::Strategy,
+    Part::MixWorkgroups,
+    Part::OtherQueue,
 ];
 
 /// Rounds that fit into every loop budget in use, and more where there is none.
@@ -82,15 +101,20 @@ impl Candidates {
     }
 
     fn fits(&self, candidate: &Stress) -> bool {
-        candidate.validate().is_ok() && candidate.check_loop_budget(self.capabilities.loop_budget).is_ok()
+        candidate.validate().is_ok()
+            && candidate.check_limits(&self.capabilities).is_ok()
+            && candidate.check_loop_budget(self.capabilities.loop_budget).is_ok()
     }
 
     fn change(&mut self, stress: &mut Stress, part: Part) {
+        if let Some(memory) = &mut stress.memory_stress {
+            self.change_memory(memory, part);
+        }
         let cpu = self.capabilities.is_cpu;
         let point = |value: u32| (value, value);
         match part {
             Part::Groups => {
-                let groups = if cpu { self.one_of(&[1, 1, 2, 4]) } else { 16 << self.below(7) };
+                let groups = if cpu { self.one_of(&[1, 1, 2, 4]) } else { 16 << self.below(9) };
                 stress.groups = point(groups);
             }
             Part::Rounds => {
@@ -104,6 +128,7 @@ impl Candidates {
                     (false, _) => self.one_of(&[0, 16, 64, 128, 512]),
                 };
                 stress.spin = point(spin);
+                stress.meeting_percent = if cpu { 100 } else { self.one_of(&[100, 100, 50]) };
             }
             Part::Interval => stress.interval = point(self.one_of(&[1, 1, 1, 2, 3, 4, 8])),
             Part::Hold => {
@@ -124,6 +149,45 @@ impl Candidates {
                 let wide = [subgroup, Lanes::Count(64), Lanes::Count(128), Lanes::Count(256)];
                 stress.lanes = if cpu { subgroup } else { self.one_of(&wide) };
             }
+            Part::MemoryStress => {
+                // On CPU drivers whoever stresses takes a processor from those that play.
+                let wanted = self.below(if cpu { 4 } else { 2 }) == 0;
+                stress.memory_stress = wanted.then(|| stress.memory_stress.take().unwrap_or_default());
+            }
+            _ => {}
+        }
+    }
+
+    fn change_memory(&mut self, memory: &mut MemoryStress, part: Part) {
+        let cpu = self.capabilities.is_cpu;
+        let point = |value: u32| (value, value);
+        match part {
+            Part::StressWorkgroups => {
+                let few = [0, 1, 2, 4];
+                let many = [0, 8, 32, 66, 132, 264, 512, 1024];
+                memory.workgroups = point(if cpu { self.one_of(&few) } else { self.one_of(&many) });
+            }
+            Part::StressIterations => memory.iterations = point(1 << self.below(if cpu { 5 } else { 9 })),
+            Part::PreStress => memory.pre_stress = point(self.one_of(&[0, 0, 0, 1, 2, 4, 8, 16, 32])),
+            Part::Patterns => {
+                let all = self.below(5) == 0;
+                memory.patterns = if all { Pattern::ALL.to_vec() } else { vec![self.one_of(&Pattern::ALL)] };
+            }
+            Part::Lines => {
+                memory.line_words = point(self.one_of(&[8, 16, 32, 64, 128, 256, 1024]));
+                memory.lines = point(self.one_of(&[1, 2, 4, 8, 16, 32, 64, 256]));
+            }
+            Part::Strategy => {
+                memory.strategy = self.one_of(&[Strategy::RoundRobin, Strategy::Chunks, Strategy::Any]);
+            }
+            Part::MixWorkgroups => memory.mix_workgroups = self.one_of(&[false, true]),
+            Part::OtherQueue => {
+                let queues: u32 = self.capabilities.compute_queues.iter().sum();
+                let workgroups = if queues > 1 && !cpu { self.one_of(&[0, 0, 0, 8, 32, 132]) } else { 0 };
+                memory.queue_workgroups = point(workgroups);
+                memory.queue_iterations = point(1 << self.below(9));
+            }
+            _ => {}
         }
     }
 
@@ -142,7 +206,12 @@ mod tests {
 
     #[test]
     fn candidates_are_valid_and_follow_from_the_seed() {
-        let gpu = plan::Capabilities::default();
+        let gpu = plan::Capabilities {
+            max_workgroups: 65_535,
+            max_workgroup_invocations: 1024,
+            compute_queues: vec![16, 8],
+            ..plan::Capabilities::default()
+        };
         let cpu = plan::Capabilities { is_cpu: true, ..gpu.clone() };
         let limited = plan::Capabilities { loop_budget: Some(65_535), ..cpu.clone() };
         for (capabilities, base) in [(gpu, "gpu"), (cpu, "swiftshader"), (limited, "lavapipe")] {
@@ -156,6 +225,10 @@ mod tests {
             };
             let drawn = draw();
             assert_eq!(drawn, draw());
+            assert!(drawn.iter().any(|stress| stress.memory_stress.is_none()));
+            let stressed: Vec<_> = drawn.iter().filter_map(|stress| stress.memory_stress.as_ref()).collect();
+            assert!(stressed.iter().any(|memory| memory.workgroups.1 > 0 && memory.pre_stress.1 > 0));
+            assert_eq!(stressed.iter().any(|memory| memory.queue_workgroups.1 > 0), !capabilities.is_cpu);
             for (stress, neighbour) in drawn.iter().zip(&drawn[50..]) {
                 assert_ne!(stress, neighbour);
                 for stress in [stress, neighbour] {

@@ -84,13 +84,14 @@ where
             return Err(io::Error::other(format!("version {} of a request", request.version)));
         }
         let job = request.job;
-        let mut sent = Instant::now();
+        // The first thing that is said comes at once: it tells that the device is open.
+        let mut sent: Option<Instant> = None;
         let mut broken = None;
         let answer = answer(&request.payload, &mut |snapshot| {
-            if sent.elapsed() < PROGRESS {
+            if sent.is_some_and(|sent| sent.elapsed() < PROGRESS) {
                 return ControlFlow::Continue(());
             }
-            sent = Instant::now();
+            sent = Some(Instant::now());
             let message = Message::Progress { version: VERSION, job, payload: snapshot() };
             match send::<P, R>(&mut output, &message) {
                 Ok(()) => ControlFlow::Continue(()),
@@ -225,6 +226,8 @@ fn fill(
     let variant: Variant =
         job.variant.parse().map_err(|error| Failure::Test { message: format!("{error}") })?;
     let device = devices.get(&job.device)?;
+    let nothing = WireObservation::from(&Observation::default());
+    let _ = on_snapshot(&|| Snapshot { observation: nothing.clone(), twin: None });
     answer.device = Some(device.identity().clone());
     answer.capabilities = Some(device.capabilities().clone());
     let stress = match &job.stress {
@@ -260,7 +263,8 @@ fn fill(
     });
     answer.validation = device.validation_messages();
     answer.kernel = attempt.kernel;
-    answer.memory = attempt.memory.map(|properties| properties.to_string());
+    let memory: Vec<String> = attempt.memory.iter().map(ToString::to_string).collect();
+    answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
@@ -290,7 +294,7 @@ fn interleaved(seen: &Observation, serial: &[Vec<u64>]) -> u64 {
 #[derive(Default)]
 struct Ran {
     kernel: Option<String>,
-    memory: Option<MemoryProperties>,
+    memory: Vec<MemoryProperties>,
     seen: Observation,
     failure: Option<Failure>,
 }

@@ -150,6 +150,45 @@ fn store_buffering_is_accounted_for(driver: &str) {
     }
 }
 
+/// Memory stress of every kind changes nothing that is counted, breaks no rule of the API, and keeps to the loop budget.
+fn memory_stress_is_accounted_for(driver: &str) {
+    let everything = Stress::from_toml("everything.toml", include_str!("everything.toml")).unwrap();
+    // Both drivers have one queue.
+    let one_queue = Capabilities {
+        max_workgroups: 65_535,
+        max_workgroup_invocations: 256,
+        compute_queues: vec![1],
+        ..Capabilities::default()
+    };
+    let (stress, changes) = everything.reduced(&one_queue);
+    assert_eq!(changes, ["`memory_stress.queue_workgroups` to [0, 0] (it has one queue)"]);
+    let asking = Job { stress: Some(everything), ..job(&text("sb/SB+rlx-rlx.litmus"), driver, 100) };
+    let lack = Failure::Lacks { what: "2 compute queues in one queue family".into() };
+    assert_eq!(answer(&run(&[asking], &mut |_| false)[0]).failure, Some(lack));
+    let files =
+        ["sb/SB+rlx-rlx", "mp/MP+rel-acq", "barrier/MP+cbar", "iriw/IRIW+rlx", "guard/MP+rel-acq.poll"];
+    let mut jobs = Vec::new();
+    for file in files {
+        for device in [driver.to_owned(), format!("validated:{driver}"), format!("discrete:{driver}")] {
+            for variant in ["", "split", "glsl450"] {
+                let job = job(&text(&format!("{file}.litmus")), &device, 5_000);
+                jobs.push(Job { stress: Some(stress.clone()), variant: variant.into(), ..job });
+            }
+        }
+    }
+    for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
+        let answer = answer(&report);
+        let context = format!("{}@{} on {}", job.text.lines().next().unwrap(), job.variant, job.device);
+        match &answer.failure {
+            Some(Failure::NotPlaceable { .. }) => {}
+            Some(Failure::Lacks { what }) if job.device.contains(':') => {
+                println!("skipped: {context} lacks {what}")
+            }
+            _ => assert_sound(&context, answer, 5_000),
+        }
+    }
+}
+
 /// Two processors are enough to see both writes missed. It goes on until that is seen.
 fn store_buffering_shows_its_weak_outcome(driver: &str) {
     if std::thread::available_parallelism().unwrap().get() < 2 {
@@ -291,6 +330,7 @@ fn main() {
         store_buffering_is_accounted_for,
         store_buffering_shows_its_weak_outcome,
         a_control_barrier_holds_and_its_twin_runs,
+        memory_stress_is_accounted_for,
         phases_follow_one_another_in_every_way,
         what_a_variant_needs_is_named,
         split_roles_are_accounted_for,

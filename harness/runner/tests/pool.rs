@@ -184,6 +184,39 @@ fn a_fault_that_hits_every_worker_stops_being_retried() {
     assert_eq!(ends(&reports), [crash, crash, &given_up, &given_up, &given_up, &given_up]);
 }
 
+/// Opening a device may keep every other process out: the next worker comes when the one before has spoken.
+#[test]
+fn workers_start_one_after_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let script = format!(
+        "echo start >> {log}; next; sleep 0.2; echo open >> {log}; progress open; sleep 0.6; answer done; while next; do answer done; done",
+        log = log.display()
+    );
+    let reports = run(&Limits { workers: 3, ..patient() }, 3, &script);
+    assert_eq!(ends(&reports), ["done"; 3]);
+    let log = std::fs::read_to_string(&log).unwrap();
+    // Whoever is not needed any more may be missing, but nobody starts before the last one has opened.
+    assert!(log.starts_with("start\nopen\nstart\nopen\n"), "{log}");
+    assert!(!log.contains("start\nstart"), "{log}");
+}
+
+#[test]
+fn failures_of_all_workers_at_once_end_nothing() {
+    let limits = Limits { workers: 4, give_up_after: 1, ..patient() };
+    // The first one of each of four workers crashes; afterwards all is well.
+    let reports =
+        run(&limits, 8, "next; [ $job -lt 4 ] && exit 1; answer fine; while next; do answer fine; done");
+    let mut expected = vec!["the worker ended with exit code 1"; 4];
+    expected.extend(
+        ["not tried any more after 4 failures in a row, the last one: the worker ended with exit code 1"; 4],
+    );
+    assert_eq!(ends(&reports), expected);
+    let reports =
+        run(&limits, 8, "next; [ $job -lt 3 ] && exit 1; answer fine; while next; do answer fine; done");
+    assert_eq!(ends(&reports)[3..], ["fine"; 5]);
+}
+
 #[test]
 fn a_worker_that_cannot_start_is_said_so() {
     let mut reports = Vec::new();
@@ -285,7 +318,11 @@ fn shares_follow_what_is_left() {
 #[test]
 fn many_workers_report_in_order() {
     let limits = Limits { workers: 3, ..patient() };
-    let reports = run(&limits, 7, "while next; do [ $job = 0 ] && sleep 0.4; answer \"$$\"; done");
+    let reports = run(
+        &limits,
+        7,
+        "while next; do progress on; [ $job = 0 ] && sleep 0.4; sleep 0.3; answer \"$$\"; done",
+    );
     let mut processes = ends(&reports);
     processes.sort();
     processes.dedup();

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use common::{Fake, Happening, kernel, play, serve, store_buffering};
 use litmus::{Observation, Outcome, Value};
-use plan::DeviceError;
-use runner::{Budget, Cause, RunError, Settings, Stress, run};
+use plan::{DeviceError, Step};
+use runner::{Budget, Cause, MemoryStress, RunError, Settings, Stress, run};
 
 const IS_CPU: [bool; 2] = [true, false];
 
@@ -253,6 +253,72 @@ fn groups_are_drawn_for_each_dispatch() {
     observe(&device, &settings(5_000)).unwrap();
     let drawn = device.drawn.borrow();
     assert!(drawn.iter().any(|p| p.groups != drawn[0].groups));
+}
+
+/// Memory stress of every kind.
+fn stressing(seed: u64) -> (Fake, Settings) {
+    let memory_stress = Some(MemoryStress {
+        workgroups: (3, 9),
+        iterations: (1, 4),
+        pre_stress: (1, 4),
+        queue_workgroups: (1, 2),
+        ..MemoryStress::default()
+    });
+    let stress = Stress { memory_stress, ..Stress::preset("sim").unwrap() };
+    let mut device = Fake::new(false, |_, memories| {
+        let more = memories.workgroups - 2 * memories.parameters.groups;
+        assert!((3..=9).contains(&more), "{more} workgroups beside those that play");
+        memories.workgroups -= more;
+        serve(memories);
+        Happening::Ends
+    });
+    device.capabilities.compute_queues = vec![1, 1];
+    (
+        device,
+        Settings { stress, ..Settings::new(Stress::preset("sim").unwrap(), Budget::instances(2_000), seed) },
+    )
+}
+
+#[test]
+fn memory_stress_has_workgroups_and_memory_of_its_own() {
+    let mut kernel = kernel();
+    kernel.bindings.push(shaders::Binding::Scratch);
+    let drawn = |seed| {
+        let (device, settings) = stressing(seed);
+        let seen =
+            run(&device, &kernel, &store_buffering(), &settings, &mut |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(seen.instances(), dispatched(&device));
+        (device.stress.take(), device.plan.take())
+    };
+    let (stress, plan) = drawn(7);
+    assert_eq!(stress, drawn(7).0);
+    assert_ne!(stress, drawn(8).0);
+    assert!(stress.iter().any(|words| *words != stress[0]), "drawn for each dispatch");
+
+    // Nothing but memory stress names scratch memory, and each queue has its own.
+    assert_eq!(plan.queues.iter().map(|queue| queue.family).collect::<Vec<_>>(), [0, 1]);
+    let dispatches: Vec<Vec<&str>> = plan
+        .steps
+        .iter()
+        .filter_map(|step| match step {
+            Step::Dispatch { bindings, .. } => {
+                Some(bindings.iter().map(|buffer| plan.buffers[buffer.0 as usize].name).collect())
+            }
+            _ => None,
+        })
+        .collect();
+    let own = vec!["locations", "locations", "results", "rendezvous", "scratch"];
+    assert_eq!(dispatches, [vec!["scratch of the other queue"], own]);
+}
+
+/// Kernels that can make no memory stress are not asked to.
+#[test]
+fn kernels_without_memory_stress_have_their_own_workgroups_alone() {
+    let (_, settings) = stressing(7);
+    let device = Fake::conforming(false);
+    observe(&device, &settings).unwrap();
+    assert!(device.stress.take().iter().all(Vec::is_empty));
+    assert_eq!(device.plan.take().queues.len(), 1);
 }
 
 #[test]

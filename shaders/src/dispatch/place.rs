@@ -6,6 +6,9 @@ use rspirv::spirv::{self, Op, Word};
 use super::{Emitter, Parameter};
 use crate::variant::MemoryModel;
 
+/// Words between the meeting places of two groups: a cache line each.
+const RENDEZVOUS_SPACING: u32 = 16;
+
 /// What an invocation knows before the first round.
 pub(super) struct Place {
     /// Index of the thread that it plays; the number of threads where it plays none.
@@ -89,6 +92,22 @@ impl Emitter<'_> {
         let rounds = self.parameter(Parameter::Rounds);
         let total = self.module.word(Op::IMul, &[rounds, round_size]);
         Place { role, instance, round_size, total, lane }
+    }
+
+    /// What meetings need, in the first block.
+    pub(super) fn meeting(&mut self, buffer: Word, group: Word, extra: Option<Word>) -> Meeting {
+        let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));
+        let index = self.module.word(Op::IMul, &[group, spacing]);
+        let interval = self.parameter(Parameter::Interval);
+        Meeting {
+            counter: self.element(buffer, index),
+            spin: self.patience(extra),
+            zero,
+            one,
+            party: self.parameter(Parameter::Party),
+            after_meeting: self.module.word(Op::ISub, &[interval, one]),
+            hold: self.parameter(Parameter::Hold),
+        }
     }
 
     /// What the kernel's loop carries from one meeting to the next, in the block that begins a round.

@@ -5,10 +5,11 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
 use super::place::Place;
-use super::{Emitter, Parameter, WORDS_OF_PARAMETERS};
+use super::{Emitter, Parameter};
 use crate::glsl;
 use crate::kernel::{Binding, ImageBinding};
 use crate::memory::{Element, IMAGE_WIDTH, Kind, Path, Target, image_type, spirv_class};
+use crate::stress;
 use crate::variant::{Images, MemoryModel, Pointers, References};
 
 /// Memory as a workgroup makes it in each round.
@@ -40,7 +41,8 @@ impl Emitter<'_> {
                 Some((_, number)) => *number,
                 None => {
                     let number = self.bindings.len() as u32;
-                    self.bindings.push(Binding::Locations);
+                    let apart = self.is_apart(path.location);
+                    self.bindings.push(if apart { Binding::Apart } else { Binding::Locations });
                     buffers.push((path.location, number));
                     number
                 }
@@ -51,6 +53,11 @@ impl Emitter<'_> {
         self.results_buffer = self.buffer(Binding::Results, "results");
         if self.classes_that_meet() > 1 {
             self.rendezvous_buffer = Some(self.buffer(Binding::Rendezvous, "rendezvous"));
+        }
+        if self.config.stressed {
+            let number = self.bindings.len() as u32;
+            self.bindings.push(Binding::Scratch);
+            self.scratch_buffer = Some(stress::scratch(&mut self.module, number, variant.model));
         }
         for (path, kind) in &paths {
             match kind {
@@ -63,7 +70,8 @@ impl Emitter<'_> {
                 Kind::Image => {
                     let number = (self.bindings.len() + self.images.len()) as u32;
                     let float = path.element.is_float();
-                    self.images.push(ImageBinding { shape: variant.images, float });
+                    let apart = self.is_apart(path.location);
+                    self.images.push(ImageBinding { shape: variant.images, float, apart });
                     let ty = image_type(&mut self.module, path.element, variant.images);
                     let name = &self.test.location(path.location).name;
                     let variable = self.module.bound(spirv::StorageClass::UniformConstant, ty, number, name);
@@ -72,8 +80,11 @@ impl Emitter<'_> {
                 }
             }
         }
-        let address = self.uses.has(Kind::Address);
-        self.parameters_block = self.module.push_constants(WORDS_OF_PARAMETERS, address);
+        let addresses = match self.uses.has(Kind::Address) {
+            true => 1 + u32::from(!self.company.apart.is_empty()),
+            false => 0,
+        };
+        self.parameters_block = self.module.push_constants(self.words_of_parameters(), addresses);
     }
 
     fn decorate_reference(&mut self, variable: Word, location: LocationId) {
@@ -192,14 +203,14 @@ impl Emitter<'_> {
             Kind::Image => {
                 let variable = self.variable_of(path);
                 let image = image_type(&mut self.module, path.element, self.config.variant.images);
+                // Every texel location has the texel of the first word of its unit.
+                let texel = self.element_index(path, unit);
                 let coordinates = match self.config.variant.images {
-                    Images::OneDimensional => unit,
-                    // A texel buffer has words; every texel location has one of them at its unit's start.
-                    Images::TexelBuffer => self.element_index(path, unit),
+                    Images::OneDimensional | Images::TexelBuffer => texel,
                     Images::TwoDimensional => {
                         let width = self.module.constant(IMAGE_WIDTH);
-                        let column = self.module.word(Op::UMod, &[unit, width]);
-                        let row = self.module.word(Op::UDiv, &[unit, width]);
+                        let column = self.module.word(Op::UMod, &[texel, width]);
+                        let row = self.module.word(Op::UDiv, &[texel, width]);
                         let pair = self.module.vector(self.module.u32, 2);
                         self.module.on_ids(Op::CompositeConstruct, pair, &[column, row])
                     }
@@ -212,7 +223,8 @@ impl Emitter<'_> {
                 let to_block = self.module.pointer(spirv_class(kind), block);
                 let pair = self.module.vector(self.module.u32, 2);
                 let to_pair = self.module.pointer(spirv::StorageClass::PushConstant, pair);
-                let member = self.module.constant(WORDS_OF_PARAMETERS);
+                let apart = u32::from(self.is_apart(path.location));
+                let member = self.module.constant(self.words_of_parameters() + apart);
                 let place = self.module.on_ids(Op::AccessChain, to_pair, &[self.parameters_block, member]);
                 let address = self.module.on_ids(Op::Load, pair, &[place]);
                 let start = self.module.on_ids(Op::Bitcast, to_block, &[address]);

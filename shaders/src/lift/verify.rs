@@ -41,6 +41,11 @@ pub fn verify(test: &Test, kernel: &Kernel) -> Result<(), LiftError> {
         let reports = kernel.results.iter().filter(|slot| slot.thread() == Some(id)).count();
         Comparison { thread: id, found, position: 0 }.run(test, thread, &sites, kernel, reports)?;
     }
+    let turn = [Op::AtomicLoad, Op::AtomicStore, Op::AtomicLoad, Op::AtomicStore];
+    let stress = if kernel.is_stressed() { &turn[..] } else { &[] };
+    if lifted.stress != stress {
+        return Err(LiftError::StressDiffers(lifted.stress));
+    }
     verify_outside(test, kernel, &sites, &lifted.outside)
 }
 

@@ -14,6 +14,7 @@ pub const LAVAPIPE: KernelConfig = KernelConfig {
     max_workgroup_invocations: 1024,
     device_scope: true,
     loop_bound: 3,
+    stressed: false,
     variant: variant::DEFAULT,
 };
 

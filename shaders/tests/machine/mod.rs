@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rspirv::dr::{self, Operand};
 use rspirv::spirv::{BuiltIn, Decoration, Op, StorageClass, Word};
-use shaders::{Kernel, Parameters};
+use shaders::{Kernel, Parameters, StressParameters};
 
 /// An access to a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,8 @@ pub enum State {
 }
 
 impl Program {
-    pub fn new(kernel: &Kernel, parameters: Parameters) -> Program {
+    pub fn new(kernel: &Kernel, parameters: Parameters, stress: StressParameters) -> Program {
+        let bytes: Vec<u8> = parameters.to_bytes().into_iter().chain(stress.to_bytes()).collect();
         let module = dr::load_words(&kernel.words).unwrap();
         let mut program = Program {
             blocks: module.functions[0].blocks.clone(),
@@ -71,8 +72,7 @@ impl Program {
             constants: HashMap::new(),
             bindings: HashMap::new(),
             inputs: HashMap::new(),
-            push_constants: parameters
-                .to_bytes()
+            push_constants: bytes[..kernel.push_constant_bytes() as usize]
                 .chunks(4)
                 .map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap()))
                 .collect(),

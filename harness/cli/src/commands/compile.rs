@@ -25,6 +25,7 @@ const PLAIN: KernelConfig = KernelConfig {
     max_workgroup_invocations: 128,
     device_scope: true,
     loop_bound: KernelConfig::LOOP_BOUND,
+    stressed: false,
     variant: shaders::variant::DEFAULT,
 };
 

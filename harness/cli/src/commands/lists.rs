@@ -20,8 +20,8 @@ use crate::probe::{self, Found};
 /// # Errors
 /// When there is none.
 pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
-    let (devices, no_driver) = probe::list(&probe::environment(&[])?, &[])?;
-    if let Some(why) = no_driver {
+    let (devices, trouble) = probe::list(&probe::environment(&[])?, &[])?;
+    if let Some(why) = trouble.text() {
         say(&why);
     }
     let mut devices: Vec<Found> = devices

@@ -16,6 +16,21 @@ use crate::output::{Data, say};
 
 /// Relaxed tests that stand for the families: what they show, their synchronized siblings could have shown.
 const MUTANTS: [&str; 4] = ["sb/SB+rlx-rlx", "r/R+rlx-rlx", "mp/MP+early-read", "coherence/CoRR+alias"];
+/// The same for GPUs, which reorder more than stores and later loads.
+const MUTANTS_OF_GPUS: [&str; 8] = [
+    "sb/SB+rlx-rlx",
+    "mp/MP+rlx-rlx",
+    "lb/LB+rlx-rlx",
+    "s/S+rlx-rlx",
+    "r/R+rlx-rlx",
+    "2+2w/2+2W+rlx-rlx",
+    "iriw/IRIW+rlx",
+    "coherence/CoRR+rlx",
+];
+/// Candidates that are looked at together: a worker lives for them all.
+const TOGETHER: usize = 6;
+/// How many of them get a close look at most.
+const PROMISING: usize = 2;
 /// A first look at a candidate, for each test.
 const LOOK: Duration = Duration::from_millis(60);
 /// A close look.
@@ -38,8 +53,9 @@ struct Measured {
 }
 
 impl Measured {
-    /// The sum over the tests of ln(1 + weak a second) + ln(1 + interleaved a second) + ln(1 + instances a second): a test
-    /// that shows ten times as much counts as much as any other that does, however rare its outcomes are.
+    /// The sum over the tests of ln(1 + weak a second), half as much of interleaved ones, and a tenth as much of instances:
+    /// a test that shows ten times as much counts as much as any other that does, however rare its outcomes are. What is
+    /// weak is what a search is for; the others lead it where there is nothing weak yet.
     fn score(&self) -> f64 {
         self.score_by(|count, _| count as f64)
     }
@@ -54,8 +70,10 @@ impl Measured {
             let estimate = if counts.instances == 0 { 0.0 } else { estimate(count, counts.instances) };
             if counts.seconds > 0.0 { (estimate / counts.seconds).ln_1p() } else { 0.0 }
         };
-        let counted = |counts: &Counts| [counts.weak, counts.interleaved, counts.instances];
-        self.counts.iter().flat_map(|counts| counted(counts).map(|count| of(counts, count))).sum()
+        let counted =
+            |counts: &Counts| [(counts.weak, 1.0), (counts.interleaved, 0.5), (counts.instances, 0.1)];
+        let weighed = |counts| counted(counts).map(|(count, weight)| weight * of(counts, count));
+        self.counts.iter().flat_map(weighed).sum()
     }
 
     fn add(&mut self, more: &Measured) {
@@ -73,14 +91,19 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     if arguments.out.extension().is_none_or(|extension| extension != "toml") {
         return Err(Failure::input_message(format!("{}: a preset is a .toml file", arguments.out.display())));
     }
-    let subjects = if arguments.tests.is_empty() {
-        Subject::of_arguments(&MUTANTS)?
-    } else {
-        Subject::of_arguments(&arguments.tests)?
-    };
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
     let (targets, environment) = plan::targets(&devices, None)?;
     let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
+    let capabilities = &target.listed.capabilities;
+    let subjects = match arguments.tests.is_empty() {
+        false => Subject::of_arguments(&arguments.tests)?,
+        true if capabilities.is_cpu => Subject::of_arguments(&MUTANTS)?,
+        true => Subject::of_arguments(&MUTANTS_OF_GPUS)?,
+    };
+    let mut first = Vec::with_capacity(arguments.from.len());
+    for name in &arguments.from {
+        first.push(plan::stress_for(Some(&plan::stress(name)?), &target.listed)?);
+    }
     let seed = arguments.seed.unwrap_or_else(|| rand::rng().next_u32().into());
     let mut search = Search {
         target,
@@ -92,7 +115,7 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
         dropped: 0,
         seed,
     };
-    let (best, own) = search.go(quiet)?;
+    let (best, own) = search.go(&first, quiet)?;
     let text = search.preset(&best, &own, seed)?;
     std::fs::write(&arguments.out, &text)
         .map_err(|error| Failure::environment_message(format!("{}: {error}", arguments.out.display())))?;
@@ -122,29 +145,44 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// The best stress found and the device's own preset, both measured side by side.
-    fn go(&mut self, quiet: bool) -> Result<(Measured, Measured), Failure> {
+    fn go(&mut self, first: &[Stress], quiet: bool) -> Result<(Measured, Measured), Failure> {
         let own = self.target.stress.clone();
         let mut candidates = Candidates::new(self.seed, &self.target.listed.capabilities, &own);
         let mut best = self.measure(&own, CLOSE_LOOK)?;
         if best.counts.iter().all(|counts| counts.instances == 0) {
             return Err(Failure::environment_message("none of the tests runs on the device"));
         }
+        if !quiet {
+            say(&format!("{}: {}", own.name, self.told(&best)));
+        }
+        for close in self.measure_all(first, CLOSE_LOOK)? {
+            self.trials += 1;
+            if !quiet {
+                say(&format!("{}: {}", close.stress.name, self.told(&close)));
+            }
+            if close.score() > best.score() {
+                best = close;
+            }
+        }
         while self.spent() < 1.0 - COMPARISON_PART {
-            let stress = match self.spent() < RANDOM_PART {
+            let draw = |_| match self.spent() < RANDOM_PART {
                 true => candidates.random(),
                 false => candidates.neighbour(&best.stress),
             };
-            self.trials += 1;
-            let look = self.measure(&stress, LOOK)?;
-            if look.best_case() < best.score() {
-                self.dropped += 1;
-                continue;
-            }
-            let close = self.measure(&stress, CLOSE_LOOK)?;
-            if close.score() > best.score() {
-                best = close;
-                if !quiet {
-                    say(&format!("{:3.0} %: score {:.2}", 100.0 * self.spent(), best.score()));
+            let drawn: Vec<Stress> = (0..TOGETHER).map(draw).collect();
+            let mut looks = self.measure_all(&drawn, LOOK)?;
+            self.trials += TOGETHER as u32;
+            looks.retain(|look| look.best_case() >= best.score());
+            looks.sort_by(|left, right| right.score().total_cmp(&left.score()));
+            looks.truncate(PROMISING);
+            self.dropped += (TOGETHER - looks.len()) as u32;
+            let promising: Vec<Stress> = looks.into_iter().map(|look| look.stress).collect();
+            for close in self.measure_all(&promising, CLOSE_LOOK)? {
+                if close.score() > best.score() {
+                    best = close;
+                    if !quiet {
+                        say(&format!("{:3.0} %: {}", 100.0 * self.spent(), self.told(&best)));
+                    }
                 }
             }
         }
@@ -164,14 +202,36 @@ impl Search<'_> {
         Ok(if of_best.score() > of_own.score() { (of_best, of_own) } else { (of_own.clone(), of_own) })
     }
 
+    /// The score, and the weak outcomes a second of each test.
+    fn told(&self, measured: &Measured) -> String {
+        let of = |(subject, counts): (&Subject, &Counts)| {
+            let name = subject.id.rsplit('/').next().unwrap_or_default();
+            format!("{name} {:.0}", counts.per_second(counts.weak))
+        };
+        let weak: Vec<String> = self.subjects.iter().zip(&measured.counts).map(of).collect();
+        format!("score {:.2}; weak a second: {}", measured.score(), weak.join(", "))
+    }
+
     /// Which part of the time is over.
     fn spent(&self) -> f64 {
         self.started.elapsed().as_secs_f64() / self.time.as_secs_f64().max(1e-3)
     }
 
     fn measure(&self, stress: &Stress, time: Duration) -> Result<Measured, Failure> {
-        let trials: Vec<Trial<'_>> =
-            self.subjects.iter().map(|subject| Trial { subject, stress, time, seed: self.seed }).collect();
+        let all = self.measure_all(std::slice::from_ref(stress), time)?;
+        let nothing =
+            || Measured { stress: stress.clone(), counts: vec![Counts::default(); self.subjects.len()] };
+        Ok(all.into_iter().next().unwrap_or_else(nothing))
+    }
+
+    /// All tests under each stress, one after another in a worker that lives for all of them.
+    fn measure_all(&self, stresses: &[Stress], time: Duration) -> Result<Vec<Measured>, Failure> {
+        let trials: Vec<Trial<'_>> = stresses
+            .iter()
+            .flat_map(|stress| {
+                self.subjects.iter().map(move |subject| Trial { subject, stress, time, seed: self.seed })
+            })
+            .collect();
         let limit = OVERHEAD + time * u32::try_from(trials.len()).unwrap_or(u32::MAX);
         let ended = measure::run(self.environment, &self.target.selector, &trials, limit)?;
         let counts = trials.iter().zip(ended).map(|(trial, seen)| match seen {
@@ -179,7 +239,12 @@ impl Search<'_> {
             // A candidate that breaks a run is no candidate; one whose tests are skipped shows nothing.
             Err(_) => Counts::default(),
         });
-        Ok(Measured { stress: stress.clone(), counts: counts.collect() })
+        let counts: Vec<Counts> = counts.collect();
+        let measured = |(stress, counts): (&Stress, &[Counts])| Measured {
+            stress: stress.clone(),
+            counts: counts.to_vec(),
+        };
+        Ok(stresses.iter().zip(counts.chunks(self.subjects.len().max(1))).map(measured).collect())
     }
 
     /// The text of the preset, its evidence in comments.

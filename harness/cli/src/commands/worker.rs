@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use device::{COMPILE_ONLY_PREFIX, Options, Selector, VulkanDevice};
+use device::{COMPILE_ONLY_PREFIX, DriverEnvironment, Options, Selector, VulkanDevice};
 use plan::{Device, DeviceError};
 use runner::Settings;
 use sim::{Fault, SimDevice};
@@ -94,15 +94,15 @@ fn end_with_parent() -> Result<(), Failure> {
 
 fn list() -> Result<Outcome, Failure> {
     end_with_parent()?;
-    let answer = match device::list() {
-        Ok(devices) => Answer::Devices(
-            devices
-                .into_iter()
-                .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
-                .collect(),
-        ),
-        Err(error) => Answer::Error(error.to_string()),
-    };
+    let devices = device::list().map_err(|error| error.to_string()).map(|devices| {
+        devices
+            .into_iter()
+            .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
+            .collect()
+    });
+    let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
+    let unusable = device::unusable(environment.files()).iter().map(ToString::to_string).collect();
+    let answer = Answer { devices, unusable };
     let text = serde_json::to_string(&answer).map_err(Failure::environment_error)?;
     Data::new().print(&format!("{SEPARATOR}{text}\n"))?;
     Ok(Outcome::Success)

@@ -107,6 +107,8 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_run: &mut dyn FnMut(&Seen)) -
             return answer;
         }
     };
+    // Tells that the device is open.
+    on_run(&Seen::default());
     let settings = Settings {
         placement: job.placement,
         runs: job.runs,

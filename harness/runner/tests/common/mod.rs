@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use litmus::*;
 use plan::{BufferId, Capabilities, Device, DeviceError, Identity, Memory, Plan, Prepared, Progress, Step};
-use shaders::{Binding, Kernel, Parameters, Requirements, ResultSlot, Roles};
+use shaders::{Binding, Kernel, Parameters, Requirements, ResultSlot, Roles, StressParameters};
 
 /// `P0: x = 1; r0 = y` and `P1: y = 1; r0 = x`, each in a workgroup of its own. The outcome is `P0:r0, P1:r0, y`.
 pub fn store_buffering() -> Test {
@@ -78,6 +78,7 @@ pub fn kernel() -> Kernel {
         roles: Roles { classes: vec![vec![ThreadId(0)], vec![ThreadId(1)]] },
         images: Vec::new(),
         addresses: false,
+        apart: Vec::new(),
         variant: shaders::Variant::default(),
         storage_words: 1,
         in_image: Vec::new(),
@@ -163,6 +164,10 @@ pub struct Fake {
     pub submissions: Cell<u64>,
     /// The parameters of each.
     pub drawn: RefCell<Vec<Parameters>>,
+    /// The plan prepared last.
+    pub plan: RefCell<Plan>,
+    /// What follows the parameters among the push constants of each dispatch: those of memory stress.
+    pub stress: RefCell<Vec<Vec<u8>>>,
     /// Prepared plans destroyed while something of theirs was in flight.
     pub destroyed_in_flight: Cell<u64>,
 }
@@ -187,6 +192,8 @@ impl Fake {
             script: Box::new(script),
             submissions: Cell::default(),
             drawn: RefCell::default(),
+            plan: RefCell::default(),
+            stress: RefCell::default(),
             destroyed_in_flight: Cell::default(),
         }
     }
@@ -219,6 +226,7 @@ impl Device for Fake {
 
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
         plan.validate()?;
+        self.plan.replace(plan.clone());
         for buffer in &plan.buffers {
             assert!(buffer.words * 4 <= self.capabilities.max_storage_buffer_bytes, "{}", buffer.name);
         }
@@ -259,7 +267,13 @@ impl Prepared for FakePrepared<'_> {
                     self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
                 }
                 Step::Dispatch { workgroups, push_constants, .. } => {
-                    let parameters = parameters(&push_constants);
+                    if push_constants.len() == StressParameters::BYTES as usize {
+                        // On another queue, beside the others.
+                        continue;
+                    }
+                    let (first, rest) = push_constants.split_at(Parameters::BYTES as usize);
+                    let parameters = parameters(first);
+                    self.device.stress.borrow_mut().push(rest.to_vec());
                     self.device.drawn.borrow_mut().push(parameters);
                     let number = self.device.submissions.replace(self.device.submissions.get() + 1);
                     let find =
@@ -276,7 +290,7 @@ impl Prepared for FakePrepared<'_> {
                         self.buffers[number] = words;
                     }
                 }
-                Step::Barrier { .. } | Step::ToHost { .. } => {}
+                Step::Barrier { .. } | Step::ToHost { .. } | Step::Submit { .. } => {}
                 other => panic!("the runner needs no {other:?}"),
             }
         }

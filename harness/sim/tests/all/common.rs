@@ -54,7 +54,18 @@ pub fn run_variant(
     seed: u64,
     variant: Variant,
 ) -> Option<Result<Observation, RunError>> {
-    let stress = stress(device);
+    run_under(device, test, instances, seed, variant, stress(device))
+}
+
+/// The same, spread in another way.
+pub fn run_under(
+    device: &SimDevice,
+    test: &Test,
+    instances: u64,
+    seed: u64,
+    variant: Variant,
+    stress: Stress,
+) -> Option<Result<Observation, RunError>> {
     let config = KernelConfig { variant, ..stress.kernel_config(device.capabilities()) };
     let program = shaders::program(test, &config, Pipelines::Merged).ok()?;
     let needs = &test.metadata.needs;

@@ -9,3 +9,4 @@ mod faults;
 mod peers;
 mod progress;
 mod random;
+mod stress;

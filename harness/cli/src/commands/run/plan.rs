@@ -20,7 +20,7 @@ use crate::exit::Failure;
 use crate::inputs::Loaded;
 use crate::output::say;
 use crate::parallel::in_order;
-use crate::probe::{self, CompileOnly, Meant};
+use crate::probe::{self, CompileOnly, Meant, Trouble};
 
 /// How the names of the models begin that say what Vulkan owes.
 const VULKAN: &str = "vulkan";
@@ -117,9 +117,9 @@ pub fn targets(
 ) -> Result<(Vec<Target>, device::DriverEnvironment), Failure> {
     let mut selectors = probe::selectors(devices)?;
     let environment = probe::environment(&selectors)?;
-    let (all, no_driver) = probe::list(&environment, &selectors)?;
+    let (all, trouble) = probe::list(&environment, &selectors)?;
     if selectors.is_empty() {
-        if let Some(why) = &no_driver {
+        if let (Some(_), Some(why)) = (&trouble.no_driver, trouble.text()) {
             say(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
         }
         selectors.push(Meant::Listed(device::Selector::Best));
@@ -144,7 +144,7 @@ pub fn targets(
             }
             continue;
         }
-        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &no_driver))?;
+        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &trouble))?;
         if targets.iter().any(|target| target.compile_only.is_none() && target.listed.index == listed.index) {
             continue;
         }
@@ -182,10 +182,10 @@ fn add_compile_only(
     Ok(())
 }
 
-fn no_such_device(error: &plan::DeviceError, all: &[Listed], no_driver: &Option<String>) -> Failure {
+fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble: &Trouble) -> Failure {
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
-    let why = no_driver.as_ref().map_or_else(String::new, |why| format!("{why}\n"));
+    let why = trouble.text().map_or_else(String::new, |why| format!("{why}\n"));
     Failure::environment_message(format!("{why}{error}: there are {}", names.join(", ")))
 }
 
@@ -211,8 +211,11 @@ pub fn stress(argument: &str) -> Result<Stress, Failure> {
     Stress::from_toml(argument, &text).map_err(Failure::input_error)
 }
 
-/// The stress asked for, or the one that suits a device.
-fn stress_for(asked: Option<&Stress>, device: &Listed) -> Result<Stress, Failure> {
+/// The stress asked for, or the one that suits a device, within its limits.
+///
+/// # Errors
+/// When a file asks for more than the device has.
+pub fn stress_for(asked: Option<&Stress>, device: &Listed) -> Result<Stress, Failure> {
     let capabilities = &device.capabilities;
     let stress = match asked {
         Some(stress) => stress.clone(),

@@ -1,0 +1,112 @@
+//! Driver files whose library cannot be loaded. The Vulkan loader passes over them in silence, and a GPU is missing from
+//! the list without a word: on servers and in containers mostly because a library is missing that the driver needs.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// A driver file that the loader finds and cannot use.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("driver file {}: {reason}", file.display())]
+pub struct UnusableDriver {
+    /// The file.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// A driver file, as far as it is looked at (Vulkan loader, "Driver Manifest File Format").
+#[derive(Deserialize)]
+struct Manifest {
+    #[serde(rename = "ICD")]
+    driver: Driver,
+}
+
+#[derive(Deserialize)]
+struct Driver {
+    library_path: String,
+    /// `32` or `64`, where the file says it.
+    library_arch: Option<String>,
+}
+
+/// Those of `files` that the loader cannot use, with the reason. Libraries of another word size are meant for other
+/// programs and are left out.
+///
+/// This loads the drivers' libraries into the process, which is best one that does nothing else.
+pub fn unusable(files: &[PathBuf]) -> Vec<UnusableDriver> {
+    let look = |file: &PathBuf| {
+        let reason = look(file).err()?;
+        Some(UnusableDriver { file: file.clone(), reason })
+    };
+    files.iter().filter_map(look).collect()
+}
+
+fn look(file: &Path) -> Result<(), String> {
+    let text = std::fs::read(file).map_err(|error| error.to_string())?;
+    let manifest: Manifest = serde_json::from_slice(&text).map_err(|error| error.to_string())?;
+    let Driver { library_path, library_arch } = manifest.driver;
+    if library_arch.is_some_and(|bits| bits != usize::BITS.to_string()) {
+        return Ok(());
+    }
+    // A bare name is searched for by the system; a path is relative to the driver file.
+    let library = match file.parent() {
+        Some(folder) if library_path.contains('/') => folder.join(&library_path),
+        _ => PathBuf::from(&library_path),
+    };
+    // SAFETY: the loader has just loaded the same library, or failed to; its initialization asks nothing of its caller.
+    match unsafe { libloading::Library::new(&library) } {
+        Ok(loaded) => {
+            // Drivers leave threads behind that must not lose their code.
+            std::mem::forget(loaded);
+            Ok(())
+        }
+        Err(error) if error.to_string().contains("wrong ELF class") => Ok(()),
+        Err(error) => Err(format!("its library cannot be loaded: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is said of a driver file with this text.
+    fn reason(text: &str) -> Option<String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("gpu_icd.json");
+        std::fs::write(&file, text).unwrap();
+        let found = unusable(std::slice::from_ref(&file));
+        assert!(found.iter().all(|driver| driver.file == file));
+        found.into_iter().next().map(|driver| driver.reason)
+    }
+
+    #[test]
+    fn a_library_that_is_not_there_is_named() {
+        let text = r#"{"file_format_version": "1.0.1", "ICD": {"library_path": "libno_such_gpu.so.0", "api_version": "1.4"}}"#;
+        let reason = reason(text).unwrap();
+        assert!(reason.starts_with("its library cannot be loaded: libno_such_gpu.so.0"), "{reason}");
+    }
+
+    #[test]
+    fn a_path_is_relative_to_the_driver_file() {
+        let reason = reason(r#"{"ICD": {"library_path": "./libgpu.so"}}"#).unwrap();
+        assert!(reason.contains("/./libgpu.so"), "{reason}");
+    }
+
+    #[test]
+    fn libraries_for_other_programs_are_no_trouble() {
+        let other = if usize::BITS == 64 { "32" } else { "64" };
+        let text =
+            format!(r#"{{"ICD": {{"library_path": "libno_such_gpu.so.0", "library_arch": "{other}"}}}}"#);
+        assert_eq!(reason(&text), None);
+    }
+
+    #[test]
+    fn a_broken_file_is_told_with_the_place() {
+        assert!(reason("{\"ICD\":\n 7}").unwrap().contains("line 2"));
+        let missing = unusable(&[PathBuf::from("no/such/file.json")]);
+        assert!(
+            missing[0].to_string().starts_with("driver file no/such/file.json: No such file"),
+            "{missing:?}"
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! Draws what memory stress does in a dispatch.
+
+use rand::RngExt;
+use shaders::StressParameters;
+
+use super::{Draw, gcd};
+use crate::stress::{LOOP_MARGIN, MemoryStress, Strategy, each_round};
+
+/// Workgroups up to which they can be shuffled: products of two such numbers stay below 2³².
+const MOST_SHUFFLED: u32 = 65_535;
+/// Attempts to find a multiplier before workgroups stay in order.
+const ATTEMPTS: u32 = 64;
+
+impl Draw {
+    /// The memory stress of kernels that can make any.
+    fn memory_stress(&self) -> Option<MemoryStress> {
+        (self.bounds.scratch_words > 0).then(|| self.stress.memory_stress.clone().unwrap_or_default())
+    }
+
+    /// Stress workgroups of a dispatch of `groups` groups.
+    pub fn stress_workgroups(&mut self, groups: u32) -> u32 {
+        let Some(MemoryStress { workgroups, percent, .. }) = self.memory_stress() else { return 0 };
+        let (on, wanted) = (self.happens(percent), self.within(workgroups));
+        let room = self.bounds.max_workgroups.saturating_sub(self.bounds.classes.saturating_mul(groups));
+        if on { wanted.min(room) } else { 0 }
+    }
+
+    /// What memory stress does in a dispatch of `groups` groups and so many stress workgroups; none where kernels make none.
+    pub fn stress(&mut self, groups: u32, workgroups: u32) -> Option<StressParameters> {
+        let memory = self.memory_stress()?;
+        let most = self.most_turns();
+        let iterations = self.within(memory.iterations).min(most);
+        let (on, before) = (self.happens(memory.percent), self.within(memory.pre_stress).min(most));
+        let (workgroup_multiplier, workgroup_offset) =
+            self.shuffle(groups, workgroups, memory.mix_workgroups);
+        let all = self.bounds.classes.saturating_mul(groups).saturating_add(workgroups);
+        Some(StressParameters {
+            workgroups,
+            workgroup_multiplier,
+            workgroup_offset,
+            iterations: if workgroups > 0 { iterations } else { 0 },
+            before: if on { before } else { 0 },
+            ..self.targets(&memory, all)
+        })
+    }
+
+    /// What a dispatch on another queue does beside one of `rounds` rounds, and with how many workgroups; none where none is
+    /// asked for.
+    pub fn beside(&mut self, rounds: u32) -> Option<(u32, StressParameters)> {
+        let memory = self.memory_stress().filter(|memory| memory.queue_workgroups.1 > 0)?;
+        let workgroups = self.within(memory.queue_workgroups).clamp(1, self.bounds.max_workgroups.max(1));
+        let turns = self.within(memory.queue_iterations).saturating_mul(rounds);
+        let most = self.bounds.loop_budget.map_or(u32::MAX, |budget| budget.saturating_sub(LOOP_MARGIN));
+        Some((
+            workgroups,
+            StressParameters { iterations: turns.min(most), ..self.targets(&memory, workgroups) },
+        ))
+    }
+
+    /// Loop iterations of a round.
+    pub(super) fn each_round(stress: Option<&StressParameters>) -> u32 {
+        stress.map_or(1, |stress| each_round(stress.iterations.max(stress.before)))
+    }
+
+    /// Pattern and targets, for so many workgroups.
+    fn targets(&mut self, memory: &MemoryStress, workgroups: u32) -> StressParameters {
+        let pattern = memory.patterns.get(self.generator.random_range(0..memory.patterns.len().max(1)));
+        let doublings = (memory.line_words.1 / memory.line_words.0.max(1)).max(1).ilog2();
+        let line = (memory.line_words.0 << self.within((0, doublings))).max(1);
+        let lines = self.within(memory.lines);
+        let regions = MemoryStress::regions(self.bounds.scratch_words, line, lines);
+        let lines = lines.min(regions).max(1);
+        let line = line.min(u32::try_from(self.bounds.scratch_words).unwrap_or(u32::MAX)).max(1);
+        let (multiplier, first) = (self.coprime(regions), self.within((0, regions - 1)));
+        let word = self.within((0, line - 1));
+        let words = regions * line;
+        let in_chunks = match memory.strategy {
+            Strategy::RoundRobin => false,
+            Strategy::Chunks => true,
+            Strategy::Any => self.generator.random(),
+        };
+        StressParameters {
+            pattern: pattern.map_or(0, |pattern| pattern.word()),
+            lines,
+            chunk: if in_chunks { workgroups.div_ceil(lines).max(1) } else { 1 },
+            step: multiplier * line % words,
+            base: first * line + word,
+            words,
+            ..StressParameters::default()
+        }
+    }
+
+    /// Turns of a round such that one fits the driver's loop budget beside the shortest wait.
+    fn most_turns(&self) -> u32 {
+        let Some(budget) = self.bounds.loop_budget else { return u32::MAX };
+        let wait = self.loads(self.stress.spin.0).saturating_add(2 * (3 + self.stress.hold.1));
+        budget.saturating_sub(wait.saturating_add(LOOP_MARGIN + each_round(0))).max(1)
+    }
+
+    /// Multiplier and offset that shuffle the workgroups of every kernel of the program.
+    fn shuffle(&mut self, groups: u32, workgroups: u32, mix: bool) -> (u32, u32) {
+        let all = |classes: u32| classes.saturating_mul(groups).saturating_add(workgroups);
+        let counts = self.bounds.class_counts;
+        let most = all(self.bounds.classes);
+        if !mix || most > MOST_SHUFFLED || counts == 0 {
+            return (1, 0);
+        }
+        let fits = |multiplier| {
+            (0..u64::BITS)
+                .filter(|classes| counts >> classes & 1 == 1)
+                .all(|classes| gcd(multiplier, all(classes)) == 1)
+        };
+        let found = (0..ATTEMPTS).map(|_| self.generator.random_range(1..=most)).find(|number| fits(*number));
+        found.map_or((1, 0), |multiplier| (multiplier, self.within((0, most - 1))))
+    }
+
+    /// Whether something happens that does in `percent` of all cases.
+    pub(super) fn happens(&mut self, percent: u32) -> bool {
+        self.within((1, 100)) <= percent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::super::{Bounds, Draw, rounds_within};
+    use super::MemoryStress;
+    use crate::stress::{Pattern, Strategy as Assignment, Stress};
+
+    fn range(most: u32) -> impl proptest::strategy::Strategy<Value = (u32, u32)> {
+        (0..=most, 0..=most).prop_map(|(a, b)| (a.min(b), a.max(b)))
+    }
+
+    prop_compose! {
+        fn memory()(
+            workgroups in range(40), iterations in range(300), pre_stress in range(300), percent in 0u32..=100,
+            line in 1u32..40, doublings in 0u32..4, lines in (1u32..60, 1u32..60), mix_workgroups: bool,
+            strategy in prop_oneof![Just(Assignment::RoundRobin), Just(Assignment::Chunks), Just(Assignment::Any)],
+            queue_workgroups in range(9), queue_iterations in range(9),
+        ) -> MemoryStress {
+            MemoryStress {
+                workgroups, iterations, pre_stress, percent, strategy, mix_workgroups, queue_workgroups, queue_iterations,
+                line_words: (line, line << doublings), lines: (lines.0.min(lines.1), lines.0.max(lines.1)),
+                patterns: Pattern::ALL.to_vec(),
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn stress_keeps_to_its_memory_and_to_the_loop_budget(
+            memory in memory(), groups in 1u32..30, spin in 0u32..200, hold in 0u32..4, idle_lanes: bool,
+            scratch in prop_oneof![Just(1u64), 1u64..5000, Just(1 << 20)],
+            classes in proptest::collection::btree_set(1u32..5, 1..4),
+            budget in prop_oneof![Just(None), Just(Some(65_535u32)), Just(Some(1500u32))],
+            seed: u64,
+        ) {
+            let stress = Stress {
+                memory_stress: Some(memory.clone()), spin: (spin, spin), hold: (hold, hold), interval: (1, 1), rounds: (50, 50),
+                ..Stress::preset("gpu").unwrap()
+            };
+            prop_assert_eq!(stress.validate(), Ok(()));
+            let most = *classes.last().unwrap();
+            let bounds = Bounds {
+                classes: most, lanes: 4, storages: 2, slots: 2, groups: (groups, groups), location_units: 1 << 20,
+                storage_words: 1, loop_turns: 0, result_words: 1 << 20, rendezvous_words: 1 << 16, loop_budget: budget,
+                idle_lanes, party: most, scratch_words: scratch, max_workgroups: 150,
+                class_counts: classes.iter().map(|count| 1 << count).sum(),
+            };
+            let mut draw = Draw::new(seed, stress, bounds, 1, 2);
+            for _ in 0..4 {
+                let workgroups = draw.stress_workgroups(groups);
+                prop_assert!(workgroups <= memory.workgroups.1);
+                prop_assert!(workgroups == 0 || most * groups + workgroups <= 150);
+                let s = draw.stress(groups, workgroups).unwrap();
+                prop_assert!(s.before <= memory.pre_stress.1 && s.iterations <= memory.iterations.1);
+                prop_assert!(memory.percent > 0 || (workgroups, s.before) == (0, 0));
+                // Each workgroup has one number, in every kernel.
+                for classes in &classes {
+                    let all = classes * groups + workgroups;
+                    let number = |w: u32| (w * s.workgroup_multiplier + s.workgroup_offset) % all;
+                    prop_assert_eq!((0..all).map(number).collect::<BTreeSet<_>>().len() as u32, all);
+                }
+                // Targets differ, and lie in scratch memory.
+                prop_assert!(u64::from(s.words) <= scratch && s.chunk >= 1);
+                prop_assert!(u64::from(s.lines) * u64::from(s.step) + u64::from(s.base) < 1 << 32);
+                let target = |number: u32| (number * s.step + s.base) % s.words;
+                prop_assert_eq!((0..s.lines).map(target).collect::<BTreeSet<_>>().len() as u32, s.lines);
+                let p = draw.parameters(groups, 1.0, u64::MAX, Some(&s));
+                if let Some(budget) = budget {
+                    let round = 2 + s.before.max(s.iterations);
+                    let waits = p.rounds * (2 + p.hold) + p.spin * if idle_lanes { 2 } else { 1 };
+                    prop_assert!(p.rounds * round + waits < budget, "{p:?} {s:?}");
+                }
+                if let Some((workgroups, s)) = draw.beside(p.rounds) {
+                    prop_assert!((1..=150).contains(&workgroups) && budget.is_none_or(|budget| s.iterations < budget));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn partners_meet_in_a_part_of_the_dispatches() {
+        let met = |percent| {
+            let stress = Stress { meeting_percent: percent, spin: (5, 5), ..Stress::preset("sim").unwrap() };
+            let bounds = Bounds {
+                classes: 2,
+                lanes: 4,
+                storages: 2,
+                slots: 2,
+                groups: (2, 2),
+                location_units: 1 << 20,
+                storage_words: 1,
+                loop_turns: 0,
+                result_words: 1 << 20,
+                rendezvous_words: 1 << 16,
+                loop_budget: None,
+                idle_lanes: false,
+                party: 2,
+                scratch_words: 0,
+                max_workgroups: 150,
+                class_counts: 4,
+            };
+            let mut draw = Draw::new(1, stress, bounds, 1, 2);
+            (0..200).filter(|_| draw.parameters(2, 1.0, 100, None).spin > 0).count()
+        };
+        assert_eq!((met(0), met(100)), (0, 200));
+        assert!((60..140).contains(&met(50)), "{}", met(50));
+    }
+
+    /// Rounds with more turns are fewer, and never more iterations.
+    #[test]
+    fn rounds_shrink_with_their_turns() {
+        for budget in [100, 1000, 65_535] {
+            for each in [1, 2, 7, 100] {
+                let rounds = rounds_within(budget, 10, 2, 1, each);
+                assert!(rounds * each + rounds.div_ceil(2) * 4 + 10 <= budget, "{budget} {each}: {rounds}");
+                assert!(rounds <= rounds_within(budget, 10, 2, 1, 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Memory stress as data: who keeps which memory busy, how, and in which dispatches.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Stress, StressError};
+
+/// Words of scratch memory at most.
+const SCRATCH_WORDS: u32 = 1 << 20;
+/// Regions of scratch memory for each line that is a target.
+const REGIONS: u32 = 32;
+
+/// Accesses to scratch memory, which no test looks at, while a test runs. All keys may be left out; pairs are ranges.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MemoryStress {
+    /// Stress workgroups: workgroups beside those that play, in the same dispatch.
+    pub workgroups: (u32, u32),
+    /// Turns, of two accesses each, that their invocations make in each round.
+    pub iterations: (u32, u32),
+    /// Pre-stress: turns that playing invocations make before each round, behind the meeting.
+    pub pre_stress: (u32, u32),
+    /// The part of the dispatches that have stress workgroups, and, drawn apart, of those that have pre-stress.
+    pub percent: u32,
+    /// What a turn may be.
+    pub patterns: Vec<Pattern>,
+    /// Words of a line; drawn among the first number times powers of two.
+    pub line_words: (u32, u32),
+    /// Lines that are targets: one word of each.
+    pub lines: (u32, u32),
+    /// Which workgroup has which target.
+    pub strategy: Strategy,
+    /// Whether the workgroups of a dispatch are shuffled: then those that stress lie among those that play.
+    pub mix_workgroups: bool,
+    /// Workgroups of a dispatch of its own, on another queue, at the same time.
+    pub queue_workgroups: (u32, u32),
+    /// Turns of its invocations for each round of the test's dispatch.
+    pub queue_iterations: (u32, u32),
+}
+
+impl Default for MemoryStress {
+    fn default() -> MemoryStress {
+        MemoryStress {
+            workgroups: (0, 0),
+            iterations: (16, 16),
+            pre_stress: (0, 0),
+            percent: 100,
+            patterns: Pattern::ALL.to_vec(),
+            line_words: (64, 64),
+            lines: (2, 2),
+            strategy: Strategy::Any,
+            mix_workgroups: false,
+            queue_workgroups: (0, 0),
+            queue_iterations: (16, 16),
+        }
+    }
+}
+
+/// The two accesses of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Two stores.
+    StoreStore,
+    /// A store, then a load.
+    StoreLoad,
+    /// A load, then a store.
+    LoadStore,
+    /// Two loads.
+    LoadLoad,
+}
+
+impl Pattern {
+    /// All of them.
+    pub const ALL: [Pattern; 4] =
+        [Pattern::StoreStore, Pattern::StoreLoad, Pattern::LoadStore, Pattern::LoadLoad];
+    /// Their names in files.
+    pub const NAMES: [&'static str; 4] = ["store-store", "store-load", "load-store", "load-load"];
+
+    /// As kernels know it.
+    pub(crate) fn word(self) -> u32 {
+        match self {
+            Pattern::StoreStore => shaders::stress::Pattern::StoreStore,
+            Pattern::StoreLoad => shaders::stress::Pattern::StoreLoad,
+            Pattern::LoadStore => shaders::stress::Pattern::LoadStore,
+            Pattern::LoadLoad => shaders::stress::Pattern::LoadLoad,
+        }
+        .word()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Pattern::ALL.iter().position(|known| known == self).and_then(|at| Pattern::NAMES.get(at));
+        f.write_str(name.copied().unwrap_or_default())
+    }
+}
+
+/// Which workgroup has which target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Neighbours have different ones.
+    RoundRobin,
+    /// Neighbours have the same one, as far as there are more workgroups than targets.
+    Chunks,
+    /// Drawn anew for each dispatch.
+    Any,
+}
+
+impl MemoryStress {
+    /// The smallest number of turns of an invocation in a round.
+    pub(crate) fn least_turns(&self) -> u32 {
+        let of_workgroups = if self.workgroups.1 > 0 { self.iterations.0 } else { 0 };
+        of_workgroups.max(self.pre_stress.0)
+    }
+
+    /// Words of scratch memory that any dispatch may use.
+    pub(crate) fn scratch_words(&self) -> u64 {
+        let targets = u64::from(self.lines.1) * u64::from(self.line_words.1);
+        (targets * u64::from(REGIONS)).clamp(1, u64::from(SCRATCH_WORDS))
+    }
+
+    /// Regions that so many lines of so many words are drawn among.
+    pub(crate) fn regions(words: u64, line_words: u32, lines: u32) -> u32 {
+        let room = u32::try_from(words / u64::from(line_words.max(1))).unwrap_or(u32::MAX);
+        room.min(lines.saturating_mul(REGIONS)).max(1)
+    }
+
+    /// Cuts down what the device lacks, and says to what.
+    pub(super) fn reduce(&mut self, capabilities: &plan::Capabilities) -> Vec<String> {
+        let mut changes = Vec::new();
+        let limit = capabilities.max_workgroups.saturating_sub(1);
+        for (key, range) in
+            [("workgroups", &mut self.workgroups), ("queue_workgroups", &mut self.queue_workgroups)]
+        {
+            if range.1 > limit {
+                *range = (range.0.min(limit), limit);
+                changes.push(format!("`memory_stress.{key}` to [{}, {}]", range.0, range.1));
+            }
+        }
+        if self.queue_workgroups.1 > 0 && capabilities.compute_queues.iter().sum::<u32>() < 2 {
+            self.queue_workgroups = (0, 0);
+            changes.push("`memory_stress.queue_workgroups` to [0, 0] (it has one queue)".to_owned());
+        }
+        changes
+    }
+}
+
+impl Stress {
+    /// Checks memory stress for every device.
+    pub(super) fn validate_memory(&self, memory: &MemoryStress) -> Result<(), StressError> {
+        self.range_within("memory_stress.workgroups", memory.workgroups, 0..=65_535)?;
+        self.range_within("memory_stress.iterations", memory.iterations, 0..=1 << 16)?;
+        self.range_within("memory_stress.pre_stress", memory.pre_stress, 0..=1 << 16)?;
+        self.within("memory_stress.percent", memory.percent, 0..=100)?;
+        self.range_within("memory_stress.line_words", memory.line_words, 1..=4096)?;
+        self.range_within("memory_stress.lines", memory.lines, 1..=4096)?;
+        self.range_within("memory_stress.queue_workgroups", memory.queue_workgroups, 0..=65_535)?;
+        self.range_within("memory_stress.queue_iterations", memory.queue_iterations, 0..=1 << 16)?;
+        let name = || self.name.clone();
+        if memory.patterns.is_empty() {
+            return Err(StressError::NoPattern { name: name() });
+        }
+        let (lines, line_words) = (memory.lines.1, memory.line_words.1);
+        if lines * line_words > SCRATCH_WORDS {
+            return Err(StressError::Scratch { name: name(), lines, line_words, most: SCRATCH_WORDS });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: &str = include_str!("../../presets/gpu.toml");
+
+    fn read(table: &str) -> Result<Stress, StressError> {
+        let plain = PLAIN.split("[memory_stress]").next().unwrap();
+        Stress::from_toml("mine", &format!("{plain}\n[memory_stress]\n{table}"))
+    }
+
+    fn refused(table: &str) -> String {
+        read(table).unwrap_err().to_string()
+    }
+
+    /// Every key can be left out, and what is left out stresses nothing.
+    #[test]
+    fn an_empty_table_is_no_stress() {
+        let memory = read("").unwrap().memory_stress.unwrap();
+        assert_eq!((memory.workgroups, memory.pre_stress, memory.queue_workgroups), ((0, 0), (0, 0), (0, 0)));
+        assert_eq!(memory, MemoryStress::default());
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_name() {
+        assert!(refused("workgroup = [1, 2]").contains("unknown field `workgroup`"));
+        assert!(refused("patterns = [\"store\"]").contains("unknown variant `store`"));
+        assert_eq!(
+            refused("percent = 101"),
+            "stress `mine`: `memory_stress.percent` = 101 is outside 0 to 100"
+        );
+        assert_eq!(
+            refused("iterations = [5, 4]"),
+            "stress `mine`: `memory_stress.iterations` = [5, 4] ends before it starts"
+        );
+        assert_eq!(
+            refused("lines = [1, 4096]\nline_words = [64, 512]"),
+            "stress `mine`: 4096 lines of 512 words are more than the 1048576 words of scratch memory"
+        );
+        assert_eq!(
+            refused("patterns = []"),
+            "stress `mine`: `memory_stress.patterns` is empty; there are store-store, store-load, load-store, load-load"
+        );
+    }
+
+    #[test]
+    fn meetings_have_a_percentage() {
+        let with = |line: &str| Stress::from_toml("mine", &format!("{line}\n{PLAIN}"));
+        assert_eq!(with("").unwrap().meeting_percent, 100);
+        assert_eq!(with("meeting_percent = 30").unwrap().meeting_percent, 30);
+        let error = with("meeting_percent = 101").unwrap_err().to_string();
+        assert_eq!(error, "stress `mine`: `meeting_percent` = 101 is outside 0 to 100");
+    }
+
+    #[test]
+    fn turns_past_the_loop_budget_are_refused() {
+        let stress = read("pre_stress = [65000, 65500]").unwrap();
+        assert_eq!(stress.check_loop_budget(None), Ok(()));
+        assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
+        let stress = read("workgroups = [1, 1]\niterations = [65530, 65530]").unwrap();
+        assert_eq!(
+            stress.check_loop_budget(Some(65_535)).unwrap_err().to_string(),
+            "stress `mine`: one round with 65530 turns of memory stress and `spin` = 0 needs more than the 65535 loop \
+             iterations that the driver allows"
+        );
+        // Nobody makes those turns.
+        assert_eq!(read("iterations = [65530, 65530]").unwrap().check_loop_budget(Some(65_535)), Ok(()));
+    }
+
+    #[test]
+    fn what_a_device_does_not_have_is_reduced() {
+        let stress = read("workgroups = [8, 900]\nqueue_workgroups = [4, 8]").unwrap();
+        let small = plan::Capabilities {
+            max_workgroups: 600,
+            max_workgroup_invocations: 1024,
+            compute_queues: vec![1],
+            ..plan::Capabilities::default()
+        };
+        let (reduced, changes) = stress.reduced(&small);
+        assert_eq!(
+            changes[changes.len() - 2..],
+            [
+                "`memory_stress.workgroups` to [8, 599]",
+                "`memory_stress.queue_workgroups` to [0, 0] (it has one queue)"
+            ]
+        );
+        assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
+        let large = plan::Capabilities { compute_queues: vec![1, 8], ..small };
+        assert_eq!(stress.reduced(&large).0.memory_stress.unwrap().queue_workgroups, (4, 8));
+        let asked = read("workgroups = [601, 900]").unwrap().check_limits(&large).unwrap_err().to_string();
+        assert_eq!(
+            asked,
+            "stress `mine`: `memory_stress.workgroups` = 601 is more than the 599 that the device allows"
+        );
+    }
+
+    /// What `tune` writes is what is read.
+    #[test]
+    fn memory_stress_survives_its_file() {
+        let stress =
+            read("workgroups = [1, 2]\npatterns = [\"load-store\"]\nstrategy = \"round-robin\"").unwrap();
+        let text = stress.to_toml().unwrap();
+        assert_eq!(Stress::from_toml("mine", &text), Ok(stress));
+    }
+
+    #[test]
+    fn names_are_those_of_files() {
+        for (pattern, name) in Pattern::ALL.iter().zip(Pattern::NAMES) {
+            assert_eq!(pattern.to_string(), name);
+            let read = read(&format!("patterns = [\"{name}\"]")).unwrap().memory_stress.unwrap();
+            assert_eq!(read.patterns, [*pattern]);
+        }
+    }
+}

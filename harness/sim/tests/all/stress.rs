@@ -1,0 +1,78 @@
+//! Memory stress on the simulated GPU: it shows nothing that is forbidden, hides no fault, and follows from the seed.
+
+use litmus::{Observation, Test};
+use runner::{MemoryStress, Stress};
+use shaders::Variant;
+use sim::{Fault, SimDevice};
+
+use crate::common::{exceptions, instances, prediction, run_under, stress};
+
+/// Memory stress of every kind, on other queues too.
+fn stressed(device: &SimDevice) -> Stress {
+    let memory_stress = Some(MemoryStress {
+        workgroups: (0, 4),
+        iterations: (0, 4),
+        pre_stress: (0, 3),
+        percent: 80,
+        line_words: (1, 16),
+        lines: (1, 4),
+        mix_workgroups: true,
+        queue_workgroups: (1, 3),
+        queue_iterations: (0, 3),
+        ..MemoryStress::default()
+    });
+    Stress { memory_stress, spin: (0, 8), ..stress(device) }
+}
+
+fn tests_of(suite: &str) -> Vec<Test> {
+    let suites = litmus::corpus::suites();
+    let entry = suites.iter().find(|entry| entry.id == suite).unwrap();
+    let suite = litmus::suite::Suite::parse(entry.text, &entry.path).unwrap();
+    let tests = litmus::corpus::tests();
+    let ids = suite.select(tests.iter().map(|test| test.id.as_str())).unwrap();
+    let wanted = tests.iter().filter(|entry| ids.contains(&entry.id.as_str()));
+    wanted.map(|entry| litmus::parse(entry.text, &entry.path).unwrap()).collect()
+}
+
+fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Observation> {
+    let ran = run_under(device, test, count, seed, Variant::default(), stressed(device))?;
+    Some(ran.map_err(|error| format!("{}: {error}", test.name)).unwrap())
+}
+
+#[test]
+fn nothing_forbidden_is_shown_under_stress() {
+    let device = SimDevice::new(Fault::None);
+    let (mut ran, mut wrong) = (0, Vec::new());
+    for test in tests_of("quick") {
+        let Some(seen) = run(&device, &test, instances(400), 5) else { continue };
+        let Some(prediction) = prediction(&test) else { continue };
+        ran += 1;
+        wrong.extend(exceptions(&test, &prediction, &seen));
+    }
+    assert!(ran > 90, "{ran}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn a_fault_is_found_under_stress() {
+    let tests = tests_of("faults");
+    for name in ["acquire-no-invalidate", "release-no-flush"] {
+        let device = SimDevice::new(name.parse().unwrap());
+        let found = tests.iter().any(|test| {
+            let Some(prediction) = prediction(test) else { return false };
+            let seen = run(&device, test, 2_000, 1);
+            seen.is_some_and(|seen| !exceptions(test, &prediction, &seen).is_empty())
+        });
+        assert!(found, "{name}");
+    }
+}
+
+#[test]
+fn stress_follows_from_the_seed() {
+    let device = SimDevice::new(Fault::None);
+    let tests = tests_of("quick");
+    let test = tests.iter().find(|test| test.name == "SB+rlx-rlx").unwrap();
+    let seen = |seed| run(&device, test, 3_000, seed).unwrap().histogram;
+    assert_eq!(seen(1), seen(1));
+    assert_ne!(seen(1), seen(2));
+}
