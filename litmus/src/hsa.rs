@@ -106,6 +106,16 @@ fn native_register(name: &str) -> Option<String> {
 
 /// The Vulkan program of an HSA test.
 ///
+/// ```
+/// let hsa = litmus::parse(
+///     "HSA t { x = 0; } P0@wave 0, wg 0, agent 0 ; atomic_st_global_screl_agent_u32 1, [x] ; exists (x = 1)",
+///     "t.litmus",
+/// )?;
+/// let program = litmus::lower(&hsa)?.test;
+/// assert!(litmus::print(&program).contains("st.atom.rel.dv.sc0.semsc0.semsc1.semav x, 1"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// When a Vulkan device cannot be asked, with the rule and its place.
 pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
