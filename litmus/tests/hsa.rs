@@ -1,5 +1,5 @@
 //! HSA tests as Vulkan programs: what is refused, what is renamed, and what outcomes mean on both sides.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::panic, reason = "a test fails by panicking")]
 
 use litmus::{InstructionKind, LoweringError, Outcome, Scope, Test, Value, lower};
 
