@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::condition::{Comparison, Condition, QuestionKind, Term};
+use crate::hsa::{LoweringError, lower};
 use crate::khronos::{Khronos, NO_VALUE, Query, QueryKind, QueryTerm};
 use crate::metadata::Metadata;
 use crate::span::Span;
@@ -31,6 +32,12 @@ pub enum ConvertError {
         value: i64,
         /// The name that is read.
         location: String,
+    },
+    /// An HSA test has no Vulkan program.
+    #[error("line {}: {error}", .error.span().line)]
+    Lowering {
+        /// Why.
+        error: LoweringError,
     },
 }
 
@@ -125,11 +132,26 @@ pub fn guarded(test: &Test) -> Test {
     program
 }
 
-/// A test in the native dialect. Forced values of a `.test` file become a `filter`, its queries lines of the header.
+/// What a device is asked for a test: the guarded program of a `.test` file, the lowered one of an HSA test, any other
+/// test as it is.
 ///
 /// # Errors
-/// When a filter over values would keep other executions than the file.
+/// When an HSA test has no Vulkan program.
+pub fn for_device(test: &Test) -> Result<Test, LoweringError> {
+    match test.dialect {
+        Dialect::Hsa => Ok(lower(test)?.test),
+        Dialect::Khronos | Dialect::Vulkan => Ok(guarded(test)),
+    }
+}
+
+/// A test in the native dialect. An HSA test is lowered. Forced values of a `.test` file become a `filter`, its queries lines of the header.
+///
+/// # Errors
+/// When a filter over values would keep other executions than the file, or an HSA test has no Vulkan program.
 pub fn to_vulkan(test: &Test) -> Result<Test, ConvertError> {
+    if test.dialect == Dialect::Hsa {
+        return lower(test).map(|lowered| lowered.test).map_err(|error| ConvertError::Lowering { error });
+    }
     let Some(khronos) = &test.khronos else { return Ok(test.clone()) };
     let mut converted = Test { dialect: Dialect::Vulkan, khronos: None, ..test.clone() };
     for (index, thread) in converted.threads.iter_mut().enumerate() {
@@ -180,6 +202,9 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     let no = |what: &str| not_expressible("Khronos' format", what);
     if test.khronos.is_some() {
         return Ok(test.clone());
+    }
+    if test.dialect == Dialect::Hsa {
+        return to_khronos(&to_vulkan(test)?);
     }
     let mut wanted: Vec<(ThreadId, RegisterId, i64)> = Vec::new();
     let conditions = test.filter.iter().chain(test.question.as_ref().map(|question| &question.condition));

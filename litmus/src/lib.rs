@@ -29,6 +29,7 @@ pub mod convert;
 pub mod corpus;
 pub mod cts;
 pub mod error;
+pub mod hsa;
 pub mod khronos;
 pub mod metadata;
 pub mod outcome;
@@ -42,6 +43,7 @@ pub mod value;
 
 pub use condition::{Comparison, Condition, Question, QuestionKind, Term};
 pub use error::{KhronosError, ParseError, ParseErrors};
+pub use hsa::{Lowered, LoweringError, lower};
 pub use khronos::{Khronos, Query, QueryKind, QueryTerm, SizeComparison};
 pub use metadata::{Expectation, Metadata, Reachability, TerminationExpectation};
 pub use outcome::{

@@ -128,3 +128,8 @@ fn beginning(text: &str) -> &str {
         text.char_indices().map(|(index, _)| index).take_while(|index| *index <= 256).last().unwrap_or(0);
     text.get(..end).unwrap_or("")
 }
+
+/// Whether a location of the native dialect may be called `word`.
+pub(crate) fn is_native_location(word: &str) -> bool {
+    words::is_location(word)
+}

@@ -1,11 +1,12 @@
-//! The results folder of a run: `plan.json`, `run.jsonl` (the journal), and at the end `outcomes.csv` and `summary.txt`.
+//! The results folder of a run: `plan.json`, `run.jsonl` (the journal), and at the end `outcomes.csv` and `summary.txt`; and
+//! `machine-code.jsonl` where something violates.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::journal::{Journal, JournalError, Recovered};
-use crate::wire::{PLAN_SCHEMA, PlanRecord, RunLine};
+use crate::wire::{MachineCodeLine, PLAN_SCHEMA, PlanRecord, RunLine};
 use crate::write::{Layout, RunWriter, csv, text};
 
 /// The plan's file.
@@ -16,6 +17,8 @@ pub const JOURNAL: &str = "run.jsonl";
 pub const OUTCOMES: &str = "outcomes.csv";
 /// The text report.
 pub const SUMMARY: &str = "summary.txt";
+/// The machine code of tests that violate.
+pub const MACHINE_CODE: &str = "machine-code.jsonl";
 
 /// An open results folder.
 #[derive(Debug)]
@@ -234,6 +237,24 @@ impl Folder {
         }
         replace(&outcomes, &bytes)?;
         replace(&self.path.join(SUMMARY), text::report(lines, Layout::default()).as_bytes())
+    }
+
+    /// Writes the machine code of tests that violate, in place of what was there; no file where there is none.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep_machine_code(&self, lines: &[MachineCodeLine]) -> Result<(), FolderError> {
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let path = self.path.join(MACHINE_CODE);
+        let mut bytes = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut bytes, line)
+                .map_err(|source| FolderError::Io { path: path.clone(), source: source.into() })?;
+            bytes.push(b'\n');
+        }
+        replace(&path, &bytes)
     }
 }
 

@@ -42,6 +42,7 @@ pub mod folder;
 pub mod journal;
 pub mod judge;
 pub mod merge;
+pub mod portability;
 pub mod read;
 pub mod report;
 pub mod show;

@@ -127,6 +127,8 @@ pub fn merge_into(parts: &[Results], out: &Path) -> Result<(PlanRecord, Vec<RunL
         folder.append(line)?;
     }
     folder.finish(&lines)?;
+    let machine_code: Vec<_> = parts.iter().flat_map(|part| part.machine_code.iter().cloned()).collect();
+    folder.keep_machine_code(&machine_code)?;
     Ok((plan, lines))
 }
 

@@ -12,10 +12,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::folder::{JOURNAL, PLAN};
+use crate::folder::{JOURNAL, MACHINE_CODE, PLAN};
 use crate::show;
 use crate::wire::{
-    BASELINE_SCHEMA, BaselineRecord, PLAN_SCHEMA, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
+    BASELINE_SCHEMA, BaselineRecord, MACHINE_CODE_SCHEMA, MachineCodeLine, PLAN_SCHEMA, PlanRecord,
+    RUN_SCHEMA, RunLine, VerdictWord,
 };
 
 /// The most bytes of one record.
@@ -32,6 +33,8 @@ pub struct Results {
     pub lines: Vec<RunLine>,
     /// An incomplete last line, which was left out: its writer was ended in the middle of it.
     pub incomplete: Option<Incomplete>,
+    /// The machine code of tests that violate; a folder's alone.
+    pub machine_code: Vec<MachineCodeLine>,
 }
 
 /// An incomplete last line.
@@ -161,6 +164,49 @@ fn of_folder(path: &Path) -> Result<Results, ReadError> {
         Err(other) => return Err(other),
     };
     found.source = path.to_owned();
+    found.machine_code = machine_code(path)?;
+    Ok(found)
+}
+
+/// Reads the machine code that a results folder keeps of tests that violate; nothing where it keeps none.
+///
+/// # Errors
+/// When the file holds something else, or cannot be read.
+pub fn machine_code(folder: &Path) -> Result<Vec<MachineCodeLine>, ReadError> {
+    let path = folder.join(MACHINE_CODE);
+    let bytes = match regular(&path) {
+        Ok(file) => whole(file, &path)?,
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            return Ok(Vec::new());
+        }
+        Err(other) => return Err(other),
+    };
+    let mut found: Vec<MachineCodeLine> = Vec::new();
+    for (number, line) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let malformed = |error: &serde_json::Error| ReadError::Malformed {
+            path: path.clone(),
+            line: number,
+            what: format!("not a record of machine code: {}", show::line(&error.to_string())),
+        };
+        let value: Value = serde_json::from_slice(line).map_err(|error| malformed(&error))?;
+        version(&path, number, &value, MACHINE_CODE_SCHEMA)?;
+        let line: MachineCodeLine = serde_json::from_value(value).map_err(|error| malformed(&error))?;
+        if found.iter().any(|known| (&known.id, &known.device) == (&line.id, &line.device)) {
+            return Err(ReadError::Malformed {
+                path,
+                line: number,
+                what: format!(
+                    "a second record of `{}` on `{}`",
+                    show::line(&line.id),
+                    show::line(&line.device)
+                ),
+            });
+        }
+        found.push(line);
+    }
     Ok(found)
 }
 
@@ -279,7 +325,7 @@ fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadEr
     if plan.is_some() {
         lines.sort_by_key(|line| places.of(line));
     }
-    Ok(Results { source: path.to_owned(), plan, lines, incomplete })
+    Ok(Results { source: path.to_owned(), plan, lines, incomplete, machine_code: Vec::new() })
 }
 
 fn baseline_header(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::read::Results;
 use crate::state;
 use crate::statistics::{Interval, Proportion, never_seen_bound, reproducibility};
-use crate::wire::{DeviceRecord, EnvironmentRecord, RunLine, RunOutcome, VerdictWord};
+use crate::wire::{DeviceRecord, EnvironmentRecord, MachineCodeLine, RunLine, RunOutcome, VerdictWord};
 
 /// Results side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,6 +52,8 @@ pub struct Row {
     pub hash: String,
     /// One for each device.
     pub cells: Vec<Option<RunLine>>,
+    /// What compilers made of it where it violates, each with the index of the device.
+    pub machine_code: Vec<(usize, MachineCodeLine)>,
 }
 
 impl Row {
@@ -286,6 +288,15 @@ impl Report {
                     *cell = Some(line.clone());
                 }
             }
+            for code in &results.machine_code {
+                let Some(place) = names.iter().position(|name| *name == code.device) else { continue };
+                let row = report.tests.iter_mut().find(|row| {
+                    row.id == code.id && row.cells.get(first + place).is_some_and(Option::is_some)
+                });
+                if let Some(row) = row {
+                    row.machine_code.push((first + place, code.clone()));
+                }
+            }
             first += names.len();
         }
         report.tell_apart();
@@ -307,6 +318,7 @@ impl Report {
                 clauses: Vec::new(),
                 hash: hash.to_owned(),
                 cells: vec![None; width],
+                machine_code: Vec::new(),
             });
             self.tests.len() - 1
         });

@@ -18,12 +18,13 @@ pub use plan::*;
 pub use progress::*;
 pub use report::*;
 
-use litmus::{Prediction, Race, Test, Undefinedness};
+use litmus::{Prediction, QuestionKind, Race, Test, Undefinedness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::answer::answer;
 use crate::judge::{Judgement, Verdict};
+use crate::portability::Beside;
 use crate::state::{State, state};
 
 /// Version of [`CheckLine`].
@@ -135,6 +136,15 @@ pub enum LevelWord {
     Value,
     /// The execution as a whole is undefined.
     Program,
+}
+
+impl From<Undefinedness> for LevelWord {
+    fn from(level: Undefinedness) -> LevelWord {
+        match level {
+            Undefinedness::Value => LevelWord::Value,
+            Undefinedness::Program => LevelWord::Program,
+        }
+    }
 }
 
 /// A question with its answer.
@@ -251,6 +261,25 @@ pub struct RunLine {
     /// The driver; absent in records that do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<DriverRecord>,
+    /// What HSA says of the test whose lowered program was judged; absent for other tests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hsa: Option<HsaRun>,
+}
+
+/// What HSA says of a test, beside the verdict on its lowered program. It judges no device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HsaRun {
+    /// HSA's model.
+    pub model: String,
+    /// Whether the HSA test races.
+    pub race: RaceWord,
+    /// HSA's level of undefinedness.
+    pub level: Option<LevelWord>,
+    /// How the two answers compare: `portable`, `model-only`, `vulkan-race` or `both-race`; null where one is not known.
+    pub class: Option<String>,
+    /// Whether HSA allows what the question asks for (for `forall`, what it rules out); null where that is not known or
+    /// nothing is asked.
+    pub allowed: Option<bool>,
 }
 
 /// The driver of a device.
@@ -315,6 +344,10 @@ pub struct RunOutcome {
     /// Whether it meets the condition of the question; absent where the test asks nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<bool>,
+    /// Whether HSA allows it of the test whose lowered program was judged; absent for other tests, and where it is no
+    /// outcome of the HSA test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hsa: Option<bool>,
 }
 
 /// Values that no candidate execution produces.
@@ -360,10 +393,7 @@ impl CheckLine {
             name: test.name.clone(),
             model: prediction.model.clone(),
             race: prediction.race.into(),
-            level: prediction.level.map(|level| match level {
-                Undefinedness::Value => LevelWord::Value,
-                Undefinedness::Program => LevelWord::Program,
-            }),
+            level: prediction.level.map(LevelWord::from),
             queries: answer(test, prediction)
                 .map(|answer| Query {
                     text: context.question.to_owned(),
@@ -420,6 +450,27 @@ pub struct RunContext {
     pub tool: String,
     /// The driver, where there is one.
     pub driver: Option<DriverRecord>,
+    /// What HSA says, where the test was lowered from one of its.
+    pub beside: Option<Beside>,
+}
+
+impl HsaRun {
+    /// What HSA says beside the verdict on the lowered program `test`.
+    fn new(test: &Test, beside: &Beside) -> HsaRun {
+        let hsa = &beside.hsa;
+        let asked = test.question.as_ref().map(|question| question.kind);
+        HsaRun {
+            model: hsa.model.clone(),
+            race: hsa.race.into(),
+            level: hsa.level.map(LevelWord::from),
+            class: beside.class.map(|class| class.word().to_owned()),
+            allowed: match asked {
+                None => None,
+                Some(QuestionKind::Forall) => hsa.misses,
+                Some(_) => hsa.meets,
+            },
+        }
+    }
 }
 
 impl RunLine {
@@ -471,6 +522,7 @@ impl RunLine {
                         .question
                         .as_ref()
                         .map(|question| row.outcome.meets(test, observables, &question.condition)),
+                    hsa: context.beside.as_ref().and_then(|beside| beside.allows.get(&row.outcome).copied()),
                 })
                 .collect(),
             unexpected: judgement
@@ -487,6 +539,7 @@ impl RunLine {
             question: test.question.as_ref().map(|question| question.text(test)),
             tool: context.tool,
             driver: context.driver,
+            hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The report formats, one file a format.
 
+pub mod code;
 pub mod csv;
 pub mod diff;
 pub mod gtest;

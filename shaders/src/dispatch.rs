@@ -4,7 +4,7 @@ mod place;
 mod reference;
 mod stress;
 
-use litmus::{LocationId, LocationInit, Observable, Scope, Test, ThreadId, Value};
+use litmus::{Access, InstructionKind, LocationId, LocationInit, Observable, Scope, Test, ThreadId, Value};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
@@ -20,7 +20,7 @@ use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::semantics::semantics_word;
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode, scope_operand};
-use crate::variant::{Images, Loops, MemoryModel, Target as Version};
+use crate::variant::{Apart, Images, Loops, MemoryModel, Target as Version, Variant};
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
 
@@ -53,7 +53,7 @@ struct Code {
 }
 
 /// What a kernel knows of the others of its [program](crate::program()).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Company {
     /// Workgroup classes of the kernels before it that run at the same time.
     pub first_class: u32,
@@ -67,6 +67,8 @@ pub(crate) struct Company {
     pub storage_words: u32,
     /// The parameters of the one dispatch that the kernels are made for: constants instead of push constants.
     pub fixed: Option<Parameters>,
+    /// Storages that lie apart, for the whole test.
+    pub apart: Vec<u32>,
 }
 
 impl Company {
@@ -78,7 +80,30 @@ impl Company {
         most_lanes: u32::MAX,
         storage_words: 1,
         fixed: None,
+        apart: Vec::new(),
     };
+}
+
+/// The storages of a test that a variant puts apart.
+pub(crate) fn apart(test: &Test, variant: Variant) -> Vec<u32> {
+    let storages = storages(test);
+    let is_guard = |number: &u32| {
+        test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+            let location = match &instruction.kind {
+                InstructionKind::Load { location, access: Access::Atomic { .. }, .. }
+                | InstructionKind::Store { location, access: Access::Atomic { .. }, .. }
+                | InstructionKind::Rmw { location, .. } => *location,
+                _ => return false,
+            };
+            storages.numbers.get(usize::from(location.0)) == Some(number)
+        })
+    };
+    let all = 0..storages.count();
+    match variant.apart {
+        Apart::Nothing => Vec::new(),
+        Apart::Payload => all.filter(|number| !is_guard(number)).collect(),
+        Apart::Guard => all.filter(is_guard).collect(),
+    }
 }
 
 /// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
@@ -195,6 +220,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         workgroup_size: layout.workgroup_size,
         lanes: layout.lanes,
         addresses: emitter.uses.has(Kind::Address),
+        apart: company.apart.clone(),
         variant,
         first_class: company.first_class,
         storages: storages.count(),
@@ -286,6 +312,11 @@ impl Emitter<'_> {
     /// Workgroup classes that run at the same time.
     fn classes_that_meet(&self) -> u32 {
         self.company.classes.unwrap_or(self.layout.classes.len() as u32)
+    }
+
+    /// Whether a location lies apart.
+    fn is_apart(&self, location: LocationId) -> bool {
+        self.company.apart.contains(&self.storage_of(location))
     }
 
     fn storage_of(&self, location: LocationId) -> u32 {

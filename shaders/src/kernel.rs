@@ -33,6 +33,9 @@
 //! buffer does; a texel buffer shows the location buffer itself. Where a kernel has [`Kernel::addresses`], the address
 //! of the location buffer stands behind the parameters among the push constants, at byte [`Kernel::push_constant_bytes`].
 //!
+//! Where a variant puts some storages *apart*, a second buffer and other images hold those, each at the same place as it would
+//! have in the first ([`Kernel::apart`]); both are filled with the initial values of all.
+//!
 //! Storages in *workgroup memory* are made and read by the kernel: in every round one invocation of each slot writes the
 //! initial values, the workgroup meets in a control barrier, the threads run, the workgroup meets again, and the same
 //! invocation writes final values that belong to the outcome to result slots.
@@ -80,8 +83,12 @@ pub struct Kernel {
     pub bindings: Vec<Binding>,
     /// What stands behind the bindings of set 0 after [`Kernel::bindings`]: storage images or storage texel buffers.
     pub images: Vec<ImageBinding>,
-    /// The address of the location buffer follows the parameters among the push constants.
+    /// The address of the location buffer follows the parameters among the push constants, and behind it that of the second
+    /// one where there is any.
     pub addresses: bool,
+    /// Storages that lie in the second location buffer ([`Binding::Apart`]), or in images of their own beside it; empty unless
+    /// [`Variant::apart`] asks for it.
+    pub apart: Vec<u32>,
     /// How the test is told.
     pub variant: Variant,
     /// How threads are spread.
@@ -126,6 +133,8 @@ impl Kernel {
 pub enum Binding {
     /// The location buffer (one binding for each reference of the test; several may show the same buffer).
     Locations,
+    /// The second location buffer, of the same size and with units at the same places.
+    Apart,
     /// The result buffer.
     Results,
     /// The rendezvous buffer.
@@ -141,6 +150,8 @@ pub struct ImageBinding {
     pub shape: Images,
     /// The texels are floating-point numbers (format `R32_SFLOAT`) and no unsigned integers (`R32_UINT`).
     pub float: bool,
+    /// It holds storages that lie apart.
+    pub apart: bool,
 }
 
 /// How the threads of a test are spread over workgroup classes.

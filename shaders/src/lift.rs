@@ -280,7 +280,7 @@ fn event(
     };
     if let Memory::Binding(binding) = site.memory {
         match bindings.get(binding as usize) {
-            Some(Binding::Locations) | None => {}
+            Some(Binding::Locations | Binding::Apart) | None => {}
             Some(Binding::Results) if op == Op::Store && instruction.operands.len() == 2 => {
                 return Ok(Some(Event::Report));
             }

@@ -184,9 +184,9 @@ impl Module {
     }
 
     /// A push-constant block of words, and behind them an address in two words where one is wanted.
-    pub fn push_constants(&mut self, words: u32, address: bool) -> Word {
+    pub fn push_constants(&mut self, words: u32, addresses: u32) -> Word {
         let mut members = vec![self.u32; words as usize];
-        if address {
+        for _ in 0..addresses {
             members.push(self.vector(self.u32, 2));
         }
         let count = members.len() as u32;
@@ -197,7 +197,8 @@ impl Module {
                 block,
                 member,
                 Decoration::Offset,
-                [Operand::LiteralBit32(4 * member)],
+                // Addresses have two words.
+                [Operand::LiteralBit32(4 * (member + member.saturating_sub(words)))],
             );
         }
         self.global(StorageClass::PushConstant, block, "parameters")

@@ -95,6 +95,11 @@ impl Program {
         self.kernels().map(|kernel| kernel.loop_turns).max().unwrap_or(0)
     }
 
+    /// Storages that lie apart; as [`Kernel::apart`].
+    pub fn apart(&self) -> &[u32] {
+        self.kernels().next().map_or(&[], |kernel| &kernel.apart)
+    }
+
     /// Storages that lie in an image of its own memory, each once.
     pub fn in_image(&self) -> Vec<u32> {
         let mut storages: Vec<u32> =
@@ -187,8 +192,9 @@ fn with_parameters(
     crate::rules::check(&part_of(test, &all))?;
     let phases = phases(test)?;
     check_workgroups(test, &phases)?;
+    let apart = dispatch::apart(test, config.variant);
     if phases.len() == 1 && pipelines == Pipelines::Merged && !has_device_domain_operation(test) {
-        return Ok(dispatch::compile(test, config, &Company { fixed, ..Company::ALONE })?.into());
+        return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
     for threads in &phases {
@@ -221,6 +227,7 @@ fn with_parameters(
                 most_lanes: lanes,
                 storage_words,
                 fixed,
+                apart: apart.clone(),
             };
             let kernel = dispatch::compile(&part_of(test, threads), config, &company)?;
             first_class += kernel.roles.classes.len() as u32;

@@ -145,7 +145,7 @@ pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel
         loops: LoopControl::NONE,
     });
     let scratch = scratch(&mut module, 0, MemoryModel::Vulkan);
-    let block = module.push_constants(position::END - position::FIRST, false);
+    let block = module.push_constants(position::END - position::FIRST, 0);
     let workgroup_id = module.built_in_vector(BuiltIn::WorkgroupId);
     let entry = module.id();
     module.begin(entry);

@@ -22,6 +22,8 @@ pub struct Variant {
     pub loops: Loops,
     /// What `sc2` and `image` locations lie in.
     pub images: Images,
+    /// Which storages lie in memory of their own.
+    pub apart: Apart,
 }
 
 /// What [`Variant::default`] is, where a constant is needed.
@@ -33,6 +35,7 @@ pub const DEFAULT: Variant = Variant {
     pointers: Pointers::Direct,
     loops: Loops::Free,
     images: Images::TwoDimensional,
+    apart: Apart::Nothing,
 };
 
 /// The memory model of a module.
@@ -103,6 +106,19 @@ pub enum Images {
     TexelBuffer,
 }
 
+/// Which storages lie in a second location buffer, or in images beside it, which the caller puts into memory of another
+/// kind than the rest. (Workgroup memory is in neither.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Apart {
+    /// None.
+    #[default]
+    Nothing,
+    /// `nonlocal-payload`: those that no instruction accesses atomically.
+    Payload,
+    /// `nonlocal-guard`: those that some instruction accesses atomically.
+    Guard,
+}
+
 /// A word that no variant has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no variant `{word}`; there are {}", words().map(|(word, _)| word).collect::<Vec<_>>().join(", "))]
@@ -126,6 +142,8 @@ pub fn words() -> impl Iterator<Item = (&'static str, Variant)> {
         ("looped", Variant { loops: Loops::Looped, ..d }),
         ("image1d", Variant { images: Images::OneDimensional, ..d }),
         ("texels", Variant { images: Images::TexelBuffer, ..d }),
+        ("nonlocal-payload", Variant { apart: Apart::Payload, ..d }),
+        ("nonlocal-guard", Variant { apart: Apart::Guard, ..d }),
     ]
     .into_iter()
 }
@@ -145,6 +163,7 @@ impl Variant {
             pointers: choose(self.pointers, other.pointers),
             loops: choose(self.loops, other.loops),
             images: choose(self.images, other.images),
+            apart: choose(self.apart, other.apart),
         }
     }
 }

@@ -121,7 +121,7 @@ fn run(
         .bindings
         .iter()
         .map(|binding| match binding {
-            Binding::Locations => 0,
+            Binding::Locations | Binding::Apart => 0,
             Binding::Results => 1,
             Binding::Rendezvous => 2,
             Binding::Scratch => 3,
@@ -352,7 +352,7 @@ fn check_meetings(run: &Run, index: usize, id: ThreadId) {
                     looks.clear();
                 }
             }
-            Binding::Locations | Binding::Scratch => {}
+            Binding::Locations | Binding::Apart | Binding::Scratch => {}
         }
     }
     assert_eq!(round, p.rounds);

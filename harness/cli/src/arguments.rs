@@ -230,6 +230,12 @@ pub struct Explain {
     /// How it is written.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ExplainFormat,
+    /// Devices whose machine code is shown beside the test, as for `codegen`: compile-only ones (`radv:FAMILY`) too.
+    #[arg(long, value_name = "SEL", value_delimiter = ',')]
+    pub device: Vec<String>,
+    /// A folder with a newer Mesa: the root of a system, whose RADV makes the compile-only devices.
+    #[arg(long, value_name = "DIR", requires = "device")]
+    pub mesa: Option<PathBuf>,
     /// Time for all of it; what is not found by then stays unknown.
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub timeout: Duration,

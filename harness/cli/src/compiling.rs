@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use device::{Executable, Options, Selector, VulkanDevice};
-use plan::{BufferId, DeviceError, Image, ImageFormat, ImageId, ImageShape};
+use plan::{BufferId, DeviceError, Image, ImageFormat, ImageId, ImageShape, Memory};
 use runner::pool::{self, Health};
 use runner::worker::Say;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ pub struct Kernel {
     bindings: u32,
     images: Vec<(u8, bool)>,
     push_constant_bytes: u32,
-    addresses: bool,
+    addresses: usize,
     subgroup_size: Option<u32>,
 }
 
@@ -90,7 +90,7 @@ impl From<&shaders::Kernel> for Kernel {
             bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
             images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
             push_constant_bytes: kernel.push_constant_bytes(),
-            addresses: kernel.addresses,
+            addresses: if kernel.addresses { 1 + usize::from(!kernel.apart.is_empty()) } else { 0 },
             subgroup_size: kernel.requirements.subgroup_size,
         }
     }
@@ -105,6 +105,7 @@ impl Kernel {
                 _ => ImageShape::Texels(BufferId(0)),
             },
             format: if *float { ImageFormat::Float } else { ImageFormat::Unsigned },
+            memory: Memory::Device,
             name: "texels",
         };
         self.images.iter().map(image).collect()
@@ -116,7 +117,7 @@ impl Kernel {
             bindings: self.bindings,
             images: (0..).map(ImageId).take(self.images.len()).collect(),
             push_constant_bytes: self.push_constant_bytes,
-            addresses: if self.addresses { vec![BufferId(0)] } else { Vec::new() },
+            addresses: vec![BufferId(0); self.addresses],
             subgroup_size: self.subgroup_size,
         }
     }

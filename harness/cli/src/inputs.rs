@@ -8,7 +8,7 @@ use std::path::Path;
 use globset::GlobBuilder;
 use litmus::corpus::{self, Entry};
 use litmus::syntax::MAX_TEXT_BYTES;
-use litmus::{ParseErrors, Suite, Test};
+use litmus::{Dialect, ParseErrors, Suite, Test};
 use model::Model;
 use results::wire::RejectedLine;
 use walkdir::WalkDir;
@@ -288,6 +288,11 @@ impl Source {
     pub fn suits(&self, model: &Model) -> bool {
         let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());
         test.is_none_or(|test| model.judges(test.dialect))
+    }
+
+    /// Whether a model judges the program that a device runs for this test.
+    pub fn suits_devices(&self, model: &Model) -> bool {
+        self.suits(model) || model.judges(Dialect::Vulkan)
     }
 
     /// The test in the text.

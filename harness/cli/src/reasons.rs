@@ -5,7 +5,7 @@
 
 use std::time::{Duration, Instant};
 
-use litmus::Test;
+use litmus::{Dialect, Test};
 use model::{Answer, ExplainOptions, Explanation, Model, explain};
 use results::wire::{RunLine, VerdictWord};
 use runner::Variant;
@@ -62,7 +62,13 @@ pub fn test(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     if text.len() > litmus::syntax::MAX_TEXT_BYTES {
         return None;
     }
-    let parsed = litmus::parse(&text, id).ok()?;
+    let mut parsed = litmus::parse(&text, id).ok()?;
+    let mut text = text;
+    if parsed.dialect == Dialect::Hsa {
+        // It is the lowered program that was judged.
+        parsed = litmus::lower(&parsed).ok()?.test;
+        text = litmus::print(&parsed);
+    }
     let variant: Variant = variant.parse().ok()?;
     let mut said = shaders::meaning(&parsed, variant.told).ok()?;
     said.filter = None;
@@ -99,7 +105,11 @@ pub fn explained(
 fn condition(outcome: &str) -> Option<String> {
     let terms: Option<Vec<String>> = outcome
         .split(' ')
-        .map(|word| word.split_once('=').map(|(name, value)| format!("{name} == {value}")))
+        .map(|word| {
+            let (name, value) = word.split_once('=')?;
+            // A register of HSA has the same number in the lowered program.
+            Some(format!("{} == {value}", name.replace(":$s", ":r")))
+        })
         .collect();
     Some(terms?.join(" /\\ "))
 }

@@ -9,6 +9,7 @@
 //! | [`machine`] | machine text line by line; what is none |
 //! | [`align`](mod@align) | which instruction of the test a line comes from |
 //! | [`differ`] | how two machine codes differ |
+//! | [`mod@question`] | a test, its kernels and their text as a question for the explorer (`isa`) |
 //! | [`baseline`] | machine code as files to compare |
 //! | [`shrink`](mod@shrink) | the smallest test for which something still holds |
 
@@ -18,6 +19,7 @@ pub mod differ;
 pub mod form;
 pub mod machine;
 mod normal;
+pub mod question;
 pub mod shrink;
 
 pub use align::{Source, align};
@@ -25,4 +27,5 @@ pub use baseline::Baseline;
 pub use differ::Difference;
 pub use form::{Form, Role, Sizes, Unit, units};
 pub use machine::{Dialect, Machine, NotMachineCode};
+pub use question::{Kernels, NoQuestion, question};
 pub use shrink::{Shrunk, shrink};

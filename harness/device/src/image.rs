@@ -3,7 +3,7 @@
 use ash::vk;
 use gpu_allocator::MemoryLocation;
 use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
-use plan::{DeviceError, Image, ImageFormat, ImageShape};
+use plan::{DeviceError, Image, ImageFormat, ImageShape, Memory};
 
 use crate::error::{allocation_failed, failed};
 use crate::memory::Words;
@@ -15,6 +15,8 @@ use crate::vulkan::VulkanDevice;
 pub(crate) struct Texels {
     raw: vk::Image,
     allocation: Option<Allocation>,
+    /// Memory of its own, where it asked for a memory type.
+    own: vk::DeviceMemory,
     pub(crate) view: vk::ImageView,
     pub(crate) buffer_view: vk::BufferView,
     width: u32,
@@ -102,6 +104,14 @@ impl VulkanDevice {
         texels.raw = unsafe { self.raw.create_image(&info, None) }.map_err(failed("vkCreateImage"))?;
         // SAFETY: the image was made by this device.
         let requirements = unsafe { self.raw.get_image_memory_requirements(texels.raw) };
+        if let Memory::Of(kind) = image.memory {
+            let (memory, _) = self.own_memory(&requirements, kind)?;
+            texels.own = memory;
+            // SAFETY: the memory was made for this image, which is bound once.
+            unsafe { self.raw.bind_image_memory(texels.raw, memory, 0) }
+                .map_err(failed("vkBindImageMemory"))?;
+            return self.view_image(image, (view_type, format), texels);
+        }
         let description = AllocationCreateDesc {
             name: image.name,
             requirements,
@@ -115,6 +125,15 @@ impl VulkanDevice {
             unsafe { self.raw.bind_image_memory(texels.raw, allocation.memory(), allocation.offset()) };
         texels.allocation = Some(allocation);
         bound.map_err(failed("vkBindImageMemory"))?;
+        self.view_image(image, (view_type, format), texels)
+    }
+
+    fn view_image(
+        &self,
+        image: &Image,
+        (view_type, format): (vk::ImageViewType, vk::Format),
+        texels: &mut Texels,
+    ) -> Result<(), DeviceError> {
         self.set_name(texels.raw, image.name)?;
         let info = vk::ImageViewCreateInfo::default()
             .image(texels.raw)
@@ -134,6 +153,7 @@ impl VulkanDevice {
             self.raw.destroy_buffer_view(texels.buffer_view, None);
             self.raw.destroy_image_view(texels.view, None);
             self.raw.destroy_image(texels.raw, None);
+            self.raw.free_memory(texels.own, None);
         }
         if let Some(allocation) = texels.allocation.take()
             && let Err(error) = self.memory.borrow_mut().free(allocation)

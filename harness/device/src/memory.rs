@@ -101,6 +101,20 @@ impl VulkanDevice {
         requirements: &vk::MemoryRequirements,
         kind: MemoryKind,
     ) -> Result<(), DeviceError> {
+        let (memory, flags) = self.own_memory(requirements, kind)?;
+        buffer.own = memory;
+        buffer.properties = flags;
+        // SAFETY: the memory was made for this buffer, which is bound once.
+        unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.own, 0) }
+            .map_err(failed("vkBindBufferMemory"))
+    }
+
+    /// Memory of the first type of a kind that meets requirements, and what the type is.
+    pub(crate) fn own_memory(
+        &self,
+        requirements: &vk::MemoryRequirements,
+        kind: MemoryKind,
+    ) -> Result<(vk::DeviceMemory, vk::MemoryPropertyFlags), DeviceError> {
         let found = (0_u32..).zip(&self.memory_types).find(|(index, flags)| {
             requirements.memory_type_bits & (1 << index) != 0
                 && properties_of(**flags).is_some_and(|properties| kind.holds(properties))
@@ -115,11 +129,8 @@ impl VulkanDevice {
             info = info.push_next(&mut flags_info);
         }
         // SAFETY: the device lives, and the index is one of its memory types.
-        buffer.own = unsafe { self.raw.allocate_memory(&info, None) }.map_err(failed("vkAllocateMemory"))?;
-        buffer.properties = *flags;
-        // SAFETY: the memory was made for this buffer, which is bound once.
-        unsafe { self.raw.bind_buffer_memory(buffer.raw, buffer.own, 0) }
-            .map_err(failed("vkBindBufferMemory"))
+        let memory = unsafe { self.raw.allocate_memory(&info, None) }.map_err(failed("vkAllocateMemory"))?;
+        Ok((memory, *flags))
     }
 
     /// Gives a buffer back. Nothing on the device may use it any more.

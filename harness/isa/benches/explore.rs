@@ -1,8 +1,6 @@
 //! Reading and exploring the committed texts: tests a second on one core, by family.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a measurement fails by panicking")]
+#![expect(clippy::unwrap_used, reason = "a measurement fails by panicking")]
 
-#[path = "../tests/explorer/bridge.rs"]
-mod bridge;
 #[path = "../tests/explorer/sample.rs"]
 #[expect(dead_code, reason = "shared with the tests")]
 mod sample;

@@ -73,9 +73,9 @@ fn unsupported(what: String) -> Verdict {
 
 /// A part of an outcome in the machine.
 pub(crate) struct Seen {
-    cell: usize,
-    place: Word,
-    required: Option<u64>,
+    pub cell: usize,
+    pub place: Word,
+    pub required: Option<u64>,
 }
 
 /// Builds the waves and numbers the memory that they touch.

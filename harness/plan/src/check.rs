@@ -208,8 +208,9 @@ impl Capabilities {
             let most = self.max_storage_buffer_bytes / 4;
             at_most(buffer.words, most, || format!("words in a storage buffer ({})", buffer.name))?;
         }
-        for buffer in &plan.buffers {
-            if let Memory::Of(kind) = buffer.memory
+        let memories = plan.buffers.iter().map(|buffer| buffer.memory);
+        for memory in memories.chain(plan.images.iter().map(|image| image.memory)) {
+            if let Memory::Of(kind) = memory
                 && !self.memory_types.iter().any(|properties| kind.holds(*properties))
             {
                 return Err(DeviceError::Unsupported(kind.to_string()));

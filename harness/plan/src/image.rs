@@ -1,6 +1,6 @@
 //! Images of a plan: storage images and storage texel buffers whose texels have one component of 32 bits.
 
-use crate::BufferId;
+use crate::{BufferId, Memory};
 
 /// Index into [`Plan::images`](crate::Plan::images).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +13,8 @@ pub struct Image {
     pub shape: ImageShape,
     /// What a texel holds.
     pub format: ImageFormat,
+    /// Where it lives, unless it is a texel buffer: in device-local memory, or in memory of a kind.
+    pub memory: Memory,
     /// The name under which debuggers and errors show it.
     pub name: &'static str,
 }

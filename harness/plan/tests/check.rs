@@ -24,7 +24,7 @@ fn buffer(words: u64) -> Buffer {
 }
 
 fn image(shape: ImageShape) -> Image {
-    Image { shape, format: ImageFormat::Unsigned, name: "texels" }
+    Image { shape, format: ImageFormat::Unsigned, memory: Memory::Device, name: "texels" }
 }
 
 fn dispatch(workgroups: u32, bindings: &[u32], bytes: usize) -> Step {
@@ -261,7 +261,10 @@ fn what_semaphores_and_memory_need_is_named() {
     let kind = MemoryKind::named("nonlocal").unwrap();
     let apart = Plan { buffers: vec![buffer(4), Buffer { memory: Memory::Of(kind), ..buffer(8) }], ..plan() };
     let lack = DeviceError::Unsupported("memory type without DEVICE_LOCAL".to_owned());
-    assert_eq!(capabilities().check(&apart), Err(lack));
+    assert_eq!(capabilities().check(&apart), Err(lack.clone()));
+    let shape = ImageShape::OneDimensional { width: 4 };
+    let texels = Plan { images: vec![Image { memory: Memory::Of(kind), ..image(shape) }], ..plan() };
+    assert_eq!(capabilities().check(&texels), Err(lack));
     let host = MemoryProperties { host_visible: true, ..MemoryProperties::default() };
     assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check(&apart), Ok(()));
 }

@@ -331,6 +331,7 @@ mod tests {
             first_slot: 0,
             images: Vec::new(),
             addresses: false,
+            apart: Vec::new(),
             variant: shaders::Variant::default(),
             storage_words: 1,
             in_image: Vec::new(),

@@ -50,10 +50,11 @@ pub(crate) struct Layout {
     beside: Option<usize>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
-    /// Where the texels of an image are read back.
-    pub texels: Option<BufferId>,
-    /// Storages whose final values are among those.
-    pub in_image: Vec<u32>,
+    /// Where final values are read back that are not in the location buffer itself: a buffer, and the storages that are there
+    /// at their places.
+    pub elsewhere: Vec<(BufferId, Vec<u32>)>,
+    /// The second location buffer.
+    apart: Option<BufferId>,
     sharing: Sharing,
     /// Words of a unit of location memory.
     pub storage_words: usize,
@@ -105,8 +106,11 @@ impl Layout {
         let buffer = |words, memory, name| Buffer { words, memory, name };
         let device = |words, name| buffer(words, Memory::Device, name);
         let location_words = bounds.location_units * u64::from(bounds.storage_words);
+        // What lies apart has the memory that was asked for, and the rest the device's own.
+        let is_apart = !program.apart().is_empty();
+        let own = if is_apart { Memory::Device } else { memory };
         let mut buffers =
-            vec![buffer(location_words, memory, "locations"), device(bounds.result_words, "results")];
+            vec![buffer(location_words, own, "locations"), device(bounds.result_words, "results")];
         if sharing == Sharing::Copied {
             buffers.push(buffer(location_words, Memory::Shared, "initial values"));
             buffers.push(buffer(bounds.result_words, Memory::Readback, "results for the host"));
@@ -115,10 +119,27 @@ impl Layout {
             }
         }
         // Images take the initial values of all locations from the location buffer, word by word.
-        let images = Images::of(program, location_words);
-        let texels = BufferId(buffers.len() as u32);
-        if images.are_read() && with_locations {
-            buffers.push(buffer(location_words, Memory::Readback, "texels for the host"));
+        let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
+        let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, name| {
+            let id = BufferId(buffers.len() as u32);
+            buffers.push(buffer(location_words, Memory::Readback, name));
+            elsewhere.push((id, storages));
+            id
+        };
+        let mut apart = None;
+        let mut apart_back = None;
+        if is_apart {
+            apart = Some(BufferId(buffers.len() as u32));
+            buffers.push(buffer(location_words, memory, "locations apart"));
+            if with_locations {
+                apart_back =
+                    Some(back(&mut buffers, program.apart().to_vec(), "locations apart for the host"));
+            }
+        }
+        let images = Images::of(program, location_words, (own, memory), apart);
+        let mut texels = Vec::new();
+        for (image, storages) in images.read(program).into_iter().filter(|_| with_locations) {
+            texels.push((image, back(&mut buffers, storages, "texels for the host")));
         }
         let first_rendezvous = buffers.len() as u32;
         let rendezvous: Vec<BufferId> =
@@ -138,7 +159,9 @@ impl Layout {
             let zeroed =
                 rendezvous.iter().map(|buffer| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 });
             steps.extend(zeroed);
-            steps.extend([copy(INITIAL, LOCATIONS), barrier.clone()]);
+            steps.push(copy(INITIAL, LOCATIONS));
+            steps.extend(apart.map(|apart| copy(INITIAL, apart)));
+            steps.push(barrier.clone());
         }
         for image in images.with_memory() {
             steps.push(Step::ToImage { queue: QUEUE, from: LOCATIONS, to: image });
@@ -165,22 +188,23 @@ impl Layout {
                     queue: QUEUE,
                     kernel: KernelId(kernels.len() as u32),
                     workgroups: workgroups.of(classes),
-                    bindings: buffers_of(&part.kernel, *meeting, scratch),
+                    bindings: buffers_of(&part.kernel, *meeting, apart, scratch),
                     push_constants: vec![0; part.kernel.push_constant_bytes() as usize],
                 });
-                kernels.push(plan_kernel(&part.kernel, &images));
+                kernels.push(plan_kernel(&part.kernel, &images, apart));
             }
         }
-        let mut reads_texels = None;
-        if let Some(image) = images.read.filter(|_| with_locations) {
-            steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to: texels }]);
-            steps.push(to_host(texels));
-            reads_texels = Some(texels);
+        for (image, to) in texels {
+            steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to }]);
+            steps.push(to_host(to));
         }
         match sharing {
             Sharing::Direct => steps.extend([to_host(RESULTS), to_host(LOCATIONS)]),
             Sharing::Copied => {
                 steps.extend([barrier, copy(RESULTS, RESULTS_BACK)]);
+                if let (Some(from), Some(to)) = (apart, apart_back) {
+                    steps.extend([copy(from, to), to_host(to)]);
+                }
                 if with_locations {
                     steps.extend([copy(LOCATIONS, LOCATIONS_BACK), to_host(LOCATIONS_BACK)]);
                 }
@@ -196,8 +220,8 @@ impl Layout {
                 semaphores,
                 steps,
             },
-            texels: reads_texels,
-            in_image: program.in_image(),
+            elsewhere,
+            apart,
             dispatches,
             beside: None,
             rendezvous,
@@ -347,9 +371,9 @@ impl Layout {
         }
     }
 
-    /// The buffer that the kernels use.
-    pub fn locations(&self) -> BufferId {
-        LOCATIONS
+    /// The location buffers that the kernels use.
+    pub fn locations(&self) -> impl Iterator<Item = BufferId> {
+        std::iter::once(LOCATIONS).chain(self.apart)
     }
 
     /// The buffers that hold the results and the locations for the host.
@@ -362,9 +386,15 @@ impl Layout {
 }
 
 /// The buffers behind the bindings of a kernel.
-fn buffers_of(kernel: &Kernel, rendezvous: BufferId, scratch: BufferId) -> Vec<BufferId> {
+fn buffers_of(
+    kernel: &Kernel,
+    rendezvous: BufferId,
+    apart: Option<BufferId>,
+    scratch: BufferId,
+) -> Vec<BufferId> {
     let buffer = |binding: &Binding| match binding {
         Binding::Locations => LOCATIONS,
+        Binding::Apart => apart.unwrap_or(LOCATIONS),
         Binding::Results => RESULTS,
         Binding::Rendezvous => rendezvous,
         Binding::Scratch => scratch,
@@ -372,13 +402,14 @@ fn buffers_of(kernel: &Kernel, rendezvous: BufferId, scratch: BufferId) -> Vec<B
     kernel.bindings.iter().map(buffer).collect()
 }
 
-fn plan_kernel(kernel: &Kernel, images: &Images) -> plan::Kernel {
+fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> plan::Kernel {
+    let addressed = std::iter::once(LOCATIONS).chain(apart).filter(|_| kernel.addresses);
     plan::Kernel {
         words: kernel.words.clone(),
         bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
         images: kernel.images.iter().filter_map(|binding| images.id(*binding)).collect(),
         push_constant_bytes: kernel.push_constant_bytes(),
-        addresses: if kernel.addresses { vec![LOCATIONS] } else { Vec::new() },
+        addresses: addressed.collect(),
         subgroup_size: kernel.requirements.subgroup_size,
     }
 }
@@ -387,15 +418,14 @@ fn plan_kernel(kernel: &Kernel, images: &Images) -> plan::Kernel {
 struct Images {
     bindings: Vec<ImageBinding>,
     images: Vec<Image>,
-    /// The image that holds final values.
-    read: Option<ImageId>,
 }
 
 /// Texels in a row of a two-dimensional image, by the contract of kernels.
 const IMAGE_WIDTH: u32 = 4096;
 
 impl Images {
-    fn of(program: &Program, words: u64) -> Images {
+    /// The images with that many texels; those that lie apart in the second memory, where the second location buffer is.
+    fn of(program: &Program, words: u64, memory: (Memory, Memory), apart: Option<BufferId>) -> Images {
         let mut bindings: Vec<ImageBinding> = Vec::new();
         for binding in program.kernels().flat_map(|kernel| &kernel.images) {
             if !bindings.contains(binding) {
@@ -411,26 +441,33 @@ impl Images {
                         ImageShape::TwoDimensional { width: IMAGE_WIDTH, height: words / IMAGE_WIDTH }
                     }
                     Shape::OneDimensional => ImageShape::OneDimensional { width: words },
-                    Shape::TexelBuffer => ImageShape::Texels(LOCATIONS),
+                    Shape::TexelBuffer => {
+                        ImageShape::Texels(apart.filter(|_| binding.apart).unwrap_or(LOCATIONS))
+                    }
                 },
                 format: if binding.float { ImageFormat::Float } else { ImageFormat::Unsigned },
+                memory: if binding.apart { memory.1 } else { memory.0 },
                 name: "location texels",
             })
             .collect();
-        let mut images = Images { bindings, images, read: None };
-        images.read = program.in_image_as_float().and_then(|float| {
-            let wanted = |binding: &ImageBinding| binding.float == float;
-            images.bindings.iter().find(|binding| wanted(binding)).and_then(|binding| images.id(*binding))
-        });
-        images
+        Images { bindings, images }
     }
 
     fn id(&self, binding: ImageBinding) -> Option<ImageId> {
         self.bindings.iter().position(|known| *known == binding).map(|number| ImageId(number as u32))
     }
 
-    fn are_read(&self) -> bool {
-        self.read.is_some()
+    /// The images that hold final values, with their storages: one of those that lie apart, and one of the others.
+    fn read(&self, program: &Program) -> Vec<(ImageId, Vec<u32>)> {
+        let Some(float) = program.in_image_as_float() else { return Vec::new() };
+        let of_kind = |apart: bool| {
+            let storages: Vec<u32> =
+                program.in_image().into_iter().filter(|s| program.apart().contains(s) == apart).collect();
+            let wanted = |binding: &&ImageBinding| binding.float == float && binding.apart == apart;
+            let image = self.bindings.iter().find(wanted).and_then(|binding| self.id(*binding))?;
+            Some((image, storages))
+        };
+        [false, true].into_iter().filter_map(of_kind).collect()
     }
 
     /// Images that are no texel buffers.

@@ -77,9 +77,9 @@ impl Progress<'_> {
         self.tally.elapsed()
     }
 
-    /// What memory the locations lie in, where the device says so.
-    pub fn memory(&self) -> Option<MemoryProperties> {
-        self.tally.memory
+    /// What memory the locations lie in, where the device says so: first the most, then those that lie apart.
+    pub fn memory(&self) -> &[MemoryProperties] {
+        &self.tally.memory
     }
 
     /// Everything seen up to now.
@@ -140,7 +140,7 @@ struct Tally {
     dispatches: u64,
     discarded: u64,
     /// What memory the locations lie in.
-    memory: Option<MemoryProperties>,
+    memory: Vec<MemoryProperties>,
     started: Instant,
     /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of
     /// itself at most.
@@ -156,7 +156,7 @@ impl Tally {
             not_executed: 0,
             dispatches: 0,
             discarded: 0,
-            memory: None,
+            memory: Vec::new(),
             started: Instant::now(),
             warm_up: Duration::ZERO,
             took: None,
@@ -287,20 +287,24 @@ impl Place<'_> {
             self.results.clear();
             self.results.extend_from_slice(results);
             results = &self.results;
-            if let Some(texels) = self.layout.texels {
+            if !self.layout.elsewhere.is_empty() {
                 self.locations.clear();
                 self.locations.extend_from_slice(self.prepared.read(locations)?);
-                // Units of storages in images take the place of what the buffer has for them.
-                let texels = self.prepared.read(texels)?;
                 let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
-                for storage in &self.layout.in_image {
-                    let first = *storage as usize * spacing;
-                    let units = (0..instances).map(|instance| instance * stride + first);
-                    for number in units.map(|unit| unit * self.layout.storage_words) {
-                        if let (Some(word), Some(texel)) =
-                            (self.locations.get_mut(number), texels.get(number))
-                        {
-                            *word = *texel;
+                let unit_words = self.layout.storage_words;
+                // Units of storages in images, or apart, take the place of what the buffer has for them.
+                for (buffer, storages) in &self.layout.elsewhere {
+                    let theirs = self.prepared.read(*buffer)?;
+                    for storage in storages {
+                        let first = *storage as usize * spacing;
+                        let units = (0..instances).map(|instance| instance * stride + first);
+                        for start in units.map(|unit| unit * unit_words) {
+                            let unit = start..start + unit_words;
+                            if let (Some(words), Some(theirs)) =
+                                (self.locations.get_mut(unit.clone()), theirs.get(unit))
+                            {
+                                words.copy_from_slice(theirs);
+                            }
                         }
                     }
                 }
@@ -427,7 +431,7 @@ impl<'d> Run<'d> {
             layout.add_beside(&kernel, capabilities, self.bounds.scratch_words);
         }
         let prepared = self.device.prepare(&layout.plan)?;
-        tally.memory = prepared.memory(layout.locations());
+        tally.memory = layout.locations().filter_map(|buffer| prepared.memory(buffer)).collect();
         Ok(Place {
             prepared,
             layout,

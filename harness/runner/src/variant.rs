@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use plan::{Capabilities, Memory, MemoryKind};
+use shaders::variant::Apart;
 use shaders::{Kernel, Pipelines, Program, Requirements};
 
 use crate::join::Join;
@@ -18,11 +19,9 @@ pub struct Variant {
     pub join: Option<Join>,
     /// How kernels are told to compilers: words of [`shaders::variant`].
     pub told: shaders::Variant,
-    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations.
+    /// A word of [`MemoryKind::NAMED`]: the memory type of the locations, or of those that lie apart where `told` puts some
+    /// there; the others are local to the device then.
     pub memory: Option<MemoryKind>,
-    /// `nonlocal-payload` and `nonlocal-guard`: only some locations lie in that memory. All locations of a test lie in one
-    /// buffer so far.
-    pub mixed_memory: bool,
     /// What no device is asked for yet.
     pub unavailable: Option<Unavailable>,
 }
@@ -44,10 +43,8 @@ const SPLIT: &str = "split";
 /// From the most telling reason to the least.
 const UNAVAILABLE: [(&str, Unavailable); 2] =
     [("vert", Unavailable::GraphicsStages), ("frag", Unavailable::GraphicsStages)];
-/// Words for tests of which one location lies in memory that is not local to the device.
-const MIXED: [&str; 2] = ["nonlocal-payload", "nonlocal-guard"];
 const NOT_LOCAL: &str = "nonlocal";
-const SEVERAL_MEMORIES: &str = "memory of two kinds not available";
+const NOTHING_APART: &str = "no location to lie apart";
 
 impl Variant {
     /// Every word.
@@ -55,7 +52,6 @@ impl Variant {
         std::iter::once(SPLIT)
             .chain(Join::ALL.map(Join::name))
             .chain(MemoryKind::NAMED.map(|(word, _)| word))
-            .chain(MIXED)
             .chain(shaders::variant::words().map(|(word, _)| word))
             .chain(UNAVAILABLE.map(|(word, _)| word))
     }
@@ -91,11 +87,7 @@ impl Variant {
             return Some(reason.to_string());
         }
         let offered = |kind: &MemoryKind| capabilities.memory_types.iter().any(|own| kind.holds(*own));
-        match self.memory {
-            Some(kind) if !offered(&kind) => Some(kind.to_string()),
-            Some(_) if self.mixed_memory => Some(SEVERAL_MEMORIES.to_owned()),
-            _ => None,
-        }
+        self.memory.filter(|kind| !offered(kind)).map(|kind| kind.to_string())
     }
 
     /// What a device lacks for a program, by name; `None` where it has everything. `needs` are features that the test
@@ -113,6 +105,9 @@ impl Variant {
         }
         if let Some(lack) = program.kernels().find_map(|kernel| lacking_subgroups(kernel, capabilities)) {
             return Some(lack);
+        }
+        if self.told.apart != Apart::Nothing && program.apart().is_empty() {
+            return Some(NOTHING_APART.to_owned());
         }
         match self.memory(program) {
             Memory::Of(memory) => Variant { memory: Some(memory), ..*self }.refused(capabilities),
@@ -168,11 +163,11 @@ impl FromStr for Variant {
                 variant.pipelines = Pipelines::Split;
             } else if let Some(kind) = MemoryKind::named(word) {
                 variant.memory = Some(kind);
-            } else if MIXED.contains(&word) {
-                variant.memory = MemoryKind::named(NOT_LOCAL);
-                variant.mixed_memory = true;
             } else if let Ok(told) = word.parse() {
                 variant.told = variant.told.with(told);
+                if variant.told.apart != Apart::Nothing {
+                    variant.memory = MemoryKind::named(NOT_LOCAL);
+                }
             } else if let Some(place) = UNAVAILABLE.iter().position(|(known, _)| *known == word) {
                 reasons.push(place);
             } else {
@@ -189,8 +184,9 @@ impl FromStr for Variant {
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let split = (self.pipelines == Pipelines::Split).then_some(SPLIT);
-        let memory = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
-        let memory = if self.mixed_memory { MIXED.first() } else { memory.map(|(word, _)| word) };
+        let named = MemoryKind::NAMED.iter().find(|(_, kind)| Some(*kind) == self.memory);
+        // What lies apart says which memory it is.
+        let memory = named.map(|(word, _)| word).filter(|_| self.told.apart == Apart::Nothing);
         let told = self.told.to_string();
         let told = (!told.is_empty()).then_some(told.as_str());
         let words = split.into_iter().chain(self.join.map(Join::name)).chain(memory.copied()).chain(told);

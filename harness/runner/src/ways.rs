@@ -32,7 +32,7 @@ pub fn run_ways(
     way: &Way<'_>,
     test: &Test,
     settings: &Settings,
-    memory: &mut Option<MemoryProperties>,
+    memory: &mut Vec<MemoryProperties>,
     on_progress: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
     let only = [way.joins.first().copied().unwrap_or_default()];
@@ -42,7 +42,9 @@ pub fn run_ways(
     let mut stopped = false;
     for join in joins {
         let ran = run_program(device, program, (*join, way.memory), test, &part, &mut |progress| {
-            *memory = progress.memory();
+            if memory.is_empty() {
+                memory.extend_from_slice(progress.memory());
+            }
             let flow = on_progress(&|| {
                 let mut seen = all.clone();
                 seen.add(&progress.observation());

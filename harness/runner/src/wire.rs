@@ -109,7 +109,7 @@ pub struct Answer {
     pub stress: Option<Stress>,
     /// Hash (BLAKE3, hexadecimal) of the kernel's words.
     pub kernel: Option<String>,
-    /// The memory type that the locations lay in, by the names of its properties.
+    /// The memory type that the locations lay in, by the names of its properties; behind `and` that of those that lay apart.
     pub memory: Option<String>,
     /// What was seen of the test.
     pub observation: WireObservation,

@@ -263,7 +263,8 @@ fn fill(
     });
     answer.validation = device.validation_messages();
     answer.kernel = attempt.kernel;
-    answer.memory = attempt.memory.map(|properties| properties.to_string());
+    let memory: Vec<String> = attempt.memory.iter().map(ToString::to_string).collect();
+    answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
@@ -293,7 +294,7 @@ fn interleaved(seen: &Observation, serial: &[Vec<u64>]) -> u64 {
 #[derive(Default)]
 struct Ran {
     kernel: Option<String>,
-    memory: Option<MemoryProperties>,
+    memory: Vec<MemoryProperties>,
     seen: Observation,
     failure: Option<Failure>,
 }

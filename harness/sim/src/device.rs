@@ -193,6 +193,8 @@ struct SimPrepared<'d> {
     families: Vec<u32>,
     /// First address and number of words of each buffer, then of each image.
     buffers: Vec<(u32, u32)>,
+    /// What the memory of each buffer of the plan is said to be; all of it behaves alike.
+    memories: Vec<Option<MemoryProperties>>,
     /// Buffers that the host shares.
     shared: Vec<bool>,
     machine: Machine,
@@ -246,6 +248,7 @@ impl<'d> SimPrepared<'d> {
                 .map(|buffer| matches!(buffer.memory, Memory::Shared | Memory::Readback))
                 .collect(),
             buffers,
+            memories: plan.buffers.iter().map(|buffer| memory_type(buffer.memory)).collect(),
             machine,
             dispatches: Vec::new(),
             layout: bind::Layout::default(),
@@ -422,7 +425,22 @@ fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
     phases
 }
 
+/// The memory type that a buffer lies in.
+fn memory_type(memory: Memory) -> Option<MemoryProperties> {
+    let [local, coherent, cached] = MEMORY_TYPES;
+    match memory {
+        Memory::Device => Some(local),
+        Memory::Shared => Some(coherent),
+        Memory::Readback => Some(cached),
+        Memory::Of(kind) => MEMORY_TYPES.into_iter().find(|properties| kind.holds(*properties)),
+    }
+}
+
 impl Prepared for SimPrepared<'_> {
+    fn memory(&self, buffer: BufferId) -> Option<MemoryProperties> {
+        self.memories.get(buffer.0 as usize).copied().flatten()
+    }
+
     fn submit(&mut self) -> Result<(), DeviceError> {
         if matches!(self.flight, Flight::InPhase { .. }) {
             return Err(DeviceError::Busy);

@@ -10,6 +10,8 @@ pub const CODEGEN_DIFF_SCHEMA: &str = "vk-litmus/codegen-diff/1";
 
 /// Version of [`CodegenExploreLine`].
 pub const CODEGEN_EXPLORE_SCHEMA: &str = "vk-litmus/codegen-explore/1";
+/// Version of [`MachineCodeLine`].
+pub const MACHINE_CODE_SCHEMA: &str = "vk-litmus/machine-code/1";
 /// What every line of `codegen --explore` rests on.
 pub const CODEGEN_EXPLORE_NOTE: &str =
     "found by executing the emitted machine code on an operational model; not observed on hardware";
@@ -233,4 +235,25 @@ pub struct CodegenStep {
     pub code: String,
     /// What happened to it.
     pub what: String,
+}
+
+/// A line of `machine-code.jsonl` in a results folder: what the driver's compiler made of a test that violates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineCodeLine {
+    /// [`MACHINE_CODE_SCHEMA`].
+    pub schema: String,
+    /// Test id.
+    pub id: String,
+    /// The device, by the name that run lines use.
+    pub device: String,
+    /// Its driver, with the version.
+    pub driver: String,
+    /// Why there is none: the extension that the driver lacks by its name, or how its compiler ended. Null where there is.
+    pub without: Option<String>,
+    /// The threads of the test alone, with all parameters known, beside the instructions that lines come from.
+    pub kernels: Vec<CodegenKernel>,
+    /// The kernels that ran, parameters, rounds and all, as the driver prints them; by the threads that they play.
+    pub ran: Vec<CodegenForm>,
+    /// A command that shows `kernels` again.
+    pub replay: String,
 }

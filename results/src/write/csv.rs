@@ -2,7 +2,8 @@
 //! for byte.
 //!
 //! A test without outcomes (skipped, or rejected) has one row with these columns empty. `kind` is `predicted` for an
-//! outcome of the prediction and `unexpected` for raw values that are none.
+//! outcome of the prediction and `unexpected` for raw values that are none. `hsa` and `class` are for tests of HSA, whose
+//! lowered programs are what devices run: whether HSA allows the outcome, and how its answer and Vulkan's compare.
 
 use std::io::{self, Write};
 
@@ -18,7 +19,7 @@ pub const CHECK_COLUMNS: [&str; 15] = [
 ];
 
 /// Columns of a `run` report.
-pub const RUN_COLUMNS: [&str; 17] = [
+pub const RUN_COLUMNS: [&str; 19] = [
     "id",
     "name",
     "device",
@@ -36,6 +37,8 @@ pub const RUN_COLUMNS: [&str; 17] = [
     "allowed",
     "weak",
     "filtered",
+    "hsa",
+    "class",
 ];
 
 /// Writes predictions.
@@ -175,7 +178,8 @@ impl<W: Write> RunWriter for Run<W> {
         let reason = line.reason.as_deref().unwrap_or_default();
         let [instances, interleaved, not_executed, unresolved] =
             [line.instances, line.interleaved, line.not_executed, line.unresolved].map(|n| n.to_string());
-        let mut row = |kind: &str, outcome: &str, count: &str, says: [&str; 3]| {
+        let class = line.hsa.as_ref().and_then(|hsa| hsa.class.as_deref()).unwrap_or_default();
+        let mut row = |kind: &str, outcome: &str, count: &str, says: [&str; 4]| {
             self.table.row([
                 &line.id,
                 &line.name,
@@ -194,18 +198,21 @@ impl<W: Write> RunWriter for Run<W> {
                 says[0],
                 says[1],
                 says[2],
+                says[3],
+                class,
             ])
         };
         if line.outcomes.is_empty() && line.unexpected.is_empty() {
-            row("", "", "", [""; 3])?;
+            row("", "", "", [""; 4])?;
         }
         for outcome in &line.outcomes {
-            let says = [outcome.allowed, outcome.weak, outcome.filtered].map(boolean);
+            let [allowed, weak, filtered] = [outcome.allowed, outcome.weak, outcome.filtered].map(boolean);
+            let says = [allowed, weak, filtered, outcome.hsa.map(boolean).unwrap_or_default()];
             row("predicted", &state::text(&outcome.state), &outcome.count.to_string(), says)?;
         }
         for values in &line.unexpected {
             let raw: Vec<String> = values.raw.iter().map(u64::to_string).collect();
-            row("unexpected", &raw.join(" "), &values.count.to_string(), [""; 3])?;
+            row("unexpected", &raw.join(" "), &values.count.to_string(), [""; 4])?;
         }
         self.table.flush()
     }

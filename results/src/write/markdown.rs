@@ -4,16 +4,20 @@ use crate::report::{Kind, Report, Row, VERDICTS, bars, trials, weak_reproducibil
 use crate::show;
 use crate::statistics::never_seen_bound;
 use crate::wire::{RunLine, VerdictWord};
+use crate::write::code;
 use crate::write::number::{count, probability};
 
 /// The most tests whose histograms are written out.
 const MOST_HISTOGRAMS: usize = 200;
+/// The most tests whose machine code is written out.
+const MOST_MACHINE_CODES: usize = 50;
 
 /// The whole report.
 pub fn document(report: &Report) -> String {
     let mut text = "# Litmus tests\n\n".to_owned();
     text += &totals(report);
     text += &violations(report);
+    text += &machine_code(report);
     text += &group("family", report.families(), report);
     text += &group("clause", report.clauses(), report);
     text += &verdicts(report);
@@ -88,6 +92,40 @@ fn violations(report: &Report) -> String {
         );
     }
     text + "\n"
+}
+
+/// What drivers' compilers made of the tests that violate.
+fn machine_code(report: &Report) -> String {
+    let mut all = report.tests.iter().flat_map(|row| &row.machine_code).peekable();
+    if all.peek().is_none() {
+        return String::new();
+    }
+    let mut text = "## Machine code of what violates\n".to_owned();
+    let count = report.tests.iter().map(|row| row.machine_code.len()).sum::<usize>();
+    for (device, line) in all.take(MOST_MACHINE_CODES) {
+        let device = report.devices.get(*device).map_or("", |device| &device.label);
+        text += &format!("\n### {} on {} ({})\n", plain(&line.id), plain(device), plain(&line.driver));
+        if let Some(why) = &line.without {
+            text += &format!("\n{}\n", plain(&code::without(why)));
+        }
+        for part in code::parts(line) {
+            text += &format!("\n{}:\n\n{}", plain(&part.heading), fenced(&part.text));
+        }
+        if line.without.is_none() {
+            text += &format!("\nagain: {}\n", plain(&line.replay));
+        }
+    }
+    if count > MOST_MACHINE_CODES {
+        text += &format!("\n{} more are in the results.\n", count - MOST_MACHINE_CODES);
+    }
+    text + "\n"
+}
+
+/// A text of others as code: no line of it ends the fence.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}\n", show::block(text).trim_end())
 }
 
 fn group(word: &str, groups: crate::report::Groups, report: &Report) -> String {

@@ -153,7 +153,13 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
     } else {
         table.force_no_tty();
     }
-    table.set_header(["test", "device", "verdict", "instances", "interleaved", "weak"]);
+    let mut header = vec!["test", "device", "verdict", "instances", "interleaved", "weak"];
+    // A column for what only tests of HSA have.
+    let lowered = lines.iter().any(|line| line.hsa.is_some());
+    if lowered {
+        header.push("beside HSA");
+    }
+    table.set_header(header);
     for index in 3..6 {
         if let Some(column) = table.column_mut(index) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -177,14 +183,19 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
             let weak = weak_seen(line);
             (count(line.instances), count(line.interleaved), count(weak))
         };
-        table.add_row([
+        let mut row = vec![
             Cell::new(show::line(&line.id)),
             Cell::new(show::line(&line.device)),
             verdict,
             Cell::new(instances),
             Cell::new(interleaved),
             Cell::new(weak),
-        ]);
+        ];
+        if lowered {
+            let class = line.hsa.as_ref().and_then(|hsa| hsa.class.as_deref());
+            row.push(Cell::new(show::line(class.unwrap_or_default())));
+        }
+        table.add_row(row);
     }
     format!("{table}\n")
 }
@@ -215,6 +226,7 @@ fn weak_histogram(line: &RunLine) -> String {
         let interval = proportion.interval();
         let mark = match line.verdict {
             VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
+            _ if outcome.hsa == Some(false) => "  HSA forbids it",
             _ => "",
         };
         let unit = if line.batches.is_some() { " of batches" } else { "" };

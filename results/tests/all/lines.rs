@@ -26,6 +26,7 @@ fn context(id: &str) -> RunContext {
             id: 13,
             version: 1,
         }),
+        beside: None,
     }
 }
 

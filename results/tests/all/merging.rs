@@ -4,7 +4,7 @@ use results::baseline;
 use results::folder::FolderError;
 use results::merge::{MergeError, merge, merge_into};
 use results::read::{Results, results};
-use results::wire::{PlanRecord, RunLine, TestRecord};
+use results::wire::{MACHINE_CODE_SCHEMA, MachineCodeLine, PlanRecord, RunLine, TestRecord};
 use tempfile::tempdir;
 
 use crate::lines::{plan, run_lines};
@@ -25,7 +25,13 @@ fn shards(count: usize) -> (PlanRecord, Vec<RunLine>, Vec<Results>) {
             let mut plan =
                 PlanRecord { shard: Some(format!("{}/{count}", shard + 1)), tests, ..whole.clone() };
             plan.plan = plan.hash().unwrap();
-            Results { source: format!("part{shard}").into(), plan: Some(plan), lines: own, incomplete: None }
+            Results {
+                source: format!("part{shard}").into(),
+                plan: Some(plan),
+                lines: own,
+                incomplete: None,
+                ..Results::default()
+            }
         })
         .collect();
     (whole, lines, parts)
@@ -117,4 +123,37 @@ fn names_of_baselines_are_plain() {
     assert_eq!(name("\u{1b}[31mA B", "é"), "31ma-b.jsonl");
     assert_eq!(name("", ""), "0.0.1.jsonl");
     assert!(name(&"x".repeat(500), "").len() < 200);
+}
+
+#[test]
+fn machine_code_is_merged_and_read_back() {
+    let root = tempdir().unwrap();
+    let (_, lines, mut parts) = shards(2);
+    let record = |line: &RunLine| MachineCodeLine {
+        schema: MACHINE_CODE_SCHEMA.to_owned(),
+        id: line.id.clone(),
+        device: line.device.clone(),
+        driver: "Mesa".to_owned(),
+        without: Some("an extension".to_owned()),
+        kernels: Vec::new(),
+        ran: Vec::new(),
+        replay: String::new(),
+    };
+    for part in &mut parts {
+        part.machine_code = vec![record(&part.lines[0])];
+    }
+    let out = root.path().join("merged");
+    merge_into(&parts, &out).unwrap();
+    let found = results(&out).unwrap();
+    assert_eq!(found.lines, lines);
+    assert_eq!(found.machine_code, [parts[0].machine_code.clone(), parts[1].machine_code.clone()].concat());
+    // A second record of one verdict is a mistake, told with its line.
+    let file = out.join(results::folder::MACHINE_CODE);
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.clone() + &text).unwrap();
+    let error = results(&out).unwrap_err();
+    assert!(
+        error.is_input() && error.to_string().contains("machine-code.jsonl:3: a second record"),
+        "{error}"
+    );
 }

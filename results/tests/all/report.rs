@@ -97,8 +97,14 @@ fn side_by_side() -> Vec<Results> {
         line.instances = line.outcomes.iter().map(|outcome| outcome.count).sum::<u64>() + line.unresolved;
     });
     vec![
-        Results { source: "one".into(), plan: Some(plan()), lines: run_lines(), incomplete: None },
-        Results { source: "two".into(), plan: None, lines: other, incomplete: None },
+        Results {
+            source: "one".into(),
+            plan: Some(plan()),
+            lines: run_lines(),
+            incomplete: None,
+            ..Results::default()
+        },
+        Results { source: "two".into(), plan: None, lines: other, incomplete: None, ..Results::default() },
     ]
 }
 

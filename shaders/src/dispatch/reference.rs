@@ -41,7 +41,8 @@ impl Emitter<'_> {
                 Some((_, number)) => *number,
                 None => {
                     let number = self.bindings.len() as u32;
-                    self.bindings.push(Binding::Locations);
+                    let apart = self.is_apart(path.location);
+                    self.bindings.push(if apart { Binding::Apart } else { Binding::Locations });
                     buffers.push((path.location, number));
                     number
                 }
@@ -69,7 +70,8 @@ impl Emitter<'_> {
                 Kind::Image => {
                     let number = (self.bindings.len() + self.images.len()) as u32;
                     let float = path.element.is_float();
-                    self.images.push(ImageBinding { shape: variant.images, float });
+                    let apart = self.is_apart(path.location);
+                    self.images.push(ImageBinding { shape: variant.images, float, apart });
                     let ty = image_type(&mut self.module, path.element, variant.images);
                     let name = &self.test.location(path.location).name;
                     let variable = self.module.bound(spirv::StorageClass::UniformConstant, ty, number, name);
@@ -78,8 +80,11 @@ impl Emitter<'_> {
                 }
             }
         }
-        let address = self.uses.has(Kind::Address);
-        self.parameters_block = self.module.push_constants(self.words_of_parameters(), address);
+        let addresses = match self.uses.has(Kind::Address) {
+            true => 1 + u32::from(!self.company.apart.is_empty()),
+            false => 0,
+        };
+        self.parameters_block = self.module.push_constants(self.words_of_parameters(), addresses);
     }
 
     fn decorate_reference(&mut self, variable: Word, location: LocationId) {
@@ -218,7 +223,8 @@ impl Emitter<'_> {
                 let to_block = self.module.pointer(spirv_class(kind), block);
                 let pair = self.module.vector(self.module.u32, 2);
                 let to_pair = self.module.pointer(spirv::StorageClass::PushConstant, pair);
-                let member = self.module.constant(self.words_of_parameters());
+                let apart = u32::from(self.is_apart(path.location));
+                let member = self.module.constant(self.words_of_parameters() + apart);
                 let place = self.module.on_ids(Op::AccessChain, to_pair, &[self.parameters_block, member]);
                 let address = self.module.on_ids(Op::Load, pair, &[place]);
                 let start = self.module.on_ids(Op::Bitcast, to_block, &[address]);

@@ -66,7 +66,7 @@ impl Emitter<'_> {
         let locations = buffers.len() as u32;
         let records = self.module.bound(spirv::StorageClass::StorageBuffer, block, locations, "records");
         let control = self.module.bound(spirv::StorageClass::StorageBuffer, block, locations + 1, "control");
-        let parameters = self.module.push_constants(2, false);
+        let parameters = self.module.push_constants(2, 0);
         let workgroup_input = self.module.built_in_vector(BuiltIn::WorkgroupId);
         let local_input = self.module.built_in_word(BuiltIn::LocalInvocationIndex);
         let subgroup_inputs = self.spread.layout.subgroup_size.map(|_| {

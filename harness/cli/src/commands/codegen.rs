@@ -1,10 +1,10 @@
 //! `codegen`: the machine code that drivers make of tests.
 
 mod baselines;
+pub mod beside;
 mod campaign;
 pub mod engine;
 mod explore;
-mod handover;
 mod reduce;
 mod report;
 mod table;

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use litmus::convert::guarded;
+use litmus::convert::for_device;
 use runner::{Stress, Variant};
 use shaders::KernelConfig;
 use sim::{Fault, SimDevice};
@@ -45,7 +45,10 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     let mut loaded = one(&arguments.test)?;
     let variant = arguments.variant.as_deref().unwrap_or(&loaded.source.variant);
     let variant: Variant = variant.parse().map_err(Failure::input_error)?;
-    loaded.test = guarded(&loaded.test);
+    loaded.test = for_device(&loaded.test).map_err(|error| {
+        let (file, line) = (&loaded.source.file, error.span().line);
+        Failure::input_message(format!("{file}:{line}: no kernel: {error}"))
+    })?;
     let target = match &arguments.device {
         Some(text) if arguments.emit == Emit::Isa || text != SimDevice::NAME => {
             targets::targets(std::slice::from_ref(text), None)?.into_iter().next()

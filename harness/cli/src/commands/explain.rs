@@ -1,12 +1,16 @@
-//! `explain`: why a model allows or forbids an outcome.
+//! `explain`: why a model allows or forbids an outcome; and what compilers make of the test.
 
+use litmus::convert::guarded;
 use model::{Answer, ExplainOptions, Model, explain as ask};
+use runner::Variant;
 
 use crate::arguments::{Explain, ExplainFormat};
 use crate::choice;
+use crate::commands::codegen::{beside, targets};
 use crate::commands::convert::one;
 use crate::exit::{Failure, Outcome};
 use crate::explanation::{self, Explained};
+use crate::inputs::Loaded;
 use crate::output::{Data, say};
 
 /// Runs the command.
@@ -28,6 +32,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         Some(text) => Some(litmus::parse_condition(text, "--outcome", test).map_err(Failure::input)?),
         None => None,
     };
+    let (codes, outcome) = machine_code(arguments, &loaded)?;
     let options = ExplainOptions {
         outcome: condition,
         timeout: Some(arguments.timeout),
@@ -40,12 +45,35 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         say(&format!("{file}: warning: no answer under {} in time", explanation.model));
     }
     let explained = Explained { test, source: &loaded.text, file, explanation: &explanation };
+    let machine_code = codes.iter().map(|(_, text)| text.as_str()).collect::<String>();
     let written = match arguments.format {
-        ExplainFormat::Text => explanation::text(explained),
+        ExplainFormat::Text => explanation::text(explained) + &machine_code,
         ExplainFormat::Dot => explanation::dot(explained),
         ExplainFormat::Svg => explanation::svg(explained),
-        ExplainFormat::Html => explanation::html(explained),
+        ExplainFormat::Html => explanation::html(explained, &codes),
     };
     Data::new().print(&written)?;
-    Ok(Outcome::Success)
+    Ok(outcome)
+}
+
+/// The machine code that devices' compilers make of the test, by device, and what it makes of the exit code.
+fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, String)>, Outcome), Failure> {
+    let mut outcome = Outcome::Success;
+    let mut codes = Vec::new();
+    if arguments.device.is_empty() {
+        return Ok((codes, outcome));
+    }
+    if !matches!(arguments.format, ExplainFormat::Text | ExplainFormat::Html) {
+        return Err(Failure::input_message("machine code (--device) goes with --format text or html"));
+    }
+    let source = &loaded.source;
+    let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
+    let test = guarded(&loaded.test);
+    for target in targets::targets(&arguments.device, arguments.mesa.as_deref())? {
+        let line = beside::threads(&source.argument, &source.id, &test, variant, &target, beside::PATIENCE)?;
+        let (text, ended) = beside::text(&line);
+        outcome.note(ended);
+        codes.push((format!("{} ({})", line.device, line.driver), text));
+    }
+    Ok((codes, outcome))
 }

@@ -29,6 +29,8 @@ use sim::{Fault, SimDevice};
 
 use crate::arguments::Run;
 use crate::choice;
+use crate::commands::codegen::beside;
+use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, Loaded};
 use crate::output::{Data, cannot_print, complain, layout, say};
@@ -219,6 +221,11 @@ impl Prepared<'_> {
 
         let mut outcome = Outcome::Success;
         ended.folder.finish(&ended.lines).map_err(folder_failure)?;
+        if !ended.interrupted {
+            let known = results::read::machine_code(ended.folder.path()).map_err(read_failure)?;
+            let codes = beside::violations(&plan, &environment, &ended.lines, known)?;
+            ended.folder.keep_machine_code(&codes).map_err(folder_failure)?;
+        }
         if !quiet {
             say(&format!("results in {}", ended.folder.path().display()));
         }
@@ -304,7 +311,7 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
     let named = !arguments.tests.is_empty() || cts_name.is_some();
     if let Some(asked) = arguments.model.as_ref().filter(|_| !named) {
         let chosen = choice::load(asked)?;
-        sources.retain(|source| source.suits(&chosen.model));
+        sources.retain(|source| source.suits_devices(&chosen.model));
     }
     let mut tests = Vec::new();
     for source in sources {

@@ -13,8 +13,8 @@ const STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em au
     pre { background: #f7f7f7; padding: .8em; overflow-x: auto; line-height: 1.4 } \
     .picture { overflow-x: auto } .number { color: #999; user-select: none } mark { background: #ffe3cf; color: inherit }";
 
-/// The page.
-pub fn write(explained: Explained<'_>) -> String {
+/// The page; `codes` are machine codes by the device that they are for.
+pub fn write(explained: Explained<'_>, codes: &[(String, String)]) -> String {
     let Explained { test, source, file, explanation } = explained;
     let title = escape(&words::headline(test, explanation));
     let marked = marked_lines(explained);
@@ -26,11 +26,17 @@ pub fn write(explained: Explained<'_>) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(listing, "<span class=\"number\">{number:>4}  </span>{text}");
     }
+    let machine_code: String = codes
+        .iter()
+        .map(|(device, code)| {
+            format!("<h2>Machine code on {}</h2>\n<pre>{}</pre>\n", escape(device), escape(code.trim_start()))
+        })
+        .collect();
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <h1>{title}</h1>\n<div class=\"picture\">\n{}</div>\n<h2>Step by step</h2>\n<pre>{}</pre>\n\
-         <h2>{}</h2>\n<pre>{listing}</pre>\n</body>\n</html>\n",
+         <h2>{}</h2>\n<pre>{listing}</pre>\n{machine_code}</body>\n</html>\n",
         svg::write(explained),
         escape(&text::write(explained)),
         escape(file),

@@ -128,7 +128,12 @@ fn pictures_and_pages_are_well_formed() {
         let picture = svg(case.explained());
         assert!(picture.starts_with("<svg "));
         assert_well_formed(&picture);
-        assert_well_formed(&html(case.explained()));
+        let code = ("a < b".to_owned(), "P0.0 | <i>buffer_store & wait\n".to_owned());
+        let page = html(case.explained(), &[code]);
+        assert_well_formed(&page);
+        assert!(
+            page.contains("<h2>Machine code on a &lt; b</h2>\n<pre>P0.0 | &lt;i&gt;buffer_store &amp; wait")
+        );
     }
 }
 
@@ -137,7 +142,7 @@ fn what_means_something_to_a_format_is_escaped() {
     let source = "VULKAN a<b>&\"c\\d\n{ x = 0; }\nP0@sg 0, wg 0, qf 0 ;\nst.atom.dv.sc0 x, 1 ;\nexists (x >= 1 /\\ x < 2)";
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let case = Case::new(source, "<i>.litmus".to_owned(), &model, 0);
-    let page = html(case.explained());
+    let page = html(case.explained(), &[]);
     assert_well_formed(&page);
     assert!(page.contains("a&lt;b&gt;&amp;&quot;c\\d"), "{page}");
     assert!(page.contains("&lt;i&gt;.litmus"));

@@ -9,7 +9,7 @@ use serde_json::Value;
 const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi10", "navi21", "navi31"];
 
 /// Whether RADV is there; where it is not, that is printed and counted.
-fn has_radv() -> bool {
+pub fn has_radv() -> bool {
     let there = Path::new("/usr/share/vulkan/icd.d").read_dir().is_ok_and(|entries| {
         entries.flatten().any(|entry| entry.file_name().to_string_lossy().starts_with("radeon_icd"))
     });

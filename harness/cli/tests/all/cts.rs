@@ -97,6 +97,33 @@ fn memory_that_a_device_lacks_is_named() {
     }
 }
 
+/// Payload and guard in memory of two kinds, through every storage that has a memory type. No software driver has two kinds,
+/// but the simulated GPU has.
+#[test]
+fn payload_and_guard_lie_in_memory_of_two_kinds() {
+    let (local, host) = ("DEVICE_LOCAL", "HOST_VISIBLE | HOST_COHERENT");
+    for (pattern, memory) in [
+        ("payload_nonlocal.[bip]*.guard_local.[bip]*", format!("{local} and {host}")),
+        ("payload_local.[bip]*.guard_nonlocal.[bip]*", format!("{local} and {host}")),
+        ("payload_nonlocal.[bip]*.guard_nonlocal.buffer", host.to_owned()),
+    ] {
+        let pattern = format!("*.ext.u32.coherent.fence_fence.atomicwrite.device.{pattern}.comp");
+        let lines = run("sim", &["--cts-name", &pattern]);
+        assert!(lines.len() == 18 || lines.len() == 6, "{pattern}: {}", lines.len());
+        for line in lines {
+            assert_eq!(line["verdict"], "conforms", "{line}");
+            assert_eq!(line["memory"], memory, "{line}");
+            // The message came through, and the final values are read from where they are.
+            let outcomes = line["outcomes"].as_array().unwrap();
+            let seen = outcomes.iter().filter(|outcome| outcome["count"].as_u64() > Some(0)).count();
+            assert!(seen >= 2, "{line}");
+            assert_eq!(line["unexpected"], serde_json::json!([]), "{line}");
+        }
+    }
+    let atomics_only = run("sim", &["sb/SB+rlx-rlx@nonlocal-payload"]);
+    assert_eq!(atomics_only[0]["detail"], "no location to lie apart");
+}
+
 #[test]
 fn dispatches_are_put_one_after_another_as_a_variant_says() {
     for driver in software_drivers() {

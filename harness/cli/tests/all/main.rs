@@ -1,6 +1,7 @@
 //! What the command line promises, by running it.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod beside;
 mod cases;
 mod clauses;
 mod codegen;
@@ -9,6 +10,7 @@ mod corpus;
 mod cts;
 mod docs;
 mod expect;
+mod findings;
 mod gtest;
 mod inputs;
 mod jobs;

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use codegen::{Form, Kernels, Sizes, form};
 use isa::{Family, Program as Text, Question};
 use litmus::{Prediction, Test};
-use shaders::{Pipelines, Program, Variant};
+use shaders::{Program, Variant};
 
-use crate::bridge;
+/// How the kernels of the texts were made: whole waves, one of whose lanes is followed.
+const SIZES: Sizes =
+    Sizes { subgroup_size: 64, max_workgroup_invocations: 1024, device_scope: true, lanes: 64 };
 
 /// Families with texts, the oldest first.
 pub const FAMILIES: [&str; 5] = ["polaris10", "vega10", "navi21", "navi31", "gfx1201"];
@@ -76,13 +79,8 @@ fn tell(name: &str, model: &model::Model) -> Told {
         .map_err(|error| format!("{name}: {error}"))
         .unwrap();
     let test = litmus::convert::guarded(&test);
-    let (pipelines, variant) = match form {
-        "merged" => (Pipelines::Merged, ""),
-        "split.restrict" => (Pipelines::Split, "restrict"),
-        other => panic!("{other}"),
-    };
-    let variant: Variant = variant.parse().unwrap();
-    let program = bridge::kernels(&test, variant, pipelines).unwrap();
+    let form: Form = form.parse().unwrap();
+    let program = form::program(&test, form, Variant::default(), &SIZES).unwrap();
     let prediction = model::predict(&test, model, &model::Options::default()).unwrap();
     assert_eq!(prediction.race, litmus::Race::Free, "{name}");
     Told { test, program, prediction }
@@ -90,11 +88,20 @@ fn tell(name: &str, model: &model::Model) -> Told {
 
 /// The question that a sample answers, with its texts or with others.
 pub fn question(family: &str, sample: &Sample, texts: &[Text]) -> Question {
-    let family: Family = family.parse().unwrap();
     let told = told().get(&sample.name).unwrap();
-    bridge::question(&told.test, &told.program, texts, &family, &told.prediction)
-        .map_err(|error| format!("{}: {error}", sample.name))
-        .unwrap()
+    asks(family, sample, told, texts, &told.prediction)
+}
+
+fn asks(family: &str, sample: &Sample, told: &Told, texts: &[Text], prediction: &Prediction) -> Question {
+    let family: Family = family.parse().unwrap();
+    let kernels = Kernels {
+        test: &told.test,
+        program: &told.program,
+        texts,
+        family: &family,
+        subgroup_size: SIZES.subgroup_size,
+    };
+    codegen::question(&kernels, prediction).map_err(|error| format!("{}: {error}", sample.name)).unwrap()
 }
 
 /// The texts as they were read.
@@ -109,7 +116,5 @@ pub fn allowed_but_weak(family: &str, sample: &Sample, texts: &[Text]) -> Vec<Ve
     for outcome in only.outcomes.values_mut() {
         outcome.allowed &= outcome.weak;
     }
-    let family: Family = family.parse().unwrap();
-    let question = bridge::question(&told.test, &told.program, texts, &family, &only).unwrap();
-    question.allowed.into_iter().collect()
+    asks(family, sample, told, texts, &only).allowed.into_iter().collect()
 }

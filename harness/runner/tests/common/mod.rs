@@ -78,6 +78,7 @@ pub fn kernel() -> Kernel {
         roles: Roles { classes: vec![vec![ThreadId(0)], vec![ThreadId(1)]] },
         images: Vec::new(),
         addresses: false,
+        apart: Vec::new(),
         variant: shaders::Variant::default(),
         storage_words: 1,
         in_image: Vec::new(),

@@ -9,11 +9,14 @@ use crate::report::{
     Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen,
 };
 use crate::show;
-use crate::wire::{DeviceRecord, RunLine, VerdictWord};
+use crate::wire::{DeviceRecord, MachineCodeLine, RunLine, VerdictWord};
+use crate::write::code;
 use crate::write::number::{count, probability, seconds};
 
 /// The most outcomes of a test that are listed.
 const MOST_OUTCOMES: usize = 64;
+/// The most bytes of machine code on a page.
+const MOST_CODE_BYTES: usize = 2_000_000;
 
 /// A text of others on one line.
 struct Line<'a>(&'a str);
@@ -148,6 +151,16 @@ fn group(word: &str, groups: &Groups, report: &Report) -> Markup {
 
 /// The tests, with what filters them.
 pub(super) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
+    let mut bytes = 0_usize;
+    let with_code: Vec<bool> = report
+        .tests
+        .iter()
+        .map(|row| {
+            let parts = row.machine_code.iter().flat_map(|(_, line)| code::parts(line));
+            bytes += parts.map(|part| part.text.len()).sum::<usize>();
+            row.machine_code.is_empty() || bytes <= MOST_CODE_BYTES
+        })
+        .collect();
     html! {
         section id="tests" {
             h2 { "Tests" }
@@ -171,14 +184,14 @@ pub(super) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
                 span { "test" }
                 @for device in &report.devices { span { (Line(&device.label)) } }
             }
-            @for (index, row) in report.tests.iter().enumerate() {
-                (test(index, row, pictures.get(index).and_then(Option::as_ref), report))
+            @for (index, (row, with_code)) in report.tests.iter().zip(with_code).enumerate() {
+                (test(index, row, pictures.get(index).and_then(Option::as_ref), with_code, report))
             }
         }
     }
 }
 
-fn test(index: usize, row: &Row, picture: Option<&Picture>, report: &Report) -> Markup {
+fn test(index: usize, row: &Row, picture: Option<&Picture>, with_code: bool, report: &Report) -> Markup {
     let verdicts: Vec<&str> =
         row.cells.iter().map(|cell| cell.as_ref().map_or("none", |line| line.verdict.text())).collect();
     let weak: Vec<&str> = row
@@ -202,6 +215,27 @@ fn test(index: usize, row: &Row, picture: Option<&Picture>, report: &Report) -> 
                 }
                 @if let Some(picture) = picture { (explained(picture)) }
             }
+            @if with_code {
+                @for (device, line) in &row.machine_code {
+                    (machine_code(report.devices.get(*device).map_or("", |device| &device.label), line))
+                }
+            } @else {
+                p { "Machine code is in the results: the page has room for that of others alone." }
+            }
+        }
+    }
+}
+
+/// What a driver's compiler made of a test that violates, beside the test.
+fn machine_code(device: &str, line: &MachineCodeLine) -> Markup {
+    html! {
+        details class="code" open {
+            summary { "machine code on " (Line(device)) " (" (Line(&line.driver)) ")" }
+            @if let Some(why) = &line.without { p { (Line(&code::without(why))) } }
+            @for part in code::parts(line) {
+                details open[part.aligned] { summary { (Line(&part.heading)) } pre { (Block(&part.text)) } }
+            }
+            @if line.without.is_none() { p class="replay" { "again: " code { (Line(&line.replay)) } } }
         }
     }
 }

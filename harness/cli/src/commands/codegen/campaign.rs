@@ -57,7 +57,7 @@ pub fn campaign(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Re
 }
 
 /// The lines of a device, in the order of the tests.
-fn lines(
+pub fn lines(
     asking: &Asking,
     program: &std::path::Path,
     target: &Target,

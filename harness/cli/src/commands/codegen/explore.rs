@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use codegen::{Form, Unit, form};
-use isa::{Facts, Profile, Verdict};
+use codegen::{Form, Kernels, Sizes, Unit, form};
+use isa::{Facts, Family, Profile, Verdict};
 use litmus::{Prediction, Race};
 use model::{Model, Options, predict};
 use results::wire::{
@@ -21,7 +21,7 @@ use crate::parallel::in_order;
 use super::engine::{Asking, Made, Question, program};
 use super::report::Printer;
 use super::targets::Target;
-use super::{Asked, Item, by_device, handover};
+use super::{Asked, Item, by_device};
 
 /// The model whose forbidden outcomes are looked for, and its twin for devices without chains.
 const MODEL: &str = "vulkan";
@@ -190,19 +190,7 @@ fn answers_for(
         }]
     };
     let Some(family) = target.family else { return unsupported("machine code of another maker".to_owned()) };
-    let sizes = target.sizes(asked.lanes);
-    let made = form::program(&item.test, question.form, item.variant.told, &sizes)
-        .map_err(|error| error.to_string())
-        .and_then(|program| {
-            let kernels = handover::Kernels {
-                test: &item.test,
-                program: &program,
-                texts,
-                family: family.name,
-                subgroup_size: sizes.subgroup_size,
-            };
-            handover::question(&kernels, prediction)
-        });
+    let made = asks(family.name, item, question, prediction, texts, &target.sizes(asked.lanes));
     let asks = match made {
         Ok(asks) => asks,
         Err(why) => return unsupported(why),
@@ -214,6 +202,30 @@ fn answers_for(
             answer(isa::explore(&asks, profile, facts), line, question, texts)
         })
         .collect()
+}
+
+/// The question for the explorer, or why there is none.
+fn asks(
+    family: &str,
+    item: &Item,
+    question: &Question,
+    prediction: &Prediction,
+    texts: &[String],
+    sizes: &Sizes,
+) -> Result<isa::Question, String> {
+    let family: Family = family.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
+    let read: Result<Vec<isa::Program>, _> = texts.iter().map(|text| isa::parse(text)).collect();
+    let texts = read.map_err(|error| error.to_string())?;
+    let program = form::program(&item.test, question.form, item.variant.told, sizes)
+        .map_err(|error| error.to_string())?;
+    let kernels = Kernels {
+        test: &item.test,
+        program: &program,
+        texts: &texts,
+        family: &family,
+        subgroup_size: sizes.subgroup_size,
+    };
+    codegen::question(&kernels, prediction).map_err(|error| error.to_string())
 }
 
 fn answer(

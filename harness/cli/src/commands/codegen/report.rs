@@ -7,6 +7,8 @@ use results::wire::{
     CodegenLine, CodegenVerdict,
 };
 
+use results::write::code;
+
 use crate::arguments::{CodegenEmit, ListFormat};
 use crate::exit::Failure;
 use crate::output::Data;
@@ -330,30 +332,24 @@ fn verdict_word(verdict: CodegenExploreVerdict) -> &'static str {
 /// Relaxations that change something, and all, by device.
 type ByDevice<'a> = BTreeMap<&'a str, (usize, usize)>;
 
-fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, emit: Option<CodegenEmit>) -> String {
+/// A kernel with its heading.
+pub fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, emit: Option<CodegenEmit>) -> String {
     let instructions =
         kernel.instructions.map_or_else(String::new, |count| format!(", {count} instructions"));
     let mut text = format!(
         "\n{} on {} ({}), {}, {} ({}){instructions}\n",
         line.id, line.device, line.driver, kernel.form, kernel.kernel, kernel.role
     );
-    if let Some(why) = &kernel.not_disassembled {
-        text += &format!("  {why}\n");
-    }
     if emit == Some(CodegenEmit::Ir) {
+        if let Some(why) = &kernel.not_disassembled {
+            text += &format!("  {why}\n");
+        }
         for form in &kernel.forms {
             text += &format!("--- {}\n{}\n", form.name, form.text.trim_end());
         }
         return text;
     }
-    let width = kernel.code.iter().filter_map(|line| Some(line.source.as_ref()?.len())).max().unwrap_or(0);
-    for code in &kernel.code {
-        let indent = if code.text.ends_with(':') { "" } else { "  " };
-        let source = code.source.as_deref().unwrap_or("");
-        text += format!("{source:width$} | {indent}{}", code.text).trim_end();
-        text.push('\n');
-    }
-    text
+    text + &code::kernel(kernel)
 }
 
 /// Rows as columns of their widest words.

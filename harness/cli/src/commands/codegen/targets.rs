@@ -32,6 +32,20 @@ enum Process {
 }
 
 impl Target {
+    /// A device that tests were run on.
+    pub fn of_run(target: &crate::commands::run::plan::Target, environment: &DriverEnvironment) -> Target {
+        Target {
+            name: target.device().to_owned(),
+            selector: target.selector.clone(),
+            family: device::family_of(&target.listed.identity.device_name),
+            listed: target.listed.clone(),
+            process: match &target.compile_only {
+                Some(device) => Process::CompileOnly(device.clone()),
+                None => Process::Drivers(environment.clone()),
+            },
+        }
+    }
+
     /// The name without the version of its driver.
     pub fn plain_name(&self) -> &str {
         &self.listed.identity.name
@@ -162,5 +176,35 @@ fn add_compile_only(found: &mut Vec<Target>, device: CompileOnly) {
 fn add(found: &mut Vec<Target>, target: Target) {
     if !found.iter().any(|known| known.name == target.name) {
         found.push(target);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use device::Generation as Chip;
+    use isa::Generation as Rules;
+
+    /// The two crates know generations for different reasons: `device` tells people which chip a driver means, `isa` knows
+    /// whose rules machine code follows, which several generations of chips share. They agree on every family.
+    #[test]
+    fn chips_follow_the_rules_of_their_generation() {
+        for family in device::FAMILIES {
+            for name in [Some(family.name), family.earlier].into_iter().flatten() {
+                let rules = name.parse::<isa::Family>().unwrap().generation();
+                let expected = match family.generation {
+                    Chip::Gfx6 => Rules::Gfx6,
+                    Chip::Gfx7 => Rules::Gfx7,
+                    Chip::Gfx8 => Rules::Gfx8,
+                    Chip::Gfx9 => Rules::Gfx9,
+                    // The first of them has the memory system of Vega.
+                    Chip::Cdna if family.name == "mi100" => Rules::Gfx9,
+                    Chip::Cdna => Rules::Gfx940,
+                    Chip::Gfx10 | Chip::Gfx10_3 => Rules::Gfx10,
+                    Chip::Gfx11 | Chip::Gfx11_5 => Rules::Gfx11,
+                    Chip::Gfx12 => Rules::Gfx12,
+                };
+                assert_eq!(rules, expected, "{name}");
+            }
+        }
     }
 }

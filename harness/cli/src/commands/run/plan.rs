@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use device::Listed;
 use litmus::convert::guarded;
-use litmus::{Prediction, Term, Test};
+use litmus::{Dialect, Lowered, LoweringError, Prediction, Term, Test};
 use model::{Model, Options, PredictError, predict};
 use plan::Capabilities;
+use results::portability::{Beside, beside};
 use results::wire::{DeviceRecord, EnvironmentRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::{Stress, Variant};
 use shaders::Program;
@@ -21,6 +22,8 @@ use crate::output::say;
 use crate::parallel::in_order;
 use crate::probe::{self, CompileOnly, Meant, Trouble};
 
+/// How the names of the models begin that say what Vulkan owes.
+const VULKAN: &str = "vulkan";
 /// The longest that a test is asked about.
 const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -59,8 +62,21 @@ pub struct Item {
     pub hash: String,
     /// The program that is judged: a filter cannot be imposed on a device.
     pub judged: Test,
+    /// The HSA test that it was lowered from, where it was.
+    pub hsa: Option<FromHsa>,
     /// How it is told to devices.
     pub variant: Variant,
+}
+
+/// An HSA test of the plan. A device is asked for the lowered program; HSA's own answer stands beside the verdict.
+#[derive(Debug)]
+pub struct FromHsa {
+    /// The test as it was written.
+    pub test: Test,
+    /// Its text.
+    pub text: String,
+    /// The Vulkan program, or why there is none.
+    pub lowered: Result<Lowered, LoweringError>,
 }
 
 /// A test on a device.
@@ -74,6 +90,8 @@ pub struct Cell {
     pub model: Rc<Chosen>,
     /// What it says, or what the test is skipped for.
     pub ready: Result<Rc<Prediction>, String>,
+    /// What HSA says of the test that the program was lowered from.
+    pub beside: Option<Rc<Beside>>,
     /// BLAKE3 hash of the kernel; empty where there is none.
     pub kernel: String,
 }
@@ -254,11 +272,18 @@ impl Plan {
                     loaded.test = guarded(&loaded.test);
                     loaded.text = litmus::print(&loaded.test);
                 }
+                let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lowered(&mut loaded));
                 // What the variant says: under GLSL450 scopes mean something else. Where it cannot say the test, there is no
                 // kernel either, and the test is skipped for that.
                 let said =
                     shaders::meaning(&loaded.test, variant.told).unwrap_or_else(|_| loaded.test.clone());
-                Ok(Item { hash, judged: without_filter(&said), variant, loaded })
+                let named = match &hsa {
+                    Some(FromHsa { test, lowered: Ok(lowered), .. }) => {
+                        Lowered { test: said, meaning: lowered.meaning.clone() }.with_names_of(test)
+                    }
+                    _ => said,
+                };
+                Ok(Item { hash, judged: without_filter(&named), variant, loaded, hsa })
             })
             .collect::<Result<Vec<Item>, Failure>>()?;
         let mut models = Models::default();
@@ -266,9 +291,10 @@ impl Plan {
         for (target, device) in targets.iter().enumerate() {
             for (index, item) in items.iter().enumerate() {
                 let model = models.of(&item.loaded, model, &device.listed.capabilities)?;
-                let kernel = match skips(&device.name, &item.loaded.source.id) {
-                    Some(reason) => Err(reason),
-                    None => kernel(&item.loaded.test, item.variant, device),
+                let kernel = match (skips(&device.name, &item.loaded.source.id), &item.hsa) {
+                    (Some(reason), _) => Err(reason),
+                    (None, Some(FromHsa { lowered: Err(why), .. })) => Err(why.to_string()),
+                    (None, _) => kernel(&item.loaded.test, item.variant, device),
                 };
                 cells.push((index, target, model, kernel));
             }
@@ -280,6 +306,7 @@ impl Plan {
             }
         }
         let mut predictions = predictions(&items, &asked, time);
+        let besides = besides(&items, &predictions, &mut models, time)?;
         let cells = cells
             .into_iter()
             .map(|(item, target, model, kernel)| {
@@ -290,7 +317,8 @@ impl Plan {
                     (Ok(hash), None) => (Err("no prediction".to_owned()), hash),
                     (Err(missing), _) => (Err(missing), String::new()),
                 };
-                Cell { item, target, model, ready, kernel }
+                let beside = besides.get(&(item, model.argument.clone())).cloned();
+                Cell { item, target, model, ready, beside, kernel }
             })
             .collect();
         Ok(Plan { targets, items, cells })
@@ -331,7 +359,7 @@ impl Plan {
                     file: item.loaded.source.file.clone(),
                     hash: item.hash.clone(),
                     models: models(index),
-                    text: item.loaded.text.clone(),
+                    text: item.hsa.as_ref().map_or(&item.loaded.text, |hsa| &hsa.text).clone(),
                     clauses: item.loaded.test.metadata.clauses.clone(),
                 })
                 .collect(),
@@ -444,24 +472,28 @@ impl Models {
     ) -> Result<Rc<Chosen>, Failure> {
         let wanted = match asked {
             Some(name) => name,
-            None => Model::default_for(loaded.test.dialect),
+            // An HSA test without a Vulkan program has no other model to be judged by either.
+            None => Model::default_for(Dialect::Vulkan),
         };
         let chains = capabilities.availability_visibility_chains;
         let name = choice::without_chains(wanted).filter(|_| !chains).unwrap_or(wanted);
-        let chosen = match self.loaded.get(name) {
-            Some(chosen) => chosen.clone(),
-            None => {
-                let chosen = Rc::new(choice::load(name)?);
-                self.loaded.insert(name.to_owned(), chosen.clone());
-                chosen
-            }
-        };
-        if !chosen.model.judges(loaded.test.dialect) {
+        let chosen = self.named(name)?;
+        // Of an HSA test it is the lowered program that is judged.
+        if !chosen.model.judges(Dialect::Vulkan) {
             return Err(Failure::input_message(format!(
-                "{}: model `{name}` does not speak of this dialect",
+                "{}: model `{name}` does not speak of the programs that devices run",
                 loaded.source.file
             )));
         }
+        Ok(chosen)
+    }
+
+    fn named(&mut self, name: &str) -> Result<Rc<Chosen>, Failure> {
+        if let Some(chosen) = self.loaded.get(name) {
+            return Ok(chosen.clone());
+        }
+        let chosen = Rc::new(choice::load(name)?);
+        self.loaded.insert(name.to_owned(), chosen.clone());
         Ok(chosen)
     }
 }
@@ -500,6 +532,58 @@ fn without_filter(test: &Test) -> Test {
 }
 
 type Predicted = Result<Rc<Prediction>, String>;
+
+/// Puts the Vulkan program of an HSA test in its place.
+fn lowered(loaded: &mut Loaded) -> FromHsa {
+    let test = loaded.test.clone();
+    let text = loaded.text.clone();
+    let lowered = litmus::lower(&test);
+    if let Ok(lowered) = &lowered {
+        loaded.test = lowered.test.clone();
+        loaded.text = litmus::print(&loaded.test);
+    }
+    FromHsa { test, text, lowered }
+}
+
+/// What HSA says of its tests, beside each answer of a Vulkan model on their lowered programs.
+///
+/// # Errors
+/// Where the lowering is wrong: a device must not be judged by it.
+fn besides(
+    items: &[Item],
+    predictions: &BTreeMap<(usize, String), Predicted>,
+    models: &mut Models,
+    time: Option<Duration>,
+) -> Result<BTreeMap<(usize, String), Rc<Beside>>, Failure> {
+    let started = Instant::now();
+    let mut found = BTreeMap::new();
+    let mut answers: BTreeMap<usize, Option<Prediction>> = BTreeMap::new();
+    for (key @ (index, name), answer) in predictions {
+        let Some(item) = items.get(*index) else { continue };
+        let (Some(FromHsa { test, lowered: Ok(lowered), .. }), Ok(vulkan)) = (&item.hsa, answer) else {
+            continue;
+        };
+        let hsa = match answers.get(index) {
+            Some(hsa) => hsa.clone(),
+            None => {
+                let model = models.named(Model::default_for(Dialect::Hsa))?;
+                let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
+                let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+                let hsa = predict(test, &model.model, &options).ok();
+                answers.insert(*index, hsa.clone());
+                hsa
+            }
+        };
+        let Some(hsa) = hsa else { continue };
+        let beside = beside(test, lowered, hsa, vulkan);
+        // Other models need not be weaker than HSA.
+        if let Some(fault) = beside.fault.as_ref().filter(|_| name.starts_with(VULKAN)) {
+            return Err(Failure::environment_message(format!("{}: {fault}", item.loaded.source.file)));
+        }
+        found.insert(key.clone(), Rc::new(beside));
+    }
+    Ok(found)
+}
 
 /// Asks the models, on all processors.
 fn predictions(

@@ -213,6 +213,7 @@ impl LineContext {
                 },
                 tool: env!("CARGO_PKG_VERSION").to_owned(),
                 driver: Some(driver_record(identity)),
+                beside: cell.beside.clone().map(|beside| (*beside).clone()),
             },
         )
     }

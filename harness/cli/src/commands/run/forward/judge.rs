@@ -394,6 +394,7 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
                 weak: false,
                 filtered: false,
                 witness: None,
+                hsa: None,
             }
         })
         .collect()
@@ -452,5 +453,6 @@ fn line(
         question: test.question.as_ref().map(|question| question.text(test)),
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         driver: Some(driver_record(&tested.target.listed.identity)),
+        hsa: None,
     }
 }

@@ -1,4 +1,6 @@
-//! From a litmus test, its kernels and their machine text to a question for the explorer.
+//! From a litmus test, its kernels and their machine code to a question for the explorer: which descriptor shows which
+//! memory, which waves run, and which outcomes are allowed. What a model says and what a compiler made meet here, as plain
+//! data.
 
 use std::collections::BTreeSet;
 
@@ -6,47 +8,79 @@ use isa::question::{Initial, Kernel, Observed, Resource, Shows, Space, Word, Wor
 use isa::{Family, Program as Text, Question};
 use litmus::{Observable, Place, Prediction, ScalarType, Test, ThreadId, Value};
 use shaders::variant::Images;
-use shaders::{Binding, KernelConfig, Parameters, Pipelines, Program, ResultSlot, Variant};
+use shaders::{Binding, Parameters, Program, ResultSlot};
 
 /// The location buffer, and what shows the same memory.
-pub const LOCATIONS: Space = Space(0);
+const LOCATIONS: Space = Space(0);
 /// The result buffer.
-pub const RESULTS: Space = Space(1);
+const RESULTS: Space = Space(1);
 /// The rendezvous buffer.
-pub const RENDEZVOUS: Space = Space(2);
+const RENDEZVOUS: Space = Space(2);
 /// Images.
-pub const IMAGES: Space = Space(3);
+const IMAGES: Space = Space(3);
 /// Scratch memory.
-pub const SCRATCH: Space = Space(4);
+const SCRATCH: Space = Space(4);
 
-/// How kernels are made for exploring: whole waves, one of whose lanes is followed.
-pub const CONFIG: KernelConfig = KernelConfig {
-    subgroup_size: 64,
-    lanes: 64,
-    max_workgroup_invocations: 1024,
-    device_scope: true,
-    loop_bound: 1,
-    stressed: false,
-    variant: shaders::variant::DEFAULT,
-};
+/// The kernels of a test with what a compiler made of them.
+pub struct Kernels<'a> {
+    /// The test.
+    pub test: &'a Test,
+    /// Its kernels, with the parameters of one round.
+    pub program: &'a Program,
+    /// Their machine code, in the order of the program.
+    pub texts: &'a [Text],
+    /// The family that it is for.
+    pub family: &'a Family,
+    /// Lanes of a wave.
+    pub subgroup_size: u32,
+}
 
-/// The kernels of a test in the form for exploring.
-pub fn kernels(test: &Test, variant: Variant, pipelines: Pipelines) -> Result<Program, String> {
-    let config = KernelConfig { variant, ..CONFIG };
-    shaders::fixed_program(test, &config, pipelines, &Parameters::SINGLE).map_err(|error| error.to_string())
+/// What the machine has no account of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoQuestion {
+    /// Some storages lie in memory of another kind than the rest.
+    #[error("memory of two kinds")]
+    TwoMemories,
+    /// Dispatches one after another: what lies between them is no machine code.
+    #[error("several dispatches")]
+    SeveralDispatches,
+    /// The model was cut short, so that nothing is known to be forbidden.
+    #[error("the prediction is not complete")]
+    IncompletePrediction,
+    /// A thread that runs on the host.
+    #[error("a thread of the host")]
+    HostThread,
+    /// Threads name more subgroups than the workgroup has waves.
+    #[error("more subgroups than waves")]
+    MoreSubgroups,
+    /// Something that is observed is written down nowhere.
+    #[error("an observable that no kernel reports")]
+    Unreported,
+    /// There is not a text for each kernel.
+    #[error("{texts} texts for {kernels} kernels")]
+    Texts {
+        /// Texts.
+        texts: usize,
+        /// Kernels.
+        kernels: usize,
+    },
 }
 
 /// The question whether outcomes that the prediction does not allow can be seen.
-pub fn question(
-    test: &Test,
-    program: &Program,
-    texts: &[Text],
-    family: &Family,
-    prediction: &Prediction,
-) -> Result<Question, String> {
-    let [phase] = program.phases.as_slice() else { return Err("several dispatches".to_owned()) };
+///
+/// # Errors
+/// What the machine has no account of.
+pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, NoQuestion> {
+    let Kernels { test, program, texts, family, .. } = *of;
+    if !program.apart().is_empty() {
+        return Err(NoQuestion::TwoMemories);
+    }
+    let [phase] = program.phases.as_slice() else { return Err(NoQuestion::SeveralDispatches) };
     if !prediction.complete {
-        return Err("the prediction is not complete".to_owned());
+        return Err(NoQuestion::IncompletePrediction);
+    }
+    if texts.len() != phase.parts.len() {
+        return Err(NoQuestion::Texts { texts: texts.len(), kernels: phase.parts.len() });
     }
     let mut kernels = Vec::new();
     let mut workgroups = Vec::new();
@@ -57,7 +91,7 @@ pub fn question(
             .iter()
             .map(|binding| {
                 Shows::Buffer(match binding {
-                    Binding::Locations => LOCATIONS,
+                    Binding::Locations | Binding::Apart => LOCATIONS,
                     Binding::Results => RESULTS,
                     Binding::Rendezvous => RENDEZVOUS,
                     Binding::Scratch => SCRATCH,
@@ -75,20 +109,15 @@ pub fn question(
             address: kernel.addresses.then_some(LOCATIONS),
         });
         for (id, threads) in kernel.roles.classes.iter().enumerate() {
-            let of_test = |local: &ThreadId| part.threads[usize::from(local.0)];
-            let threads: Vec<ThreadId> = threads.iter().map(of_test).collect();
+            let of_test = |local: &ThreadId| part.threads.get(usize::from(local.0)).copied();
+            let threads: Vec<ThreadId> = threads.iter().filter_map(of_test).collect();
             let waves = if kernel.requirements.subgroup_size.is_some() {
-                let count = kernel.workgroup_size.div_ceil(CONFIG.subgroup_size) as usize;
+                let count = kernel.workgroup_size.div_ceil(of.subgroup_size) as usize;
                 lanes(test, &threads, kernel.lanes, count)?
             } else {
                 vec![vec![0]]
             };
-            workgroups.push(Workgroup {
-                kernel: number,
-                id: id as u32,
-                wave_size: CONFIG.subgroup_size,
-                waves,
-            });
+            workgroups.push(Workgroup { kernel: number, id: id as u32, wave_size: of.subgroup_size, waves });
         }
     }
 
@@ -118,18 +147,18 @@ pub fn question(
             Observable::Location(location) => test.location(*location).scalar_type(),
         };
         let bytes = (scalar.bits() / 8) as u8;
-        let of = |wanted: ResultSlot| program.results.iter().position(|known| *known == wanted);
-        if let Some(low) = of(ResultSlot::Register(*observable)) {
+        let place_of = |wanted: ResultSlot| program.results.iter().position(|known| *known == wanted);
+        if let Some(low) = place_of(ResultSlot::Register(*observable)) {
             observed.push(Observed { place: slot(low, bytes.min(4)), required: None });
             columns.push((position, 0, bytes.min(4), false));
             if bytes == 8 {
-                let high = of(ResultSlot::High(*observable)).ok_or("no high word")?;
+                let high = place_of(ResultSlot::High(*observable)).ok_or(NoQuestion::Unreported)?;
                 observed.push(Observed { place: slot(high, 4), required: None });
                 columns.push((position, 32, 4, false));
             }
         } else {
             let known = program.finals.iter().find(|(known, _)| known == observable);
-            let (_, storage) = known.ok_or("an observable that no kernel reports")?;
+            let (_, storage) = known.ok_or(NoQuestion::Unreported)?;
             observed.push(Observed { place: place(*storage, bytes), required: None });
             columns.push((position, 0, bytes, scalar == ScalarType::F32));
         }
@@ -143,7 +172,7 @@ pub fn question(
         .iter()
         .filter(|(_, outcome)| outcome.allowed)
         .map(|(outcome, _)| {
-            let of = |(position, shift, bytes, float): &(usize, u32, u8, bool)| {
+            let bits = |(position, shift, bytes, float): &(usize, u32, u8, bool)| {
                 let Value(value) = outcome.0.get(*position).copied().unwrap_or(Value(0));
                 if *float {
                     return u64::from((value as u32 as i32 as f32).to_bits());
@@ -151,7 +180,7 @@ pub fn question(
                 let mask = if *bytes == 8 { u64::MAX } else { (1 << (8 * u32::from(*bytes))) - 1 };
                 (value >> shift) & mask
             };
-            let mut values: Vec<u64> = columns.iter().map(of).collect();
+            let mut values: Vec<u64> = columns.iter().map(bits).collect();
             values.resize(observed.len(), u64::from(parameters.done));
             values
         })
@@ -161,18 +190,18 @@ pub fn question(
 
 /// The lanes of each wave that play threads of the instance: subgroups in the order in which threads first name them, and
 /// within one a share for each thread.
-fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<Vec<Vec<u8>>, String> {
+fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<Vec<Vec<u8>>, NoQuestion> {
     let mut subgroups: Vec<u32> = Vec::new();
     let mut of_wave: Vec<Vec<u8>> = vec![Vec::new(); waves];
     for thread in threads {
         let Place::Device(place) = test.thread(*thread).place else {
-            return Err("a thread of the host".to_owned());
+            return Err(NoQuestion::HostThread);
         };
         let number = subgroups.iter().position(|known| *known == place.subgroup).unwrap_or_else(|| {
             subgroups.push(place.subgroup);
             subgroups.len() - 1
         });
-        let wave = of_wave.get_mut(number).ok_or("more subgroups than waves")?;
+        let wave = of_wave.get_mut(number).ok_or(NoQuestion::MoreSubgroups)?;
         wave.push((wave.len() as u32 * lanes) as u8);
     }
     for wave in &mut of_wave {

@@ -1,0 +1,202 @@
+//! Machine code beside what other commands say: an explanation, a violation.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use codegen::Form;
+use litmus::Test;
+use results::wire::{
+    CodegenForm, CodegenKernel, CodegenLine, CodegenVerdict, MACHINE_CODE_SCHEMA, MachineCodeLine, RunLine,
+    VerdictWord,
+};
+use results::write::code::EXTENSION;
+use runner::Variant;
+use shaders::Pipelines;
+use shaders::variant::References;
+
+use super::engine::{Asking, Made, program};
+use super::targets::Target;
+use super::{Asked, Item, campaign, report};
+use crate::arguments::CodegenEmit;
+use crate::commands::run::plan::{self, Plan};
+use crate::compiling::Kernel;
+use crate::exit::{Failure, Outcome};
+use crate::probe;
+
+/// Invocations of a workgroup where each thread has one of its own, as `codegen` has it.
+const LANES: u32 = 64;
+/// How long a compiler may take for kernels where somebody asked for them.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+/// The same at the end of a run, whose time is over.
+const SHORT_PATIENCE: Duration = Duration::from_secs(2);
+/// From when on no more compilers are asked at the end of a run.
+const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(2);
+
+/// The form of the kernels that a variant dispatches.
+fn form(variant: &Variant) -> Form {
+    match (variant.pipelines, variant.told.references) {
+        (Pipelines::Merged, _) => Form::Merged,
+        (Pipelines::Split, References::Restrict) => Form::Restrict,
+        (Pipelines::Split, References::Aliased) => Form::Split,
+    }
+}
+
+/// What a compiler makes of the threads of a test, beside the test.
+///
+/// # Errors
+/// When no worker can be started.
+pub fn threads(
+    argument: &str,
+    id: &str,
+    test: &Test,
+    variant: Variant,
+    target: &Target,
+    patience: Duration,
+) -> Result<CodegenLine, Failure> {
+    let item =
+        Item { id: id.to_owned(), argument: argument.to_owned(), test: Arc::new(test.clone()), variant };
+    let mut asked = Asked {
+        forms: vec![form(&variant)],
+        items: vec![item],
+        targets: vec![target.clone()],
+        lanes: LANES,
+        whole: false,
+        kernels: Vec::new(),
+    };
+    asked.kernels = super::kernels(&asked);
+    let asking = Asking { forms: false, patience, misbehave: None };
+    let mut lines = campaign::lines(&asking, &program()?, target, &asked, Some(CodegenEmit::Asm));
+    lines.pop().ok_or_else(|| Failure::environment_message("no answer for the test".to_owned()))
+}
+
+/// The same as text; what it makes of the exit code.
+pub fn text(line: &CodegenLine) -> (String, Outcome) {
+    let why = line.reason.as_deref().unwrap_or_default();
+    match line.verdict {
+        CodegenVerdict::Compiles => {
+            let kernels = line.kernels.iter();
+            (
+                kernels.map(|kernel| report::kernel_text(line, kernel, Some(CodegenEmit::Asm))).collect(),
+                Outcome::Success,
+            )
+        }
+        CodegenVerdict::Skipped => {
+            (format!("\nno machine code on {}: skipped: {why}\n", line.device), Outcome::Success)
+        }
+        CodegenVerdict::Crashes => (
+            format!("\nno machine code on {}: its compiler crashes: {why}\n", line.device),
+            Outcome::RuleBroken,
+        ),
+    }
+}
+
+/// The machine code of the tests of a run that violate; `known` is what an earlier process found already. Of the simulated
+/// GPU there is none, and no line. Where time is up, the lines say so.
+///
+/// # Errors
+/// When no worker can be started.
+pub fn violations(
+    plan: &Plan,
+    environment: &device::DriverEnvironment,
+    lines: &[RunLine],
+    known: Vec<MachineCodeLine>,
+) -> Result<Vec<MachineCodeLine>, Failure> {
+    let deadline = Instant::now() + PATIENCE_OF_A_RUN;
+    let program = program()?;
+    let mut found = Vec::new();
+    // Devices that have no such text, and what they lack for it.
+    let mut lacking: BTreeMap<&str, String> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.verdict == VerdictWord::Violates) {
+        if let Some(earlier) = known.iter().find(|one| (&one.id, &one.device) == (&line.id, &line.device)) {
+            found.push(earlier.clone());
+            continue;
+        }
+        let Some(of_run) = plan.targets.iter().find(|target| target.name == line.device) else { continue };
+        let Some(item) = plan.items.iter().find(|item| item.loaded.source.id == line.id) else { continue };
+        if probe::is_sim(&of_run.listed) {
+            continue;
+        }
+        let target = Target::of_run(of_run, environment);
+        let mut record = MachineCodeLine {
+            schema: MACHINE_CODE_SCHEMA.to_owned(),
+            id: line.id.clone(),
+            device: line.device.clone(),
+            driver: target.driver(),
+            without: lacking.get(line.device.as_str()).cloned(),
+            kernels: Vec::new(),
+            ran: Vec::new(),
+            replay: String::new(),
+        };
+        if record.without.is_none() && Instant::now() >= deadline {
+            record.without = Some("the time of the run was over".to_owned());
+        }
+        if record.without.is_none() {
+            match that_ran(&program, item, of_run, &target) {
+                Ok(ran) => {
+                    record.ran = ran;
+                    let (source, test) = (&item.loaded.source, &item.loaded.test);
+                    let (argument, id) = (&source.argument, &source.id);
+                    let alone = threads(argument, id, test, item.variant, &target, SHORT_PATIENCE)?;
+                    record.kernels = alone.kernels.into_iter().map(without_time).collect();
+                    record.replay = alone.replay;
+                }
+                Err(NoCode::Lacks(what)) => {
+                    if what == EXTENSION {
+                        lacking.insert(&line.device, what.clone());
+                    }
+                    record.without = Some(what);
+                }
+                Err(NoCode::Other(why)) => record.without = Some(why),
+            }
+        }
+        found.push(record);
+    }
+    Ok(found)
+}
+
+/// Time says nothing about a violation, and would make two records of the same code differ.
+fn without_time(kernel: CodegenKernel) -> CodegenKernel {
+    CodegenKernel { micros: None, ..kernel }
+}
+
+/// Why a driver gives no machine code.
+enum NoCode {
+    /// It lacks something, by name, for any kernel.
+    Lacks(String),
+    /// How it ended.
+    Other(String),
+}
+
+/// The kernels that a run dispatched, as the driver prints them.
+fn that_ran(
+    program: &Path,
+    item: &plan::Item,
+    of_run: &plan::Target,
+    target: &Target,
+) -> Result<Vec<CodegenForm>, NoCode> {
+    let config = of_run.stress.kernel_config(&of_run.listed.capabilities);
+    let test = &item.loaded.test;
+    let told = shaders::program(test, &item.variant.kernel_config(config), item.variant.pipelines)
+        .map_err(|error| NoCode::Other(error.to_string()))?;
+    let parts: Vec<_> = told.phases.iter().flat_map(|phase| &phase.parts).collect();
+    let kernels: Vec<Kernel> = parts.iter().map(|part| Kernel::from(&part.kernel)).collect();
+    let asking = Asking { forms: false, patience: SHORT_PATIENCE, misbehave: None };
+    let mut ran = Vec::new();
+    for (part, made) in parts.into_iter().zip(asking.compile(program, target, &kernels)) {
+        let names: Vec<String> =
+            part.threads.iter().map(|thread| format!("P{}", test.thread(*thread).number)).collect();
+        match made {
+            Made::Compiled(compiled) if compiled.assembly().trim().is_empty() => {
+                return Err(NoCode::Other("the driver gives no text of its code".to_owned()));
+            }
+            Made::Compiled(compiled) => {
+                ran.push(CodegenForm { name: names.join(","), text: compiled.assembly().to_owned() });
+            }
+            Made::Lacks(what) => return Err(NoCode::Lacks(what)),
+            Made::Crashed(how) => return Err(NoCode::Other(how)),
+        }
+    }
+    Ok(ran)
+}

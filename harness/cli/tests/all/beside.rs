@@ -1,0 +1,172 @@
+//! Machine code beside an explanation, and beside a violation in results and reports.
+
+use std::path::Path;
+
+use crate::codegen::has_radv;
+use crate::common::{Ran, assert_valid, software_drivers, vk_litmus};
+use serde_json::{Value, json};
+
+const EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
+
+fn explain(arguments: &[&str]) -> Ran {
+    Ran::of(vk_litmus(["explain"]).args(arguments))
+}
+
+/// Whether the release stands beside the store that it became.
+fn has_release(text: &str) -> bool {
+    let beside = |line: &str| {
+        line.contains("P0.1: st.atom.rel.dv.sc0.semsc0 f, 1") && line.contains("|   buffer_store")
+    };
+    text.lines().any(beside)
+}
+
+#[test]
+fn an_explanation_shows_what_a_compiler_makes_of_the_test() {
+    if !has_radv() {
+        return;
+    }
+    let alone = explain(&["mp/MP+rel-acq"]).stdout;
+    let both = explain(&["mp/MP+rel-acq", "--device", "radv:vega10,radv:navi21"]);
+    assert_eq!(both.code, 0, "{}", both.stderr);
+    let code = both.stdout.strip_prefix(&alone).expect("the explanation comes first");
+    // Each device has the kernel of both threads, each instruction beside the access that it became.
+    assert_eq!(code.matches("mp/MP+rel-acq on radv:").count(), 2, "{code}");
+    for (instruction, access) in [
+        ("P0.0: st.atom.dv.sc0 x, 1", "buffer_store_dword"),
+        ("P0.1: st.atom.rel.dv.sc0.semsc0 f, 1", "buffer_store_dword"),
+        ("P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f", "buffer_load_dword"),
+        ("P1.1: ld.atom.dv.sc0 r1, x", "buffer_load_dword"),
+    ] {
+        let beside = |line: &&str| line.starts_with(instruction) && line.contains(access);
+        assert_eq!(code.lines().filter(beside).count(), 2, "{instruction}\n{code}");
+    }
+    // A variant's kernels are those that `run` dispatches: here a pipeline a role.
+    let split = explain(&["mp/MP+rel-acq@split.restrict", "--device", "radv:navi21"]);
+    assert_eq!(split.code, 0, "{}", split.stderr);
+    assert!(split.stdout.contains("split.restrict, P0 (producer)"), "{}", split.stdout);
+    assert!(split.stdout.contains("split.restrict, P1 (consumer)"), "{}", split.stdout);
+
+    let page = explain(&["mp/MP+rel-acq", "--device", "radv:navi21", "--format", "html"]);
+    assert_eq!(page.code, 0, "{}", page.stderr);
+    assert!(page.stdout.contains("<h2>Machine code on radv:navi21"), "{}", page.stdout);
+    assert!(has_release(&page.stdout), "{}", page.stdout);
+
+    let unknown = explain(&["mp/MP+rel-acq", "--device", "radv:navi99"]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (3, ""), "{unknown:?}");
+    let picture = explain(&["mp/MP+rel-acq", "--device", "radv:navi21", "--format", "svg"]);
+    assert_eq!((picture.code, picture.stdout.as_str()), (2, ""), "{picture:?}");
+}
+
+#[test]
+fn a_driver_that_shows_none_is_told_by_what_it_lacks() {
+    for driver in software_drivers() {
+        let ran = explain(&["mp/MP+rel-acq", "--device", driver]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let last = ran.stdout.lines().last().unwrap();
+        assert!(last.starts_with("no machine code on ") && last.ends_with(EXTENSION), "{last}");
+    }
+    let simulated = explain(&["mp/MP+rel-acq", "--device", "sim"]);
+    assert_eq!(simulated.code, 2, "{simulated:?}");
+}
+
+/// What a journal says, changed.
+fn rewrite(folder: &Path, change: impl Fn(&mut Value)) {
+    let path = folder.join("run.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut changed = String::new();
+    for line in text.lines() {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        change(&mut line);
+        changed += &format!("{line}\n");
+    }
+    std::fs::write(path, changed).unwrap();
+}
+
+fn records(folder: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(folder.join("machine-code.jsonl")).unwrap();
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema/machine-code.schema.json");
+    let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    records.iter().for_each(|record| assert_valid(&schema, record));
+    records
+}
+
+fn report(folder: &Path, format: &str) -> String {
+    let ran = Ran::of(vk_litmus(["report", "--format", format]).arg(folder));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran.stdout
+}
+
+/// A compile-only device executes nothing, so that the verdict is put into the journal; everything behind it is real.
+#[test]
+fn a_violation_keeps_its_machine_code() {
+    if !has_radv() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let run = |resume: &[&str]| {
+        let tests = ["mp/MP+rel-acq", "mp/MP+rel-acq@split", "sb/SB+rlx-rlx"];
+        let mut command = vk_litmus(["run", "--device", "radv:navi21", "--seed", "1", "--instances", "10"]);
+        Ran::of(command.args(tests).args(resume).arg("--out").arg(&out))
+    };
+    assert_eq!(run(&[]).code, 3);
+    assert!(!out.join("machine-code.jsonl").exists(), "nothing violates");
+    rewrite(&out, |line| {
+        if line["name"] == "MP+rel-acq" {
+            line["verdict"] = json!("violates");
+            line["reason"] = Value::Null;
+        }
+    });
+    assert_eq!(run(&["--resume"]).code, 1);
+    let found = records(&out);
+    let ids: Vec<&str> = found.iter().map(|record| record["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["mp/MP+rel-acq", "mp/MP+rel-acq@split"]);
+    let names = |record: &Value, list: &str, key: &str| -> Vec<String> {
+        record[list].as_array().unwrap().iter().map(|one| one[key].as_str().unwrap().to_owned()).collect()
+    };
+    for (record, kernels) in found.iter().zip([vec!["P0,P1"], vec!["P0", "P1"]]) {
+        assert_eq!(record["without"], Value::Null, "{record:#}");
+        assert_eq!(names(record, "kernels", "kernel"), kernels);
+        assert_eq!(names(record, "ran", "name"), kernels);
+        // What ran has rounds and parameters around the threads.
+        let lines = |text: &str| text.lines().count();
+        let alone = record["kernels"][0]["code"].as_array().unwrap().len();
+        assert!(lines(record["ran"][0]["text"].as_str().unwrap()) > alone, "{record:#}");
+    }
+    // What is there is not asked for again.
+    let before = std::fs::read(out.join("machine-code.jsonl")).unwrap();
+    assert_eq!(run(&["--resume"]).code, 1);
+    assert_eq!(std::fs::read(out.join("machine-code.jsonl")).unwrap(), before);
+
+    let page = report(&out, "html");
+    assert!(page.contains("machine code on radv:navi21") && has_release(&page), "{page}");
+    assert_eq!(page.matches("the kernel that ran").count(), 3);
+    let text = report(&out, "md");
+    assert!(text.contains("## Machine code of what violates") && has_release(&text), "{text}");
+
+    std::fs::write(out.join("machine-code.jsonl"), "{\"schema\":\"vk-litmus/machine-code/2\"}\n").unwrap();
+    let newer = Ran::of(vk_litmus(["report", "--format", "md"]).arg(&out));
+    assert_eq!(newer.code, 2, "{newer:?}");
+    assert!(newer.stderr.contains("machine-code.jsonl:1: a record of version `vk-litmus/machine-code/2`"));
+}
+
+/// SwiftShader compares 32-bit integers without their sign in atomic minimum and maximum.
+#[test]
+fn a_violation_on_a_driver_without_text_names_the_extension() {
+    if !software_drivers().contains(&"swiftshader") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let ran = Ran::of(
+        vk_litmus(["run", "types/RMW+min-max.i32", "--device", "swiftshader", "--instances", "20000", "-q"])
+            .arg("--out")
+            .arg(&out),
+    );
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let found = records(&out);
+    assert_eq!((found.len(), &found[0]["without"]), (1, &json!(EXTENSION)), "{found:#?}");
+    let told = format!("no machine code: the driver lacks {EXTENSION}");
+    assert!(report(&out, "html").contains(&told));
+    assert!(report(&out, "md").replace('\\', "").contains(&told));
+}

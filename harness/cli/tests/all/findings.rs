@@ -1,0 +1,159 @@
+//! Each finding in `docs/findings` is shown again by the commands that it names.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::codegen::has_radv;
+use crate::common::{Ran, binary};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The commands of a finding: its indented lines.
+fn commands(name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(root().join("docs/findings").join(name)).unwrap();
+    let commands =
+        text.lines().filter_map(|line| line.strip_prefix("    ")).filter(|line| !line.starts_with(' '));
+    let commands: Vec<String> = commands.map(str::to_owned).collect();
+    assert!(!commands.is_empty(), "{name} names no command");
+    commands
+}
+
+fn run(command: &str, replaced: &[(&str, &str)]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(binary(), folder.path().join("vk-litmus")).unwrap();
+    let path = format!("{}:{}", folder.path().display(), std::env::var("PATH").unwrap());
+    let command = replaced.iter().fold(command.to_owned(), |text, (from, to)| text.replace(from, to));
+    Ran::of(Command::new("bash").args(["-c", &command]).current_dir(root()).env("PATH", path))
+}
+
+fn has(tool: &str) -> bool {
+    let there = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !there {
+        println!("1 skipped: {tool} is not installed");
+    }
+    there
+}
+
+#[test]
+fn f1_a_workgroup_release_is_not_cumulative() {
+    if !has_radv() {
+        return;
+    }
+    for command in commands("F1-workgroup-release.md") {
+        let ran = run(&command, &[]);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        let told = |line: &str| {
+            line.starts_with("reachable barrier/ISA2+cbar-rel-acq.atomic on radv:vega10")
+                && line.ends_with(", merged, profile documented")
+        };
+        assert!(ran.stdout.lines().any(told), "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn f2_a_consumer_loses_its_acquire() {
+    if !has_radv() {
+        return;
+    }
+    let commands = commands("F2-consumer-acquire.md");
+    let code = run(&commands[0], &[]);
+    assert_eq!(code.code, 0, "{code:?}");
+    // Of the two forms, one waits between the loads and the other does not.
+    let consumer = |form: &str| {
+        let heading = format!(", {form}, P1 (consumer)");
+        let text = code.stdout.split_once(&heading).unwrap().1;
+        let text = text.split("\n\n").next().unwrap().to_owned();
+        let at = |what: &str| text.find(what).unwrap();
+        let between = text.get(at("P1.0:")..at("P1.1:")).unwrap().to_owned();
+        between.contains("s_waitcnt")
+    };
+    assert!(consumer("split") && !consumer("split.restrict"), "{}", code.stdout);
+    let explored = run(&commands[1], &[]);
+    assert_eq!(explored.code, 1, "{explored:?}");
+    assert_eq!(explored.stdout.matches("reachable mp/MP+rel-acq on radv:").count(), 4, "{}", explored.stdout);
+}
+
+/// The text of a function of assembly.
+fn function<'a>(assembly: &'a str, name: &str) -> &'a str {
+    let start = assembly.find(&format!("\n{name}:")).unwrap();
+    assembly.get(start..).unwrap().split("s_endpgm").next().unwrap()
+}
+
+/// Whether a wait for the first store stands before the hand-over.
+fn waits(text: &str, hand_over: &str) -> bool {
+    let (_, behind) = text.split_once("_store_").unwrap();
+    let (between, _) = behind.split_once(hand_over).unwrap();
+    ["vmcnt(0)", "vscnt", "storecnt"].iter().any(|wait| between.contains(wait))
+}
+
+#[test]
+fn f3_llvm_waits_behind_the_barrier() {
+    if !has("llc-19") {
+        return;
+    }
+    let command = commands("F3-llvm-hsa.md").remove(0);
+    let table = [
+        ("gfx803", true, false),
+        ("gfx906", true, false),
+        ("gfx90a", false, false),
+        ("gfx942", false, false),
+        ("gfx1030 -mattr=+cumode", false, false),
+        ("gfx1100 -mattr=+cumode", true, false),
+        ("gfx1030", true, true),
+        ("gfx1201", true, true),
+    ];
+    for (target, barrier, flag) in table {
+        let ran = run(&command, &[("gfx90a", target)]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let found = (
+            waits(function(&ran.stdout, "barrier"), "s_barrier"),
+            waits(function(&ran.stdout, "flag"), "_store_"),
+        );
+        assert_eq!(found, (barrier, flag), "{target}\n{}", ran.stdout);
+    }
+}
+
+#[test]
+fn f4_atomics_of_gfx12_carry_no_scope() {
+    let Some(folder) = std::env::var_os("VK_LITMUS_MESA_FOLDER") else {
+        println!("1 skipped: VK_LITMUS_MESA_FOLDER names no folder with a newer Mesa");
+        return;
+    };
+    for command in commands("F4-gfx12-atomics.md") {
+        let ran = run(&command, &[("DIR", folder.to_str().unwrap())]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let atomics: Vec<&str> =
+            ran.stdout.lines().filter(|line| line.contains("buffer_atomic_add")).collect();
+        assert!(!atomics.is_empty(), "{}", ran.stdout);
+        for line in atomics {
+            assert!(line.contains("TH_ATOMIC_RETURN") && !line.contains("scope:"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn f5_a_qualifier_on_a_block_is_dropped() {
+    if !has("glslangValidator") || !has("spirv-dis") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("F5.spv");
+    let ran = run(&commands("F5-glslang.md")[0], &[("F5.spv", out.to_str().unwrap())]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let stores: Vec<bool> = ran
+        .stdout
+        .lines()
+        .filter(|line| line.contains("OpStore"))
+        .map(|line| line.contains("MakePointerAvailable"))
+        .collect();
+    assert_eq!(stores.len(), 2, "{}", ran.stdout);
+    // Later versions may mend the first; the second is right in all.
+    let version = Command::new("glslangValidator").arg("--version").output().unwrap();
+    let version = String::from_utf8_lossy(&version.stdout).into_owned();
+    assert!(stores[1], "{}", ran.stdout);
+    if version.contains(":12.") {
+        assert!(!stores[0], "{}", ran.stdout);
+    }
+}

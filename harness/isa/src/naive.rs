@@ -1,0 +1,561 @@
+//! The slow way: the machine's rules as they are written down, one step of one unit at a time, in every order and under every
+//! placement.
+//!
+//! This is the oracle that the explorer is tested against. It shares with it how text becomes accesses, waits and barriers, and
+//! nothing of the machine: no step is taken early because others could not notice, every location has a line in every
+//! cache, every placement is tried, and queues, caches and registers are kept apart by their names. Whole states that
+//! were seen are not visited again; nothing else is saved.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::code::{Access, Node, Value, Way};
+use crate::explore::{Seen, prepare};
+use crate::facts::{Facts, Profile};
+use crate::family::Generation;
+use crate::machine::{Machine, Wave, extract, insert};
+use crate::opcode::{Action, AtomicOperation, Cache};
+use crate::question::{Question, Word};
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoAnswer {
+    /// The text cannot be executed, or a wave waits for ever.
+    #[error("not executed")]
+    NotExecuted,
+    /// There are more states than are to be visited.
+    #[error("more than {0} states")]
+    TooMany(usize),
+}
+
+/// Every outcome that can be seen, over all placements, with at most `limit` states for each of them.
+///
+/// # Errors
+/// [`NoAnswer`].
+pub fn outcomes(
+    question: &Question,
+    profile: Profile,
+    facts: &Facts,
+    limit: usize,
+) -> Result<BTreeSet<Vec<u64>>, NoAnswer> {
+    let (machine, observed) = prepare(question, profile, facts).map_err(|_| NoAnswer::NotExecuted)?;
+    let generation = question.family.generation();
+    let mut found = BTreeSet::new();
+    for seats in every_placement(question, generation) {
+        let mut walk = Walk {
+            machine: &machine,
+            observed: &observed,
+            generation,
+            seats: &seats,
+            visited: HashSet::new(),
+            found: &mut found,
+            limit,
+        };
+        walk.go(walk.start())?;
+    }
+    Ok(found)
+}
+
+/// For each workgroup, for each wave: its compute unit and shader array, by number.
+type Seats = Vec<Vec<(usize, usize)>>;
+
+/// Workgroups in blocks that share a compute unit (from GFX10 on two of them), these in shader arrays; and where there are two,
+/// each wave on either.
+fn every_placement(question: &Question, generation: Generation) -> BTreeSet<Seats> {
+    let count = question.workgroups.len();
+    let mut all = BTreeSet::new();
+    for blocks in numberings(count) {
+        for arrays in numberings(count) {
+            let halves = if generation.spreads_workgroups() { 2 } else { 1 };
+            let waves: usize = question.workgroups.iter().map(|workgroup| workgroup.waves.len()).sum();
+            for choice in 0..halves_to(halves, waves) {
+                let mut next = choice;
+                let seats = question.workgroups.iter().zip(&blocks).map(|(workgroup, block)| {
+                    // The block's number is that of its first workgroup, and the array is the block's.
+                    let array = arrays.get(*block).copied().unwrap_or(0);
+                    let several = workgroup.waves.len() > 1;
+                    let seat_of = |_| {
+                        // A wave that has its compute unit to itself is where it is.
+                        let half = if several { next % halves } else { 0 };
+                        next /= halves;
+                        (2 * block + half, array)
+                    };
+                    workgroup.waves.iter().map(seat_of).collect()
+                });
+                all.insert(seats.collect());
+            }
+        }
+    }
+    all
+}
+
+fn halves_to(halves: usize, waves: usize) -> usize {
+    (0..waves).fold(1, |product, _| product * halves)
+}
+
+/// Every way to give each of `count` things the number of itself or of an earlier thing.
+fn numberings(count: usize) -> Vec<Vec<usize>> {
+    (0..count).fold(vec![Vec::new()], |partial, next| {
+        let longer = |head: &Vec<usize>| {
+            let head = head.clone();
+            (0..=next).map(move |number| [head.as_slice(), &[number]].concat())
+        };
+        partial.iter().flat_map(longer).collect()
+    })
+}
+
+/// An access that a wave has issued and that is not complete.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Flight {
+    access: u16,
+    arrived: bool,
+    /// Parts that are not performed.
+    left: BTreeSet<usize>,
+}
+
+/// One part of an access, on its way to memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Traveller {
+    wave: usize,
+    access: u16,
+    part: usize,
+}
+
+/// A state of the machine. Locations are cells of 8 bytes.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Now {
+    at: Vec<usize>,
+    arrivals: Vec<usize>,
+    memory: Vec<u64>,
+    /// By wave, what its loads have found.
+    registers: Vec<Vec<u64>>,
+    flights: Vec<Vec<Flight>>,
+    /// By compute unit and location, first come first.
+    queues: BTreeMap<(usize, u16), Vec<Traveller>>,
+    /// Valid lines of the compute units' vector caches.
+    vector: BTreeMap<(usize, u16), u64>,
+    /// Those of the shader arrays.
+    array: BTreeMap<(usize, u16), u64>,
+    /// Those of the scalar caches.
+    scalar: BTreeMap<(usize, u16), u64>,
+}
+
+struct Walk<'m> {
+    machine: &'m Machine,
+    observed: &'m [Seen],
+    generation: Generation,
+    seats: &'m Seats,
+    visited: HashSet<Now>,
+    found: &'m mut BTreeSet<Vec<u64>>,
+    limit: usize,
+}
+
+impl Walk<'_> {
+    fn start(&self) -> Now {
+        let memory: Vec<u64> = self.machine.cells.iter().map(|cell| cell.initial).collect();
+        let warm = |places: &dyn Fn((usize, usize)) -> usize| {
+            let places: BTreeSet<usize> = self.seats.iter().flatten().map(|seat| places(*seat)).collect();
+            let lines = places
+                .into_iter()
+                .flat_map(|place| (0_u16..).zip(&memory).map(move |(cell, value)| ((place, cell), *value)));
+            lines.collect::<BTreeMap<(usize, u16), u64>>()
+        };
+        let units = warm(&|(unit, _)| unit);
+        Now {
+            at: vec![0; self.machine.waves.len()],
+            arrivals: vec![0; self.machine.waves.len()],
+            registers: self.machine.waves.iter().map(|wave| vec![0; usize::from(wave.code.slots)]).collect(),
+            flights: vec![Vec::new(); self.machine.waves.len()],
+            queues: BTreeMap::new(),
+            vector: units.clone(),
+            array: if self.has_arrays() { warm(&|(_, array)| array) } else { BTreeMap::new() },
+            scalar: units,
+            memory,
+        }
+    }
+
+    fn has_arrays(&self) -> bool {
+        self.generation >= Generation::Gfx10
+    }
+
+    fn seat(&self, wave: usize) -> (usize, usize) {
+        let of = |wave: &Wave| self.seats.get(wave.workgroup)?.get(wave.number).copied();
+        self.machine.waves.get(wave).and_then(of).unwrap_or_default()
+    }
+
+    fn go(&mut self, start: Now) -> Result<(), NoAnswer> {
+        let mut open = vec![start];
+        while let Some(now) = open.pop() {
+            if self.visited.contains(&now) {
+                continue;
+            }
+            if self.visited.len() >= self.limit {
+                return Err(NoAnswer::TooMany(self.limit));
+            }
+            let mut next = Vec::new();
+            for wave in 0..self.machine.waves.len() {
+                self.program_steps(&now, wave, &mut next);
+                self.memory_steps(&now, wave, &mut next);
+            }
+            self.queue_steps(&now, &mut next);
+            if next.is_empty() {
+                self.end(&now)?;
+            }
+            open.append(&mut next);
+            self.visited.insert(now);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, now: &Now) -> Result<(), NoAnswer> {
+        let ended = (0..self.machine.waves.len()).all(|wave| self.has_ended(now, wave));
+        if !ended || now.flights.iter().any(|flights| !flights.is_empty()) {
+            return Err(NoAnswer::NotExecuted);
+        }
+        let mut outcome = Vec::new();
+        for seen in self.observed {
+            let value = extract(now.memory.get(seen.cell).copied().unwrap_or(0), seen.place);
+            if seen.required.is_some_and(|required| required != value) {
+                return Ok(());
+            }
+            outcome.push(value);
+        }
+        self.found.insert(outcome);
+        Ok(())
+    }
+
+    fn node(&self, now: &Now, wave: usize) -> Option<&Node> {
+        self.machine.waves.get(wave)?.code.nodes.get(*now.at.get(wave)?)
+    }
+
+    fn has_ended(&self, now: &Now, wave: usize) -> bool {
+        matches!(self.node(now, wave), Some(Node::End) | None)
+    }
+
+    fn details(&self, wave: usize, access: u16) -> Option<(&Wave, &Access)> {
+        let wave = self.machine.waves.get(wave)?;
+        Some((wave, wave.code.accesses.get(usize::from(access))?))
+    }
+
+    /// The wave goes on by one step of its program.
+    fn program_steps(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
+        let (Some(owner), Some(node)) = (self.machine.waves.get(wave), self.node(now, wave)) else { return };
+        let mut on = now.clone();
+        let Some(at) = on.at.get_mut(wave) else { return };
+        *at += 1;
+        let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
+        match node {
+            Node::End => {}
+            Node::Access(access) => {
+                let Some((_, details)) = self.details(wave, *access) else { return };
+                if details.parts.is_empty() {
+                    next.push(on);
+                    return;
+                }
+                let flight = Flight {
+                    access: *access,
+                    arrived: details.way != Way::Vector,
+                    left: (0..details.parts.len()).collect(),
+                };
+                if let Some(flights) = on.flights.get_mut(wave) {
+                    flights.push(flight);
+                }
+                if details.way == Way::Vector && self.machine.arrives_at_issue {
+                    // Issue is arrival.
+                    self.arrivals(&on, wave, next);
+                } else {
+                    next.push(on);
+                }
+            }
+            Node::Wait { accesses, .. } => {
+                let outstanding = |access: &u16| {
+                    let waited = self.details(wave, *access).is_some_and(|(_, details)| details.waited);
+                    waited && flights.iter().any(|flight| flight.access == *access)
+                };
+                if !accesses.iter().any(outstanding) {
+                    next.push(on);
+                }
+            }
+            Node::Signal { .. } => {
+                if let Some(arrivals) = on.arrivals.get_mut(wave) {
+                    *arrivals += 1;
+                }
+                next.push(on);
+            }
+            Node::Join { .. } => {
+                let own = now.arrivals.get(wave).copied().unwrap_or(0);
+                let late = |other: &usize| {
+                    self.machine.waves.get(*other).is_some_and(|with| with.workgroup == owner.workgroup)
+                        && !self.has_ended(now, *other)
+                        && now.arrivals.get(*other).is_some_and(|arrivals| *arrivals < own)
+                };
+                if !(0..self.machine.waves.len()).any(|other| late(&other)) {
+                    next.push(on);
+                }
+            }
+            Node::Cache { cache, scope, .. } => {
+                // In the order of the wave's arrivals.
+                if flights.iter().all(|flight| flight.arrived) {
+                    self.drop_lines(&mut on, wave, *cache, *scope);
+                    next.push(on);
+                }
+            }
+            Node::Decide { value, other } => {
+                let registers = now.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
+                if owner.code.evaluate(Value::Loaded(*value), registers) == 0
+                    && let Some(at) = on.at.get_mut(wave)
+                {
+                    *at = *other as usize;
+                }
+                next.push(on);
+            }
+        }
+    }
+
+    fn drop_lines(&self, now: &mut Now, wave: usize, cache: Cache, scope: u8) {
+        let (unit, array) = self.seat(wave);
+        let vector = matches!(cache, Cache::DropVector) || (cache == Cache::DropByScope && scope >= 1);
+        let arrays = matches!(cache, Cache::DropArray) || (cache == Cache::DropByScope && scope >= 2);
+        if vector {
+            now.vector.retain(|(place, _), _| *place != unit);
+        }
+        if arrays {
+            now.array.retain(|(place, _), _| *place != array);
+        }
+        if cache == Cache::DropScalar {
+            now.scalar.retain(|(place, _), _| *place != unit);
+        }
+    }
+
+    /// What the memory system does next for a wave besides queues: arrivals, scalar loads, LDS.
+    fn memory_steps(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
+        if !self.machine.arrives_at_issue {
+            self.arrivals(now, wave, next);
+        }
+        let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
+        let way = |flight: &Flight| self.details(wave, flight.access).map(|(_, details)| details.way);
+        for flight in flights.iter().filter(|flight| way(flight) == Some(Way::Scalar)) {
+            self.scalar_load(now, wave, flight.access, next);
+        }
+        if let Some(first) = flights.iter().find(|flight| way(flight) == Some(Way::Lds)) {
+            let mut on = now.clone();
+            for part in first.left.clone() {
+                self.at_memory(&mut on, Traveller { wave, access: first.access, part });
+            }
+            next.push(on);
+        }
+    }
+
+    /// The oldest vector access of the wave that has not arrived does: each of its parts hits a line or takes its place in
+    /// the queue.
+    fn arrivals(&self, now: &Now, wave: usize, next: &mut Vec<Now>) {
+        let flights = now.flights.get(wave).map(Vec::as_slice).unwrap_or_default();
+        let Some(index) = flights.iter().position(|flight| !flight.arrived) else { return };
+        let Some(access) = flights.get(index).map(|flight| flight.access) else { return };
+        let mut all = vec![now.clone()];
+        for now in &mut all {
+            if let Some(flight) = now.flights.get_mut(wave).and_then(|flights| flights.get_mut(index)) {
+                flight.arrived = true;
+            }
+        }
+        let Some((owner, details)) = self.details(wave, access) else { return };
+        let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
+        let (unit, _) = self.seat(wave);
+        for (part, (cell, what)) in cells.into_iter().zip(&details.parts).enumerate() {
+            let traveller = Traveller { wave, access, part };
+            let mut after = Vec::new();
+            for mut now in all {
+                let line = now.vector.get(&(unit, cell)).copied();
+                let load = matches!(details.action, Action::Load { .. });
+                if let Some(value) = line.filter(|_| load && !details.skips.vector) {
+                    let mut hit = now.clone();
+                    self.finds(&mut hit, traveller, value);
+                    after.push(hit);
+                }
+                match (details.action, details.skips.vector) {
+                    // It has found no line.
+                    (Action::Load { .. }, false) => drop(now.vector.remove(&(unit, cell))),
+                    (Action::Load { .. }, true) => {}
+                    (Action::Store, false) => {
+                        let data = self.data(&now, wave, what.data);
+                        if let Some(line) = now.vector.get_mut(&(unit, cell)) {
+                            *line = insert(*line, what.place, data);
+                        }
+                    }
+                    (Action::Store, true) | (Action::Atomic(_), _) => drop(now.vector.remove(&(unit, cell))),
+                }
+                now.queues.entry((unit, cell)).or_default().push(traveller);
+                after.push(now);
+            }
+            all = after;
+        }
+        next.append(&mut all);
+    }
+
+    /// Whoever is first in a queue is performed.
+    fn queue_steps(&self, now: &Now, next: &mut Vec<Now>) {
+        for (key, queue) in &now.queues {
+            let Some(first) = queue.first().copied() else { continue };
+            let Some((_, details)) = self.details(first.wave, first.access) else { continue };
+            let (unit, array) = self.seat(first.wave);
+            let cell = key.1;
+            let mut waiting = now.clone();
+            if let Some(queue) = waiting.queues.get_mut(key) {
+                queue.remove(0);
+                if queue.is_empty() {
+                    waiting.queues.remove(key);
+                }
+            }
+            if !matches!(details.action, Action::Load { .. }) {
+                waiting.array.remove(&(array, cell));
+                self.at_memory(&mut waiting, first);
+                next.push(waiting);
+                continue;
+            }
+            let hit = waiting.array.get(&(array, cell)).copied().filter(|_| !details.skips.array);
+            let memory = waiting.memory.get(usize::from(cell)).copied();
+            for value in hit.into_iter().chain(memory) {
+                let mut on = waiting.clone();
+                if self.has_arrays() && !details.skips.array {
+                    on.array.insert((array, cell), value);
+                }
+                // A store of this compute unit behind it has made the line newer already.
+                let stores = |other: &Traveller| {
+                    self.details(other.wave, other.access)
+                        .is_some_and(|(_, details)| details.action == Action::Store)
+                };
+                let newer = on.queues.get(key).is_some_and(|queue| queue.iter().any(stores));
+                if !details.skips.vector && !newer {
+                    on.vector.insert((unit, cell), value);
+                }
+                self.finds(&mut on, first, value);
+                next.push(on);
+            }
+        }
+    }
+
+    /// A scalar load is performed: from its cache, from the array's, or from memory.
+    fn scalar_load(&self, now: &Now, wave: usize, access: u16, next: &mut Vec<Now>) {
+        let Some((owner, details)) = self.details(wave, access) else { return };
+        let cells = owner.cells.get(usize::from(access)).cloned().unwrap_or_default();
+        let (unit, array) = self.seat(wave);
+        for source in 0..3 {
+            let mut on = now.clone();
+            let mut any = source == 0;
+            for (part, cell) in cells.iter().enumerate() {
+                let own = on.scalar.get(&(unit, *cell)).copied().filter(|_| !details.skips.scalar);
+                let arrays = on.array.get(&(array, *cell)).copied().filter(|_| !details.skips.array);
+                let memory = on.memory.get(usize::from(*cell)).copied().unwrap_or(0);
+                let hit = [None, own, arrays].get(source).copied().flatten();
+                any |= hit.is_some();
+                let value = hit.unwrap_or(memory);
+                if source != 1 {
+                    if self.has_arrays() && !details.skips.array {
+                        on.array.insert((array, *cell), value);
+                    }
+                    if !details.skips.scalar {
+                        on.scalar.insert((unit, *cell), value);
+                    }
+                }
+                self.finds(&mut on, Traveller { wave, access, part }, value);
+            }
+            if any {
+                next.push(on);
+            }
+        }
+    }
+
+    /// Reads, writes or modifies memory, or the local data share.
+    fn at_memory(&self, now: &mut Now, who: Traveller) {
+        let Some((owner, details)) = self.details(who.wave, who.access) else { return };
+        let cell = owner.cells.get(usize::from(who.access)).and_then(|cells| cells.get(who.part)).copied();
+        let (Some(cell), Some(part)) = (cell, details.parts.get(who.part)) else { return };
+        let old = now.memory.get(usize::from(cell)).copied().unwrap_or(0);
+        let data = self.data(now, who.wave, part.data);
+        let new = match details.action {
+            Action::Load { .. } => old,
+            Action::Store => insert(old, part.place, data),
+            Action::Atomic(operation) => {
+                let compare = self.data(now, who.wave, part.compare);
+                insert(
+                    old,
+                    part.place,
+                    modified(operation, extract(old, part.place), data, compare, part.place),
+                )
+            }
+        };
+        if let Some(memory) = now.memory.get_mut(usize::from(cell)) {
+            *memory = new;
+        }
+        self.finds(now, who, old);
+    }
+
+    /// A part of an access is performed; a load or atomic has found `value`.
+    fn finds(&self, now: &mut Now, who: Traveller, value: u64) {
+        let slot =
+            self.details(who.wave, who.access).and_then(|(_, details)| details.parts.get(who.part)?.slot);
+        if let Some(slot) = slot
+            && let Some(register) =
+                now.registers.get_mut(who.wave).and_then(|registers| registers.get_mut(usize::from(slot)))
+        {
+            *register = value;
+        }
+        if let Some(flights) = now.flights.get_mut(who.wave) {
+            for flight in flights.iter_mut().filter(|flight| flight.access == who.access) {
+                flight.left.remove(&who.part);
+            }
+            flights.retain(|flight| !flight.left.is_empty());
+        }
+    }
+
+    fn data(&self, now: &Now, wave: usize, data: [Value; 2]) -> u64 {
+        let registers = now.registers.get(wave).map(Vec::as_slice).unwrap_or_default();
+        let word = |value| {
+            self.machine.waves.get(wave).map_or(0, |wave| u64::from(wave.code.evaluate(value, registers)))
+        };
+        let [low, high] = data;
+        word(low) | word(high) << 32
+    }
+}
+
+/// What an atomic of 4 or 8 bytes writes.
+fn modified(operation: AtomicOperation, old: u64, operand: u64, compare: u64, place: Word) -> u64 {
+    use AtomicOperation as A;
+    let narrow = |value: u64| if place.bytes == 8 { value } else { value & 0xffff_ffff };
+    let signed = |value: u64| if place.bytes == 8 { value as i64 } else { i64::from(value as u32 as i32) };
+    let float = |value: u64| f32::from_bits(value as u32);
+    let (operand, compare) = (narrow(operand), narrow(compare));
+    narrow(match operation {
+        A::Swap => operand,
+        A::CompareSwap => {
+            if old == compare {
+                operand
+            } else {
+                old
+            }
+        }
+        A::Add => old.wrapping_add(operand),
+        A::Sub => old.wrapping_sub(operand),
+        A::And => old & operand,
+        A::Or => old | operand,
+        A::Xor => old ^ operand,
+        A::MinUnsigned => old.min(operand),
+        A::MaxUnsigned => old.max(operand),
+        A::MinSigned => {
+            if signed(old) <= signed(operand) {
+                old
+            } else {
+                operand
+            }
+        }
+        A::MaxSigned => {
+            if signed(old) >= signed(operand) {
+                old
+            } else {
+                operand
+            }
+        }
+        A::FloatAdd => u64::from((float(old) + float(operand)).to_bits()),
+        A::FloatMin => u64::from(float(old).min(float(operand)).to_bits()),
+        A::FloatMax => u64::from(float(old).max(float(operand)).to_bits()),
+    })
+}

@@ -1,0 +1,328 @@
+//! The explorer against the machine without anything that saves work: the same outcomes, of emitted code and of random
+//! programs.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use isa::naive::{self, NoAnswer};
+use isa::question::{Kernel, Observed, Resource, Shows, Space, Word, Workgroup};
+use isa::{Facts, Profile, Question, parse};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::sample::{FAMILIES, parsed, question, samples};
+
+/// States of one placement that the oracle visits at most.
+const LIMIT: usize = 20_000;
+
+/// Tests whose states can all be visited: two waves or little more, of several shapes and forms.
+const SMALL: [&str; 16] = [
+    "mp/MP+rel-acq@merged",
+    "mp/MP+rel-acq@split.restrict",
+    "mp/MP+rlx-rlx@merged",
+    "mp/MP+rlx-rlx@split.restrict",
+    "mp/MP+rel-acq.wg@merged",
+    "sb/SB+rlx-rlx@merged",
+    "lb/LB+rlx-rlx@merged",
+    "s/S+rel-acq@merged",
+    "coherence/CoRR+rlx@merged",
+    "coherence/CoWR+rlx@merged",
+    "barrier/MP+cbar@merged",
+    "barrier/WAW+cbar@merged",
+    "classes/MP+cbar.sc1@merged",
+    "rmw/RMW+addadd-addadd@merged",
+    "guard/MP+rel-acq.guard@merged",
+    "avvis/MP+rel-acq.semav-semvis@merged",
+];
+
+#[test]
+fn emitted_code_has_the_same_outcomes() {
+    let facts = Facts::shipped().unwrap();
+    for family in FAMILIES {
+        let mut compared = 0;
+        for sample in samples(family).iter().filter(|sample| SMALL.contains(&sample.name.as_str())) {
+            let question = question(family, sample, &parsed(sample));
+            for profile in [Profile::Documented, Profile::Paranoid] {
+                match naive::outcomes(&question, profile, &facts, LIMIT) {
+                    Ok(slow) => {
+                        let fast = isa::explore::outcomes(&question, profile, &facts).unwrap();
+                        assert_eq!(fast, slow, "{family} {} {profile}", sample.name);
+                        compared += 1;
+                    }
+                    Err(why) => assert_eq!(why, NoAnswer::TooMany(LIMIT), "{family} {}", sample.name),
+                }
+            }
+        }
+        println!("{family}: {compared} of {} compared", 2 * SMALL.len());
+        assert!(compared > SMALL.len(), "{family}: {compared} compared");
+    }
+}
+
+/// What a wave of a random program does.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Load { cell: u32, bits: usize },
+    Store { cell: u32, bits: usize },
+    Add { cell: u32 },
+    ScalarLoad { cell: u32, bits: usize },
+    SharedLoad,
+    SharedStore,
+    WaitLoads,
+    WaitStores,
+    WaitLds,
+    Barrier,
+    Invalidate { which: usize },
+}
+
+/// How a family spells it.
+struct Spelling {
+    family: &'static str,
+    word: &'static str,
+    wide: &'static str,
+    no_offset: &'static str,
+    bits: &'static [&'static str],
+    returning: &'static str,
+    wave_number: &'static str,
+    waits: [&'static str; 3],
+    barrier: &'static [&'static str],
+    invalidates: &'static [&'static str],
+    shared: [&'static str; 2],
+}
+
+const SPELLINGS: [Spelling; 4] = [
+    Spelling {
+        family: "vega10",
+        word: "dword",
+        wide: "dwordx4",
+        no_offset: "0",
+        bits: &["", " glc"],
+        returning: " glc",
+        wave_number: "s3, 0x60006",
+        waits: ["s_waitcnt vmcnt(0)", "s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)"],
+        barrier: &["s_barrier"],
+        invalidates: &["buffer_wbinvl1_vol", "s_dcache_inv"],
+        shared: ["ds_read_b32", "ds_write_b32"],
+    },
+    Spelling {
+        family: "navi21",
+        word: "dword",
+        wide: "dwordx4",
+        no_offset: "0",
+        bits: &["", " glc", " glc dlc", " dlc"],
+        returning: " glc",
+        wave_number: "s3, 0x50014",
+        waits: ["s_waitcnt vmcnt(0)", "s_waitcnt_vscnt null, 0x0", "s_waitcnt lgkmcnt(0)"],
+        barrier: &["s_barrier"],
+        invalidates: &["buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv"],
+        shared: ["ds_read_b32", "ds_write_b32"],
+    },
+    Spelling {
+        family: "navi31",
+        word: "b32",
+        wide: "b128",
+        no_offset: "0",
+        bits: &["", " glc"],
+        returning: " glc",
+        wave_number: "s3, 0x50014",
+        waits: ["s_waitcnt vmcnt(0)", "s_waitcnt_vscnt null, 0x0", "s_waitcnt lgkmcnt(0)"],
+        barrier: &["s_barrier"],
+        invalidates: &["buffer_gl0_inv", "buffer_gl1_inv"],
+        shared: ["ds_load_b32", "ds_store_b32"],
+    },
+    Spelling {
+        family: "gfx1201",
+        word: "b32",
+        wide: "b128",
+        no_offset: "null",
+        bits: &["", " scope:SCOPE_SE", " scope:SCOPE_DEV"],
+        returning: " th:TH_ATOMIC_RETURN",
+        wave_number: "ttmp8, 0x50019",
+        waits: ["s_wait_loadcnt 0x0", "s_wait_storecnt 0x0", "s_wait_dscnt 0x0"],
+        barrier: &["s_barrier_signal -1", "s_barrier_wait -1"],
+        invalidates: &["global_inv scope:SCOPE_SE", "global_inv scope:SCOPE_DEV"],
+        shared: ["ds_load_b32", "ds_store_b32"],
+    },
+];
+
+const LOCATIONS: Space = Space(0);
+const RESULTS: Space = Space(1);
+
+/// The text of a workgroup: each wave's steps, then what its loads returned as one word.
+fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
+    let Spelling { word, wide, no_offset, .. } = *spelling;
+    let mut lines = vec!["s_mov_b32 s0, s2".to_owned(), "s_movk_i32 s1, 0x8000".to_owned()];
+    lines.push(format!("s_load_{wide} s[4:7], s[0:1], 0x0"));
+    lines.push(format!("s_load_{wide} s[12:15], s[0:1], 0x10"));
+    let scalar_wait = if spelling.family == "gfx1201" { "s_wait_kmcnt 0x0" } else { spelling.waits[2] };
+    lines.push(scalar_wait.to_owned());
+    lines.push("v_mov_b32_e32 v30, 0".to_owned());
+    if waves.len() > 1 {
+        lines.push(format!("s_bfe_u32 s8, {}", spelling.wave_number));
+        lines.push("s_cmp_eq_u32 s8, 0".to_owned());
+        lines.push("s_cbranch_scc0 BB1".to_owned());
+    }
+    for (wave, steps) in waves.iter().enumerate() {
+        if wave > 0 {
+            lines.push("BB1:".to_owned());
+        }
+        let mut results = Vec::new();
+        for (number, step) in steps.iter().enumerate() {
+            let value = 1 + 3 * (first + wave) + number;
+            let bits = |index: usize| spelling.bits[index % spelling.bits.len()];
+            let register = 10 + number;
+            match *step {
+                Step::Load { cell, bits: index } => lines.push(format!(
+                    "buffer_load_{word} v{register}, off, s[4:7], {no_offset} offset:{}{}",
+                    256 * cell,
+                    bits(index)
+                )),
+                Step::Store { cell, bits: index } => {
+                    lines.push(format!("v_mov_b32_e32 v1, {value}"));
+                    lines.push(format!(
+                        "buffer_store_{word} v1, off, s[4:7], {no_offset} offset:{}{}",
+                        256 * cell,
+                        // `dlc` on a store may hang.
+                        bits(index).replace(" dlc", "")
+                    ));
+                }
+                Step::Add { cell } => {
+                    lines.push(format!("v_mov_b32_e32 v{register}, {value}"));
+                    let ty = if word == "b32" { "_u32" } else { "" };
+                    lines.push(format!(
+                        "buffer_atomic_add{ty} v{register}, off, s[4:7], {no_offset} offset:{}{}",
+                        256 * cell,
+                        spelling.returning
+                    ));
+                }
+                Step::ScalarLoad { cell, bits: index } => lines.push(format!(
+                    "s_buffer_load_{word} s{}, s[4:7], {:#x}{}",
+                    20 + number,
+                    256 * cell,
+                    bits(index)
+                )),
+                Step::SharedLoad => lines.push(format!("{} v{register}, v30", spelling.shared[0])),
+                Step::SharedStore => {
+                    lines.push(format!("v_mov_b32_e32 v1, {value}"));
+                    lines.push(format!("{} v30, v1", spelling.shared[1]));
+                }
+                Step::WaitLoads => lines.push(spelling.waits[0].to_owned()),
+                Step::WaitStores => lines.push(spelling.waits[1].to_owned()),
+                Step::WaitLds => lines.push(spelling.waits[2].to_owned()),
+                Step::Barrier => lines.extend(spelling.barrier.iter().map(|line| (*line).to_owned())),
+                Step::Invalidate { which } => {
+                    lines.push(spelling.invalidates[which % spelling.invalidates.len()].to_owned());
+                }
+            }
+            match step {
+                Step::Load { .. } | Step::Add { .. } | Step::SharedLoad => {
+                    results.push(format!("v{register}"))
+                }
+                Step::ScalarLoad { .. } => results.push(format!("s{}", 20 + number)),
+                _ => {}
+            }
+        }
+        if !results.is_empty() {
+            lines.push(spelling.waits[0].to_owned());
+            lines.push(spelling.waits[2].to_owned());
+            lines.push(scalar_wait.to_owned());
+            lines.push("v_mov_b32_e32 v20, 0".to_owned());
+            for result in results {
+                lines.push(format!("v_mov_b32_e32 v21, {result}"));
+                lines.push("v_lshl_add_u32 v20, v20, 6, v21".to_owned());
+            }
+            lines.push(format!(
+                "buffer_store_{word} v20, off, s[12:15], {no_offset} offset:{}",
+                8 * (first + wave)
+            ));
+        }
+        lines.push("s_endpgm".to_owned());
+    }
+    lines.join("\n")
+}
+
+fn asked(spelling: &Spelling, workgroups: &[Vec<Vec<Step>>]) -> Question {
+    let mut kernels = Vec::new();
+    let mut placed = Vec::new();
+    let mut first = 0;
+    for (number, waves) in workgroups.iter().enumerate() {
+        kernels.push(Kernel {
+            program: parse(&text(spelling, waves, first)).unwrap(),
+            resources: Resource::radv(&[Shows::Buffer(LOCATIONS), Shows::Buffer(RESULTS)]),
+            address: None,
+        });
+        placed.push(Workgroup { kernel: number, id: 0, wave_size: 64, waves: vec![vec![0]; waves.len()] });
+        first += waves.len();
+    }
+    let word = |space, offset| Observed { place: Word { space, offset, bytes: 4 }, required: None };
+    let results = (0..first).map(|wave| word(RESULTS, 8 * wave as u32));
+    Question {
+        family: spelling.family.parse().unwrap(),
+        kernels,
+        workgroups: placed,
+        initial: Vec::new(),
+        observed: results.chain([word(LOCATIONS, 0), word(LOCATIONS, 256)]).collect(),
+        allowed: BTreeSet::new(),
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (cell, bits) = (0_u32..2, 0_usize..4);
+    prop_oneof![
+        5 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::Load { cell, bits }),
+        5 => (cell.clone(), bits.clone()).prop_map(|(cell, bits)| Step::Store { cell, bits }),
+        1 => cell.clone().prop_map(|cell| Step::Add { cell }),
+        1 => (cell, bits).prop_map(|(cell, bits)| Step::ScalarLoad { cell, bits }),
+        1 => Just(Step::SharedLoad),
+        1 => Just(Step::SharedStore),
+        1 => Just(Step::WaitLoads),
+        2 => Just(Step::WaitStores),
+        1 => Just(Step::WaitLds),
+        2 => Just(Step::Barrier),
+        1 => (0_usize..3).prop_map(|which| Step::Invalidate { which }),
+    ]
+}
+
+/// Cases: more with `VK_LITMUS_SOAK_CASES`.
+fn cases(default: u32) -> u32 {
+    std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn random_programs_have_the_same_outcomes() {
+    let facts = Facts::shipped().unwrap();
+    let config = Config { cases: cases(80), failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[10; 32]));
+    let wave = || proptest::collection::vec(step(), 1..=4);
+    // A workgroup each, two waves of one, and three waves.
+    let shapes = prop_oneof![
+        3 => (wave(), wave()).prop_map(|(a, b)| vec![vec![a], vec![b]]),
+        3 => (wave(), wave()).prop_map(|(a, b)| vec![vec![a, b]]),
+        1 => (proptest::collection::vec(step(), 1..=2), proptest::collection::vec(step(), 1..=2), wave())
+            .prop_map(|(a, b, c)| vec![vec![a, b], vec![c]]),
+    ];
+    let [compared, too_many, several] = [const { Cell::new(0_u32) }; 3];
+    let answer =
+        runner.run(&(0..SPELLINGS.len(), any::<bool>(), shapes), |(family, paranoid, workgroups)| {
+            let profile = if paranoid { Profile::Paranoid } else { Profile::Documented };
+            let question = asked(&SPELLINGS[family], &workgroups);
+            match naive::outcomes(&question, profile, &facts, LIMIT) {
+                Ok(slow) => {
+                    let fast = isa::explore::outcomes(&question, profile, &facts);
+                    prop_assert_eq!(fast, Some(slow.clone()), "{}", SPELLINGS[family].family);
+                    compared.set(compared.get() + 1);
+                    several.set(several.get() + u32::from(slow.len() > 1));
+                }
+                Err(NoAnswer::TooMany(_)) => too_many.set(too_many.get() + 1),
+                Err(NoAnswer::NotExecuted) => {
+                    let verdict = isa::explore(&question, profile, &facts);
+                    // A register is read although another counter than the one that was waited for has its load.
+                    prop_assert!(matches!(verdict, isa::Verdict::Hazard(_)), "{verdict:?}");
+                }
+            }
+            Ok(())
+        });
+    let [compared, too_many, several] = [compared, too_many, several].map(Cell::into_inner);
+    println!("{compared} compared, {several} of them with several outcomes; {too_many} with too many states");
+    answer.unwrap();
+    assert!(compared > 4 * too_many && several > compared / 3, "{compared} {several} {too_many}");
+}

@@ -1,0 +1,349 @@
+//! HSA tests lowered to Vulkan programs: what the two models say of them, by the table and at random.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![expect(clippy::unreachable, reason = "the random tests draw from closed lists")]
+
+#[path = "../../../litmus/tests/round_trip/hsa.rs"]
+mod random;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use litmus::{Lowered, LoweringError, Prediction, Test, lower};
+use model::{Model, Options, predict};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use results::portability::{Beside, Class, beside};
+
+fn shipped(name: &str) -> Model {
+    Model::shipped(name).expect("a shipped model").unwrap()
+}
+
+/// Both models, that of devices without chains too.
+struct Models {
+    hsa: Model,
+    vulkan: Model,
+    nochains: Model,
+}
+
+impl Models {
+    fn new() -> Models {
+        Models { hsa: shipped("hsa"), vulkan: shipped("vulkan"), nochains: shipped("vulkan-nochains") }
+    }
+}
+
+fn predicted(test: &Test, model: &Model) -> Prediction {
+    predict(test, model, &Options { timeout: None, unroll: 1 }).unwrap()
+}
+
+/// What the model says of the program as a device runs it: without its filter, which marks outcomes.
+fn on_device(lowered: &Test, model: &Model) -> Prediction {
+    let mut program = lowered.clone();
+    program.filter = None;
+    let mut prediction = predicted(&program, model);
+    if let Some(filter) = &lowered.filter {
+        for (outcome, says) in &mut prediction.outcomes {
+            says.filtered = !outcome.meets(lowered, &prediction.observables, filter);
+        }
+    }
+    prediction
+}
+
+fn compared(test: &Test, lowered: &Lowered, hsa: &Model, vulkan: &Model) -> Beside {
+    beside(test, lowered, predicted(test, hsa), &on_device(&lowered.test, vulkan))
+}
+
+fn corpus() -> Vec<(String, Test)> {
+    let tests = litmus::corpus::tests().into_iter().filter(|entry| entry.id.starts_with("hsa/"));
+    tests.map(|entry| (entry.id.clone(), litmus::parse(entry.text, &entry.id).unwrap())).collect()
+}
+
+/// The worked examples of the specification by section, with chains and without.
+const EXAMPLES: [(&str, Class, Class); 17] = {
+    use Class::{BothRace, ModelOnly, Portable, VulkanRace};
+    [
+        ("3.13.1.1", ModelOnly, ModelOnly),
+        ("3.13.1.2", Portable, Portable),
+        ("3.13.1.3", Portable, Portable),
+        ("3.13.1.4", Portable, VulkanRace),
+        ("3.13.1.5", Portable, Portable),
+        ("3.13.1.6", Portable, VulkanRace),
+        ("3.13.1.7", Portable, Portable),
+        ("3.13.1.8", Portable, Portable),
+        ("3.13.2.1", Portable, Portable),
+        ("3.13.2.2", Portable, Portable),
+        ("3.13.2.3", Portable, Portable),
+        ("3.13.2.4", BothRace, BothRace),
+        ("3.13.2.5", VulkanRace, VulkanRace),
+        ("3.13.2.6", Portable, Portable),
+        ("3.13.3.1", Portable, Portable),
+        ("3.13.4.1", BothRace, BothRace),
+        ("3.13.4.2", BothRace, BothRace),
+    ]
+};
+
+#[test]
+fn the_worked_examples() {
+    let models = Models::new();
+    let mut seen = Vec::new();
+    for (id, test) in corpus() {
+        let Some(origin) = &test.metadata.origin else { continue };
+        let section = origin.rsplit(' ').next().unwrap();
+        let Some((section, ..)) = EXAMPLES.iter().find(|(known, ..)| *known == section) else { continue };
+        let lowered = lower(&test).unwrap_or_else(|error| panic!("{id}: {error}"));
+        let class = |vulkan| {
+            let beside = compared(&test, &lowered, &models.hsa, vulkan);
+            beside.class.unwrap_or_else(|| panic!("{id}: {:?}", beside.fault))
+        };
+        seen.push((*section, class(&models.vulkan), class(&models.nochains)));
+    }
+    seen.sort_by_key(|(section, ..)| *section);
+    assert_eq!(seen, EXAMPLES);
+}
+
+#[test]
+fn the_worked_examples_as_others_wrote_them() {
+    let folder = std::env::var_os("VK_LITMUS_CORPORA")
+        .map(|corpora| PathBuf::from(corpora).join("../reference/hsa-examples"));
+    let Some(folder) = folder.filter(|folder| folder.exists()) else {
+        println!("1 skipped: no hsa-examples beside VK_LITMUS_CORPORA");
+        return;
+    };
+    let models = Models::new();
+    for (section, with_chains, without) in EXAMPLES {
+        let text = std::fs::read_to_string(folder.join(format!("hsa-{section}.litmus"))).unwrap();
+        let test = litmus::parse(&text, section).unwrap();
+        let lowered = lower(&test).unwrap_or_else(|error| panic!("{section}: {error}"));
+        let class = |vulkan| compared(&test, &lowered, &models.hsa, vulkan).class;
+        assert_eq!(
+            (class(&models.vulkan), class(&models.nochains)),
+            (Some(with_chains), Some(without)),
+            "{section}"
+        );
+    }
+}
+
+#[test]
+fn lowered_texts() {
+    const IDS: [&str; 7] = [
+        "hsa/MP+overwritten",
+        "hsa/ISA2+wg-system",
+        "hsa/MP+group-system",
+        "hsa/MP+later-store",
+        "hsa/MP+unsigned.guard",
+        "hsa/RMW+noret-noret",
+        "hsa/MP+pkt",
+    ];
+    let lowered = corpus().into_iter().filter(|(id, _)| IDS.contains(&id.as_str()));
+    let texts: Vec<String> = lowered.map(|(_, test)| litmus::print(&lower(&test).unwrap().test)).collect();
+    assert_eq!(texts.len(), IDS.len());
+    insta::assert_snapshot!("texts", texts.join("\n"));
+}
+
+/// What HSA forbids and Vulkan does not, beyond the worked examples; and a fence that orders nothing in either.
+const REGRESSIONS: [(&str, Class); 9] = [
+    ("hsa/SB+screl-scacq", Class::ModelOnly),
+    ("hsa/SB+scar.rmw-scacq", Class::ModelOnly),
+    ("hsa/SB+scar-rmw", Class::Portable),
+    ("hsa/RWC+screl-scacq", Class::ModelOnly),
+    ("hsa/R+screl-scacq", Class::ModelOnly),
+    ("hsa/SB+rlx.fences", Class::Portable),
+    ("hsa/IRIW+addrs", Class::ModelOnly),
+    ("hsa/WRC+data-addr", Class::ModelOnly),
+    ("hsa/MP+later-store", Class::VulkanRace),
+];
+
+#[test]
+fn classes_of_the_corpus() {
+    let models = Models::new();
+    let mut table = String::new();
+    let mut classes = BTreeMap::new();
+    for (id, test) in corpus() {
+        let row = match lower(&test) {
+            Err(error) => format!("refused: {error}, line {}", error.span().line),
+            Ok(lowered) => {
+                let says = |vulkan| {
+                    let beside = compared(&test, &lowered, &models.hsa, vulkan);
+                    let class = beside.class.unwrap_or_else(|| panic!("{id}: {:?}", beside.fault));
+                    (class, class.word())
+                };
+                let (class, word) = says(&models.vulkan);
+                classes.insert(id.clone(), class);
+                format!("{word}, without chains {}", says(&models.nochains).1)
+            }
+        };
+        table.push_str(&format!("{id}: {row}\n"));
+    }
+    insta::assert_snapshot!("classes", table);
+    for (id, class) in REGRESSIONS {
+        assert_eq!(classes.get(id), Some(&class), "{id}");
+    }
+}
+
+/// How many random tests there are: a fixed number with a fixed seed, or `VK_LITMUS_SOAK_CASES` of them.
+fn cases(seed: u64) -> (u32, RngSeed) {
+    match std::env::var("VK_LITMUS_SOAK_CASES").ok().and_then(|n| n.parse().ok()) {
+        Some(cases) => (cases, RngSeed::Random),
+        None => (1000, RngSeed::Fixed(seed)),
+    }
+}
+
+/// What became of random tests.
+#[derive(Default)]
+struct Tally {
+    compared: Cell<u32>,
+    refused: Cell<u32>,
+    classes: RefCell<BTreeMap<&'static str, u32>>,
+}
+
+impl Tally {
+    /// Lowers a test, reads its text back, and compares the models.
+    fn compare(&self, text: &str, models: &Models) -> Result<(), TestCaseError> {
+        let mut test = litmus::parse(text, "random").unwrap();
+        // A question that nothing meets: all outcomes are compared instead.
+        test.question = test.question.filter(|question| question.kind != litmus::QuestionKind::NotExists);
+        let lowered = match lower(&test) {
+            Ok(lowered) => lowered,
+            Err(LoweringError::AgentScope { .. }) => {
+                self.refused.set(self.refused.get() + 1);
+                return Ok(());
+            }
+            Err(error) => return Err(TestCaseError::fail(format!("{error}\n{text}"))),
+        };
+        let printed = litmus::print(&lowered.test);
+        prop_assert_eq!(&litmus::parse(&printed, "printed").unwrap(), &lowered.test, "{}", printed);
+        let hsa = predicted(&test, &models.hsa);
+        for vulkan in [&models.vulkan, &models.nochains] {
+            let beside = beside(&test, &lowered, hsa.clone(), &on_device(&lowered.test, vulkan));
+            prop_assert_eq!(&beside.fault, &None, "{}\n{}", text, printed);
+            if let Some(class) = beside.class {
+                *self.classes.borrow_mut().entry(class.word()).or_insert(0_u32) += 1;
+                self.compared.set(self.compared.get() + 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn tell(&self, cases: u32) {
+        println!(
+            "{} predictions of {cases} random tests compared, {} tests refused: {:?}",
+            self.compared.get(),
+            self.refused.get(),
+            self.classes.borrow()
+        );
+        assert!(self.compared.get() > cases, "most random tests must be lowered and answered");
+    }
+}
+
+fn config(seed: u64) -> Config {
+    let (cases, rng_seed) = cases(seed);
+    Config { cases, rng_seed, failure_persistence: None, ..Config::default() }
+}
+
+#[test]
+fn lowering_takes_nothing_away_from_random_tests() {
+    let (models, tally, config) = (Models::new(), Tally::default(), config(47));
+    let cases = config.cases;
+    TestRunner::new(config)
+        .run(&random::text(2..=3, 3), |text| tally.compare(&text, &models))
+        .unwrap_or_else(|e| panic!("{e}"));
+    tally.tell(cases);
+    assert!(tally.classes.borrow().len() >= 3, "most classes must occur");
+}
+
+/// Two work-items of a work-group, each with two atomics that synchronize: where the total order matters.
+fn synchronizing() -> impl Strategy<Value = String> {
+    const OPERATIONS: [&str; 5] = [
+        "atomic_st_global_screl_wg_u32 1, [L]",
+        "atomic_ld_global_scacq_wg_u32 R, [L]",
+        "atomic_exch_global_scar_wg_u32 R, [L], 2",
+        "atomic_st_global_rlx_wg_u32 3, [L]",
+        "atomic_ld_global_rlx_wg_u32 R, [L]",
+    ];
+    let operation = (prop_oneof![6 => 0..3_usize, 1 => 3..OPERATIONS.len()], any::<bool>());
+    proptest::collection::vec(operation, 4).prop_map(|drawn| {
+        let cell = |index: usize| {
+            let (operation, second) = drawn[index];
+            let location = if second { "y" } else { "x" };
+            OPERATIONS[operation].replace('L', location).replace('R', &format!("$s{index}"))
+        };
+        format!(
+            "HSA random\n{{ x = 0; y = 0; }}\nP0@wave 0, wg 0, agent 0 | P1@wave 1, wg 0, agent 0 ;\n{} | {} ;\n{} | {} ;\n\
+             ~exists (0 = 1)",
+            cell(0),
+            cell(2),
+            cell(1),
+            cell(3)
+        )
+    })
+}
+
+#[test]
+fn what_only_the_total_order_forbids_is_model_only() {
+    let (models, tally, config) = (Models::new(), Tally::default(), config(48));
+    let cases = config.cases;
+    TestRunner::new(config)
+        .run(&synchronizing(), |text| tally.compare(&text, &models))
+        .unwrap_or_else(|e| panic!("{e}"));
+    tally.tell(cases);
+    let classes = tally.classes.borrow();
+    assert_eq!(classes.keys().copied().collect::<Vec<_>>(), ["model-only", "portable"]);
+    assert!(classes.get("model-only") >= Some(&8), "some random tests must turn on the total order");
+}
+
+/// One work-item that computes, compares and jumps: condition registers that are used twice, or far from their comparison,
+/// or whose operands have changed since.
+fn computing() -> impl Strategy<Value = String> {
+    const CONSTANTS: [&str; 6] = ["0", "1", "-1", "2147483647", "0x80000000", "4294967295"];
+    const RELATIONS: [&str; 6] = ["eq", "ne", "lt", "le", "gt", "ge"];
+    const OPERATIONS: [&str; 6] = ["add", "sub", "mul", "and", "or", "xor"];
+    let piece = (0..5_u8, 0..6_usize, 0..6_usize, 0..3_usize, 0..3_usize, any::<bool>());
+    proptest::collection::vec(piece, 3..12).prop_map(|pieces| {
+        let mut cells = Vec::new();
+        // Labels of branches that are still to be placed, innermost last.
+        let mut open: Vec<usize> = Vec::new();
+        for (index, (kind, word, constant, from, to, last)) in pieces.into_iter().enumerate() {
+            let value = if last { CONSTANTS[constant].to_owned() } else { format!("$s{}", constant % 3) };
+            cells.push(match kind {
+                0 => format!("mov_u32 $s{to}, {value}"),
+                1 => format!("{}_u32 $s{to}, $s{from}, {value}", OPERATIONS[word]),
+                2 => format!("cmp_{}_b1_u32 $c{}, $s{from}, {value}", RELATIONS[word], to % 2),
+                3 => {
+                    open.push(index);
+                    format!("cbr_b1 $c{}, @to{index}", to % 2)
+                }
+                _ => match open.pop() {
+                    Some(label) => format!("@to{label}:"),
+                    None => format!("cmp_{}_b1_u32 $c{}, {}, $s{from}", RELATIONS[word], to % 2, CONSTANTS[constant]),
+                },
+            });
+        }
+        cells.extend(open.iter().rev().map(|label| format!("@to{label}:")));
+        let rows: Vec<String> = cells.into_iter().map(|cell| format!("{cell} ;\n")).collect();
+        format!(
+            "HSA random\n{{ x = 0; P0:$s1 = -1; P0:$s2 = 2; }}\nP0@wave 0, wg 0, agent 0 ;\n{}~exists (0 = 1)",
+            rows.concat()
+        )
+    })
+}
+
+#[test]
+fn what_one_work_item_computes_stays_the_same() {
+    let (models, tally, config) = (Models::new(), Tally::default(), config(49));
+    let cases = config.cases;
+    let held = Cell::new(0_u32);
+    TestRunner::new(config)
+        .run(&computing(), |text| {
+            tally.compare(&text, &models)?;
+            // Nothing is lost, and each side has one outcome: so they have the same.
+            let test = litmus::parse(&text, "random").unwrap();
+            let lowered = lower(&test).unwrap().test;
+            prop_assert_eq!(predicted(&lowered, &models.vulkan).outcomes.len(), 1, "{}", text);
+            prop_assert_eq!(predicted(&test, &models.hsa).outcomes.len(), 1, "{}", text);
+            held.set(held.get() + u32::from(lowered.threads[0].registers.len() > 3));
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+    tally.tell(cases);
+    assert!(held.get() > cases / 10, "comparisons must be held in registers now and then");
+}
