@@ -248,6 +248,9 @@ pub struct Observation {
     pub seconds: f64,
     /// What is independent, on a device where that is no single instance.
     pub batches: Option<Batches>,
+    /// Outcomes of consecutive stretches of a run, each of as many dispatches as the others; of the run with most stretches
+    /// where several were added up.
+    pub stretches: Vec<Histogram>,
 }
 
 /// Batches of instances: those of one share choices of the device, those of two do not. Where there are any, they are
@@ -284,6 +287,10 @@ impl Observation {
         }
         for (raw, count) in &more.unexpected {
             *self.unexpected.entry(raw.clone()).or_default() += count;
+        }
+        // Runs apart from one another may differ: what matters is whether one of them does from itself.
+        if more.stretches.len() > self.stretches.len() {
+            self.stretches.clone_from(&more.stretches);
         }
         self.unresolved += more.unresolved;
         self.not_executed += more.not_executed;

@@ -6,6 +6,7 @@
 use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, Test};
 
 use crate::state;
+use crate::statistics::{Drift, drift};
 
 /// Interleaved instances, or early reads, that make a test count as exercised.
 pub const EXERCISED_THRESHOLD: u64 = 100;
@@ -127,6 +128,8 @@ pub struct Judgement {
     pub rows: Vec<Row>,
     /// What was seen and stands in no row.
     pub unexpected: Vec<Unexpected>,
+    /// How rates drifted in the course of the run, where it was long enough to say.
+    pub drift: Option<Drift>,
 }
 
 /// An outcome of the prediction with its count.
@@ -167,6 +170,7 @@ impl Judgement {
             batches: None,
             rows: Vec::new(),
             unexpected: Vec::new(),
+            drift: None,
         }
     }
 }
@@ -211,6 +215,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
         batches: observation.batches.as_ref().map(|batches| batches.total),
         rows,
         unexpected,
+        drift: drift(&observation.stretches),
     };
     let (verdict, detail) = verdict(evidence, &judgement);
     judgement.verdict = verdict;

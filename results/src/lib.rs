@@ -37,6 +37,7 @@ pub mod answer;
 pub mod baseline;
 pub mod bench;
 pub mod diff;
+pub mod drift;
 pub mod expectation;
 pub mod folder;
 pub mod journal;

@@ -6,7 +6,9 @@
 pub mod rates;
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
+use litmus::{Histogram, Outcome};
 use statrs::function::gamma::{gamma_ur, ln_gamma};
 
 /// Probability that an interval or bound is to hold with.
@@ -209,6 +211,49 @@ pub fn kolmogorov_smirnov(left: &[f64], right: &[f64]) -> Option<Significance> {
     let effective = (n * m / (n + m)).sqrt();
     let lambda = (effective + 0.12 + 0.11 / effective) * statistic;
     Some(Significance { statistic, p: kolmogorov_tail(lambda) })
+}
+
+/// An outcome whose rate changed in the course of a run, if any did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drift {
+    /// The outcome with the smallest p-value.
+    pub outcome: Outcome,
+    /// Its rate in the first half.
+    pub earlier: f64,
+    /// Its rate in the second half.
+    pub later: f64,
+    /// The p-value of its [two-sample test](kolmogorov_smirnov()) after Bonferroni's correction over all outcomes.
+    pub p: f64,
+}
+
+/// Stretches of a half at least: the p-value is asymptotic.
+const LEAST_STRETCHES: usize = 8;
+
+/// Whether the rates of outcomes drifted: for each outcome, its rates in the stretches of the first half of a run against
+/// those in the second. A stretch is one value however many instances it has, since instances that are near in time are
+/// alike. The first stretch is left out: kernels are compiled and dispatches grow in it. `None` where there are too few.
+pub fn drift(stretches: &[Histogram]) -> Option<Drift> {
+    let used: Vec<&Histogram> = stretches.iter().skip(1).filter(|stretch| stretch.total() > 0).collect();
+    let (first, second) = used.split_at(used.len() / 2);
+    if first.len() < LEAST_STRETCHES {
+        return None;
+    }
+    let outcomes: BTreeSet<&Outcome> = used.iter().flat_map(|stretch| stretch.counts.keys()).collect();
+    let of = |stretch: &Histogram, outcome: &Outcome| stretch.counts.get(outcome).copied().unwrap_or(0);
+    let rates = |half: &[&Histogram], outcome: &Outcome| -> Vec<f64> {
+        half.iter().map(|stretch| of(stretch, outcome) as f64 / stretch.total() as f64).collect()
+    };
+    let rate = |half: &[&Histogram], outcome: &Outcome| {
+        let total: u64 = half.iter().map(|stretch| stretch.total()).sum();
+        Proportion::new(half.iter().map(|stretch| of(stretch, outcome)).sum(), total).rate()
+    };
+    let count = outcomes.len() as f64;
+    let drifts = outcomes.into_iter().filter_map(|outcome| {
+        let p = kolmogorov_smirnov(&rates(first, outcome), &rates(second, outcome))?.p;
+        let (earlier, later) = (rate(first, outcome), rate(second, outcome));
+        Some(Drift { outcome: outcome.clone(), earlier, later, p: (p * count).min(1.0) })
+    });
+    drifts.min_by(|left, right| left.p.total_cmp(&right.p))
 }
 
 /// Q(λ) = 2 Σ (−1)^(j−1) e^(−2 j² λ²), the tail of the Kolmogorov distribution.
@@ -461,6 +506,41 @@ mod tests {
         let found = chi_square_drift(&[vec![10, 20], vec![20, 10]]).unwrap();
         close(found.statistic, 20.0 / 3.0, 1e-12);
         close(found.p, 0.009_823, 1e-3);
+    }
+
+    /// Stretches whose second outcome has these counts among a hundred.
+    fn stretches(counts: impl Iterator<Item = u64>) -> Vec<Histogram> {
+        counts
+            .map(|count| {
+                let mut histogram = Histogram::default();
+                histogram.add(Outcome(vec![litmus::Value(0)]), 100 - count);
+                histogram.add(Outcome(vec![litmus::Value(1)]), count);
+                histogram
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_rate_that_changes_in_the_middle_of_a_run_drifts() {
+        let found = drift(&stretches((0..41).map(|n| if n < 21 { 10 + n % 3 } else { 30 + n % 3 }))).unwrap();
+        assert!(found.p < 1e-6, "{found:?}");
+        assert!((found.earlier - found.later).abs() > 0.15, "{found:?}");
+    }
+
+    #[test]
+    fn a_rate_that_jumps_to_and_fro_all_the_time_does_not() {
+        let found = drift(&stretches((0..41).map(|n| if n % 2 == 0 { 10 } else { 90 }))).unwrap();
+        assert!(found.p > 0.5, "{found:?}");
+        // What happens in the first stretch alone is the driver's warm-up.
+        let found = drift(&stretches((0..41).map(|n| if n == 0 { 100 } else { 20 + n % 5 }))).unwrap();
+        assert!(found.p > 0.5, "{found:?}");
+    }
+
+    #[test]
+    fn few_stretches_say_nothing() {
+        assert_eq!(drift(&stretches(0..16)), None);
+        assert!(drift(&stretches(0..17)).is_some());
+        assert_eq!(drift(&[]), None);
     }
 
     #[test]

@@ -246,6 +246,13 @@ pub struct RunLine {
     /// The memory type that the locations lay in, by the names of its properties; absent where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
+    /// Why the host counted all outcomes although the stress says that the device does; absent where nothing stood in the
+    /// way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_by_host: Option<String>,
+    /// The outcome whose rate changed most surely in the course of the run; absent where the run was too short to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drift: Option<DriftRecord>,
     /// What became of a test of forward progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressRun>,
@@ -280,6 +287,21 @@ pub struct HsaRun {
     /// Whether HSA allows what the question asks for (for `forall`, what it rules out); null where that is not known or
     /// nothing is asked.
     pub allowed: Option<bool>,
+}
+
+/// An outcome's rate in the two halves of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DriftRecord {
+    /// Final values by name.
+    #[schemars(with = "std::collections::BTreeMap<String, i64>")]
+    pub state: State,
+    /// Its rate in the first half.
+    pub earlier: f64,
+    /// Its rate in the second half.
+    pub later: f64,
+    /// The probability of so large a change by chance, corrected for the number of outcomes and not for that of tests: a
+    /// two-sample Kolmogorov–Smirnov test of the rates in short stretches of the run.
+    pub p: f64,
 }
 
 /// The driver of a device.
@@ -444,6 +466,8 @@ pub struct RunContext {
     pub replay: String,
     /// The memory type that the locations lay in, where that is known.
     pub memory: Option<String>,
+    /// Why the host counted although the device was to.
+    pub counted_by_host: Option<String>,
     /// Hashes of what was run.
     pub hashes: Hashes,
     /// Version of the tool.
@@ -534,6 +558,13 @@ impl RunLine {
             stress: context.stress,
             replay: context.replay,
             memory: context.memory,
+            counted_by_host: context.counted_by_host,
+            drift: judgement.drift.as_ref().map(|drift| DriftRecord {
+                state: state(test, observables, &drift.outcome),
+                earlier: drift.earlier,
+                later: drift.later,
+                p: drift.p,
+            }),
             progress: None,
             hashes: context.hashes,
             question: test.question.as_ref().map(|question| question.text(test)),

@@ -37,10 +37,12 @@
 //! | [`variant`] | the ways to tell a test to a compiler |
 //! | `module`, `semantics` | SPIR-V under construction, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
+//! | [`classify`] | kernels that make memory ready and count outcomes on the device |
 //! | [`progress`] | kernels whose loops may go on for ever, released by the host |
 //! | [`check`] | rules of valid modules that validators miss |
 
 pub mod check;
+pub mod classify;
 mod dispatch;
 mod flow;
 mod glsl;

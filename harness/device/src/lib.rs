@@ -38,6 +38,7 @@ mod memory;
 mod null;
 mod physical;
 mod pipeline;
+mod pipelines;
 mod prepared;
 mod queue;
 mod record;

@@ -25,13 +25,36 @@ pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
 }
 
 impl VulkanDevice {
-    /// Compiles a kernel. Drivers may put the work off to the first dispatch.
-    pub(crate) fn create_pipeline(&self, kernel: &Kernel, images: &[Image]) -> Result<Pipeline, DeviceError> {
-        self.create_pipeline_with(kernel, images, vk::PipelineCreateFlags::empty())
+    /// A pipeline with flags, whose features the caller knows to be on.
+    pub(crate) fn create_pipeline_with(
+        &self,
+        kernel: &Kernel,
+        images: &[Image],
+        flags: vk::PipelineCreateFlags,
+    ) -> Result<Pipeline, DeviceError> {
+        self.maker().make_with(kernel, images, flags)
     }
 
-    /// The same with flags, whose features the caller knows to be on.
-    pub(crate) fn create_pipeline_with(
+    /// Gives a pipeline back. No submission may use it any more.
+    pub(crate) fn destroy_pipeline(&self, pipeline: &Pipeline) {
+        self.maker().destroy(pipeline);
+    }
+}
+
+/// What makes pipelines of a device, on any thread.
+#[derive(Clone)]
+pub(crate) struct Maker {
+    pub(crate) raw: ash::Device,
+    pub(crate) may_require_subgroup_size: bool,
+}
+
+impl Maker {
+    /// Compiles a kernel. Drivers may put the work off to the first dispatch.
+    pub(crate) fn make(&self, kernel: &Kernel, images: &[Image]) -> Result<Pipeline, DeviceError> {
+        self.make_with(kernel, images, vk::PipelineCreateFlags::empty())
+    }
+
+    fn make_with(
         &self,
         kernel: &Kernel,
         images: &[Image],
@@ -41,7 +64,7 @@ impl VulkanDevice {
         match self.fill_pipeline(kernel, images, flags, &mut pipeline) {
             Ok(()) => Ok(pipeline),
             Err(error) => {
-                self.destroy_pipeline(&pipeline);
+                self.destroy(&pipeline);
                 Err(error)
             }
         }
@@ -127,7 +150,7 @@ impl VulkanDevice {
     }
 
     /// Gives a pipeline back. No submission may use it any more.
-    pub(crate) fn destroy_pipeline(&self, pipeline: &Pipeline) {
+    pub(crate) fn destroy(&self, pipeline: &Pipeline) {
         // SAFETY: the handles were made by this device or are null, and callers see to it that nothing uses them.
         unsafe {
             self.raw.destroy_pipeline(pipeline.raw, None);

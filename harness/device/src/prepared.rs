@@ -1,5 +1,6 @@
 //! A prepared plan: its memory, pipelines and recorded commands, and the submission in flight.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ash::vk;
@@ -13,10 +14,13 @@ use crate::image::Texels;
 use crate::memory::Words;
 use crate::pipeline::{Pipeline, descriptor_type};
 use crate::queue::{QueueUse, assign_queues};
-use crate::record::Recorder;
+use crate::record::{Recorder, record_copy_out};
 use crate::submission::{Submission, submissions};
 use crate::sync::Semaphores;
 use crate::vulkan::VulkanDevice;
+
+/// How long a copy to the host may take, in nanoseconds: whatever else the queue has to do comes first.
+const FETCH_PATIENCE: u64 = 10_000_000_000;
 
 /// A plan on a [`VulkanDevice`]. Poll a submission to its end before dropping this: dropped while one is in flight,
 /// everything that the device may still use is left alive for good, and so is the device.
@@ -27,7 +31,7 @@ pub(crate) struct VulkanPrepared<'d> {
     max_workgroups: u32,
     buffers: Vec<Words>,
     staging: Vec<Option<Words>>,
-    pipelines: Vec<Pipeline>,
+    pipelines: Vec<Arc<Pipeline>>,
     kernels: Vec<Kernel>,
     images: Vec<Texels>,
     shapes: Vec<ImageShape>,
@@ -38,6 +42,8 @@ pub(crate) struct VulkanPrepared<'d> {
     /// Events by the number of the step; null where there is none.
     events: Vec<vk::Event>,
     submissions: Vec<Submission>,
+    /// What was copied last for [`Prepared::fetch`], and the commands that copy.
+    fetched: Option<(Words, vk::CommandBuffer)>,
     state: State,
 }
 
@@ -72,6 +78,7 @@ impl<'d> VulkanPrepared<'d> {
             semaphores: Semaphores::default(),
             events: vec![vk::Event::null(); plan.steps.len()],
             submissions: submissions(plan),
+            fetched: None,
             state: State::NeverSubmitted,
         };
         let places = assign_queues(&plan.queues, &device.families)?;
@@ -108,9 +115,7 @@ impl<'d> VulkanPrepared<'d> {
             };
             prepared.staging.push(staging);
         }
-        for kernel in &plan.kernels {
-            prepared.pipelines.push(device.create_pipeline(kernel, &plan.images)?);
-        }
+        prepared.pipelines = device.pipelines.of(&plan.kernels, &plan.images)?;
         prepared.create_descriptor_sets()?;
         for place in places {
             // Pushed before it is complete, for the same reason.
@@ -358,6 +363,46 @@ impl<'d> VulkanPrepared<'d> {
         }
     }
 
+    /// Copies the first words of a buffer to memory of the host. Nothing of this plan is in flight.
+    fn copy_out(&mut self, buffer: BufferId, words: u64) -> Result<(), DeviceError> {
+        let queue = self.queues.first().ok_or_else(|| out_of_reach(buffer))?;
+        let room = self.fetched.as_ref().map_or(0, |(room, _)| room.bytes() / 4);
+        if room < words {
+            let commands = match self.fetched.take() {
+                Some((mut old, commands)) => {
+                    self.device.destroy_buffer(&mut old);
+                    commands
+                }
+                None => queue.allocate_commands(self.device)?,
+            };
+            let none = vk::BufferUsageFlags::empty();
+            let families = [queue.family()];
+            let room =
+                self.device.create_buffer(words, Memory::Readback, &families, none, "words for the host")?;
+            self.fetched = Some((room, commands));
+        }
+        let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| out_of_reach(buffer))?;
+        let (to, commands) = self.fetched.as_ref().ok_or_else(|| out_of_reach(buffer))?;
+        record_copy_out(self.device, *commands, from, to, words)?;
+        let (raw, fences, commands) = (&self.device.raw, [queue.fence], [*commands]);
+        let info = [vk::SubmitInfo::default().command_buffers(&commands)];
+        // SAFETY: nothing of this plan is in flight, so that nothing uses its fence or these commands, which were recorded
+        // on a pool of the queue's family.
+        let submitted = unsafe {
+            raw.reset_fences(&fences).map_err(failed("vkResetFences"))?;
+            raw.queue_submit(queue.raw, &info, queue.fence)
+        };
+        submitted.map_err(failed("vkQueueSubmit"))?;
+        // SAFETY: the fence was given to the submission.
+        match unsafe { raw.wait_for_fences(&fences, true, FETCH_PATIENCE) } {
+            Ok(()) => Ok(()),
+            Err(result) => {
+                self.device.abandon();
+                Err(failed("vkWaitForFences")(result))
+            }
+        }
+    }
+
     fn shared(&self, buffer: BufferId) -> Result<&Words, DeviceError> {
         if self.device.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
@@ -444,6 +489,26 @@ impl Prepared for VulkanPrepared<'_> {
         self.host_words(buffer)?.read().ok_or_else(|| out_of_reach(buffer))
     }
 
+    fn fetch(&mut self, buffer: BufferId, words: u64) -> Result<&[u32], DeviceError> {
+        self.idle()?;
+        let there = self.buffers.get(buffer.0 as usize).is_some_and(|own| own.bytes() / 4 >= words);
+        let count =
+            usize::try_from(words).ok().filter(|_| there).ok_or_else(|| no_such_word(buffer, words))?;
+        // Memory that the host sees without a cache is slower to read than to copy.
+        let cached = |own: &Words| own.properties().is_some_and(|properties| properties.host_cached);
+        let direct =
+            self.buffers.get(buffer.0 as usize).is_some_and(|own| cached(own) && own.read().is_some());
+        if !direct && count > 0 {
+            self.copy_out(buffer, words)?;
+        }
+        let words = if direct {
+            self.buffers.get(buffer.0 as usize)
+        } else {
+            self.fetched.as_ref().map(|(own, _)| own)
+        };
+        words.and_then(Words::read).and_then(|own| own.get(..count)).ok_or_else(|| out_of_reach(buffer))
+    }
+
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {
         self.idle()?;
         self.host_words(buffer)?;
@@ -482,13 +547,12 @@ impl Drop for VulkanPrepared<'_> {
         for queue in &self.queues {
             queue.destroy(self.device);
         }
-        for pipeline in &self.pipelines {
-            self.device.destroy_pipeline(pipeline);
-        }
+        self.device.pipelines.give_back(std::mem::take(&mut self.pipelines));
         for image in &mut self.images {
             self.device.destroy_image(image);
         }
-        for buffer in self.buffers.iter_mut().chain(self.staging.iter_mut().flatten()) {
+        let fetched = self.fetched.iter_mut().map(|(buffer, _)| buffer);
+        for buffer in self.buffers.iter_mut().chain(self.staging.iter_mut().flatten()).chain(fetched) {
             self.device.destroy_buffer(buffer);
         }
     }

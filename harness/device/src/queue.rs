@@ -76,6 +76,11 @@ impl QueueUse {
         }
     }
 
+    /// Index of its family.
+    pub(crate) fn family(&self) -> u32 {
+        self.place.family.index
+    }
+
     pub(crate) fn create(&mut self, device: &VulkanDevice) -> Result<(), DeviceError> {
         let family = self.place.family;
         // SAFETY: every compute queue of the device was asked for when it was made.

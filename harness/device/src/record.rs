@@ -1,5 +1,7 @@
 //! Steps of a plan as command buffers: what each records.
 
+use std::sync::Arc;
+
 use ash::vk;
 use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, Step};
 
@@ -29,7 +31,7 @@ pub(crate) struct Recorder<'a> {
     pub(crate) buffers: &'a [Words],
     /// Staging copies of the buffers that need one, by the number of the buffer.
     pub(crate) staging: &'a [Option<Words>],
-    pub(crate) pipelines: &'a [Pipeline],
+    pub(crate) pipelines: &'a [Arc<Pipeline>],
     pub(crate) kernels: &'a [Kernel],
     pub(crate) images: &'a [Texels],
     /// Descriptor sets by the number of the step; null where there is none.
@@ -197,6 +199,35 @@ impl Recorder<'_> {
     fn buffer(&self, id: BufferId) -> Result<&Words, DeviceError> {
         let index = id.0 as usize;
         self.buffers.get(index).ok_or_else(|| nothing("buffer", index))
+    }
+}
+
+/// Records commands that copy the first words of a buffer to one that the host reads, after all that was written so far.
+pub(crate) fn record_copy_out(
+    device: &VulkanDevice,
+    commands: vk::CommandBuffer,
+    from: &Words,
+    to: &Words,
+    words: u64,
+) -> Result<(), DeviceError> {
+    let raw = &device.raw;
+    let begin = vk::CommandBufferBeginInfo::default();
+    let none = vk::DependencyFlags::empty();
+    let barrier = |accesses| [vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses)];
+    let transfer = vk::PipelineStageFlags::TRANSFER;
+    let before = barrier(vk::AccessFlags::TRANSFER_READ | vk::AccessFlags::TRANSFER_WRITE);
+    let after = [vk::MemoryBarrier::default()
+        .src_access_mask(vk::AccessFlags::TRANSFER_WRITE)
+        .dst_access_mask(vk::AccessFlags::HOST_READ)];
+    let region = [vk::BufferCopy::default().size(4 * words)];
+    // SAFETY: the command buffer is this device's and not in flight; its pool lets it be recorded anew. Both are copy
+    // buffers of at least so many words.
+    unsafe {
+        raw.begin_command_buffer(commands, &begin).map_err(failed("vkBeginCommandBuffer"))?;
+        raw.cmd_pipeline_barrier(commands, WORK, transfer, none, &before, &[], &[]);
+        raw.cmd_copy_buffer(commands, from.raw, to.raw, &region);
+        raw.cmd_pipeline_barrier(commands, transfer, vk::PipelineStageFlags::HOST, none, &after, &[], &[]);
+        raw.end_command_buffer(commands).map_err(failed("vkEndCommandBuffer"))
     }
 }
 

@@ -7,13 +7,15 @@ use std::mem::ManuallyDrop;
 use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
-use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
+use plan::{Capabilities, Device, DeviceError, Identity, Kernel, Plan, Prepared, Queue};
 
 use crate::error::{allocation_failed, failed};
 use crate::features::Features;
 use crate::instance::Instance;
 use crate::null::NullPrepared;
 use crate::physical::{ComputeFamily, Physical, listed, physical_devices};
+use crate::pipeline::Maker;
+use crate::pipelines::Pipelines;
 use crate::prepared::VulkanPrepared;
 use crate::select::{Listed, Selector};
 
@@ -48,6 +50,7 @@ pub struct VulkanDevice {
     /// Where the driver tells what it made of a pipeline.
     executables: Option<khr::pipeline_executable_properties::Device>,
     abandoned: Cell<bool>,
+    pub(crate) pipelines: Pipelines,
     // Dropped in this order: memory, device, instance.
     pub(crate) memory: ManuallyDrop<RefCell<Allocator>>,
     pub(crate) raw: ash::Device,
@@ -142,6 +145,10 @@ impl VulkanDevice {
             stages: options.staging || !physical.unified_memory,
             memory_types: physical.memory_types,
             abandoned: Cell::new(false),
+            pipelines: Pipelines::new(Maker {
+                raw: raw.clone(),
+                may_require_subgroup_size: physical.may_require_subgroup_size,
+            }),
             memory: ManuallyDrop::new(RefCell::new(memory)),
             raw,
             instance,
@@ -151,6 +158,11 @@ impl VulkanDevice {
     /// The functions of the extension by which a pipeline tells its code, where the driver has it.
     pub(crate) fn executable_functions(&self) -> Option<&khr::pipeline_executable_properties::Device> {
         self.executables.as_ref()
+    }
+
+    /// What makes its pipelines.
+    pub(crate) fn maker(&self) -> Maker {
+        Maker { raw: self.raw.clone(), may_require_subgroup_size: self.may_require_subgroup_size }
     }
 
     /// Whether device memory is out of the host's reach, so that results are copied.
@@ -197,6 +209,18 @@ impl Device for VulkanDevice {
         Ok(Box::new(VulkanPrepared::new(self, plan)?))
     }
 
+    fn compile_ahead(&self, kernels: Vec<Kernel>) {
+        // What the device lacks is said where the kernel is wanted.
+        let wanted = |kernel: &Kernel| {
+            let queues = vec![Queue { family: 0 }];
+            let plan = Plan { kernels: vec![kernel.clone()], queues, ..Plan::default() };
+            kernel.images.is_empty() && plan.validate().is_ok() && self.capabilities.check(&plan).is_ok()
+        };
+        if self.capabilities.executes && !self.is_abandoned() {
+            self.pipelines.make_ahead(kernels.into_iter().filter(wanted).collect(), Vec::new());
+        }
+    }
+
     fn validation_messages(&self) -> Vec<String> {
         self.instance.take_messages()
     }
@@ -208,8 +232,10 @@ impl Drop for VulkanDevice {
             self.instance.abandon();
             return;
         }
-        // SAFETY: the allocator is not used again, and goes before the device that it allocates from. Every prepared plan
-        // borrows the device, so all are gone; each has waited for its submission or abandoned the device.
+        // Every prepared plan borrows the device, so all are gone; each has waited for its submission or abandoned the
+        // device.
+        self.pipelines.destroy();
+        // SAFETY: the allocator is not used again, and goes before the device that it allocates from.
         unsafe {
             ManuallyDrop::drop(&mut self.memory);
             self.raw.destroy_device(None);

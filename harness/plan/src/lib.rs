@@ -246,6 +246,12 @@ pub trait Device {
     /// Whatever the plan needs and the device lacks, as [`DeviceError::Unsupported`]; otherwise what the driver said.
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError>;
 
+    /// Compiles kernels, on a thread of its own where that helps, so that a plan with them is prepared faster later. What is
+    /// wrong with one is said then. Returns at once.
+    fn compile_ahead(&self, kernels: Vec<Kernel>) {
+        let _ = kernels;
+    }
+
     /// Decides whatever the device itself draws from now on. Devices that draw nothing need not know.
     fn reseed(&self, seed: u64) {
         let _ = seed;
@@ -304,6 +310,19 @@ pub trait Prepared {
     /// # Errors
     /// When the buffer is not host-visible.
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError>;
+
+    /// The first `words` words of any buffer, as they are now: copied for this where the host does not reach them. Call it
+    /// only while nothing is in flight.
+    ///
+    /// # Errors
+    /// When the buffer has fewer words, or the device cannot give them.
+    fn fetch(&mut self, buffer: BufferId, words: u64) -> Result<&[u32], DeviceError> {
+        let all = self.read(buffer)?;
+        usize::try_from(words)
+            .ok()
+            .and_then(|count| all.get(..count))
+            .ok_or_else(|| no_such_word(buffer, words))
+    }
 
     /// Reads one word of a [`Memory::Shared`] buffer, also while a submission is in flight: a relaxed atomic load of
     /// the host. Devices whose host memory is not shared with running kernels keep the default, which answers

@@ -1,11 +1,16 @@
 //! Counts outcomes: result words of many instances to a histogram, without an allocation for each instance.
 
+mod rows;
+
 use std::collections::{BTreeMap, HashMap};
 
 use litmus::{Batches, Histogram, Observable, Outcome, ScalarType, Test, Value};
 use shaders::{Parameters, Program, ResultSlot};
 
 use crate::error::Cause;
+
+#[cfg(test)]
+pub(crate) use rows::Counted;
 
 /// Instances that are turned into keys together.
 const BLOCK: usize = 512;
@@ -173,6 +178,11 @@ impl Counter {
     /// Whether outcomes have values of locations.
     pub fn reads_locations(&self) -> bool {
         self.columns.iter().any(|column| matches!(column.source, Source::Storage(_)))
+    }
+
+    /// Result words of an instance.
+    pub fn slots(&self) -> usize {
+        self.slots
     }
 
     /// Instances counted.

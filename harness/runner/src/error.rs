@@ -40,6 +40,14 @@ pub enum Cause {
     /// Kernel and test contradict one another.
     #[error("the kernel does not fit its test: {0}")]
     Kernel(String),
+    /// Device and host have counted the outcomes of a dispatch, and do not agree. What the host counted is kept.
+    #[error("dispatch {dispatch}: the device counts {difference}")]
+    Disagreement {
+        /// Number of the dispatch, from 1.
+        dispatch: u64,
+        /// What both say.
+        difference: String,
+    },
     /// The stress cannot be had on this device.
     #[error(transparent)]
     Stress(#[from] StressError),

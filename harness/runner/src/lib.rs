@@ -8,6 +8,7 @@
 
 mod affinity;
 pub mod classic;
+mod classify;
 mod count;
 mod draw;
 mod error;
@@ -18,6 +19,7 @@ pub mod pool;
 pub mod progress;
 mod run;
 mod stress;
+mod stretches;
 pub mod tune;
 pub mod twin;
 mod variant;
@@ -25,9 +27,10 @@ mod ways;
 pub mod wire;
 pub mod worker;
 
+pub use classify::Classify;
 pub use error::{Cause, RunError};
 pub use join::{Join, UnknownJoin};
 pub use run::{Budget, Progress, Settings, run, run_program};
 pub use stress::{Lanes, MemoryStress, Pairing, Pattern, Strategy, Stress, StressError, Unit};
 pub use variant::{Unavailable, UnknownVariant, Variant};
-pub use ways::{Way, run_ways};
+pub use ways::{Known, Way, run_ways};

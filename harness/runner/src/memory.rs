@@ -5,10 +5,12 @@ use plan::{
     Buffer, BufferId, Capabilities, DeviceError, Image, ImageFormat, ImageId, ImageShape, KernelId, Memory,
     Plan, Prepared, Queue, QueueId, Step,
 };
+use shaders::classify::{Helper, Shown};
 use shaders::stress::StressKernel;
 use shaders::variant::Images as Shape;
 use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParameters};
 
+use crate::classify::Classifier;
 use crate::draw::Bounds;
 use crate::join::Join;
 
@@ -18,6 +20,9 @@ const RESULTS: BufferId = BufferId(1);
 const INITIAL: BufferId = BufferId(2);
 const RESULTS_BACK: BufferId = BufferId(3);
 const LOCATIONS_BACK: BufferId = BufferId(4);
+/// Where the device counts: its counters, and their copy for the host.
+const COUNTERS: BufferId = BufferId(2);
+const COUNTERS_BACK: BufferId = BufferId(3);
 
 /// Words between the rendezvous counters of two groups.
 const RENDEZVOUS_STRIDE: usize = 16;
@@ -29,11 +34,16 @@ pub(crate) enum Sharing {
     Direct,
     /// The device fills its own memory, and copies to and from memory of the host.
     Copied,
+    /// The device makes its own memory ready and counts, and the host sees the counters alone.
+    Counted,
 }
 
 impl Sharing {
     /// What suits a device, and the memory that the locations lie in.
-    pub fn of(capabilities: &Capabilities, memory: Memory) -> Sharing {
+    pub fn of(capabilities: &Capabilities, memory: Memory, counted: bool) -> Sharing {
+        if counted {
+            return Sharing::Counted;
+        }
         let reachable = !matches!(memory, Memory::Of(_));
         if capabilities.is_cpu && reachable { Sharing::Direct } else { Sharing::Copied }
     }
@@ -48,6 +58,8 @@ pub(crate) struct Layout {
     dispatches: Vec<Dispatch>,
     /// The step of memory stress on another queue.
     beside: Option<usize>,
+    /// The steps that dispatch what makes memory ready, and what counts.
+    helpers: Vec<usize>,
     /// The rendezvous buffer of each phase.
     rendezvous: Vec<BufferId>,
     /// Where final values are read back that are not in the location buffer itself: a buffer, and the storages that are there
@@ -99,7 +111,7 @@ impl Layout {
         (join, memory): (Join, Memory),
         bounds: &Bounds,
         workgroups: Workgroups,
-        sharing: Sharing,
+        (sharing, classifier): (Sharing, Option<&Classifier>),
         with_locations: bool,
         poison: u32,
     ) -> Layout {
@@ -118,11 +130,17 @@ impl Layout {
                 buffers.push(buffer(location_words, Memory::Readback, "locations for the host"));
             }
         }
+        if let Some(classifier) = classifier {
+            buffers.push(device(classifier.counters, "counters"));
+            buffers.push(buffer(classifier.counters, Memory::Readback, "counters for the host"));
+        }
         // Images take the initial values of all locations from the location buffer, word by word.
         let mut elsewhere: Vec<(BufferId, Vec<u32>)> = Vec::new();
         let mut back = |buffers: &mut Vec<Buffer>, storages: Vec<u32>, name| {
             let id = BufferId(buffers.len() as u32);
-            buffers.push(buffer(location_words, Memory::Readback, name));
+            // A device that counts reads them itself.
+            let memory = if classifier.is_some() { Memory::Device } else { Memory::Readback };
+            buffers.push(buffer(location_words, memory, name));
             elsewhere.push((id, storages));
             id
         };
@@ -154,14 +172,29 @@ impl Layout {
         let copy = |from, to| Step::Copy { queue: QUEUE, from, to };
         let barrier = Step::Barrier { queue: QUEUE };
         let mut steps = Vec::new();
+        let mut kernels = Vec::new();
+        let mut helpers = Vec::new();
+        let zeroed = |buffer: &BufferId| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 };
+        let first_texels = texels.first().map_or(LOCATIONS, |(_, buffer)| *buffer);
+        let helper = |helper: &Helper, kernel: usize, workgroups| Step::Dispatch {
+            queue: QUEUE,
+            kernel: KernelId(kernel as u32),
+            workgroups,
+            bindings: helper.bindings.iter().map(|shown| shown_buffer(*shown, first_texels)).collect(),
+            push_constants: vec![0; Parameters::BYTES as usize],
+        };
         if sharing == Sharing::Copied {
             steps.push(Step::Fill { queue: QUEUE, buffer: RESULTS, value: poison });
-            let zeroed =
-                rendezvous.iter().map(|buffer| Step::Fill { queue: QUEUE, buffer: *buffer, value: 0 });
-            steps.extend(zeroed);
+            steps.extend(rendezvous.iter().map(zeroed));
             steps.push(copy(INITIAL, LOCATIONS));
             steps.extend(apart.map(|apart| copy(INITIAL, apart)));
             steps.push(barrier.clone());
+        }
+        if let Some(classifier) = classifier {
+            steps.extend(rendezvous.iter().chain([&COUNTERS]).map(zeroed));
+            helpers.push(steps.len());
+            steps.extend([helper(&classifier.reset, kernels.len(), classifier.workgroups), barrier.clone()]);
+            kernels.push(helper_kernel(&classifier.reset));
         }
         for image in images.with_memory() {
             steps.push(Step::ToImage { queue: QUEUE, from: LOCATIONS, to: image });
@@ -169,7 +202,6 @@ impl Layout {
         if images.with_memory().next().is_some() {
             steps.push(barrier.clone());
         }
-        let mut kernels = Vec::new();
         let mut dispatches = Vec::new();
         let mut semaphores = Vec::new();
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
@@ -196,7 +228,15 @@ impl Layout {
         }
         for (image, to) in texels {
             steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to }]);
-            steps.push(to_host(to));
+            if classifier.is_none() {
+                steps.push(to_host(to));
+            }
+        }
+        if let Some(classifier) = classifier {
+            steps.push(barrier.clone());
+            helpers.push(steps.len());
+            steps.push(helper(&classifier.count, kernels.len(), classifier.workgroups));
+            kernels.push(helper_kernel(&classifier.count));
         }
         match sharing {
             Sharing::Direct => steps.extend([to_host(RESULTS), to_host(LOCATIONS)]),
@@ -209,6 +249,9 @@ impl Layout {
                     steps.extend([copy(LOCATIONS, LOCATIONS_BACK), to_host(LOCATIONS_BACK)]);
                 }
                 steps.push(to_host(RESULTS_BACK));
+            }
+            Sharing::Counted => {
+                steps.extend([barrier, copy(COUNTERS, COUNTERS_BACK), to_host(COUNTERS_BACK)]);
             }
         }
         Layout {
@@ -224,6 +267,7 @@ impl Layout {
             apart,
             dispatches,
             beside: None,
+            helpers,
             rendezvous,
             sharing,
             storage_words: bounds.storage_words as usize,
@@ -248,6 +292,9 @@ impl Layout {
             let mut bytes = parameters.to_bytes();
             bytes.extend(stress.filter(|_| *stressed).map(|stress| stress.to_bytes()).unwrap_or_default());
             prepared.set_push_constants(*step, &bytes)?;
+        }
+        for step in &self.helpers {
+            prepared.set_push_constants(*step, &first.to_bytes())?;
         }
         Ok(())
     }
@@ -346,6 +393,7 @@ impl Layout {
                     self.filled = Some(layout);
                 }
             }
+            Sharing::Counted => {}
         }
         Ok(())
     }
@@ -376,10 +424,20 @@ impl Layout {
         std::iter::once(LOCATIONS).chain(self.apart)
     }
 
-    /// The buffers that hold the results and the locations for the host.
+    /// Whether the device counts, and keeps its memory to itself.
+    pub fn is_counted(&self) -> bool {
+        self.sharing == Sharing::Counted
+    }
+
+    /// The buffer with the counters of a device that counts.
+    pub fn counters(&self) -> BufferId {
+        COUNTERS_BACK
+    }
+
+    /// The buffers that hold the results and the locations for the host: out of its reach where the device counts.
     pub fn readable(&self) -> (BufferId, BufferId) {
         match self.sharing {
-            Sharing::Direct => (RESULTS, LOCATIONS),
+            Sharing::Direct | Sharing::Counted => (RESULTS, LOCATIONS),
             Sharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
         }
     }
@@ -400,6 +458,27 @@ fn buffers_of(
         Binding::Scratch => scratch,
     };
     kernel.bindings.iter().map(buffer).collect()
+}
+
+/// The buffer that a helper sees.
+fn shown_buffer(shown: Shown, texels: BufferId) -> BufferId {
+    match shown {
+        Shown::Results => RESULTS,
+        Shown::Counters => COUNTERS,
+        Shown::Locations => LOCATIONS,
+        Shown::Texels => texels,
+    }
+}
+
+fn helper_kernel(helper: &Helper) -> plan::Kernel {
+    plan::Kernel {
+        words: helper.words.clone(),
+        bindings: u32::try_from(helper.bindings.len()).unwrap_or(u32::MAX),
+        images: Vec::new(),
+        push_constant_bytes: Parameters::BYTES,
+        addresses: Vec::new(),
+        subgroup_size: None,
+    }
 }
 
 fn plan_kernel(kernel: &Kernel, images: &Images, apart: Option<BufferId>) -> plan::Kernel {

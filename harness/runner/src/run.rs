@@ -4,15 +4,19 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Test};
-use plan::{Device, DeviceError, Memory, MemoryProperties, Prepared};
+use plan::{BufferId, Device, DeviceError, Memory, MemoryProperties, Prepared};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
+use crate::classify::{COMPARED, Classifier, Classify};
 use crate::count::{Counter, Dispatched};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::join::Join;
 use crate::memory::{Layout, Sharing, Workgroups};
 use crate::stress::Stress;
+use crate::stretches::Stretches;
 
 /// How long a run goes on: until the first of both is used up. Without either, one dispatch is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,6 +86,11 @@ impl Progress<'_> {
         &self.tally.memory
     }
 
+    /// Why the host counts all outcomes although the device was to.
+    pub fn counted_by_host(&self) -> Option<&str> {
+        self.tally.counted_by_host.as_deref()
+    }
+
     /// Everything seen up to now.
     pub fn observation(&self) -> Observation {
         self.tally.observation()
@@ -124,7 +133,7 @@ pub fn run_program(
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
-    match Run::new(device, program, (join, memory), settings)
+    match Run::new(device, program, (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))
     {
         Ok(()) => Ok(tally.observation()),
@@ -139,8 +148,11 @@ struct Tally {
     not_executed: u64,
     dispatches: u64,
     discarded: u64,
+    stretches: Stretches,
     /// What memory the locations lie in.
     memory: Vec<MemoryProperties>,
+    /// Why the host counts all outcomes although the device was to.
+    counted_by_host: Option<String>,
     started: Instant,
     /// Time of the first dispatch where a driver may build the kernel during it: the budget is longer by it, by half of
     /// itself at most.
@@ -156,11 +168,21 @@ impl Tally {
             not_executed: 0,
             dispatches: 0,
             discarded: 0,
+            stretches: Stretches::new(),
             memory: Vec::new(),
+            counted_by_host: None,
             started: Instant::now(),
             warm_up: Duration::ZERO,
             took: None,
         }
+    }
+
+    /// Notes that a dispatch was counted, or discarded because so many instances of it were not executed.
+    fn note(&mut self, not_executed: u64) {
+        self.dispatches += 1;
+        self.not_executed += not_executed;
+        self.discarded += u64::from(not_executed > 0);
+        self.stretches.note(self.dispatches - self.discarded, &self.counter);
     }
 
     fn elapsed(&self) -> Duration {
@@ -177,6 +199,7 @@ impl Tally {
             discarded_dispatches: self.discarded,
             seconds: self.elapsed().as_secs_f64(),
             batches: self.counter.batches(),
+            stretches: self.stretches.histograms(),
         }
     }
 }
@@ -277,24 +300,70 @@ impl Place<'_> {
         }
     }
 
-    /// Counts a dispatch that has ended.
-    fn count(&mut self, parameters: &Parameters, instances: usize, tally: &mut Tally) -> Result<(), Cause> {
+    /// Counts a dispatch whose outcomes the device has counted, which is `compared` with what the host counts, or has to be.
+    fn count_counted(
+        &mut self,
+        classifier: &Classifier,
+        parameters: &Parameters,
+        instances: usize,
+        compared: bool,
+        tally: &mut Tally,
+    ) -> Result<(), Cause> {
+        let counters = self.prepared.read(self.layout.counters())?;
+        let counted = tally.counter.counted(&classifier.table, counters);
+        if !compared && counted.elsewhere == 0 && counted.instances() == instances as u64 {
+            tally.counter.add_counted(&counted, parameters.rounds.into());
+            tally.note(0);
+            return Ok(());
+        }
+        let mut own = tally.counter.emptied();
+        let not_executed = self.count(parameters, instances, &mut own)?;
+        tally.counter.absorb(&own);
+        tally.note(not_executed);
+        let difference = if not_executed == 0 {
+            own.differs_from(&counted)
+        } else {
+            // The host counts nothing of such a dispatch.
+            let enough = counted.elsewhere >= not_executed && counted.instances() == instances as u64;
+            (!enough).then(|| {
+                let (elsewhere, all) = (counted.elsewhere, counted.instances());
+                format!(
+                    "{elsewhere} of {all} instances as not executed, the host {not_executed} of {instances}"
+                )
+            })
+        };
+        match difference {
+            None => Ok(()),
+            Some(difference) => Err(Cause::Disagreement { dispatch: tally.dispatches, difference }),
+        }
+    }
+
+    /// Counts a dispatch that has ended; the answer is the number of instances that were not executed.
+    fn count(
+        &mut self,
+        parameters: &Parameters,
+        instances: usize,
+        counter: &mut Counter,
+    ) -> Result<u64, Cause> {
         let (results, locations) = self.layout.readable();
-        let mut results = self.prepared.read(results)?;
+        // What a device keeps to itself is copied for this, as far as it was used.
+        let counted = self.layout.is_counted();
+        let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
-        if tally.counter.reads_locations() {
+        if counter.reads_locations() {
             // A reading borrows the prepared plan: only one buffer can be looked at.
             self.results.clear();
             self.results.extend_from_slice(results);
             results = &self.results;
+            let used = instances * parameters.stride as usize * counter.storage_words() as usize;
             if !self.layout.elsewhere.is_empty() {
                 self.locations.clear();
-                self.locations.extend_from_slice(self.prepared.read(locations)?);
+                self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
                 let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
                 let unit_words = self.layout.storage_words;
                 // Units of storages in images, or apart, take the place of what the buffer has for them.
                 for (buffer, storages) in &self.layout.elsewhere {
-                    let theirs = self.prepared.read(*buffer)?;
+                    let theirs = look(self.prepared.as_mut(), counted, *buffer, used)?;
                     for storage in storages {
                         let first = *storage as usize * spacing;
                         let units = (0..instances).map(|instance| instance * stride + first);
@@ -310,16 +379,21 @@ impl Place<'_> {
                 }
                 words = &self.locations;
             } else {
-                words = self.prepared.read(locations)?;
+                words = look(self.prepared.as_mut(), counted, locations, used)?;
             }
         }
-        let dispatched = Dispatched { parameters, instances, results, locations: words };
-        let not_executed = tally.counter.count(&dispatched)?;
-        tally.dispatches += 1;
-        tally.not_executed += not_executed;
-        tally.discarded += u64::from(not_executed > 0);
-        Ok(())
+        counter.count(&Dispatched { parameters, instances, results, locations: words })
     }
+}
+
+/// The words of a buffer that the host reaches, or the first ones of one that it does not.
+fn look(
+    prepared: &mut dyn Prepared,
+    out_of_reach: bool,
+    buffer: BufferId,
+    used: usize,
+) -> Result<&[u32], DeviceError> {
+    if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
 }
 
 struct Run<'d> {
@@ -331,6 +405,10 @@ struct Run<'d> {
     draw: Draw,
     poison: u32,
     calibration: Calibration,
+    /// How the device counts, where it does.
+    classifier: Option<Classifier>,
+    /// Decides which dispatches the host counts as well.
+    comparing: Xoshiro256PlusPlus,
     places: Vec<Place<'d>>,
     /// Whether a prepared plan can change its number of workgroups.
     regroups: bool,
@@ -344,6 +422,7 @@ impl<'d> Run<'d> {
         program: &'d Program,
         way: (Join, Memory),
         settings: &'d Settings,
+        tally: &mut Tally,
     ) -> Result<Run<'d>, Cause> {
         device.reseed(settings.seed);
         let capabilities = device.capabilities();
@@ -353,7 +432,14 @@ impl<'d> Run<'d> {
         settings.stress.validate()?;
         settings.stress.check_loop_budget(capabilities.loop_budget)?;
         let bounds = Bounds::new(program, capabilities, &settings.stress)?;
-        let poison = poison(program, &settings.plausible);
+        let poison = poison(program, &numbers(program, &settings.plausible));
+        let classifier = match classifier(&tally.counter, program, capabilities, &bounds, settings) {
+            Ok(classifier) => classifier,
+            Err(reason) => {
+                tally.counted_by_host = Some(reason);
+                None
+            }
+        };
         let draw = Draw::new(settings.seed, settings.stress.clone(), bounds, poison, DONE);
         Ok(Run {
             device,
@@ -364,6 +450,8 @@ impl<'d> Run<'d> {
             draw,
             poison,
             calibration: Calibration::new(&settings.stress),
+            classifier,
+            comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
             places: Vec::new(),
             regroups: true,
             most_groups: bounds.groups.1,
@@ -411,14 +499,15 @@ impl<'d> Run<'d> {
 
     fn prepare(&mut self, tally: &mut Tally) -> Result<Place<'d>, Cause> {
         let workgroups = self.workgroups();
-        let sharing = Sharing::of(self.device.capabilities(), self.way.1);
+        let classifier = self.classifier.as_ref();
+        let sharing = Sharing::of(self.device.capabilities(), self.way.1, classifier.is_some());
         let with_locations = tally.counter.reads_locations();
         let mut layout = Layout::new(
             self.program,
             self.way,
             &self.bounds,
             workgroups,
-            sharing,
+            (sharing, classifier),
             with_locations,
             self.poison,
         );
@@ -510,7 +599,17 @@ impl<'d> Run<'d> {
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
-        place.count(&dispatch.parameters, instances, tally)?;
+        match &self.classifier {
+            Some(classifier) => {
+                let drawn = self.comparing.random_range(0..COMPARED) == 0;
+                let compared = drawn || tally.dispatches == 0 || classifier.always_compared;
+                place.count_counted(classifier, &dispatch.parameters, instances, compared, tally)?;
+            }
+            None => {
+                let not_executed = place.count(&dispatch.parameters, instances, &mut tally.counter)?;
+                tally.note(not_executed);
+            }
+        }
         if self.calibration.stuck(dispatch.parameters.rounds, took) {
             self.most_groups = (self.most_groups / 2).max(1);
         }
@@ -527,6 +626,55 @@ impl<'d> Run<'d> {
 fn hopeless(tally: &Tally) -> bool {
     let kept = tally.dispatches - tally.discarded;
     tally.discarded >= HOPELESS.max(9 * kept)
+}
+
+/// The kernels that a run of `program` on `device` prepares, for whoever has them compiled ahead; none where there is no
+/// such run.
+pub(crate) fn kernels(
+    device: &dyn Device,
+    program: &Program,
+    way: (Join, Memory),
+    test: &Test,
+    settings: &Settings,
+) -> Vec<plan::Kernel> {
+    let capabilities = device.capabilities();
+    let stops_silently = capabilities.loop_budget.is_some();
+    let Ok(bounds) = Bounds::new(program, capabilities, &settings.stress) else { return Vec::new() };
+    let Ok(counter) = Counter::new(test, program, stops_silently, capabilities.shares_choices) else {
+        return Vec::new();
+    };
+    let classifier = classifier(&counter, program, capabilities, &bounds, settings).unwrap_or_default();
+    let classifier = classifier.as_ref();
+    let sharing = (Sharing::of(capabilities, way.1, classifier.is_some()), classifier);
+    let workgroups = Workgroups { groups: 1, stress: 0 };
+    Layout::new(program, way, &bounds, workgroups, sharing, counter.reads_locations(), POISON).plan.kernels
+}
+
+/// How the device counts, where it is to.
+fn classifier(
+    counter: &Counter,
+    program: &Program,
+    capabilities: &plan::Capabilities,
+    bounds: &Bounds,
+    settings: &Settings,
+) -> Result<Option<Classifier>, String> {
+    let stress = &settings.stress;
+    if stress.classify == Classify::Host {
+        return Ok(None);
+    }
+    let numbers = numbers(program, &settings.plausible);
+    let rows = (numbers.as_slice(), stress.rounds.1);
+    Classifier::new(counter, program, capabilities, bounds, rows, stress.classify).map(Some)
+}
+
+/// Numbers that instances of the test are expected to show, each once.
+fn numbers(program: &Program, plausible: &[u32]) -> Vec<u32> {
+    let initial = program.initial.iter().map(|value| value.0 as u32);
+    let initial = initial.filter(|_| plausible.is_empty());
+    let mut numbers: Vec<u32> = plausible.iter().copied().chain(initial).chain([0, 1]).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
 }
 
 /// A word that no instance of the test may show.

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+use crate::classify::Classify;
+
 pub use memory::{MemoryStress, Pattern, Strategy};
 
 /// How a test is spread over a device. Every pair is a range, both ends included, from which each dispatch draws.
@@ -41,7 +43,7 @@ pub struct Stress {
     pub mix_groups: bool,
     /// Whether the threads of an instance are drawn from different lanes.
     pub mix_lanes: bool,
-    /// Submissions in flight: 2 counts the outcomes of one while the other runs.
+    /// Submissions in flight: with 2 or more, the outcomes of one are counted while others run.
     pub in_flight: u32,
     /// What a submission aims at, in milliseconds.
     pub submission_ms: u32,
@@ -54,6 +56,9 @@ pub struct Stress {
     /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
+    /// Who counts the outcomes.
+    #[serde(default)]
+    pub classify: Classify,
 }
 
 const fn always() -> u32 {
@@ -205,6 +210,9 @@ pub enum StressError {
 /// Groups at most: products of a group number and a multiplier stay below 2³².
 pub(crate) const MAX_GROUPS: u32 = 16_384;
 
+/// Submissions in flight at most: each has memory of its own.
+const MAX_IN_FLIGHT: u32 = 8;
+
 /// The presets: name and text.
 const PRESETS: [(&str, &str); 5] = [
     ("lavapipe", include_str!("../presets/lavapipe.toml")),
@@ -310,7 +318,7 @@ impl Stress {
         self.range_within("hold", self.hold, 0..=1 << 10)?;
         self.range_within("spacing", self.spacing, 1..=4096)?;
         self.range_within("padding", self.padding, 0..=4096)?;
-        self.within("in_flight", self.in_flight, 1..=2)?;
+        self.within("in_flight", self.in_flight, 1..=MAX_IN_FLIGHT)?;
         self.within("submission_ms", self.submission_ms, 1..=50)?;
         self.within("meeting_percent", self.meeting_percent, 0..=100)?;
         self.memory_stress.as_ref().map_or(Ok(()), |memory| self.validate_memory(memory))
@@ -487,8 +495,8 @@ mod tests {
             "stress `mine`: `rounds` = [9, 3] ends before it starts"
         );
         assert_eq!(
-            refused(("in_flight = ", "in_flight = 7 # ")),
-            "stress `mine`: `in_flight` = 7 is outside 1 to 2"
+            refused(("in_flight = ", "in_flight = 9 # ")),
+            "stress `mine`: `in_flight` = 9 is outside 1 to 8"
         );
     }
 

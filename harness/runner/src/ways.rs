@@ -19,8 +19,40 @@ pub struct Way<'a> {
     pub memory: Memory,
 }
 
-/// Runs `program`, made from `test`, with each of the joins in turn; a program with one phase needs only one. What memory the
-/// locations came to lie in is told to `memory`.
+impl<'a> Way<'a> {
+    /// The joins that matter to a program: one is enough where it has one phase.
+    fn joins_of(&self, program: &Program) -> &'a [Join] {
+        match self.joins {
+            [] => &[Join::Barrier],
+            [first, ..] if program.phases.len() == 1 => std::slice::from_ref(first),
+            all => all,
+        }
+    }
+
+    /// The kernels of a run, for [`Device::compile_ahead`].
+    pub(crate) fn kernels(
+        &self,
+        device: &dyn Device,
+        program: &Program,
+        test: &Test,
+        settings: &Settings,
+    ) -> Vec<plan::Kernel> {
+        let join = self.joins_of(program).first().copied().unwrap_or_default();
+        crate::run::kernels(device, program, (join, self.memory), test, settings)
+    }
+}
+
+/// What a run finds out besides what it sees.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// What memory the locations came to lie in, where the device says so.
+    pub memory: Vec<MemoryProperties>,
+    /// Why the host counted all outcomes although the device was to.
+    pub counted_by_host: Option<String>,
+}
+
+/// Runs `program`, made from `test`, with each of the joins in turn; a program with one phase needs only one. What is found
+/// out on the way is told to `known`.
 ///
 /// `on_progress` may ask what was seen in all ways up to now; a break ends the run early and without an error.
 ///
@@ -32,19 +64,19 @@ pub fn run_ways(
     way: &Way<'_>,
     test: &Test,
     settings: &Settings,
-    memory: &mut Vec<MemoryProperties>,
+    known: &mut Known,
     on_progress: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Result<Observation, RunError> {
-    let only = [way.joins.first().copied().unwrap_or_default()];
-    let joins = if program.phases.len() == 1 { &only } else { way.joins };
+    let joins = way.joins_of(program);
     let part = Settings { budget: part_of(settings.budget, joins.len()), ..settings.clone() };
     let mut all = Observation::default();
     let mut stopped = false;
     for join in joins {
         let ran = run_program(device, program, (*join, way.memory), test, &part, &mut |progress| {
-            if memory.is_empty() {
-                memory.extend_from_slice(progress.memory());
+            if known.memory.is_empty() {
+                known.memory.extend_from_slice(progress.memory());
             }
+            known.counted_by_host = progress.counted_by_host().map(str::to_owned);
             let flow = on_progress(&|| {
                 let mut seen = all.clone();
                 seen.add(&progress.observation());

@@ -85,6 +85,9 @@ pub struct Job {
     pub enough: u64,
     /// How long a submission may take, in seconds.
     pub patience: f64,
+    /// The job that is likely to follow: its kernels are compiled while this one runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Box<Job>>,
 }
 
 /// What a worker has seen up to now.
@@ -111,6 +114,9 @@ pub struct Answer {
     pub kernel: Option<String>,
     /// The memory type that the locations lay in, by the names of its properties; behind `and` that of those that lay apart.
     pub memory: Option<String>,
+    /// Why the host counted all outcomes although the device was to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_by_host: Option<String>,
     /// What was seen of the test.
     pub observation: WireObservation,
     /// Why the run ended before its time.
@@ -201,7 +207,7 @@ impl From<Cause> for Failure {
             Cause::TimedOut { .. } => Failure::TimedOut { message },
             Cause::NullDevice => Failure::NullDevice,
             Cause::TooSmall(what) => Failure::Lacks { what: format!("room for {what}") },
-            Cause::Kernel(_) => Failure::Internal { message },
+            Cause::Kernel(_) | Cause::Disagreement { .. } => Failure::Internal { message },
             Cause::Stress(_) => Failure::Stress { message },
         }
     }
@@ -256,14 +262,20 @@ pub struct WireObservation {
     /// Of [`Observation::batches`] the total, and by outcome how many showed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<(u64, Counts)>,
+    /// Of [`Observation::stretches`] the histograms.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stretches: Vec<Counts>,
 }
 
 impl From<&Observation> for WireObservation {
     fn from(observation: &Observation) -> WireObservation {
         let values = |outcome: &Outcome| outcome.0.iter().map(|value| value.0).collect();
-        let counts = &observation.histogram.counts;
+        let counts = |histogram: &Histogram| -> Counts {
+            histogram.counts.iter().map(|(outcome, count)| (values(outcome), *count)).collect()
+        };
         WireObservation {
-            histogram: counts.iter().map(|(outcome, count)| (values(outcome), *count)).collect(),
+            histogram: counts(&observation.histogram),
+            stretches: observation.stretches.iter().map(counts).collect(),
             unexpected: observation.unexpected.iter().map(|(raw, count)| (raw.clone(), *count)).collect(),
             unresolved: observation.unresolved,
             not_executed: observation.not_executed,
@@ -280,17 +292,21 @@ impl From<&Observation> for WireObservation {
 
 impl From<&WireObservation> for Observation {
     fn from(wire: &WireObservation) -> Observation {
-        let mut histogram = Histogram::default();
         let outcome = |values: &Vec<u64>| Outcome(values.iter().map(|value| Value(*value)).collect());
-        for (values, count) in &wire.histogram {
-            histogram.add(outcome(values), *count);
-        }
+        let histogram = |counts: &Counts| {
+            let mut histogram = Histogram::default();
+            for (values, count) in counts {
+                histogram.add(outcome(values), *count);
+            }
+            histogram
+        };
         let mut unexpected = BTreeMap::new();
         for (raw, count) in &wire.unexpected {
             *unexpected.entry(raw.clone()).or_default() += count;
         }
         Observation {
-            histogram,
+            histogram: histogram(&wire.histogram),
+            stretches: wire.stretches.iter().map(histogram).collect(),
             unexpected,
             unresolved: wire.unresolved,
             not_executed: wire.not_executed,
@@ -323,6 +339,7 @@ mod tests {
         };
         observation.histogram.add(Outcome(vec![Value(0), Value(u64::MAX)]), 9);
         observation.histogram.add(Outcome(vec![Value(1), Value(0)]), 8);
+        observation.stretches = vec![observation.histogram.clone(), Histogram::default()];
         let text = serde_json::to_string(&WireObservation::from(&observation)).unwrap();
         assert!(!text.contains('\n'));
         let read: WireObservation = serde_json::from_str(&text).unwrap();

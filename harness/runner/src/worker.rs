@@ -10,14 +10,14 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Overlap, Test};
-use plan::{Device, DeviceError, MemoryProperties};
+use plan::{Device, DeviceError};
 
 use crate::error::{Cause, RunError};
 use crate::pool::Health;
 use crate::run::{Budget, Settings};
 use crate::stress::Stress;
 use crate::variant::{Variant, has_feature};
-use crate::ways::{Way, run_ways};
+use crate::ways::{Known, Way, run_ways};
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
@@ -203,6 +203,7 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
         stress: None,
         kernel: None,
         memory: None,
+        counted_by_host: None,
         observation: WireObservation::default(),
         failure: None,
         twin: None,
@@ -258,13 +259,19 @@ fn fill(
     if twin.is_some() {
         own.budget.time = own.budget.time.map(|time| time - time / TWIN_PART);
     }
+    // A GPU's driver compiles what comes next while this runs; a CPU driver would take the time from what it runs.
+    let mut ahead = !device.capabilities().is_cpu;
     let attempt = run_one(device, &test, variant, &own, &mut |seen| {
+        if std::mem::take(&mut ahead) {
+            device.compile_ahead(what_follows(job, twin.as_ref(), variant, device, &settings(TWIN_PART)));
+        }
         on_snapshot(&|| Snapshot { observation: (&seen()).into(), twin: None })
     });
     answer.validation = device.validation_messages();
     answer.kernel = attempt.kernel;
-    let memory: Vec<String> = attempt.memory.iter().map(ToString::to_string).collect();
+    let memory: Vec<String> = attempt.known.memory.iter().map(ToString::to_string).collect();
     answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
+    answer.counted_by_host = attempt.known.counted_by_host;
     answer.observation = (&attempt.seen).into();
     attempt.failure.map_or(Ok(()), Err)?;
 
@@ -294,7 +301,7 @@ fn interleaved(seen: &Observation, serial: &[Vec<u64>]) -> u64 {
 #[derive(Default)]
 struct Ran {
     kernel: Option<String>,
-    memory: Vec<MemoryProperties>,
+    known: Known,
     seen: Observation,
     failure: Option<Failure>,
 }
@@ -327,10 +334,46 @@ fn run_one(
         joins: &variant.joins(|feature| has_feature(capabilities, feature)),
         memory: variant.memory(&program),
     };
-    match run_ways(device, &program, &way, test, settings, &mut ran.memory, on_snapshot) {
+    match run_ways(device, &program, &way, test, settings, &mut ran.known, on_snapshot) {
         Ok(seen) => Ran { seen, ..ran },
         Err(RunError { cause, seen }) => Ran { seen: *seen, failure: Some(cause.into()), ..ran },
     }
+}
+
+/// The kernels of the twin of a job's test, and those of the job that follows.
+fn what_follows(
+    job: &Job,
+    twin: Option<&Test>,
+    variant: Variant,
+    device: &dyn Device,
+    settings: &Settings,
+) -> Vec<plan::Kernel> {
+    let mut kernels = twin.map_or_else(Vec::new, |twin| kernels_of(device, twin, variant, settings));
+    if let Some(next) = &job.next
+        && let Ok(variant) = next.variant.parse::<Variant>()
+        && let Ok(test) = litmus::syntax::parse(&next.text, &next.id)
+    {
+        let stress = next.stress.clone().unwrap_or_else(|| settings.stress.clone());
+        let settings = Settings { stress, plausible: next.plausible.clone(), ..settings.clone() };
+        kernels.extend(kernels_of(device, &test, variant, &settings));
+    }
+    kernels
+}
+
+/// The kernels that a run of a test needs; none where it cannot run. Why is said when it is run.
+fn kernels_of(device: &dyn Device, test: &Test, variant: Variant, settings: &Settings) -> Vec<plan::Kernel> {
+    let capabilities = device.capabilities();
+    if variant.refused(capabilities).is_some() {
+        return Vec::new();
+    }
+    let config = variant.kernel_config(settings.stress.kernel_config(capabilities));
+    let Ok(program) = shaders::program(test, &config, variant.pipelines) else { return Vec::new() };
+    if variant.lacking(&program, &test.metadata.needs, capabilities).is_some() {
+        return Vec::new();
+    }
+    let joins = variant.joins(|feature| has_feature(capabilities, feature));
+    let way = Way { joins: &joins, memory: variant.memory(&program) };
+    way.kernels(device, &program, test, settings)
 }
 
 /// Seconds of a job; what is no time at all counts as none.

@@ -77,6 +77,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
         serial: Vec::new(),
         enough: 0,
         patience: 30.0,
+        next: None,
     }
 }
 

@@ -71,6 +71,7 @@ fn job(text: &str, device: &str) -> Job {
         serial: Vec::new(),
         enough: 0,
         patience: 0.2,
+        next: None,
     }
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
+use crate::drift::significant;
 use crate::report::{sightings, trials, weak_reproducibility, weak_seen};
 use crate::show;
 use crate::state;
@@ -136,6 +137,7 @@ pub fn report(lines: &[RunLine], layout: Layout) -> String {
         text += &weak_histogram(line);
     }
     text += &particulars(lines);
+    text += &drifts(lines);
     text += &summary(lines);
     text += "\n";
     text
@@ -250,6 +252,22 @@ fn weak_histogram(line: &RunLine) -> String {
         );
     }
     text + "\n"
+}
+
+/// The tests whose rates changed while they ran.
+fn drifts(lines: &[RunLine]) -> String {
+    let mut text = String::new();
+    for (line, drift, p) in significant(lines) {
+        text += &format!(
+            "{} on {}: the rate of {} drifted from {} to {} during the run (p = {p:.1e})\n",
+            show::line(&line.id),
+            show::line(&line.device),
+            state::text(&drift.state),
+            probability(drift.earlier),
+            probability(drift.later),
+        );
+    }
+    text
 }
 
 /// What people must know of violations and of what could not be judged.

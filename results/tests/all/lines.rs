@@ -17,6 +17,7 @@ fn context(id: &str) -> RunContext {
         seed: 7,
         stress: "cpu".into(),
         replay: format!("vk-litmus run {id} --device lavapipe --seed 7"),
+        counted_by_host: None,
         memory: None,
         hashes: Hashes { test: "aa".into(), model: "bb".into(), kernel: "cc".into() },
         tool: "0.1.0".into(),

@@ -202,7 +202,13 @@ impl Execution<'_> {
             waiting.len(),
             Calls::<Job, Snapshot, Answer> {
                 command: &mut || self.worker(&program, target),
-                job: &mut |job, share| self.job(waiting.get(job).copied().unwrap_or_default(), share),
+                job: &mut |job, share| {
+                    let numbered = |number: usize| waiting.get(number).copied();
+                    // With several workers, nobody knows which of them gets the next one.
+                    let next = numbered(job + 1).filter(|_| self.jobs == 1);
+                    let next = next.map(|next| Box::new(self.job(next, None)));
+                    Job { next, ..self.job(numbered(job).unwrap_or_default(), share) }
+                },
                 event: &mut |event| {
                     // A worker that ends now may have been ended by the same signal.
                     if self.is_interrupted() {
@@ -301,6 +307,7 @@ impl Execution<'_> {
             serial: serial(cell),
             enough: results::judge::EXERCISED_THRESHOLD,
             patience: Settings::PATIENCE.as_secs_f64(),
+            next: None,
         }
     }
 }

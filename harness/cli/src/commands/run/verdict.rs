@@ -21,6 +21,8 @@ pub struct Ran {
     pub twin: Option<Observation>,
     /// The memory type that the locations lay in.
     pub memory: Option<String>,
+    /// Why the host counted although the device was to.
+    pub counted_by_host: Option<String>,
     /// Messages of the validation layers.
     pub validation: Vec<String>,
 }
@@ -33,6 +35,7 @@ impl Ran {
             seen: Observation::default(),
             twin: None,
             memory: None,
+            counted_by_host: None,
             validation: Vec::new(),
         };
         for attempt in &report.earlier {
@@ -48,6 +51,7 @@ impl Ran {
             (End::Answered(answer), _) => {
                 self.add_seen(&answer.observation, answer.twin.as_ref());
                 self.memory.clone_from(&answer.memory);
+                self.counted_by_host.clone_from(&answer.counted_by_host);
                 self.validation.extend(answer.validation.iter().cloned());
             }
             (_, Some(snapshot)) => self.add_seen(&snapshot.observation, snapshot.twin.as_ref()),
@@ -157,7 +161,7 @@ pub struct LineContext {
 impl LineContext {
     /// The line of a test that was not run.
     pub fn skipped(&self, plan: &Plan, cell: &Cell, missing: &str) -> RunLine {
-        self.line(plan, cell, &[], &Judgement::skipped(missing), None)
+        self.line(plan, cell, &[], &Judgement::skipped(missing), None, None)
     }
 
     /// Judges what was seen.
@@ -175,7 +179,8 @@ impl LineContext {
         let settled = settled(plan, cell, prediction, ran);
         let prediction = settled.as_ref().unwrap_or(prediction);
         let judgement = judge(&Evidence { test, prediction, observation: &ran.seen, ending, twin });
-        self.line(plan, cell, &prediction.observables, &judgement, ran.memory.clone())
+        let (memory, by_host) = (ran.memory.clone(), ran.counted_by_host.clone());
+        self.line(plan, cell, &prediction.observables, &judgement, memory, by_host)
     }
 
     fn test<'a>(&self, plan: &'a Plan, cell: &Cell) -> &'a Test {
@@ -189,6 +194,7 @@ impl LineContext {
         observables: &[litmus::Observable],
         judgement: &Judgement,
         memory: Option<String>,
+        counted_by_host: Option<String>,
     ) -> RunLine {
         let item = &plan.items[cell.item];
         let target = &plan.targets[cell.target];
@@ -206,6 +212,7 @@ impl LineContext {
                 stress: target.stress.name.clone(),
                 replay: self.replay(&item.loaded.source.argument, target.device(), instances),
                 memory,
+                counted_by_host,
                 hashes: Hashes {
                     test: item.hash.clone(),
                     model: cell.model.hash.clone(),

@@ -444,6 +444,8 @@ fn line(
         stress: whole.scheduler.map_or_else(|| "progress".to_owned(), |model| format!("progress {model}")),
         replay,
         memory: None,
+        counted_by_host: None,
+        drift: None,
         progress,
         hashes: Hashes {
             test: item.hash.clone(),

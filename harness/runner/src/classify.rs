@@ -1,0 +1,108 @@
+//! Who counts the outcomes: the host, or the device by kernels of its own, and what decides that.
+
+use plan::Capabilities;
+use serde::{Deserialize, Serialize};
+use shaders::Program;
+use shaders::classify::{self, Helper, Table};
+
+use crate::count::Counter;
+use crate::draw::Bounds;
+
+/// Who counts the outcomes of a dispatch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Classify {
+    /// The host reads the memory of every dispatch: cheapest where host and device are one processor.
+    #[default]
+    Host,
+    /// The device counts and makes its memory ready, and the host reads the counters. It reads the memory itself where
+    /// the device saw anything that was not expected, and of the first and of drawn dispatches, to compare.
+    Device,
+    /// Both count every dispatch, and are compared.
+    Both,
+}
+
+/// One dispatch in so many is counted by the host as well.
+pub(crate) const COMPARED: u32 = 64;
+/// Invocations of a workgroup of the counting kernels.
+const WORKGROUP_SIZE: u32 = 256;
+/// Instances that an invocation sees where a dispatch is as large as can be.
+const EACH: u64 = 8;
+/// Workgroups at most: more than any device runs at once.
+const MAX_WORKGROUPS: u64 = 4096;
+/// Counters at most, where every round has its own.
+const MAX_COUNTERS: u64 = 1 << 20;
+
+/// How a device counts the outcomes of a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Classifier {
+    pub table: Table,
+    /// Makes memory ready.
+    pub reset: Helper,
+    /// Counts.
+    pub count: Helper,
+    /// Words of all counters.
+    pub counters: u64,
+    /// Workgroups of both.
+    pub workgroups: u32,
+    /// The host counts every dispatch as well.
+    pub always_compared: bool,
+}
+
+impl Classifier {
+    /// A classifier for rows made of `numbers`.
+    ///
+    /// # Errors
+    /// Why the device cannot count.
+    pub fn new(
+        counter: &Counter,
+        program: &Program,
+        capabilities: &Capabilities,
+        bounds: &Bounds,
+        (numbers, rounds): (&[u32], u32),
+        classify: Classify,
+    ) -> Result<Classifier, String> {
+        if !capabilities.memory_model {
+            return Err("the device lacks vulkanMemoryModel".into());
+        }
+        if !program.apart().is_empty() {
+            return Err("its locations lie in memory of two kinds".into());
+        }
+        let in_image = program.in_image();
+        let table = counter.table(numbers, &in_image);
+        let table =
+            table.ok_or_else(|| format!("its outcomes have more than {} rows", classify::MAX_ROWS))?;
+        let by_round = counter.is_batching();
+        let counters = u64::from(table.counters()) * if by_round { u64::from(rounds) } else { 1 };
+        if counters > MAX_COUNTERS || 4 * counters > capabilities.max_storage_buffer_bytes {
+            return Err("its outcomes have too many rows for counters of every round".into());
+        }
+        let workgroup_size = WORKGROUP_SIZE.min(capabilities.max_workgroup_invocations).max(1);
+        let most = bounds.result_words / u64::from(bounds.slots.max(1));
+        let workgroups = most.div_ceil(u64::from(workgroup_size) * EACH);
+        let workgroups =
+            workgroups.clamp(1, MAX_WORKGROUPS.min(capabilities.max_workgroups.max(1).into())) as u32;
+        let memory = classify::Memory {
+            lanes: bounds.lanes,
+            slots: bounds.slots,
+            storage_words: bounds.storage_words,
+            initial: program.initial.iter().map(|value| value.0).collect(),
+            done: counter.done_slots(),
+            by_round,
+            workgroup_size,
+            workgroups,
+            device_scope: capabilities.device_scope,
+        };
+        Ok(Classifier {
+            reset: classify::reset(&memory),
+            count: classify::count(&memory, &table),
+            table,
+            counters,
+            workgroups,
+            always_compared: classify == Classify::Both,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

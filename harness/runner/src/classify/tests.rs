@@ -1,0 +1,274 @@
+//! The device's count of memory that the tests write, against the host's: expected rows, and everything that is none.
+
+use std::time::Duration;
+
+use litmus::Test;
+use plan::{Buffer, BufferId, Device, KernelId, Memory, Plan, Progress, Queue, QueueId, Step};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use shaders::classify::Shown;
+use shaders::{KernelConfig, Parameters, Pipelines, Program};
+use sim::{Fault, SimDevice};
+
+use super::*;
+use crate::count::{Counted, Dispatched};
+use crate::stress::Stress;
+
+const QUEUE: QueueId = QueueId(0);
+const POISON: u32 = 0xa7c5_3d91;
+const DONE: u32 = 0x600d_600d;
+const BUFFERS: [Shown; 4] = [Shown::Results, Shown::Counters, Shown::Locations, Shown::Texels];
+const TESTS: [(&str, &str); 5] = [
+    ("SB+rlx-rlx", include_str!("../../../../litmus/corpus/sb/SB+rlx-rlx.litmus")),
+    ("IRIW+rlx", include_str!("../../../../litmus/corpus/iriw/IRIW+rlx.litmus")),
+    ("2+2W+rlx", TWO_WRITES),
+    (
+        "wide",
+        "VULKAN wide\n{\nu64 x = 0;\ny = 3;\n}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\nst.atom.dv.sc0 x, 1 | ld.atom.dv.sc0 r0, x ;\nst.atom.dv.sc0 y, 1 | st.atom.dv.sc0 y, 2 ;\nexists (P1:r0 == 1 /\\ y == 1)",
+    ),
+    (
+        "float",
+        "VULKAN float\n{\nf32 x = 0;\ny = 0;\n}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\nst.atom.dv.sc0 x, 1 | st.atom.dv.sc0 x, 2 ;\nst.atom.dv.sc0 y, 1 | ld.atom.dv.sc0 r0, y ;\nexists (P1:r0 == 1 /\\ x == 2)",
+    ),
+];
+const TWO_WRITES: &str = "VULKAN W\n{\nx = 0;\ny = 0;\n}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\nst.atom.dv.sc0 x, 1 | st.atom.dv.sc0 y, 1 ;\nst.atom.dv.sc0 y, 2 | st.atom.dv.sc0 x, 2 ;\nexists (x == 1 /\\ y == 1)";
+
+struct Case {
+    test: Test,
+    program: Program,
+    bounds: Bounds,
+    capabilities: Capabilities,
+}
+
+fn case(name: &str, text: &str) -> Case {
+    let capabilities = SimDevice::new(Fault::None).capabilities().clone();
+    let stress = Stress { rounds: (4, 4), groups: (6, 6), ..Stress::preset("sim").unwrap() };
+    let config = KernelConfig { lanes: 8, ..stress.kernel_config(&capabilities) };
+    let test = litmus::parse(text, name).unwrap();
+    let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
+    let bounds = Bounds::new(&program, &capabilities, &stress).unwrap();
+    Case { test, program, bounds, capabilities }
+}
+
+impl Case {
+    fn counter(&self, batching: bool) -> Counter {
+        Counter::new(&self.test, &self.program, false, batching).unwrap()
+    }
+
+    fn classifier(&self, counter: &Counter) -> Classifier {
+        let numbers = [0, 1, 2];
+        let rows = (&numbers[..], 4);
+        Classifier::new(counter, &self.program, &self.capabilities, &self.bounds, rows, Classify::Device)
+            .unwrap()
+    }
+}
+
+fn parameters() -> Parameters {
+    Parameters {
+        groups: 6,
+        rounds: 4,
+        stride: 11,
+        spacing: 3,
+        poison: POISON,
+        done: DONE,
+        ..Parameters::SINGLE
+    }
+}
+
+/// Runs a helper over memory, in the order of [`BUFFERS`].
+fn run(helper: &Helper, workgroups: u32, memory: &mut [Vec<u32>; 4]) {
+    let device = SimDevice::new(Fault::None);
+    let number = |shown: &Shown| BUFFERS.iter().position(|known| known == shown).unwrap() as u32;
+    let plan = Plan {
+        kernels: vec![plan::Kernel {
+            words: helper.words.clone(),
+            bindings: helper.bindings.len() as u32,
+            images: Vec::new(),
+            push_constant_bytes: Parameters::BYTES,
+            addresses: Vec::new(),
+            subgroup_size: None,
+        }],
+        buffers: memory
+            .iter()
+            .map(|words| Buffer { words: words.len() as u64, memory: Memory::Shared, name: "memory" })
+            .collect(),
+        queues: vec![Queue { family: 0 }],
+        steps: vec![
+            Step::Dispatch {
+                queue: QUEUE,
+                kernel: KernelId(0),
+                workgroups,
+                bindings: helper.bindings.iter().map(|shown| BufferId(number(shown))).collect(),
+                push_constants: parameters().to_bytes(),
+            },
+            Step::Barrier { queue: QUEUE },
+        ],
+        ..Plan::default()
+    };
+    let mut prepared = device.prepare(&plan).unwrap();
+    for (number, words) in (0..).zip(memory.iter()) {
+        prepared.write(BufferId(number)).unwrap().copy_from_slice(words);
+    }
+    prepared.submit().unwrap();
+    while prepared.poll(Duration::from_secs(60)).unwrap() == Progress::Running {}
+    for (number, words) in (0..).zip(memory.iter_mut()) {
+        *words = prepared.fetch(BufferId(number), words.len() as u64).unwrap().to_vec();
+    }
+}
+
+/// Memory of a dispatch in which most instances are as expected, and some are not.
+fn dispatched(case: &Case, counter: &Counter, odd: u32, seed: u64) -> [Vec<u32>; 4] {
+    let p = parameters();
+    let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let instances = (p.groups * p.rounds * case.program.lanes) as usize;
+    let mut word = |done: bool| {
+        let chance = generator.random_range(0..1000);
+        let unexpected = [POISON, DONE, !DONE, 3, 0xfeed_beef, 1 << 31];
+        if chance < odd {
+            unexpected[generator.random_range(0..unexpected.len())]
+        } else if done {
+            DONE
+        } else {
+            generator.random_range(0..3)
+        }
+    };
+    let done = counter.done_slots();
+    let slots = case.program.results.len();
+    let results = (0..slots).flat_map(|slot| vec![done.contains(&(slot as u32)); instances]);
+    let mut results: Vec<u32> = results.map(&mut word).collect();
+    if odd > 100 {
+        // An instance that was never played.
+        (0..slots).for_each(|slot| results[slot * instances + 17] = POISON);
+    }
+    let units = instances * p.stride as usize * case.program.storage_words.max(1) as usize;
+    let float = case.test.name == "float";
+    let locations = (0..units).map(|_| word(false));
+    let locations = locations.map(|word| if float { (word as i32 as f32).to_bits() } else { word }).collect();
+    [results, vec![0; 1 << 14], locations, vec![0; 16]]
+}
+
+#[test]
+fn device_and_host_count_the_same_whatever_lies_in_memory() {
+    let (mut elsewhere, mut unresolved, mut unexpected, mut discarded) = (0, 0, 0, 0);
+    for (name, text) in TESTS {
+        let case = case(name, text);
+        for (seed, batching, odd) in
+            [(1, false, 0), (2, true, 0), (3, false, 9), (4, true, 9), (5, false, 300)]
+        {
+            let counter = case.counter(batching);
+            let classifier = case.classifier(&counter);
+            let p = parameters();
+            let instances = (p.groups * p.rounds * case.program.lanes) as usize;
+            let mut memory = dispatched(&case, &counter, odd, seed);
+            let before = memory.clone();
+            run(&classifier.count, classifier.workgroups, &mut memory);
+            assert_eq!(
+                (&memory[0], &memory[2]),
+                (&before[0], &before[2]),
+                "{name}: counting changes no memory"
+            );
+            let counted = counter
+                .counted(&classifier.table, &memory[1][..usize::try_from(classifier.counters).unwrap()]);
+            assert_eq!(counted.instances(), instances as u64, "{name}: every instance is counted once");
+
+            let mut host = counter.emptied();
+            let shown = Dispatched { parameters: &p, instances, results: &memory[0], locations: &memory[2] };
+            let not_executed = host.count(&shown).unwrap();
+            elsewhere += counted.elsewhere;
+            if not_executed > 0 {
+                assert!(counted.elsewhere >= not_executed, "{name}");
+                discarded += 1;
+                continue;
+            }
+            unresolved += host.unresolved();
+            unexpected += host.unexpected().len();
+            assert_eq!(host.differs_from(&counted), None, "{name}, seed {seed}");
+            if counted.elsewhere == 0 {
+                let mut device = counter.emptied();
+                device.add_counted(&counted, p.rounds.into());
+                assert_eq!(device.histogram(), host.histogram(), "{name}");
+                assert_eq!(
+                    (device.batches(), device.instances()),
+                    (host.batches(), host.instances()),
+                    "{name}"
+                );
+            } else {
+                assert!(odd > 0, "{name}: nothing but rows was written");
+            }
+            let mut wrong = counted.clone();
+            wrong.rows[0].1 += 1;
+            assert!(host.differs_from(&wrong).is_some(), "a wrong count is noticed");
+            let wrong = Counted { elsewhere: counted.elsewhere + 1, ..counted };
+            assert!(host.differs_from(&wrong).is_some(), "a wrong sum is noticed");
+        }
+    }
+    assert!(elsewhere > 100 && unexpected > 10 && discarded == TESTS.len() && unresolved > 0);
+}
+
+#[test]
+fn what_several_dispatches_add_up_to_does_not_depend_on_who_counts() {
+    for (name, text) in TESTS {
+        let case = case(name, text);
+        for batching in [false, true] {
+            let (mut whole, mut parts) = (case.counter(batching), case.counter(batching));
+            for seed in 10..14 {
+                let memory = dispatched(&case, &whole, 9, seed);
+                let p = parameters();
+                let instances = (p.groups * p.rounds * case.program.lanes) as usize;
+                let shown =
+                    Dispatched { parameters: &p, instances, results: &memory[0], locations: &memory[2] };
+                whole.count(&shown).unwrap();
+                let mut part = parts.emptied();
+                part.count(&shown).unwrap();
+                parts.absorb(&part);
+            }
+            assert_eq!(parts.histogram(), whole.histogram(), "{name}");
+            assert_eq!(parts.unexpected(), whole.unexpected(), "{name}");
+            assert_eq!(parts.batches(), whole.batches(), "{name}");
+            assert_eq!(parts.instances(), whole.instances(), "{name}");
+            assert_eq!(parts.unresolved(), whole.unresolved(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn memory_is_made_ready_for_every_instance_and_no_further() {
+    for (name, text) in TESTS {
+        let case = case(name, text);
+        let counter = case.counter(false);
+        let classifier = case.classifier(&counter);
+        let p = parameters();
+        let instances = (p.groups * p.rounds * case.program.lanes) as usize;
+        let (slots, words) = (case.program.results.len(), case.program.storage_words.max(1) as usize);
+        let garbage = 0xcccc_cccc;
+        let mut memory =
+            [slots * instances + 40, 16, 11 * words * (instances + 2), 16].map(|size| vec![garbage; size]);
+        let mut expected = memory.clone();
+        expected[0][..slots * instances].fill(POISON);
+        for instance in 0..instances {
+            for (storage, value) in case.program.initial.iter().enumerate() {
+                for word in 0..words {
+                    let unit = instance * p.stride as usize + storage * p.spacing as usize;
+                    expected[2][unit * words + word] = (value.0 >> (32 * word)) as u32;
+                }
+            }
+        }
+        run(&classifier.reset, classifier.workgroups, &mut memory);
+        assert_eq!(memory, expected, "{name}");
+    }
+}
+
+#[test]
+fn what_a_device_cannot_count_is_said() {
+    let case = case(TESTS[0].0, TESTS[0].1);
+    let counter = case.counter(false);
+    let reason = |numbers: &[u32], capabilities: &Capabilities| {
+        let rows = (numbers, 4);
+        Classifier::new(&counter, &case.program, capabilities, &case.bounds, rows, Classify::Device)
+            .unwrap_err()
+    };
+    let many: Vec<u32> = (0..300).collect();
+    assert_eq!(reason(&many, &case.capabilities), "its outcomes have more than 16384 rows");
+    let old = Capabilities { memory_model: false, ..case.capabilities.clone() };
+    assert_eq!(reason(&[0, 1], &old), "the device lacks vulkanMemoryModel");
+}

@@ -1,0 +1,217 @@
+//! Rows that a device has counted: which there are for a test, and how they join what the host counts.
+
+use std::collections::BTreeMap;
+
+use shaders::classify::{self, Table};
+
+use super::{Batching, Column, Counter, KEY_BITS, MAX_ROWS, Source};
+
+/// How often a device has seen each row of a table in one dispatch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// Rows that were seen, as numbers of the test in the order of the columns: instances, and rounds among them.
+    pub rows: Vec<(Vec<u32>, u64, u64)>,
+    /// Instances that show no row of the table.
+    pub elsewhere: u64,
+}
+
+impl Counted {
+    /// Instances of the dispatch.
+    pub fn instances(&self) -> u64 {
+        self.rows.iter().map(|(_, count, _)| count).sum::<u64>() + self.elsewhere
+    }
+}
+
+impl Counter {
+    /// The table of all rows made of `numbers`, which are those of the test; `None` where that is too large. Storages of
+    /// `in_image` are read from texels.
+    pub fn table(&self, numbers: &[u32], in_image: &[u32]) -> Option<Table> {
+        let column = |column: &Column| {
+            let source = match column.source {
+                Source::Slot(slot) => classify::Source::Slot(slot as u32),
+                Source::Storage(storage) if in_image.contains(&(storage as u32)) => {
+                    classify::Source::Texel { number: storage as u32 }
+                }
+                Source::Storage(storage) => {
+                    classify::Source::Storage { number: storage as u32, word: u32::from(column.high) }
+                }
+            };
+            let words = numbers.iter().filter_map(|number| column.word(*number)).collect();
+            classify::Column { source, words }
+        };
+        Table::new(self.columns.iter().map(column).collect())
+    }
+
+    /// The slots that say whether a thread has ended.
+    pub fn done_slots(&self) -> Vec<u32> {
+        self.done_slots.iter().map(|slot| *slot as u32).collect()
+    }
+
+    /// Words of a unit of location memory.
+    pub fn storage_words(&self) -> u32 {
+        self.storage_words as u32
+    }
+
+    /// Whether instances are counted in batches: the rounds of a dispatch.
+    pub fn is_batching(&self) -> bool {
+        self.batching.is_some()
+    }
+
+    /// What the counters of `table` say, one row of counters for each of `parts`.
+    pub fn counted(&self, table: &Table, counters: &[u32]) -> Counted {
+        let (rows, width) = (table.rows() as usize, table.counters() as usize);
+        let mut counted = Counted::default();
+        let mut digits = Vec::new();
+        let count_of = |row: usize| {
+            let parts = counters.chunks_exact(width).filter_map(|part| part.get(row));
+            parts
+                .filter(|count| **count > 0)
+                .fold((0, 0), |(sum, parts), count| (sum + u64::from(*count), parts + 1))
+        };
+        for row in 0..rows {
+            let (count, parts) = count_of(row);
+            if count > 0 {
+                digits.clear();
+                table.digits(row as u32, &mut digits);
+                let words = table.columns().iter().zip(&digits);
+                let words = words.map(|(column, digit)| column.words.get(*digit).copied().unwrap_or(0));
+                let numbers = self.columns.iter().zip(words).map(|(column, word)| column.number(word));
+                counted.rows.push((numbers.collect(), count, parts));
+            }
+        }
+        counted.elsewhere = count_of(rows).0;
+        counted
+    }
+
+    /// Adds a dispatch of `rounds` rounds of which every instance shows a row.
+    pub fn add_counted(&mut self, counted: &Counted, rounds: u64) {
+        for (row, count, batches) in &counted.rows {
+            self.add_row(row, *count, *batches);
+        }
+        self.instances += counted.instances();
+        if let Some(batching) = &mut self.batching {
+            batching.before += rounds;
+        }
+    }
+
+    fn add_row(&mut self, row: &[u32], count: u64, batches: u64) {
+        match self.key_of(row) {
+            Some(key) => {
+                if let Some(cell) = self.direct.get_mut(key) {
+                    *cell += count;
+                }
+                if let Some(cell) = self.batching.as_mut().and_then(|batching| batching.direct.get_mut(key)) {
+                    cell.1 += batches;
+                }
+            }
+            None => self.add_rare(row, count, batches),
+        }
+    }
+
+    fn add_rare(&mut self, row: &[u32], count: u64, batches: u64) {
+        let room = |known: bool, rows: usize| known || rows < MAX_ROWS;
+        if let Some(batching) = &mut self.batching
+            && batches > 0
+            && room(batching.rare.contains_key(row), batching.rare.len())
+        {
+            batching.rare.entry(row.to_vec()).or_default().1 += batches;
+        }
+        if room(self.rare.contains_key(row), self.rare.len()) {
+            *self.rare.entry(row.to_vec()).or_default() += count;
+        } else {
+            *self.unexpected.entry(Vec::new()).or_default() += count;
+        }
+    }
+
+    /// The key that holds a row.
+    fn key_of(&self, row: &[u32]) -> Option<usize> {
+        let (mut key, mut odd) = (0, 0);
+        for (column, word) in self.columns.iter().zip(row) {
+            column.add_to(&mut key, &mut odd, *word);
+        }
+        (odd == 0).then_some(key as usize)
+    }
+
+    /// Instances with a row, and batches that show it.
+    fn of_row(&self, row: &[u32]) -> (u64, u64) {
+        let key = self.key_of(row);
+        let count = match key {
+            Some(key) => self.direct.get(key),
+            None => self.rare.get(row),
+        };
+        let batches = self.batching.as_ref().and_then(|batching| match key {
+            Some(key) => batching.direct.get(key),
+            None => batching.rare.get(row),
+        });
+        (count.copied().unwrap_or(0), batches.map_or(0, |(_, batches)| *batches))
+    }
+
+    /// A counter of the same kind that has counted nothing.
+    pub fn emptied(&self) -> Counter {
+        Counter {
+            columns: self.columns.clone(),
+            done_slots: self.done_slots.clone(),
+            traces: self.traces.clone(),
+            direct: vec![0; 1 << KEY_BITS],
+            rare: std::collections::HashMap::new(),
+            unexpected: BTreeMap::new(),
+            row: Vec::new(),
+            batching: self.batching.as_ref().map(|_| Batching::new()),
+            unresolved: 0,
+            instances: 0,
+            ..*self
+        }
+    }
+
+    /// Adds what a counter of the same kind has counted.
+    pub fn absorb(&mut self, other: &Counter) {
+        for (cell, more) in self.direct.iter_mut().zip(&other.direct) {
+            *cell += more;
+        }
+        if let (Some(own), Some(more)) = (&mut self.batching, &other.batching) {
+            own.before += more.before;
+            for (cell, more) in own.direct.iter_mut().zip(&more.direct) {
+                cell.1 += more.1;
+            }
+        }
+        let mut rare: Vec<_> = other.rare.iter().collect();
+        rare.sort_unstable();
+        for (row, count) in rare {
+            let batches = other.batching.as_ref().and_then(|batching| batching.rare.get(row));
+            self.add_rare(row, *count, batches.map_or(0, |(_, batches)| *batches));
+        }
+        for (row, count) in &other.unexpected {
+            let known = self.unexpected.contains_key(row) || self.unexpected.len() < MAX_ROWS;
+            let row = if known { row.clone() } else { Vec::new() };
+            *self.unexpected.entry(row).or_default() += count;
+        }
+        self.unresolved += other.unresolved;
+        self.instances += other.instances;
+    }
+
+    /// Where a device's count of a dispatch differs from this one, which has counted that dispatch and no other.
+    pub fn differs_from(&self, counted: &Counted) -> Option<String> {
+        for (row, count, batches) in &counted.rows {
+            let (own, own_batches) = self.of_row(row);
+            if own != *count {
+                return Some(format!("{count} instances with {row:?}, the host {own}"));
+            }
+            if self.is_batching() && own_batches != *batches {
+                return Some(format!("{row:?} in {batches} rounds, the host in {own_batches}"));
+            }
+        }
+        let (theirs, own) = (counted.instances(), self.instances);
+        (theirs != own).then(|| format!("{theirs} instances, the host {own}"))
+    }
+}
+
+impl Column {
+    /// How a number of the test lies in memory; the inverse of [`Column::number`].
+    fn word(&self, number: u32) -> Option<u32> {
+        if !self.float {
+            return Some(number);
+        }
+        let word = (number as i32 as f32).to_bits();
+        (self.number(word) == number).then_some(word)
+    }
+}
