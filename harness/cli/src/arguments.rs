@@ -391,6 +391,9 @@ pub struct Codegen {
     /// Execute the machine code on an operational machine, and say whether a forbidden outcome is reachable.
     #[arg(long)]
     pub explore: bool,
+    /// Take one instruction or bit at a time away from code that shows nothing forbidden, and say whether that is noticed.
+    #[arg(long, requires = "explore")]
+    pub edits: bool,
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,

@@ -11,6 +11,7 @@
 //! | [`differ`] | how two machine codes differ |
 //! | [`mod@question`] | a test, its kernels and their text as a question for the explorer (`isa`) |
 //! | [`baseline`] | machine code as files to compare |
+//! | [`trust`] | machine code with one instruction less, and whether the explorer notices |
 //! | [`shrink`](mod@shrink) | the smallest test for which something still holds |
 
 pub mod align;
@@ -21,6 +22,7 @@ pub mod machine;
 mod normal;
 pub mod question;
 pub mod shrink;
+pub mod trust;
 
 pub use align::{Source, align};
 pub use baseline::Baseline;

@@ -126,7 +126,8 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
     let in_image = program.in_image();
     let place = |storage: u32, bytes: u8| {
         if in_image.contains(&storage) {
-            Word { space: IMAGES, offset: storage * parameters.spacing * 4, bytes }
+            // An image has a texel for every word of the location buffer.
+            Word { space: IMAGES, offset: unit(storage), bytes }
         } else {
             Word { space: LOCATIONS, offset: unit(storage), bytes }
         }

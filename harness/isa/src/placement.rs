@@ -16,7 +16,7 @@ pub(crate) struct Matter {
 }
 
 /// Every way to put workgroups on compute units and those into shader arrays, up to renaming; where a workgroup may be
-/// spread, once with its waves on one compute unit and once by turns on two.
+/// spread, every way to put its waves on two.
 ///
 /// Where no cache of a compute unit matters, being apart shows all that being together does: waves of one unit share its
 /// queues, which only takes orders away. Where none of an array matters, arrays are all the same.
@@ -59,30 +59,69 @@ pub(crate) fn placements(generation: Generation, workgroups: &[Workgroup], matte
             }
         }
     }
-    let several = workgroups.iter().any(|workgroup| workgroup.waves.len() > 1);
-    let spread: &[bool] = match (generation.spreads_workgroups() && several, matter.units) {
-        (false, _) => &[false],
-        (true, false) => &[true],
-        (true, true) => &[false, true],
-    };
-    let mut made = Vec::new();
+    let spreads =
+        if generation.spreads_workgroups() { spreads(workgroups, matter) } else { vec![Vec::new()] };
+    let mut made: Vec<Placement> = Vec::new();
     for (units, array_of) in &seats {
-        made.extend(spread.iter().map(|spread| seat(workgroups, units, array_of, *spread)));
+        for halves in &spreads {
+            let placement = seat(workgroups, units, array_of, halves);
+            if !made.contains(&placement) {
+                made.push(placement);
+            }
+        }
     }
     made
 }
 
-/// Two compute units for each seat: waves of a spread workgroup take them by turns.
-fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], spread: bool) -> Placement {
+/// Waves of spread workgroups up to which every way to put them on two compute units is enumerated.
+const SPREAD_UP_TO: usize = 6;
+
+/// For each workgroup with several waves, for each of them whether it is on the second of two compute units: every way, or with
+/// too many waves on one and by turns. Where no cache of a compute unit matters, no workgroup is on one alone.
+fn spreads(workgroups: &[Workgroup], matter: Matter) -> Vec<Vec<Vec<bool>>> {
+    let several = || workgroups.iter().map(|workgroup| workgroup.waves.len()).filter(|waves| *waves > 1);
+    let every = several().sum::<usize>() <= SPREAD_UP_TO;
+    let mut all: Vec<Vec<Vec<bool>>> = vec![Vec::new()];
+    for workgroup in workgroups {
+        let waves = workgroup.waves.len();
+        let ways: Vec<Vec<bool>> = match (waves, every) {
+            (0 | 1, _) => vec![Vec::new()],
+            (_, true) => {
+                let ways =
+                    (0..1_u32 << waves).map(|way| (0..waves).map(|wave| way >> wave & 1 == 1).collect());
+                ways.filter(|way: &Vec<bool>| matter.units || way.contains(&true) && way.contains(&false))
+                    .collect()
+            }
+            (_, false) => {
+                let turns = (0..waves).map(|wave| wave % 2 == 1).collect();
+                let one = matter.units.then(|| vec![false; waves]);
+                one.into_iter().chain([turns]).collect()
+            }
+        };
+        all = all
+            .iter()
+            .flat_map(|head| ways.iter().map(|way| [head.as_slice(), std::slice::from_ref(way)].concat()))
+            .collect();
+    }
+    all
+}
+
+/// Two compute units for each seat. Which is the first of them is said by the first wave that is there.
+fn seat(workgroups: &[Workgroup], units: &[u8], array_of: &[u8], halves: &[Vec<bool>]) -> Placement {
     let seats = units.iter().copied().max().map_or(0, |most| usize::from(most) + 1);
     let mut placement = Placement { units: Vec::new(), arrays: vec![0; 2 * seats] };
-    for ((workgroup, unit), array) in workgroups.iter().zip(units).zip(array_of) {
+    let mut swapped: Vec<Option<bool>> = vec![None; seats];
+    for (number, ((workgroup, unit), array)) in workgroups.iter().zip(units).zip(array_of).enumerate() {
         let first = 2 * usize::from(*unit);
         for half in placement.arrays.iter_mut().skip(first).take(2) {
             *half = *array;
         }
-        let unit_of = |wave: usize| (first + if spread { wave % 2 } else { 0 }) as u8;
-        placement.units.push((0..workgroup.waves.len()).map(unit_of).collect());
+        let mut unit_of = |wave: usize| {
+            let half = halves.get(number).and_then(|way| way.get(wave)).copied().unwrap_or(false);
+            let swapped = swapped.get_mut(usize::from(*unit)).is_some_and(|known| *known.get_or_insert(half));
+            (first + usize::from(half != swapped)) as u8
+        };
+        placement.units.push((0..workgroup.waves.len()).map(&mut unit_of).collect());
     }
     placement
 }
@@ -127,6 +166,16 @@ mod tests {
         assert_eq!(placements(Generation::Gfx10, &several(6), all).len(), 18);
         let wide = Workgroup { waves: vec![vec![0], vec![0]], ..workgroup };
         assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&wide), all).len(), 2);
+        assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&wide), none).len(), 1);
+        let three = Workgroup { waves: vec![vec![0]; 3], ..wide.clone() };
+        assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&three), all).len(), 4);
+        assert_eq!(placements(Generation::Gfx11, std::slice::from_ref(&three), none).len(), 3);
+        // Apart in one array or in two, each with the wide one on one unit or two; and together, where the single wave is with
+        // both, with either, or with none.
+        let beside = [wide.clone(), Workgroup { waves: vec![vec![0]], ..wide.clone() }];
+        assert_eq!(placements(Generation::Gfx11, &beside, all).len(), 2 + 2 + 4);
+        let eight = Workgroup { waves: vec![vec![0]; 8], ..wide.clone() };
+        assert_eq!(placements(Generation::Gfx11, &[eight], all).len(), 2);
         assert_eq!(placements(Generation::Gfx9, &[wide], units).len(), 1);
     }
 }

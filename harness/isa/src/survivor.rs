@@ -1,8 +1,10 @@
 //! Why taking an instruction away may not matter: what it orders in the code that it was taken from.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::code::{Code, Node, Way};
+use crate::edit::Kind;
 use crate::explore::prepare;
 use crate::facts::{Facts, Profile};
 use crate::machine::{Machine, Wave};
@@ -11,19 +13,23 @@ use crate::question::Question;
 
 /// What an instruction orders, over all waves that execute it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Orders {
+struct Orders {
     /// Shared loads that are complete behind it for its sake, or the load itself where a bit is looked at.
-    pub loads: bool,
+    loads: bool,
     /// Shared stores and atomics that are.
-    pub stores: bool,
+    stores: bool,
     /// Shared loads that may follow in the wave.
-    pub later_loads: bool,
+    later_loads: bool,
     /// Shared stores and atomics that may.
-    pub later_stores: bool,
+    later_stores: bool,
     /// Barriers that may follow.
-    pub later_barriers: bool,
+    later_barriers: bool,
     /// Something shared was complete, or a barrier was passed, before it.
-    pub acquired: bool,
+    acquired: bool,
+    /// Another workgroup uses what is ordered.
+    elsewhere: bool,
+    /// More than one location is ordered.
+    several_locations: bool,
 }
 
 /// A class of survivors.
@@ -37,6 +43,13 @@ pub enum Class {
     StoresBeforeLoads,
     /// A bit of a load before which nothing was acquired: an old value is what it may read.
     NothingAcquired,
+    /// Other waits, and the queue of a location, order all that it orders.
+    Redundant,
+    /// Whoever uses or writes the locations shares the cache that it is about in every placement: a workgroup's compute unit up
+    /// to GFX9, its shader array.
+    OneCache,
+    /// It orders accesses to one location, which their queue keeps in order.
+    OneLocation,
     /// A bit of a store: stores go to L2 anyhow, and it only says what becomes of the line of its own unit.
     OwnLine,
     /// It orders what others see, and the outcome stays forbidden for another reason.
@@ -50,6 +63,9 @@ impl fmt::Display for Class {
             Class::NothingBehind => "nothing shared behind it",
             Class::StoresBeforeLoads => "stores before loads",
             Class::NothingAcquired => "nothing acquired before it",
+            Class::Redundant => "another wait does it",
+            Class::OneCache => "one cache",
+            Class::OneLocation => "one location",
             Class::OwnLine => "its own line",
             Class::Otherwise => "forbidden otherwise",
         })
@@ -57,44 +73,137 @@ impl fmt::Display for Class {
 }
 
 /// What the instruction at a line of a kernel orders; nothing where the question cannot be prepared.
-pub fn orders(
-    question: &Question,
-    kernel: usize,
-    line: u32,
-    profile: Profile,
-    facts: &Facts,
-) -> Option<Orders> {
+fn orders(question: &Question, kernel: usize, line: u32, profile: Profile, facts: &Facts) -> Option<Orders> {
     let (machine, _) = prepare(question, profile, facts).ok()?;
     let mut orders = Orders::default();
     for wave in machine.waves.iter().filter(|wave| wave.kernel == kernel) {
-        let mut walk = Walk { machine: &machine, wave, line, orders: &mut orders };
+        let mut walk = Walk {
+            machine: &machine,
+            wave,
+            line,
+            orders: &mut orders,
+            cells: BTreeSet::new(),
+            of_a_bit: false,
+        };
         walk.go(0, false, false);
+        let cells = walk.cells;
+        orders.several_locations |= cells.len() > 1;
+        orders.elsewhere |= cells.iter().any(|cell| used_elsewhere(&machine, wave.workgroup, *cell));
     }
     Some(orders)
 }
 
-/// The class of a survivor that was a wait or barrier.
-pub fn class_of_wait(orders: &Orders) -> Class {
+/// The class of an edit of a kernel that the explorer does not notice; nothing where a question cannot be prepared. `edited` is
+/// the question with the edit.
+pub fn class(
+    question: &Question,
+    edited: &Question,
+    (kernel, line, kind): (usize, u32, Kind),
+    profile: Profile,
+    facts: &Facts,
+) -> Option<Class> {
+    let orders = orders(question, kernel, line, profile, facts)?;
+    let generation = question.family.generation();
+    Some(match kind {
+        Kind::StoreBit => Class::OwnLine,
+        Kind::LoadBit | Kind::LoadArrayBit => {
+            // From GFX10 on the waves of a workgroup may be on two compute units, and are in one array all the same.
+            let one_cache = kind == Kind::LoadArrayBit || !generation.spreads_workgroups();
+            class_of_load_bit(&orders, one_cache)
+        }
+        _ => match class_of_wait(&orders, kind == Kind::VectorWait && !generation.spreads_workgroups()) {
+            Class::Otherwise
+                if unordered(question, profile, facts)? == unordered(edited, profile, facts)? =>
+            {
+                Class::Redundant
+            }
+            class => class,
+        },
+    })
+}
+
+/// The class of a wait or barrier, as far as what it orders says; `one_cache` where it is for vector memory and a workgroup's
+/// waves share their vector cache.
+fn class_of_wait(orders: &Orders, one_cache: bool) -> Class {
     if !orders.loads && !orders.stores {
         Class::NothingBefore
     } else if !orders.later_loads && !orders.later_stores && !orders.later_barriers {
         Class::NothingBehind
     } else if !orders.loads && !orders.later_stores && !orders.later_barriers {
         Class::StoresBeforeLoads
+    } else if !orders.several_locations && !orders.later_barriers {
+        Class::OneLocation
+    } else if one_cache && !orders.elsewhere {
+        Class::OneCache
     } else {
         Class::Otherwise
     }
 }
 
-/// The class of a survivor that was a bit of a load.
-pub fn class_of_load_bit(orders: &Orders) -> Class {
+/// The class of a bit of a load; `one_cache` where the bit is about a cache that the workgroup's waves share.
+fn class_of_load_bit(orders: &Orders, one_cache: bool) -> Class {
     if !orders.loads {
         Class::NothingBefore
     } else if !orders.acquired {
         Class::NothingAcquired
+    } else if one_cache && !orders.elsewhere {
+        Class::OneCache
     } else {
         Class::Otherwise
     }
+}
+
+/// Pairs of lines of a kernel, of a shared access and of a later one to another location or a barrier, with no wait for the
+/// first between.
+type Pairs = BTreeSet<(usize, u32, u32)>;
+
+fn unordered(question: &Question, profile: Profile, facts: &Facts) -> Option<Pairs> {
+    let (machine, _) = prepare(question, profile, facts).ok()?;
+    let mut pairs = Pairs::new();
+    for wave in &machine.waves {
+        let mut open: Vec<(usize, Vec<u16>)> = vec![(0, Vec::new())];
+        while let Some((from, mut pending)) = open.pop() {
+            for node in wave.code.nodes.iter().skip(from) {
+                let line_of = |access: u16| {
+                    wave.code.accesses.get(usize::from(access)).map_or(0, |details| details.line)
+                };
+                let meets = |pairs: &mut Pairs, pending: &[u16], line: u32| {
+                    pairs.extend(pending.iter().map(|access| (wave.kernel, line_of(*access), line)));
+                };
+                match node {
+                    Node::End => break,
+                    Node::Access(access) if is_shared(&machine, wave, *access) => {
+                        // Accesses to one location are in order anyhow.
+                        let cells = |access: &u16| wave.cells.get(usize::from(*access));
+                        let others: Vec<u16> = pending
+                            .iter()
+                            .filter(|earlier| cells(earlier) != cells(access))
+                            .copied()
+                            .collect();
+                        meets(&mut pairs, &others, line_of(*access));
+                        pending.push(*access);
+                    }
+                    Node::Wait { accesses, .. } => pending.retain(|access| !accesses.contains(access)),
+                    Node::Signal { line } | Node::Join { line } => meets(&mut pairs, &pending, *line),
+                    Node::Decide { other, .. } => open.push((*other as usize, pending.clone())),
+                    Node::Access(_) | Node::Cache { .. } => {}
+                }
+            }
+        }
+    }
+    Some(pairs)
+}
+
+/// Whether a wave of another workgroup uses a location.
+fn used_elsewhere(machine: &Machine, workgroup: usize, cell: u16) -> bool {
+    let others = machine.waves.iter().filter(|wave| wave.workgroup != workgroup);
+    others.flat_map(|wave| wave.cells.iter().flatten()).any(|used| *used == cell)
+}
+
+/// Whether another wave can notice an access.
+fn is_shared(machine: &Machine, wave: &Wave, access: u16) -> bool {
+    let cells = wave.cells.get(usize::from(access)).map(Vec::as_slice).unwrap_or_default();
+    cells.iter().any(|cell| !machine.cells.get(usize::from(*cell)).is_none_or(|cell| cell.private))
 }
 
 /// Follows the tree of a wave.
@@ -103,6 +212,10 @@ struct Walk<'m> {
     wave: &'m Wave,
     line: u32,
     orders: &'m mut Orders,
+    /// Shared locations that are ordered.
+    cells: BTreeSet<u16>,
+    /// The line is an access, of which a bit is looked at: what is behind it is not ordered by it.
+    of_a_bit: bool,
 }
 
 impl Walk<'_> {
@@ -113,11 +226,14 @@ impl Walk<'_> {
     /// Whether another wave can notice an access, and whether it writes.
     fn shared(&self, access: u16) -> Option<bool> {
         let details = self.code().accesses.get(usize::from(access))?;
-        let cells = self.wave.cells.get(usize::from(access))?;
-        let noticed = cells
-            .iter()
-            .any(|cell| !self.machine.cells.get(usize::from(*cell)).is_none_or(|cell| cell.private));
-        noticed.then_some(!matches!(details.action, Action::Load { .. }))
+        is_shared(self.machine, self.wave, access).then_some(!matches!(details.action, Action::Load { .. }))
+    }
+
+    /// Notes the locations of an access that is ordered.
+    fn orders_cells(&mut self, access: u16) {
+        if is_shared(self.machine, self.wave, access) {
+            self.cells.extend(self.wave.cells.get(usize::from(access)).into_iter().flatten());
+        }
     }
 
     fn go(&mut self, from: usize, mut behind: bool, mut acquired: bool) {
@@ -130,6 +246,9 @@ impl Walk<'_> {
                     let Some(details) = self.code().accesses.get(usize::from(access)) else { return };
                     let (line, way) = (details.line, details.way);
                     let shared = self.shared(access);
+                    if behind && !self.of_a_bit {
+                        self.orders_cells(access);
+                    }
                     if behind {
                         self.orders.later_loads |= shared == Some(false);
                         self.orders.later_stores |= shared == Some(true);
@@ -138,13 +257,15 @@ impl Walk<'_> {
                         self.orders.loads |= shared == Some(false);
                         self.orders.stores |= shared == Some(true);
                         self.orders.acquired |= acquired;
-                        behind = true;
+                        self.orders_cells(access);
+                        (behind, self.of_a_bit) = (true, true);
                     }
                     before.push(access);
                 }
                 Node::Wait { line, accesses } => {
                     if line == self.line {
                         for access in &accesses {
+                            self.orders_cells(*access);
                             self.orders.loads |= self.shared(*access) == Some(false);
                             self.orders.stores |= self.shared(*access) == Some(true);
                         }
@@ -156,6 +277,7 @@ impl Walk<'_> {
                 Node::Signal { line } | Node::Join { line } => {
                     if line == self.line {
                         for access in &before {
+                            self.orders_cells(*access);
                             self.orders.loads |= self.shared(*access) == Some(false);
                             self.orders.stores |= self.shared(*access) == Some(true);
                         }

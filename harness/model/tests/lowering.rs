@@ -1,6 +1,5 @@
 //! HSA tests lowered to Vulkan programs: what the two models say of them, by the table and at random.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-#![expect(clippy::unreachable, reason = "the random tests draw from closed lists")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 #[path = "../../../litmus/tests/round_trip/hsa.rs"]
 mod random;

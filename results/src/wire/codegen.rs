@@ -257,3 +257,31 @@ pub struct MachineCodeLine {
     /// A command that shows `kernels` again.
     pub replay: String,
 }
+
+/// Version of [`CodegenEditLine`].
+pub const CODEGEN_EDIT_SCHEMA: &str = "vk-litmus/codegen-edit/1";
+
+/// A line of `codegen --explore --edits --format json`: machine code that shows nothing forbidden, with one instruction or bit
+/// less.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodegenEditLine {
+    /// [`CODEGEN_EDIT_SCHEMA`].
+    pub schema: String,
+    /// Test id.
+    pub id: String,
+    /// The device.
+    pub device: String,
+    /// The form of the kernels.
+    pub form: String,
+    /// The threads whose kernel it is.
+    pub kernel: String,
+    /// The instruction that was changed, as it was.
+    pub code: String,
+    /// What was taken away: `barrier`, `vector wait`, `store wait`, `LDS wait`, `scalar wait`, `load bit`, `load dlc`, `store
+    /// bit` or `invalidate`.
+    pub edit: String,
+    /// Whether the explorer notices.
+    pub caught: bool,
+    /// `reachable` or `hazard`; `survives: ` and why; or `unsupported: ` and what.
+    pub fate: String,
+}

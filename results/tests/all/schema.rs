@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
 use results::wire::{
-    BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenExploreLine, CodegenLine,
-    CompareRecord, DiffRecord, MachineCodeLine, PlanRecord, RejectedLine, ReportRecord, RunLine,
+    BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenEditLine, CodegenExploreLine,
+    CodegenLine, CompareRecord, DiffRecord, MachineCodeLine, PlanRecord, RejectedLine, ReportRecord, RunLine,
 };
 use schemars::Schema;
 use serde_json::Value;
@@ -27,6 +27,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
         ("codegen-explore.schema.json", schemars::schema_for!(CodegenExploreLine)),
         ("codegen-diff.schema.json", schemars::schema_for!(CodegenDiffLine)),
+        ("codegen-edit.schema.json", schemars::schema_for!(CodegenEditLine)),
         ("machine-code.schema.json", schemars::schema_for!(MachineCodeLine)),
     ]
 }

@@ -170,3 +170,41 @@ fn a_violation_on_a_driver_without_text_names_the_extension() {
     assert!(report(&out, "html").contains(&told));
     assert!(report(&out, "md").replace('\\', "").contains(&told));
 }
+
+/// The explorer is tried on the driver's own code: what it notices when an instruction is taken away, and why not otherwise.
+#[test]
+fn edits_are_noticed_or_explained() {
+    if !has_radv() {
+        return;
+    }
+    let edits = |tests: &[&str]| {
+        let ran = Ran::of(
+            vk_litmus(["codegen", "--device", "radv:vega10,radv:navi21", "--form", "merged"])
+                .args(["--explore", "--edits", "--format", "json"])
+                .args(tests),
+        );
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.json_lines()
+    };
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/schema/codegen-edit.schema.json");
+    let found = edits(&["mp/MP+rel-acq", "barrier/MP+cbar", "wrc/WRC+rlx-rel-acq.wg"]);
+    found.iter().for_each(|line| assert_valid(&schema, line));
+    let of = |device: &str, edit: &str| -> Vec<&str> {
+        let lines = found
+            .iter()
+            .filter(|line| line["device"].as_str().unwrap().starts_with(device) && line["edit"] == edit);
+        lines.map(|line| line["fate"].as_str().unwrap()).collect()
+    };
+    for device in ["radv:vega10", "radv:navi21"] {
+        assert!(of(device, "barrier").iter().all(|fate| *fate == "reachable"), "{found:#?}");
+        assert!(!of(device, "barrier").is_empty());
+        assert!(of(device, "load bit").contains(&"reachable"));
+        assert!(of(device, "load bit").contains(&"survives: nothing acquired before it"));
+    }
+    assert!(of("radv:navi21", "store wait").contains(&"reachable"), "{found:#?}");
+    // Nothing is left without a reason, nor is anything forbidden for a reason that the code does not show.
+    let told = |line: &Value| !line["fate"].as_str().unwrap().contains("unexplained");
+    assert!(found.iter().all(told), "{found:#?}");
+    // Where the outcome is allowed anyway, no edit tells anything.
+    assert!(edits(&["mp/MP+rlx-rlx"]).is_empty());
+}

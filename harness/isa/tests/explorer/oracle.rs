@@ -158,12 +158,14 @@ fn text(spelling: &Spelling, waves: &[Vec<Step>], first: usize) -> String {
     lines.push("v_mov_b32_e32 v30, 0".to_owned());
     if waves.len() > 1 {
         lines.push(format!("s_bfe_u32 s8, {}", spelling.wave_number));
-        lines.push("s_cmp_eq_u32 s8, 0".to_owned());
-        lines.push("s_cbranch_scc0 BB1".to_owned());
     }
     for (wave, steps) in waves.iter().enumerate() {
         if wave > 0 {
-            lines.push("BB1:".to_owned());
+            lines.push(format!("BB{wave}:"));
+        }
+        if wave + 1 < waves.len() {
+            lines.push(format!("s_cmp_eq_u32 s8, {wave}"));
+            lines.push(format!("s_cbranch_scc0 BB{}", wave + 1));
         }
         let mut results = Vec::new();
         for (number, step) in steps.iter().enumerate() {
@@ -299,6 +301,7 @@ fn random_programs_have_the_same_outcomes() {
         3 => (wave(), wave()).prop_map(|(a, b)| vec![vec![a, b]]),
         1 => (proptest::collection::vec(step(), 1..=2), proptest::collection::vec(step(), 1..=2), wave())
             .prop_map(|(a, b, c)| vec![vec![a, b], vec![c]]),
+        1 => proptest::collection::vec(proptest::collection::vec(step(), 1..=2), 3).prop_map(|waves| vec![waves]),
     ];
     let [compared, too_many, several] = [const { Cell::new(0_u32) }; 3];
     let answer =

@@ -104,6 +104,18 @@ fn asks(family: &str, sample: &Sample, told: &Told, texts: &[Text], prediction: 
     codegen::question(&kernels, prediction).map_err(|error| format!("{}: {error}", sample.name)).unwrap()
 }
 
+/// Whether the test forbids the outcome that it asks about: where that is allowed anyway, no edit matters.
+pub fn is_conformance(sample: &Sample) -> bool {
+    let told = told().get(&sample.name).unwrap();
+    let condition = &told.test.question.as_ref().unwrap().condition;
+    let observables = &told.prediction.observables;
+    !told
+        .prediction
+        .outcomes
+        .iter()
+        .any(|(outcome, says)| says.allowed && outcome.meets(&told.test, observables, condition))
+}
+
 /// The texts as they were read.
 pub fn parsed(sample: &Sample) -> Vec<Text> {
     sample.texts.iter().map(|text| isa::parse(text).unwrap()).collect()

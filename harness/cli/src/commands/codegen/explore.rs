@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use codegen::{Form, Kernels, Sizes, Unit, form};
+use codegen::{Form, Kernels, Unit, form, trust};
 use isa::{Facts, Family, Profile, Verdict};
 use litmus::{Prediction, Race};
 use model::{Model, Options, predict};
 use results::wire::{
-    CODEGEN_EXPLORE_NOTE, CODEGEN_EXPLORE_SCHEMA, CodegenExploreLine, CodegenExploreVerdict, CodegenStep,
-    CodegenWitness,
+    CODEGEN_EDIT_SCHEMA, CODEGEN_EXPLORE_NOTE, CODEGEN_EXPLORE_SCHEMA, CodegenEditLine, CodegenExploreLine,
+    CodegenExploreVerdict, CodegenStep, CodegenWitness,
 };
 
 use crate::arguments::Codegen;
@@ -21,10 +21,13 @@ use crate::parallel::in_order;
 use super::engine::{Asking, Made, Question, program};
 use super::report::Printer;
 use super::targets::Target;
-use super::{Asked, Item, by_device};
+use super::{Asked, Item, by_device, table};
 
 /// The model whose forbidden outcomes are looked for, and its twin for devices without chains.
 const MODEL: &str = "vulkan";
+
+/// Why a test has no edits.
+const NO_EDIT_MATTERS: &str = "no edit matters: the outcome that the test asks about is not forbidden";
 
 /// What a model says of each test, or why it says nothing that could be looked for.
 type Predictions = Vec<Result<Prediction, String>>;
@@ -43,17 +46,28 @@ pub fn explore(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Res
             predictions.insert(name, predict_all(name, asked)?);
         }
     }
+    if arguments.edits {
+        let conforming = table::conforming(asked)?;
+        for of_model in predictions.values_mut() {
+            let others = of_model.iter_mut().zip(&conforming).filter(|(_, conforms)| !**conforms);
+            others.for_each(|(prediction, _)| *prediction = Err(NO_EDIT_MATTERS.to_owned()));
+        }
+    }
     let mut outcome = Outcome::Success;
-    let mut lines = Vec::new();
+    let (mut lines, mut edits) = (Vec::new(), Vec::new());
     by_device(
         asked,
         |target| {
             let name = model_of(target);
             let predictions = predictions.get(name).map(Vec::as_slice).unwrap_or_default();
-            explore_on(&asking, &program, target, asked, predictions, &facts)
+            explore_on(&asking, &program, target, asked, predictions, &facts, arguments.edits)
         },
-        |_, of_target: Vec<CodegenExploreLine>| {
-            for line in &of_target {
+        |_, (of_target, edits_of_target): (Vec<CodegenExploreLine>, Vec<CodegenEditLine>)| {
+            for line in &edits_of_target {
+                printer.edit_line(line)?;
+            }
+            edits.extend(edits_of_target);
+            for line in of_target.iter().filter(|_| !arguments.edits) {
                 let broken = line.verdict == CodegenExploreVerdict::Reachable
                     && line.profile == Profile::Documented.to_string();
                 if broken {
@@ -65,7 +79,11 @@ pub fn explore(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Res
             Ok(())
         },
     )?;
-    printer.explore_table(&lines)?;
+    if arguments.edits {
+        printer.edit_table(&edits)?;
+    } else {
+        printer.explore_table(&lines)?;
+    }
     Ok(outcome)
 }
 
@@ -110,8 +128,9 @@ fn explore_on(
     asked: &Asked,
     predictions: &[Result<Prediction, String>],
     facts: &Facts,
-) -> Vec<CodegenExploreLine> {
-    let mut lines = Vec::new();
+    with_edits: bool,
+) -> (Vec<CodegenExploreLine>, Vec<CodegenEditLine>) {
+    let (mut lines, mut edits) = (Vec::new(), Vec::new());
     let mut questions: Vec<&Question> = Vec::new();
     let mut of_question = Vec::new();
     for ((item, told), prediction) in asked.items.iter().zip(asked.told_for(target)).zip(predictions) {
@@ -131,8 +150,9 @@ fn explore_on(
         }
     }
     let keep = |_: &Question, _: &Unit, compiled: &Compiled| compiled.assembly().to_owned();
-    let answers = asking.ask(program, target, &questions, &keep);
-    for (((item, prediction, blank), question), made) in of_question.into_iter().zip(questions).zip(answers) {
+    let compiled = asking.ask(program, target, &questions, &keep);
+    for (((item, prediction, blank), question), made) in of_question.into_iter().zip(questions).zip(compiled)
+    {
         let texts: Result<Vec<String>, String> = made
             .into_iter()
             .map(|made| match made {
@@ -141,13 +161,40 @@ fn explore_on(
             })
             .collect();
         match texts {
-            Ok(texts) => {
-                lines.extend(answers_for(item, question, prediction, &texts, target, asked, &blank, facts))
-            }
+            Ok(texts) => match asks(item, question, prediction, &texts, target, asked) {
+                Ok(asks) if with_edits => edits.extend(edits_of(&asks, question, &blank, facts)),
+                Ok(asks) => lines.extend(answers(&asks, question, &texts, &blank, facts)),
+                Err(why) => {
+                    let verdict = CodegenExploreVerdict::Unsupported;
+                    lines.push(CodegenExploreLine { verdict, detail: Some(why), ..blank });
+                }
+            },
             Err(why) => lines.push(CodegenExploreLine { detail: Some(why), ..blank }),
         }
     }
-    lines
+    (lines, edits)
+}
+
+/// The edits of a form's code.
+fn edits_of(
+    asks: &isa::Question,
+    question: &Question,
+    blank: &CodegenExploreLine,
+    facts: &Facts,
+) -> Vec<CodegenEditLine> {
+    let edited = trust::edits(asks, Profile::Documented, facts).unwrap_or_default();
+    let line = |edited: trust::Edited| CodegenEditLine {
+        schema: CODEGEN_EDIT_SCHEMA.to_owned(),
+        id: blank.id.clone(),
+        device: blank.device.clone(),
+        form: blank.form.clone(),
+        kernel: question.units.get(edited.kernel).map(|unit| unit.name.clone()).unwrap_or_default(),
+        code: edited.text,
+        edit: edited.kind.to_string(),
+        caught: edited.fate.is_caught(),
+        fate: edited.fate.to_string(),
+    };
+    edited.into_iter().map(line).collect()
 }
 
 fn blank(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExploreLine {
@@ -171,52 +218,37 @@ fn blank(item: &Item, form: Form, target: &Target, asked: &Asked) -> CodegenExpl
 }
 
 /// The answers under each profile.
-#[expect(clippy::too_many_arguments, reason = "everything that one answer rests on")]
-fn answers_for(
-    item: &Item,
+fn answers(
+    asks: &isa::Question,
     question: &Question,
-    prediction: &Prediction,
     texts: &[String],
-    target: &Target,
-    asked: &Asked,
     blank: &CodegenExploreLine,
     facts: &Facts,
 ) -> Vec<CodegenExploreLine> {
-    let unsupported = |why: String| {
-        vec![CodegenExploreLine {
-            verdict: CodegenExploreVerdict::Unsupported,
-            detail: Some(why),
-            ..blank.clone()
-        }]
-    };
-    let Some(family) = target.family else { return unsupported("machine code of another maker".to_owned()) };
-    let made = asks(family.name, item, question, prediction, texts, &target.sizes(asked.lanes));
-    let asks = match made {
-        Ok(asks) => asks,
-        Err(why) => return unsupported(why),
-    };
     [Profile::Documented, Profile::Paranoid]
         .into_iter()
         .map(|profile| {
             let line = CodegenExploreLine { profile: profile.to_string(), ..blank.clone() };
-            answer(isa::explore(&asks, profile, facts), line, question, texts)
+            answer(isa::explore(asks, profile, facts), line, question, texts)
         })
         .collect()
 }
 
 /// The question for the explorer, or why there is none.
 fn asks(
-    family: &str,
     item: &Item,
     question: &Question,
     prediction: &Prediction,
     texts: &[String],
-    sizes: &Sizes,
+    target: &Target,
+    asked: &Asked,
 ) -> Result<isa::Question, String> {
+    let family = target.family.ok_or("machine code of another maker")?.name;
+    let sizes = target.sizes(asked.lanes);
     let family: Family = family.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
     let read: Result<Vec<isa::Program>, _> = texts.iter().map(|text| isa::parse(text)).collect();
     let texts = read.map_err(|error| error.to_string())?;
-    let program = form::program(&item.test, question.form, item.variant.told, sizes)
+    let program = form::program(&item.test, question.form, item.variant.told, &sizes)
         .map_err(|error| error.to_string())?;
     let kernels = Kernels {
         test: &item.test,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use results::wire::{
-    CodegenDiffLine, CodegenDiffVerdict, CodegenExploreLine, CodegenExploreVerdict, CodegenKernel,
-    CodegenLine, CodegenVerdict,
+    CodegenDiffLine, CodegenDiffVerdict, CodegenEditLine, CodegenExploreLine, CodegenExploreVerdict,
+    CodegenKernel, CodegenLine, CodegenVerdict,
 };
 
 use results::write::code;
@@ -258,6 +258,47 @@ impl Printer {
             let mut row: Vec<String> = [device, form, profile].map(str::to_owned).to_vec();
             row.extend(cells.map(|count| count.to_string()));
             rows.push(row);
+        }
+        self.data.print(&columns(&rows))
+    }
+
+    /// Prints what became of an edit. As text, only what is noticed by nothing and explained by nothing has a line.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn edit_line(&mut self, line: &CodegenEditLine) -> Result<(), Failure> {
+        if self.json {
+            return self.json(line);
+        }
+        if line.fate.starts_with("survives: unexplained") || line.fate.starts_with("survives: forbidden") {
+            let CodegenEditLine { fate, id, device, form, edit, code, .. } = line;
+            return self.data.print(&format!("{fate}, {id} on {device}, {form}: {edit}, {code}\n"));
+        }
+        Ok(())
+    }
+
+    /// Prints the table of edits by device: caught and all, then what became of them.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn edit_table(&mut self, lines: &[CodegenEditLine]) -> Result<(), Failure> {
+        if self.json {
+            return Ok(());
+        }
+        let mut of_kind: BTreeMap<(&str, &str), Vec<&CodegenEditLine>> = BTreeMap::new();
+        for line in lines {
+            of_kind.entry((&line.device, &line.edit)).or_default().push(line);
+        }
+        let mut rows = vec![["device", "edit", "caught", "what became of them"].map(str::to_owned).to_vec()];
+        for ((device, edit), lines) in of_kind {
+            let caught = lines.iter().filter(|line| line.caught).count();
+            let mut fates: BTreeMap<&str, usize> = BTreeMap::new();
+            for line in &lines {
+                *fates.entry(&line.fate).or_default() += 1;
+            }
+            let fates: Vec<String> = fates.iter().map(|(fate, count)| format!("{fate} {count}")).collect();
+            let share = format!("{caught}/{}", lines.len());
+            rows.push(vec![device.to_owned(), edit.to_owned(), share, fates.join(", ")]);
         }
         self.data.print(&columns(&rows))
     }

@@ -69,6 +69,29 @@ pub fn table(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Resul
     Ok(Outcome::Success)
 }
 
+/// Of each test whether the model forbids the outcome that it asks about: what is allowed anyway says nothing about code.
+pub fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
+    let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
+    let model = model.map_err(Failure::input)?;
+    let mut all = Vec::new();
+    let done: Result<(), std::convert::Infallible> = in_order(
+        &asked.items,
+        |item| {
+            item.test.question.is_some()
+                && model.judges(item.test.dialect)
+                && model::verdict(&item.test, &model, &Options::default())
+                    .is_ok_and(|says| standing_of(&item.test, &says) == Standing::Forbidden)
+        },
+        |one| {
+            all.push(one);
+            Ok(())
+        },
+    );
+    match done {
+        Ok(()) => Ok(all),
+    }
+}
+
 fn relaxations(asked: &Asked) -> Result<Vec<Relaxed>, Failure> {
     let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
     let model = model.map_err(Failure::input)?;

@@ -1,0 +1,109 @@
+//! Whether the explorer would notice: machine code that is right, with one instruction or bit less, and what becomes of it.
+
+use std::fmt;
+
+use isa::edit::{self, Kind};
+use isa::opcode::{Opcode, Path};
+use isa::survivor::{self, Class};
+use isa::text::Instruction;
+use isa::{Facts, Profile, Program, Question, Verdict, explore};
+
+/// Machine code with something taken away.
+#[derive(Clone, Debug)]
+pub struct Edited {
+    /// Which kernel of the question.
+    pub kernel: usize,
+    /// The line that was changed.
+    pub line: u32,
+    /// Its instruction, as it was.
+    pub text: String,
+    /// What was taken away.
+    pub kind: Kind,
+    /// What the explorer says of the rest.
+    pub fate: Fate,
+}
+
+/// What the explorer says of an edit.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate {
+    /// An outcome that the model forbids is reachable.
+    Reachable,
+    /// A register is used before its load need have returned.
+    Hazard,
+    /// Neither, and why that is so.
+    Survives(Class),
+    /// Neither, of a barrier that is the kernel's and not the test's: behind the initialization of workgroup memory, or before
+    /// its final values are read.
+    KernelsOwn,
+    /// Neither, and nothing says why.
+    Unexplained,
+    /// What is left is not executed.
+    Unsupported(String),
+}
+
+impl Fate {
+    /// Whether the explorer notices.
+    pub fn is_caught(&self) -> bool {
+        matches!(self, Fate::Reachable | Fate::Hazard)
+    }
+}
+
+impl fmt::Display for Fate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fate::Reachable => f.write_str("reachable"),
+            Fate::Hazard => f.write_str("hazard"),
+            Fate::Survives(class) => write!(f, "survives: {class}"),
+            Fate::KernelsOwn => f.write_str("survives: the kernel's own"),
+            Fate::Unexplained => f.write_str("survives: unexplained"),
+            Fate::Unsupported(what) => write!(f, "unsupported: {what}"),
+        }
+    }
+}
+
+/// Every edit of the code of a question; nothing where the code itself is not `unreachable`, so that no edit of it tells
+/// anything.
+pub fn edits(question: &Question, profile: Profile, facts: &Facts) -> Option<Vec<Edited>> {
+    if !matches!(explore(question, profile, facts), Verdict::Unreachable(_)) {
+        return None;
+    }
+    let generation = question.family.generation();
+    let mut edited = Vec::new();
+    for (kernel, code) in question.kernels.iter().map(|kernel| &kernel.program).enumerate() {
+        for edit in edit::edits(code, generation) {
+            let mut changed = question.clone();
+            if let Some(kernel) = changed.kernels.get_mut(kernel) {
+                kernel.program = edit.program;
+            }
+            let fate = match explore(&changed, profile, facts) {
+                Verdict::Reachable(_) => Fate::Reachable,
+                Verdict::Hazard(_) => Fate::Hazard,
+                Verdict::Unsupported(what) => Fate::Unsupported(what.what),
+                Verdict::Unreachable(_) if edit.kind == Kind::Barrier && is_own(code, edit.line) => {
+                    Fate::KernelsOwn
+                }
+                Verdict::Unreachable(_) => {
+                    let what = (kernel, edit.line, edit.kind);
+                    survivor::class(question, &changed, what, profile, facts)
+                        .map_or(Fate::Unexplained, Fate::Survives)
+                }
+            };
+            let text = code.instructions.iter().find(|instruction| instruction.line == edit.line);
+            let text = text.map(|instruction| instruction.text.clone()).unwrap_or_default();
+            edited.push(Edited { kernel, line: edit.line, text, kind: edit.kind, fate });
+        }
+    }
+    Some(edited)
+}
+
+/// Whether a barrier is the kernel's own: around workgroup memory it has one first, behind the initialization, and one last,
+/// before what reads final values.
+fn is_own(code: &Program, line: u32) -> bool {
+    let is_barrier =
+        |instruction: &&Instruction| matches!(instruction.opcode, Opcode::Barrier | Opcode::BarrierWait);
+    let lines: Vec<u32> = code.instructions.iter().filter(is_barrier).map(|one| one.line).collect();
+    let lds = |one: &Instruction| matches!(&one.opcode, Opcode::Memory(memory) if memory.path == Path::Lds);
+    lines.len() > 1
+        && code.instructions.iter().any(lds)
+        && [lines.first(), lines.last()].contains(&Some(&line))
+}
