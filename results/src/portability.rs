@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use litmus::{Lowered, Outcome, Prediction, QuestionKind, Race, Test};
 use thiserror::Error;
 
+use crate::wire::{RunLine, RunOutcome, VerdictWord};
+
 /// How the two answers compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
@@ -115,4 +117,18 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
         (Race::Racy | Race::Unknown, _) => Some(Class::BothRace),
     };
     Beside { hsa, class, allows, fault }
+}
+
+/// How HSA's answer and Vulkan's compare, on a line of an HSA test.
+pub fn class_beside_hsa(line: &RunLine) -> Option<&str> {
+    line.hsa.as_ref()?.class.as_deref()
+}
+
+/// What was seen, and HSA alone forbids: for people who carry code over from HSA.
+pub fn seen_beyond_hsa(line: &RunLine) -> impl Iterator<Item = &RunOutcome> {
+    // A racy program allows nothing and forbids nothing.
+    let judged = line.verdict != VerdictWord::Undefined;
+    line.outcomes
+        .iter()
+        .filter(move |outcome| judged && outcome.count > 0 && outcome.allowed && outcome.hsa == Some(false))
 }

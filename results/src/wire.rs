@@ -287,6 +287,8 @@ pub struct HsaRun {
     /// Whether HSA allows what the question asks for (for `forall`, what it rules out); null where that is not known or
     /// nothing is asked.
     pub allowed: Option<bool>,
+    /// Instances in which every `await` read what it waits for; the others are no executions of the HSA test.
+    pub passed: u64,
 }
 
 /// An outcome's rate in the two halves of a run.
@@ -480,7 +482,7 @@ pub struct RunContext {
 
 impl HsaRun {
     /// What HSA says beside the verdict on the lowered program `test`.
-    fn new(test: &Test, beside: &Beside) -> HsaRun {
+    fn new(test: &Test, beside: &Beside, judgement: &Judgement) -> HsaRun {
         let hsa = &beside.hsa;
         let asked = test.question.as_ref().map(|question| question.kind);
         HsaRun {
@@ -493,6 +495,7 @@ impl HsaRun {
                 Some(QuestionKind::Forall) => hsa.misses,
                 Some(_) => hsa.meets,
             },
+            passed: judgement.rows.iter().filter(|row| !row.says.filtered).map(|row| row.count).sum(),
         }
     }
 }
@@ -570,7 +573,7 @@ impl RunLine {
             question: test.question.as_ref().map(|question| question.text(test)),
             tool: context.tool,
             driver: context.driver,
-            hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside)),
+            hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside, judgement)),
         }
     }
 }

@@ -40,6 +40,10 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).unwrap();
         let test = litmus::parse(&text, &name).unwrap();
+        let Ok(test) = litmus::convert::for_device(&test) else {
+            *tally.refused.entry("no lowering".to_owned()).or_default() += 2;
+            continue;
+        };
         for config in [LAVAPIPE, shaders::KernelConfig { stressed: index % 2 == 1, ..NARROW }] {
             match shaders::compile(&test, &config) {
                 Ok(kernel) => {
@@ -78,7 +82,7 @@ fn own_corpus() {
             [
                 "separate dispatches",
                 "several queue families",
-                "HSA",
+                "no lowering",
                 "sc1 across workgroups",
                 "loop with effects",
                 "host thread",
@@ -103,10 +107,14 @@ fn nine_in_ten_tests_compile() {
         let name = path.display().to_string();
         let test = litmus::parse(&std::fs::read_to_string(path).unwrap(), &name).unwrap();
         let host = test.threads.iter().any(|thread| thread.place == litmus::Place::Host);
-        if test.dialect == litmus::Dialect::Hsa || host {
+        if host {
             continue;
         }
         native += 1;
+        let Ok(test) = litmus::convert::for_device(&test) else {
+            refused.push(format!("{name}: no lowering"));
+            continue;
+        };
         if let Err(error) = shaders::program(&test, &LAVAPIPE, shaders::Pipelines::Merged) {
             refused.push(format!("{name}: {error}"));
         }

@@ -441,6 +441,9 @@ pub struct Bench {
     /// Measure how fast faults of the simulated GPU are found.
     #[arg(long)]
     pub faults: bool,
+    /// Measure time and host memory as instances grow tenfold from a million to this many.
+    #[arg(long, value_name = "INSTANCES", conflicts_with = "faults")]
+    pub growth: Option<u64>,
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,

@@ -11,6 +11,7 @@ pub mod coverage;
 pub mod diff;
 pub mod explain;
 pub mod generate;
+pub mod growth;
 pub mod lists;
 pub mod merge;
 pub mod report;
@@ -46,7 +47,10 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
         Command::Codegen(arguments) => codegen::codegen(&arguments, quiet),
         Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
-        Command::Bench(arguments) => bench::bench(&arguments, quiet),
+        Command::Bench(arguments) => match arguments.growth {
+            Some(most) => growth::growth(&arguments, most),
+            None => bench::bench(&arguments, quiet),
+        },
         Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Report(arguments) => report::report(&arguments, quiet),
         Command::Diff(arguments) => diff::diff(&arguments, quiet),

@@ -91,6 +91,22 @@ impl Subject {
     }
 }
 
+impl Subject {
+    /// A job that runs it, without a budget.
+    pub fn job(&self, selector: &str, stress: &Stress, seed: u64) -> Job {
+        Job {
+            id: self.id.clone(),
+            text: self.text.clone(),
+            device: selector.to_owned(),
+            stress: Some(stress.clone()),
+            seed,
+            plausible: self.plausible(),
+            patience: Settings::PATIENCE.as_secs_f64(),
+            ..Job::default()
+        }
+    }
+}
+
 /// One test under one stress.
 #[derive(Clone, Copy, Debug)]
 pub struct Trial<'a> {
@@ -117,6 +133,26 @@ pub fn run(
     trials: &[Trial<'_>],
     limit: Duration,
 ) -> Result<Vec<Outcomes>, Failure> {
+    let job = |number: usize, share: Option<Duration>| {
+        let Some(trial) = trials.get(number) else { return Job::default() };
+        let time = share.map_or(trial.time, |share| share.min(trial.time));
+        Job { seconds: Some(time.as_secs_f64()), ..trial.subject.job(selector, trial.stress, trial.seed) }
+    };
+    let ended = run_jobs(environment, trials.len(), job, limit)?;
+    Ok(ended.into_iter().map(|ended| ended.map(|answer| Observation::from(&answer.observation))).collect())
+}
+
+/// Runs jobs by their numbers, one after the other in worker processes; all of them end within `limit`, by force if they
+/// must.
+///
+/// # Errors
+/// When no worker can be started at all.
+pub fn run_jobs(
+    environment: &DriverEnvironment,
+    jobs: usize,
+    mut job: impl FnMut(usize, Option<Duration>) -> Job,
+    limit: Duration,
+) -> Result<Vec<Result<Answer, String>>, Failure> {
     let program = std::env::current_exe().map_err(Failure::environment_error)?;
     let limits = Limits {
         time: Some(limit),
@@ -124,33 +160,18 @@ pub fn run(
         slack: Duration::from_secs(2),
         ..Limits::DEFAULT
     };
-    let mut ended = Vec::with_capacity(trials.len());
+    let mut ended = Vec::with_capacity(jobs);
     pool::run(
         &limits,
-        trials.len(),
+        jobs,
         Calls::<Job, Snapshot, Answer> {
             command: &mut || worker(&program, environment),
-            job: &mut |number, share| {
-                let Some(trial) = trials.get(number) else { return Job::default() };
-                let time = share.map_or(trial.time, |share| share.min(trial.time));
-                Job {
-                    id: trial.subject.id.clone(),
-                    text: trial.subject.text.clone(),
-                    device: selector.to_owned(),
-                    stress: Some(trial.stress.clone()),
-                    instances: None,
-                    seconds: Some(time.as_secs_f64()),
-                    seed: trial.seed,
-                    plausible: trial.subject.plausible(),
-                    patience: Settings::PATIENCE.as_secs_f64(),
-                    ..Job::default()
-                }
-            },
+            job: &mut job,
             event: &mut |event| {
                 if let Event::Finished(report) = event {
                     ended.push(match report.last.end {
                         End::Answered(answer) => match &answer.failure {
-                            None => Ok(Observation::from(&answer.observation)),
+                            None => Ok(answer),
                             Some(failure) => Err(failure.to_string()),
                         },
                         End::Failed(failure) => Err(failure.to_string()),

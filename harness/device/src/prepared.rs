@@ -494,19 +494,12 @@ impl Prepared for VulkanPrepared<'_> {
         let there = self.buffers.get(buffer.0 as usize).is_some_and(|own| own.bytes() / 4 >= words);
         let count =
             usize::try_from(words).ok().filter(|_| there).ok_or_else(|| no_such_word(buffer, words))?;
-        // Memory that the host sees without a cache is slower to read than to copy.
-        let cached = |own: &Words| own.properties().is_some_and(|properties| properties.host_cached);
-        let direct =
-            self.buffers.get(buffer.0 as usize).is_some_and(|own| cached(own) && own.read().is_some());
-        if !direct && count > 0 {
-            self.copy_out(buffer, words)?;
+        if count == 0 {
+            return Ok(&[]);
         }
-        let words = if direct {
-            self.buffers.get(buffer.0 as usize)
-        } else {
-            self.fetched.as_ref().map(|(own, _)| own)
-        };
-        words.and_then(Words::read).and_then(|own| own.get(..count)).ok_or_else(|| out_of_reach(buffer))
+        self.copy_out(buffer, words)?;
+        let fetched = self.fetched.as_ref().and_then(|(own, _)| own.read());
+        fetched.and_then(|own| own.get(..count)).ok_or_else(|| out_of_reach(buffer))
     }
 
     fn write(&mut self, buffer: BufferId) -> Result<&mut [u32], DeviceError> {

@@ -166,6 +166,61 @@ fn a_plan_prepared_twice_overlaps() {
     });
 }
 
+#[test]
+fn memory_out_of_reach_is_fetched_when_it_is_asked_for() {
+    on_each_device("memory_out_of_reach_is_fetched_when_it_is_asked_for", |device| {
+        for memory in MEMORIES {
+            let mut b = Builder::new();
+            let buffer = b.buffer(128, memory);
+            let kernel = b.kernel(kernels::linear(64));
+            let step = b.dispatch(kernel, 2, &[buffer], &[1, 100]);
+            // Nothing exposes it.
+            b.barrier();
+            let mut prepared = b.prepare(device);
+            for first in [100, 900] {
+                prepared.set_push_constants(step, &bytes(&[1, first])).unwrap();
+                run(&mut *prepared);
+                for words in [3, 128, 0, 64] {
+                    let fetched = prepared.fetch(buffer, words).unwrap();
+                    assert!(fetched.iter().copied().eq(first..first + words as u32), "{memory:?}, {words}");
+                }
+            }
+            assert!(prepared.fetch(buffer, 129).is_err(), "{memory:?}");
+            assert!(prepared.fetch(BufferId(7), 1).is_err());
+            // What follows is not disturbed.
+            run(&mut *prepared);
+            assert_eq!(prepared.fetch(buffer, 1).unwrap(), [900]);
+        }
+        assert_eq!(device.validation_messages(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn kernels_compiled_ahead_are_those_that_run_later() {
+    on_each_device("kernels_compiled_ahead_are_those_that_run_later", |device| {
+        let mut b = Builder::new();
+        let buffer = b.buffer(64, Memory::Device);
+        let kernel = b.kernel(kernels::linear(64));
+        b.dispatch(kernel, 1, &[buffer], &[1, 7]);
+        b.expose(buffer);
+        let wrong = Kernel { words: vec![1, 2, 3], ..b.0.kernels[0].clone() };
+        for _ in 0..3 {
+            device.compile_ahead(vec![wrong.clone(), b.0.kernels[0].clone()]);
+            let mut prepared = b.prepare(device);
+            run(&mut *prepared);
+            assert!(prepared.read(buffer).unwrap().iter().copied().eq(7..71));
+        }
+        // More than are kept, and still going on when the device ends.
+        let sizes = 1..40;
+        device.compile_ahead(
+            sizes
+                .map(|size| Kernel { words: kernels::linear(size).words, ..b.0.kernels[0].clone() })
+                .collect(),
+        );
+        assert_eq!(device.validation_messages(), Vec::<String>::new());
+    });
+}
+
 /// Workgroups that wait for the host. On lavapipe each gives up by itself after some milliseconds: there have to be many.
 const WAITING: u32 = 20_000;
 

@@ -10,8 +10,9 @@ pub(crate) type Values = Vec<Option<Value>>;
 
 /// Every way of giving the reads values when read `i` takes its value from write `rf[i]`.
 ///
-/// There is exactly one unless values depend on themselves in a circle. Then each value of `domain` is tried for one read
-/// of the circle, where `out_of_thin_air` permits that; otherwise there is none.
+/// There is exactly one unless values depend on themselves in a circle. What is written in a circle, but is the same
+/// whatever the circle holds (`x & 0`), is known even so: compilers may see that and need no read for it. Of a true circle
+/// each value of `domain` is tried for one read, where `out_of_thin_air` permits that; otherwise there is none.
 pub(crate) fn valuations(
     skeleton: &Skeleton,
     rf: &[Option<u16>],
@@ -74,7 +75,13 @@ fn resolve(
         return;
     };
     if !out_of_thin_air {
-        return;
+        let settled = (0..skeleton.len()).find_map(|read| {
+            let write = rf[read].filter(|_| values[read].is_none())?;
+            Some((read, independent_value(skeleton, usize::from(write), values)?))
+        });
+        let Some((read, value)) = settled else { return };
+        values[read] = Some(value);
+        return resolve(skeleton, rf, out_of_thin_air, domain, values, found);
     }
     for value in domain {
         let mut guess = values.clone();
@@ -89,6 +96,33 @@ pub(crate) fn stored_value(skeleton: &Skeleton, write: usize, values: &Values) -
         Some(stored) => stored.evaluate(&mut |read| values[usize::from(read)]),
         None => None,
     }
+}
+
+/// How many values are tried for each unknown read: none, the smallest, the largest, every single bit, and some more.
+const TRIED: u64 = 96;
+
+/// What a write stores where that is the same for whatever the reads that are not known yet return. It is found out by
+/// trying: an expression that only looks constant would let a device show more than it may, and none was ever seen.
+fn independent_value(skeleton: &Skeleton, write: usize, values: &Values) -> Option<Value> {
+    let stored = skeleton.events[write].stored.as_ref()?;
+    let with = |turn: u64| {
+        stored.evaluate(&mut |read| {
+            let tried = || tried_value((turn + 7 * u64::from(read)) % TRIED);
+            Some(values[usize::from(read)].unwrap_or_else(tried))
+        })
+    };
+    let first = with(0)?;
+    (1..TRIED).all(|turn| with(turn) == Some(first)).then_some(first)
+}
+
+fn tried_value(turn: u64) -> Value {
+    Value(match turn {
+        0 | 1 => turn,
+        2 => u64::MAX,
+        3..67 => 1 << (turn - 3),
+        // Odd multiples of a number without pattern (Fibonacci hashing).
+        _ => turn.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+    })
 }
 
 /// Whether the values let control take the skeleton's path.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use litmus::{QuestionKind, Reachability};
+use litmus::{Dialect, QuestionKind, Reachability, Test};
 use model::{Model, Options, predict};
 
 #[test]
@@ -18,6 +18,16 @@ fn expectations_hold() {
     for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()) {
         let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
         for expectation in &test.metadata.expectations {
+            // Of an HSA test, other models speak of its lowered program.
+            let lowered = test.dialect == Dialect::Hsa && expectation.model != litmus::hsa::MODEL;
+            let test = match litmus::lower(&test) {
+                Ok(program) if lowered => program.test,
+                Err(refused) if lowered => {
+                    wrong.push(format!("{}: no Vulkan program: {refused}", entry.id));
+                    continue;
+                }
+                _ => test.clone(),
+            };
             let Some(model) = models.get(expectation.model.as_str()) else {
                 wrong.push(format!("{}: no model {}", entry.id, expectation.model));
                 continue;
@@ -34,12 +44,20 @@ fn expectations_hold() {
                     entry.id, expectation.model
                 ));
             }
-            if let Some(race) = expectation.race
-                && race != prediction.race
+            // A device knows no filter, so that an early read of what is waited for may race.
+            let race = match &test.filter {
+                Some(_) if lowered => {
+                    let program = Test { filter: None, ..test.clone() };
+                    predict(&program, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id)).race
+                }
+                _ => prediction.race,
+            };
+            if let Some(expected) = expectation.race
+                && expected != race
             {
                 wrong.push(format!(
-                    "{} under {}: {:?}, expected {race:?}",
-                    entry.id, expectation.model, prediction.race
+                    "{} under {}: {race:?}, expected {expected:?}",
+                    entry.id, expectation.model
                 ));
             }
             checked += 1;

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use common::{Fake, Happening, kernel, store_buffering};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use runner::{Budget, Settings, Stress, run};
+use shaders::classify::{self, Column, Memory, Source, Table};
 
 const INSTANCES: u64 = 4_000_000;
 
@@ -60,6 +61,23 @@ fn kernels(criterion: &mut Criterion) {
         let test = litmus::parse(text, name).unwrap();
         group.bench_function(name, |bencher| bencher.iter(|| shaders::compile(&test, &config).unwrap()));
     }
+    // What a device that counts needs besides.
+    let memory = Memory {
+        lanes: 64,
+        slots: 4,
+        storage_words: 1,
+        initial: vec![0, 0],
+        done: Vec::new(),
+        by_round: false,
+        workgroup_size: 256,
+        workgroups: 256,
+        device_scope: true,
+    };
+    let columns = (0..4).map(|slot| Column { source: Source::Slot(slot), words: vec![0, 1] }).collect();
+    let table = Table::new(columns).unwrap();
+    group.bench_function("reset and count on the device", |bencher| {
+        bencher.iter(|| (classify::reset(&memory), classify::count(&memory, &table)));
+    });
     group.finish();
 }
 

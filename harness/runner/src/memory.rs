@@ -329,7 +329,8 @@ impl Layout {
                 .to_bytes(),
         };
         let steps = [dispatch, Step::Submit { queue }];
-        self.dispatches.iter_mut().for_each(|dispatch| dispatch.step += steps.len());
+        let own = self.dispatches.iter_mut().map(|dispatch| &mut dispatch.step);
+        own.chain(&mut self.helpers).for_each(|step| *step += steps.len());
         self.plan.steps.splice(0..0, steps);
         self.beside = Some(0);
     }

@@ -157,8 +157,9 @@ const FIRST_DEADLINE: Duration = Duration::from_millis(50);
 const RELEASE: Duration = Duration::from_secs(2);
 /// Workgroups of a dispatch where kernels run on the host's processor.
 const CPU_WORKGROUPS: u32 = 256;
-/// The same on GPUs: far more than can be resident at once, and what every device takes (`maxComputeWorkGroupCount`).
-const GPU_WORKGROUPS: u32 = 65_535;
+/// The same on GPUs: several times what any has resident at once, and less than every device takes
+/// (`maxComputeWorkGroupCount`).
+const GPU_WORKGROUPS: u32 = 16_384;
 /// Turns left to a driver that ends loops without a word.
 const SPARE_TURNS: u32 = 4_000;
 /// Looks at the stop word in a turn where turns are few: they must last until other threads have been scheduled.
@@ -291,7 +292,8 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
         buffers: vec![
             buffer(words, Memory::Device, "locations"),
             buffer(words, Memory::Shared, "initial values"),
-            buffer(records, Memory::Shared, "records"),
+            // The host reads all of them after each dispatch.
+            buffer(records, Memory::Readback, "records"),
             buffer(CONTROL_WORDS, Memory::Shared, "control"),
         ],
         queues: vec![Queue { family: 0 }],

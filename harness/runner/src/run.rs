@@ -459,7 +459,7 @@ impl<'d> Run<'d> {
     }
 
     fn go(&mut self, tally: &mut Tally, on_progress: OnProgress<'_>) -> Result<(), Cause> {
-        for _ in 0..self.settings.stress.in_flight {
+        for _ in 0..self.places_needed() {
             let place = self.prepare(tally)?;
             self.places.push(place);
         }
@@ -479,6 +479,17 @@ impl<'d> Run<'d> {
         }
         tally.took = Some(tally.started.elapsed());
         Ok(())
+    }
+
+    /// How many places are worth their memory: one where a dispatch can make all the instances that are wanted.
+    fn places_needed(&self) -> u32 {
+        let bounds = &self.bounds;
+        let largest =
+            u64::from(bounds.groups.1) * u64::from(bounds.lanes) * u64::from(self.settings.stress.rounds.1);
+        match self.settings.budget.instances {
+            Some(wanted) if wanted <= largest => 1,
+            _ => self.settings.stress.in_flight,
+        }
     }
 
     fn time_is_up(&self, tally: &Tally) -> bool {

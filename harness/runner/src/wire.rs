@@ -117,6 +117,9 @@ pub struct Answer {
     /// Why the host counted all outcomes although the device was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_by_host: Option<String>,
+    /// Host memory that the worker has used at most since it began, in bytes; absent where the platform does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_bytes: Option<u64>,
     /// What was seen of the test.
     pub observation: WireObservation,
     /// Why the run ended before its time.

@@ -204,6 +204,7 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
         kernel: None,
         memory: None,
         counted_by_host: None,
+        peak_bytes: None,
         observation: WireObservation::default(),
         failure: None,
         twin: None,
@@ -213,7 +214,15 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
     if let Err(failure) = fill(&mut answer, job, devices, on_snapshot) {
         answer.failure = Some(failure);
     }
+    answer.peak_bytes = peak_bytes();
     answer
+}
+
+/// Host memory that this process has used at most, in bytes (Linux).
+fn peak_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kibibytes| 1024 * kibibytes)
 }
 
 fn fill(

@@ -13,7 +13,7 @@ use litmus::{Observation, Outcome, Value};
 use plan::{Capabilities, Device, DeviceError, Identity, Plan, Prepared};
 use runner::pool::{self, Calls, End, Event, Limits, Report};
 use runner::wire::{Answer, Failure, Job, Snapshot};
-use runner::{Join, Pairing, Stress};
+use runner::{Classify, Join, Pairing, Stress};
 
 const SOFTWARE: [SoftwareDriver; 2] = [SoftwareDriver::Lavapipe, SoftwareDriver::Swiftshader];
 
@@ -284,6 +284,46 @@ fn split_roles_are_accounted_for(driver: &str) {
     }
 }
 
+/// Device and host count every dispatch of tests whose outcomes lie in registers, in memory, in images and in words of
+/// several sizes, on memory that the host sees and on memory that it does not: where they differ, the run fails.
+fn both_ways_of_counting_agree(driver: &str) {
+    let files = [
+        "sb/SB+rlx-rlx.litmus",
+        "iriw/IRIW+rlx.litmus",
+        "ssw/MP+ssw.litmus",
+        "ssw/WAW+ssw.litmus",
+        "barrier/MP+cbar.litmus",
+        "storage/MP+rel-acq.u64-payload-sc2-flag.litmus",
+        "storage/SB+rlx-rlx.sc2.litmus",
+    ];
+    let mut jobs = Vec::new();
+    for (kind, preset) in [("", driver), ("discrete:", "gpu"), ("validated:", driver)] {
+        let stress = Stress { classify: Classify::Both, ..Stress::preset(preset).unwrap() };
+        for file in files {
+            let plausible = vec![0, 1, 2];
+            let instances = if kind == "validated:" { 2_000 } else { 20_000 };
+            let device = format!("{kind}{driver}");
+            jobs.push(Job {
+                stress: Some(stress.clone()),
+                plausible,
+                ..job(&text(file), &device, instances)
+            });
+        }
+    }
+    let mut counted = 0;
+    for (job, report) in jobs.iter().zip(run(&jobs, &mut |_| false)) {
+        let answer = answer(&report);
+        if let Some(Failure::Lacks { .. }) = &answer.failure {
+            continue;
+        }
+        assert_sound(&format!("{} on {}", job.text, job.device), answer, job.instances.unwrap());
+        assert_eq!(answer.counted_by_host, None, "{}", job.text);
+        counted += 1;
+    }
+    println!("{driver}: {counted} of {} runs were counted by device and host", jobs.len());
+    assert!(counted >= 10);
+}
+
 /// Every test of the corpus that can be placed runs, and each of its instances is accounted for.
 fn the_corpus_is_accounted_for(driver: &str) {
     let mut files = Vec::new();
@@ -335,6 +375,7 @@ fn main() {
         phases_follow_one_another_in_every_way,
         what_a_variant_needs_is_named,
         split_roles_are_accounted_for,
+        both_ways_of_counting_agree,
         the_corpus_is_accounted_for,
     ] {
         for driver in SOFTWARE {

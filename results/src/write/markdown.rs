@@ -1,5 +1,6 @@
 //! Markdown: what a page says in short, for an issue or a merge request.
 
+use crate::portability::{class_beside_hsa, seen_beyond_hsa};
 use crate::report::{Kind, Report, Row, VERDICTS, bars, trials, weak_reproducibility, weak_seen};
 use crate::show;
 use crate::statistics::never_seen_bound;
@@ -21,6 +22,7 @@ pub fn document(report: &Report) -> String {
     text += &group("family", report.families(), report);
     text += &group("clause", report.clauses(), report);
     text += &verdicts(report);
+    text += &beside_hsa(report);
     text += &histograms(report);
     text += &devices(report);
     text
@@ -119,6 +121,28 @@ fn machine_code(report: &Report) -> String {
         text += &format!("\n{} more are in the results.\n", count - MOST_MACHINE_CODES);
     }
     text + "\n"
+}
+
+/// What was seen of HSA tests that HSA forbids and Vulkan allows: no mistake of a device.
+fn beside_hsa(report: &Report) -> String {
+    let lines = report.lines().filter(|line| line.hsa.is_some());
+    let mut text = String::new();
+    for line in lines {
+        for outcome in seen_beyond_hsa(line) {
+            text += &row([
+                plain(&line.id),
+                plain(&line.device),
+                plain(class_beside_hsa(line).unwrap_or_default()),
+                plain(&crate::state::text(&outcome.state)),
+                count(outcome.count),
+            ]);
+        }
+    }
+    if text.is_empty() {
+        return text;
+    }
+    let header = header(&["test", "device", "class", "outcome"], ["count"]);
+    format!("## Seen, allowed by Vulkan and forbidden by HSA\n\n{header}{text}\n")
 }
 
 /// A text of others as code: no line of it ends the fence.

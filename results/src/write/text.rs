@@ -6,6 +6,7 @@ use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use crate::drift::significant;
+use crate::portability::class_beside_hsa;
 use crate::report::{sightings, trials, weak_reproducibility, weak_seen};
 use crate::show;
 use crate::state;
@@ -194,8 +195,12 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
             Cell::new(weak),
         ];
         if lowered {
-            let class = line.hsa.as_ref().and_then(|hsa| hsa.class.as_deref());
-            row.push(Cell::new(show::line(class.unwrap_or_default())));
+            // Where no `await` came to its end, the run says little.
+            let waits = line.outcomes.iter().any(|outcome| outcome.filtered);
+            let nobody = waits && line.hsa.as_ref().is_some_and(|hsa| hsa.passed == 0);
+            let class = class_beside_hsa(line).unwrap_or_default();
+            let class = if nobody { format!("{class}, no await passed") } else { class.to_owned() };
+            row.push(Cell::new(show::line(&class)));
         }
         table.add_row(row);
     }
@@ -228,7 +233,9 @@ fn weak_histogram(line: &RunLine) -> String {
         let interval = proportion.interval();
         let mark = match line.verdict {
             VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
-            _ if outcome.hsa == Some(false) => "  HSA forbids it",
+            VerdictWord::Conforms | VerdictWord::Inconclusive if outcome.hsa == Some(false) => {
+                "  HSA forbids it"
+            }
             _ => "",
         };
         let unit = if line.batches.is_some() { " of batches" } else { "" };

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use codegen::{Form, Sizes, units};
 use litmus::Test;
-use litmus::convert::guarded;
+use litmus::convert::for_device;
 use runner::Variant;
 
 use crate::arguments::{Codegen, CodegenEmit};
@@ -137,7 +137,8 @@ fn load(arguments: &Codegen, outcome: &mut Outcome) -> Result<Vec<Item>, Failure
             Ok(loaded) => items.push(Item {
                 id: loaded.source.id.clone(),
                 argument: loaded.source.argument.clone(),
-                test: Arc::new(guarded(&loaded.test)),
+                // An HSA test that cannot be lowered is refused as it is.
+                test: Arc::new(for_device(&loaded.test).unwrap_or_else(|_| loaded.test.clone())),
                 variant,
             }),
             Err(rejected) => {

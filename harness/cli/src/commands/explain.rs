@@ -1,13 +1,16 @@
-//! `explain`: why a model allows or forbids an outcome; and what compilers make of the test.
+//! `explain`: why a model allows or forbids an outcome; what compilers make of the test, and Vulkan of an HSA test.
 
-use litmus::convert::guarded;
-use model::{Answer, ExplainOptions, Model, explain as ask};
+use litmus::Dialect;
+use litmus::convert::for_device;
+use model::{Answer, ExplainOptions, Model, Options, explain as ask, predict};
+use results::portability::{self, Class};
 use runner::Variant;
 
 use crate::arguments::{Explain, ExplainFormat};
 use crate::choice;
 use crate::commands::codegen::{beside, targets};
 use crate::commands::convert::one;
+use crate::commands::run::plan::{mark_filtered, without_filter};
 use crate::exit::{Failure, Outcome};
 use crate::explanation::{self, Explained};
 use crate::inputs::Loaded;
@@ -47,13 +50,53 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     let explained = Explained { test, source: &loaded.text, file, explanation: &explanation };
     let machine_code = codes.iter().map(|(_, text)| text.as_str()).collect::<String>();
     let written = match arguments.format {
-        ExplainFormat::Text => explanation::text(explained) + &machine_code,
+        ExplainFormat::Text => explanation::text(explained) + &on_vulkan(arguments, &loaded)? + &machine_code,
         ExplainFormat::Dot => explanation::dot(explained),
         ExplainFormat::Svg => explanation::svg(explained),
         ExplainFormat::Html => explanation::html(explained, &codes),
     };
     Data::new().print(&written)?;
     Ok(outcome)
+}
+
+/// What Vulkan says of the program that a device runs for an HSA test; nothing for other tests.
+fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
+    let test = &loaded.test;
+    if test.dialect != Dialect::Hsa {
+        return Ok(String::new());
+    }
+    let lowered = match litmus::lower(test) {
+        Ok(lowered) => lowered,
+        Err(error) => {
+            let line = error.span().line;
+            return Ok(format!("\nNo Vulkan device can be asked: {error}, line {line}.\n"));
+        }
+    };
+    let vulkan = choice::load(Model::default_for(Dialect::Vulkan))?;
+    let hsa = choice::load(Model::default_for(Dialect::Hsa))?;
+    let options = Options { timeout: Some(arguments.timeout), ..Options::default() };
+    let wrong = |error| Failure::input_message(format!("{}: {error}", loaded.source.file));
+    let hsa = predict(test, &hsa.model, &options).map_err(wrong)?;
+    let mut said = predict(&without_filter(&lowered.test), &vulkan.model, &options).map_err(wrong)?;
+    mark_filtered(&lowered.test, &mut said);
+    let (class, means) = match portability::beside(test, &lowered, hsa, &said).class {
+        None => return Ok("\nVulkan gives no answer in time.\n".to_owned()),
+        Some(class) => (
+            class.word(),
+            match class {
+                Class::Portable => "Vulkan says the same of the program that devices run for it",
+                Class::ModelOnly => "HSA alone forbids it: Vulkan allows it of the program that devices run",
+                Class::VulkanRace => {
+                    "the program that devices run for it races under Vulkan, and is not judged"
+                }
+                Class::BothRace => "it races under Vulkan too, and is not judged on a device",
+            },
+        ),
+    };
+    let argument = super::run::verdict::quoted(&loaded.source.argument);
+    Ok(format!(
+        "\nOn a Vulkan device ({class}): {means}.\nvk-litmus convert {argument} --to litmus shows that program.\n"
+    ))
 }
 
 /// The machine code that devices' compilers make of the test, by device, and what it makes of the exit code.
@@ -68,7 +111,10 @@ fn machine_code(arguments: &Explain, loaded: &Loaded) -> Result<(Vec<(String, St
     }
     let source = &loaded.source;
     let variant: Variant = source.variant.parse().map_err(Failure::input_error)?;
-    let test = guarded(&loaded.test);
+    let test = for_device(&loaded.test).map_err(|error| {
+        let (file, line) = (&source.file, error.span().line);
+        Failure::input_message(format!("{file}:{line}: no kernel: {error}"))
+    })?;
     for target in targets::targets(&arguments.device, arguments.mesa.as_deref())? {
         let line = beside::threads(&source.argument, &source.id, &test, variant, &target, beside::PATIENCE)?;
         let (text, ended) = beside::text(&line);

@@ -42,8 +42,9 @@ const RANDOM_PART: f64 = 0.45;
 const COMPARISON_PART: f64 = 0.15;
 /// How often the two are measured in turn.
 const COMPARISONS: u64 = 5;
-/// How long a trial may take beyond its time, for starting workers and building kernels.
+/// How long trials may take beyond their time: for starting a worker, and for building the kernels of each.
 const OVERHEAD: Duration = Duration::from_secs(3);
+const BUILDING: Duration = Duration::from_millis(200);
 
 /// A stress with what was seen under it, by test.
 #[derive(Clone)]
@@ -232,7 +233,8 @@ impl Search<'_> {
                 self.subjects.iter().map(move |subject| Trial { subject, stress, time, seed: self.seed })
             })
             .collect();
-        let limit = OVERHEAD + time * u32::try_from(trials.len()).unwrap_or(u32::MAX);
+        let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
+        let limit = OVERHEAD + (time + BUILDING).saturating_mul(count);
         let ended = measure::run(self.environment, &self.target.selector, &trials, limit)?;
         let counts = trials.iter().zip(ended).map(|(trial, seen)| match seen {
             Ok(seen) => trial.subject.counts(&seen),

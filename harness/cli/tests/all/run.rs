@@ -69,6 +69,67 @@ fn weak_outcomes_are_seen_and_promises_kept() {
     }
 }
 
+/// Verdicts are those of the lowered programs; what HSA says stands beside them, and judges nothing.
+#[test]
+fn hsa_tests_run_as_their_lowered_programs() {
+    let tests = [
+        ("hsa/MP+overwritten", "portable", false),
+        ("hsa/SB+screl-scacq", "model-only", false),
+        ("hsa/MP+later-store", "vulkan-race", false),
+        ("hsa/Race+st-ld", "both-race", true),
+        ("hsa/SB+rlx", "portable", true),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = run_in(folder.path(), "sim", &["--instances", "20000", "hsa/MP+agent-far"]);
+    let ran = Ran::of(command.args(tests.map(|(id, ..)| id)));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let lines = ran.json_lines();
+    assert_eq!(lines.len(), tests.len() + 1);
+    for line in &lines {
+        assert_accounted(line);
+        for schema in schemas("run.schema.json", "run.schema.json") {
+            assert_valid(&schema, line);
+        }
+    }
+    assert_eq!(of(&lines, "hsa/MP+agent-far")["reason"], "agent scope between agents");
+    for (id, class, allowed) in tests {
+        let line = of(&lines, id);
+        assert_eq!((&line["model"], &line["hsa"]["model"]), (&"vulkan".into(), &"hsa".into()), "{line}");
+        assert_eq!(
+            (&line["hsa"]["class"], &line["hsa"]["allowed"]),
+            (&class.into(), &allowed.into()),
+            "{line}"
+        );
+        let race = if class.ends_with("race") { "undefined" } else { "conforms" };
+        assert_eq!(line["verdict"], race, "{line}");
+        let outcomes = line["outcomes"].as_array().unwrap();
+        assert!(outcomes.iter().all(|outcome| outcome["filtered"] == outcome.get("hsa").is_none()), "{line}");
+        let passed = outcomes.iter().filter(|outcome| outcome["filtered"] == false);
+        let passed: u64 = passed.map(|outcome| outcome["count"].as_u64().unwrap()).sum();
+        assert_eq!(line["hsa"]["passed"], passed, "{line}");
+        assert!(passed > 0, "{line}");
+    }
+    // What HSA forbids and Vulkan allows was seen, and is no violation.
+    let seen = of(&lines, "hsa/SB+screl-scacq")["outcomes"].as_array().unwrap().clone();
+    let only_vulkan = |outcome: &&Value| outcome["hsa"] == false && outcome["count"].as_u64() > Some(0);
+    let witness = seen.iter().find(only_vulkan).expect("the simulated GPU shows store buffering");
+    assert_eq!(witness["state"], serde_json::json!({"P0:$s0": 0, "P1:$s0": 0}), "{seen:?}");
+    assert_eq!(witness["allowed"], true);
+}
+
+/// HSA judges no device, and a Vulkan model judges no HSA test as it is written.
+#[test]
+fn foreign_models_of_hsa_tests_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = Ran::of(&mut run_in(folder.path(), "sim", &["--model", "hsa", "hsa/SB+rlx"]));
+    assert_eq!(ran.code, 2, "{ran:?}");
+    let ran = Ran::of(vk_litmus(["check", "--model", "vulkan", "hsa/SB+rlx"]).current_dir(folder.path()));
+    assert_eq!(ran.code, 2, "{ran:?}");
+    let asked = ["--model", "vulkan-2019", "--instances", "10000", "hsa/SB+rlx"];
+    let ran = Ran::of(&mut run_in(folder.path(), "sim", &asked));
+    assert_eq!((ran.code, &ran.json_lines()[0]["model"]), (0, &"vulkan-2019".into()), "{ran:?}");
+}
+
 #[test]
 fn every_instance_is_accounted_for_and_every_record_is_valid() {
     for driver in software_drivers() {

@@ -76,6 +76,87 @@ fn a_fault_is_found_and_its_replay_names_it() {
     );
 }
 
+/// The preset of the simulated GPU with another answer to who counts, as a file in a folder.
+fn counted_by(folder: &Path, who: &str) -> String {
+    let preset = include_str!("../../../runner/presets/sim.toml");
+    assert!(preset.contains("classify = \"host\""));
+    let path = folder.join(format!("{who}.toml"));
+    let text = preset.replace("classify = \"host\"", &format!("classify = \"{who}\""));
+    std::fs::write(&path, text).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn whoever_counts_accounts_for_every_instance_of_the_quick_suite() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = |who: &str| -> Vec<Value> {
+        let stress = counted_by(folder.path(), who);
+        let arguments =
+            ["--device", "sim", "--suite", "quick", "--instances", "600", "--seed", "4", "--stress", &stress];
+        let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+        assert_ne!(ran.code, 1, "{}", ran.stderr);
+        ran.json_lines()
+    };
+    let (host, both) = (lines("host"), lines("both"));
+    assert!(host.len() > 100 && host.len() == both.len());
+    let account = |line: &Value| -> Vec<Value> {
+        let keys = ["id", "instances", "not_executed", "unresolved", "unexpected", "batches"];
+        keys.iter().map(|key| line[key].clone()).collect()
+    };
+    for (host, both) in host.iter().zip(&both) {
+        assert_ne!(both["verdict"], "violates", "{both}");
+        // Where they differ in anything else the run has crashed.
+        assert_ne!(both["reason"], "crashed", "{both}");
+        assert_eq!(both["counted_by_host"], Value::Null, "{both}");
+        if host["verdict"] != "skipped" && host["unresolved"] == 0 && both["unresolved"] == 0 {
+            assert_eq!(account(host), account(both));
+        }
+    }
+}
+
+#[test]
+fn a_fault_is_found_by_what_the_device_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let stress = counted_by(folder.path(), "device");
+    for (fault, test) in [
+        ("corr-stale-atomic-load", "coherence/CoRR+rlx"),
+        ("release-does-not-drain-stores", "mp/MP+rel-acq"),
+        ("cbar-orders-nothing", "barrier/MP+cbar"),
+    ] {
+        let arguments = ["--fault", fault, "--instances", "20000", "--seed", "1", "--stress", &stress, test];
+        let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+        assert_eq!(ran.code, 1, "{fault}: {}", ran.stderr);
+        let line = &ran.json_lines()[0];
+        assert_eq!(line["verdict"], "violates", "{fault}");
+        assert_eq!(line["counted_by_host"], Value::Null, "{fault}");
+    }
+}
+
+/// Counters in memory that is not shared are wrong, and that is no outcome of the test.
+#[test]
+fn a_device_that_miscounts_is_caught() {
+    let folder = tempfile::tempdir().unwrap();
+    let stress = counted_by(folder.path(), "device");
+    let arguments = [
+        "--fault",
+        "atomic-scope-demoted-wg",
+        "--instances",
+        "20000",
+        "--seed",
+        "1",
+        "--stress",
+        &stress,
+        "mp/MP+rel-acq",
+    ];
+    let ran = Ran::of(&mut run_in(folder.path(), &arguments));
+    let line = &ran.json_lines()[0];
+    let detail = line["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("dispatch ") && detail.contains(": the device counts"), "{line}");
+    assert!(line["instances"].as_u64().unwrap() < 20_000, "the run has ended early: {line}");
+    // What the host has counted is kept, and is a violation here.
+    assert_eq!(line["verdict"], "violates");
+}
+
 #[test]
 fn a_device_that_hangs_times_out_by_its_step_budget() {
     let folder = tempfile::tempdir().unwrap();

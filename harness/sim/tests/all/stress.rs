@@ -1,13 +1,13 @@
 //! Memory stress on the simulated GPU: it shows nothing that is forbidden, hides no fault, and follows from the seed.
 
 use litmus::{Observation, Test};
-use runner::{MemoryStress, Stress};
+use runner::{Classify, MemoryStress, Stress};
 use shaders::Variant;
 use sim::{Fault, SimDevice};
 
 use crate::common::{exceptions, instances, prediction, run_under, stress};
 
-/// Memory stress of every kind, on other queues too.
+/// Memory stress of every kind, on other queues too, counted by host and device.
 fn stressed(device: &SimDevice) -> Stress {
     let memory_stress = Some(MemoryStress {
         workgroups: (0, 4),
@@ -21,7 +21,7 @@ fn stressed(device: &SimDevice) -> Stress {
         queue_iterations: (0, 3),
         ..MemoryStress::default()
     });
-    Stress { memory_stress, spin: (0, 8), ..stress(device) }
+    Stress { memory_stress, spin: (0, 8), classify: Classify::Both, ..stress(device) }
 }
 
 fn tests_of(suite: &str) -> Vec<Test> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, Render, html};
 
 use super::Picture;
+use crate::portability::class_beside_hsa;
 use crate::report::{
     Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen,
 };
@@ -242,17 +243,18 @@ fn machine_code(device: &str, line: &MachineCodeLine) -> Markup {
 
 fn chip(cell: Option<&RunLine>) -> Markup {
     html! {
-        @match cell {
-            None => span class="chip none" { "no verdict" },
-            Some(line) => span {
-                span class={ "chip " (line.verdict.text()) } { (sign(line.verdict)) " " (line.verdict.text()) }
-                @if let Some(reason) = &line.reason { " " small { (Line(reason)) } }
-                @if weak_seen(line) > 0 {
-                    " " small { span class="sign k1" { "◆" } " " (probability(share(weak_seen(line), line))) }
-                }
-            },
-        }
-    }
+           @match cell {
+               None => span class="chip none" { "no verdict" },
+               Some(line) => span {
+                   span class={ "chip " (line.verdict.text()) } { (sign(line.verdict)) " " (line.verdict.text()) }
+                   @if let Some(reason) = &line.reason { " " small { (Line(reason)) } }
+    @if let Some(class) = class_beside_hsa(line) { " " small { (Line(class)) } }
+                   @if weak_seen(line) > 0 {
+                       " " small { span class="sign k1" { "◆" } " " (probability(share(weak_seen(line), line))) }
+                   }
+               },
+           }
+       }
 }
 
 fn share(seen: u64, line: &RunLine) -> f64 {

@@ -204,9 +204,11 @@ impl Execution<'_> {
                 command: &mut || self.worker(&program, target),
                 job: &mut |job, share| {
                     let numbered = |number: usize| waiting.get(number).copied();
-                    // With several workers, nobody knows which of them gets the next one.
-                    let next = numbered(job + 1).filter(|_| self.jobs == 1);
-                    let next = next.map(|next| Box::new(self.job(next, None)));
+                    // With several workers, nobody knows which of them gets the next one; and CPU drivers have no time to
+                    // spare for it.
+                    let ahead = self.jobs == 1 && !self.plan.targets[target].listed.capabilities.is_cpu;
+                    let next = numbered(job + 1).filter(|_| ahead);
+                    let next = next.map(|next| Box::new(Job { serial: Vec::new(), ..self.job(next, None) }));
                     Job { next, ..self.job(numbered(job).unwrap_or_default(), share) }
                 },
                 event: &mut |event| {

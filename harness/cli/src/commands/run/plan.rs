@@ -519,7 +519,7 @@ fn hash_of(program: &Program) -> String {
 }
 
 /// The test without its filter, but with the same outcomes to list.
-fn without_filter(test: &Test) -> Test {
+pub fn without_filter(test: &Test) -> Test {
     let mut judged = test.clone();
     if let Some(filter) = judged.filter.take() {
         filter.for_each_term(&mut |term| {

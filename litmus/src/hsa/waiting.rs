@@ -1,0 +1,94 @@
+//! Which `await` a device can be let wait for, and what a branch may jump over.
+
+use super::{effective_scope, placement};
+use crate::test::{
+    ArithmeticOperation, InstructionKind, LocationId, Operand, RmwOperation, ScalarType, Scope, Test, Thread,
+    ThreadId,
+};
+use crate::value::Value;
+
+/// A write to a location: who does it, where, and what it leaves there.
+struct Write {
+    thread: ThreadId,
+    at: usize,
+    scope: Option<Scope>,
+    value: Option<Value>,
+}
+
+fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
+    let initial = hsa.initial_value(location);
+    let constant = |operand: Operand| match operand {
+        Operand::Constant(constant) => Some(Value::from_constant(constant, ScalarType::U32)),
+        Operand::Register(_) => None,
+    };
+    let fetched = |operation: ArithmeticOperation, operand| {
+        constant(operand).map(|value| operation.apply(initial, value, ScalarType::U32))
+    };
+    let mut found = Vec::new();
+    for (thread, code) in hsa.threads.iter().enumerate() {
+        for (at, instruction) in code.instructions.iter().enumerate() {
+            let kind = instruction.kind.without_address();
+            let (to, value) = match kind {
+                InstructionKind::Store { location, value, .. } => (*location, constant(*value)),
+                InstructionKind::Rmw { location, operation, .. } => match operation {
+                    RmwOperation::Exchange(value) => (*location, constant(*value)),
+                    RmwOperation::Fetch(operation, value) => (*location, fetched(*operation, *value)),
+                    RmwOperation::CompareExchange { .. } => (*location, None),
+                },
+                InstructionKind::Update { location, operation, operand, .. } => {
+                    (*location, fetched(*operation, *operand))
+                }
+                _ => continue,
+            };
+            if to == location {
+                found.push(Write {
+                    thread: ThreadId(thread as u16),
+                    at,
+                    scope: effective_scope(kind),
+                    value,
+                });
+            }
+        }
+    }
+    found
+}
+
+/// Whether some branch jumps over an instruction.
+pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
+    thread.instructions.iter().take(at).any(|before| match &before.kind {
+        InstructionKind::BranchIf { target, .. } => {
+            thread.instructions.iter().skip(at).any(|after| after.kind == InstructionKind::Label(*target))
+        }
+        _ => false,
+    })
+}
+
+/// Whether an `await` can be waited for: the one write to its location is an atomic of another work-group that nothing
+/// keeps from coming. Then a load that comes too early races with nothing, and a device that runs both work-groups ends
+/// the loop. Within a work-group a device need not let one go on while another waits.
+pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(ThreadId, usize)>) -> bool {
+    let thread = hsa.thread(id);
+    let kind = thread.instructions.get(at).map(|instruction| instruction.kind.without_address());
+    let Some(kind @ InstructionKind::Await { location, value: Operand::Constant(value), .. }) = kind else {
+        return false;
+    };
+    // A circle of waits does not end.
+    if asked.contains(&(id, at)) || !hsa.system_sync.is_empty() {
+        return false;
+    }
+    asked.push((id, at));
+    let [write] = &writes(hsa, *location)[..] else { return false };
+    let writer = hsa.thread(write.thread);
+    let (own, other) = (placement(hsa, thread), placement(hsa, writer));
+    let reaches = Some(Scope::Device) <= write.scope && Some(Scope::Device) <= effective_scope(kind);
+    own.workgroup != other.workgroup
+        && reaches
+        && write.value == Some(Value::from_constant(*value, ScalarType::U32))
+        && !is_skippable(writer, write.at)
+        && (0..write.at).all(|before| {
+            let earlier =
+                writer.instructions.get(before).map(|instruction| instruction.kind.without_address());
+            !matches!(earlier, Some(InstructionKind::Await { .. }))
+                || will_come(hsa, write.thread, before, asked)
+        })
+}

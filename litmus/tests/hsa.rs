@@ -1,0 +1,109 @@
+//! HSA tests as Vulkan programs: what is refused, what is renamed, and what outcomes mean on both sides.
+#![expect(clippy::panic, reason = "a test fails by panicking")]
+
+use litmus::{InstructionKind, LoweringError, Outcome, Scope, Test, Value, lower};
+
+fn parsed(text: &str) -> Test {
+    litmus::parse(text, "test").unwrap_or_else(|errors| panic!("{:?}\n{text}", errors.messages()))
+}
+
+/// Two work-items, the second in `place`, with one instruction each.
+fn pair(place: &str, first: &str, second: &str) -> Test {
+    parsed(&format!(
+        "HSA t\n{{ x = 0; group g = 0; }}\nP0@wave 0, wg 0, agent 0 | P1@{place} ;\n{first} | {second} ;\nexists (x = 0)"
+    ))
+}
+
+#[test]
+fn agent_scope_between_agents_has_no_program() {
+    const FAR: &str = "wave 0, wg 0, agent 1";
+    const NEAR: &str = "wave 0, wg 1, agent 0";
+    let store = |scope: &str| format!("atomic_st_global_screl_{scope}_u32 1, [x]");
+    let load = |scope: &str| format!("atomic_ld_global_scacq_{scope}_u32 $s0, [x]");
+    let rules = [
+        (FAR, "agent", "agent", true),
+        (FAR, "agent", "system", true),
+        (FAR, "system", "agent", true),
+        (FAR, "system", "system", false),
+        // What stays within a work-group reaches no other agent before and none after.
+        (FAR, "agent", "wg", false),
+        (FAR, "wg", "agent", false),
+        (NEAR, "agent", "agent", false),
+        (NEAR, "agent", "system", false),
+    ];
+    for (place, first, second, refused) in rules {
+        let lowered = lower(&pair(place, &store(first), &load(second)));
+        let is_refused = matches!(lowered, Err(LoweringError::AgentScope { .. }));
+        assert_eq!(is_refused, refused, "{place}: {first}, {second}");
+        assert!(refused || lowered.is_ok(), "{place}: {first}, {second}");
+    }
+    // On the group segment every scope ends at the work-group.
+    assert!(lower(&pair(FAR, "atomic_st_group_screl_agent_u32 1, [g]", &load("system"))).is_ok());
+    let fence = lower(&pair(FAR, "memfence_scar_agent", &load("system"))).unwrap_err();
+    assert_eq!((fence.to_string().as_str(), fence.span().line), ("agent scope between agents", 4));
+}
+
+#[test]
+fn what_grows_too_large_is_refused() {
+    // Each comparison is held in a register, since the branch behind the label cannot compare for itself.
+    let mut text = "HSA t\n{ x = 0; }\nP0@wave 0, wg 0, agent 0 ;\n".to_owned();
+    for index in 0..120 {
+        text += &format!(
+            "cmp_eq_b1_u32 $c{index}, $s0, {index} ;\n@a{index}: ;\ncbr_b1 $c{index}, @b{index} ;\n@b{index}: ;\n"
+        );
+    }
+    let error = lower(&parsed(&(text + "exists (x = 0)"))).unwrap_err();
+    assert!(matches!(error, LoweringError::TooLarge { .. }), "{error:?}");
+    assert_eq!(error.to_string(), "HSA test too large for a Vulkan program");
+}
+
+#[test]
+fn names_that_the_native_dialect_has_no_room_for_are_changed_and_found_again() {
+    let hsa = parsed(
+        "HSA t\n{ dv = 0; dv_ = 1; group r0 = 2; P0:$s7 = 3; }\nP0@wave 0, wg 0, agent 0 ;\n\
+         ld_global_u32 $s0, [dv] ;\nld_group_u32 $s1, [r0] ;\natomicnoret_add_global_rlx_wg_u32 [dv_], 5 ;\n\
+         exists (dv_ = 6 /\\ P0:$s7 = 3 /\\ P0:$s1 = 2)",
+    );
+    let lowered = lower(&hsa).unwrap();
+    let names: Vec<&str> = lowered.test.locations.iter().map(|location| location.name.as_str()).collect();
+    assert_eq!(names, ["dv__", "dv_", "r0_"]);
+    let observed = |test: &Test| -> Vec<String> {
+        test.observables().into_iter().map(|observable| test.observable_name(observable)).collect()
+    };
+    assert_eq!(observed(&lowered.test), ["P0:r0", "P0:r1", "P0:r8", "dv_"]);
+    assert_eq!(observed(&lowered.with_names_of(&hsa)), ["P0:$s0", "P0:$s1", "P0:r8", "dv_"]);
+    assert_eq!(observed(&hsa), ["P0:$s0", "P0:$s1", "dv_"]);
+    let outcome = Outcome([0, 2, 1, 6].map(Value).to_vec());
+    let original = lowered.outcome_of(&hsa, &hsa.observables(), &outcome);
+    assert_eq!(original, Outcome([0, 2, 6].map(Value).to_vec()));
+    let question = hsa.question.as_ref().unwrap();
+    assert!(original.meets(&hsa, &hsa.observables(), &question.condition));
+    let question = lowered.test.question.as_ref().unwrap();
+    assert!(outcome.meets(&lowered.test, &lowered.test.observables(), &question.condition));
+}
+
+#[test]
+fn scopes_are_those_of_a_device() {
+    let lowered = |first: &str| lower(&pair("wave 0, wg 0, agent 0", first, "mov_u32 $s9, 1")).unwrap().test;
+    let fences = |scope: &str| -> Vec<Scope> {
+        let test = lowered(&format!("memfence_scar_{scope}"));
+        let kinds = test.threads[0].instructions.iter().map(|instruction| &instruction.kind);
+        kinds
+            .filter_map(|kind| match kind {
+                InstructionKind::Fence { scope, .. } => Some(*scope),
+                _ => None,
+            })
+            .collect()
+    };
+    let scopes = ["wi", "wave", "wg", "agent", "system"].map(fences);
+    let expected = [Scope::Subgroup, Scope::Workgroup, Scope::Device, Scope::Device];
+    assert_eq!(scopes[0], []);
+    assert_eq!(scopes[1..].concat(), expected);
+    let atomic = |word: &str| match lowered(word).threads[0].instructions[0].kind {
+        InstructionKind::Rmw { scope, .. } => scope,
+        ref other => panic!("{other:?}"),
+    };
+    assert_eq!(atomic("atomic_exch_group_scar_system_u32 $s0, [g], 1"), Scope::Workgroup);
+    assert_eq!(atomic("atomic_exch_group_scar_wave_u32 $s0, [g], 1"), Scope::Subgroup);
+    assert_eq!(atomic("atomic_exch_global_scar_system_u32 $s0, [x], 1"), Scope::Device);
+}

@@ -1,0 +1,53 @@
+//! The kernels that make memory ready and count: valid for whatever a program may have, and without a race that spirv-val
+//! or the check of modules knows.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use common::Validator;
+use shaders::classify::{Column, Memory, Source, Table, count, reset};
+use shaders::variant::Target;
+
+fn column(source: Source, words: &[u32]) -> Column {
+    Column { source, words: words.to_vec() }
+}
+
+#[test]
+fn every_kernel_is_valid() {
+    let few = [0, 1, 2];
+    let many: Vec<u32> = (0..100).collect();
+    let tables = [
+        vec![],
+        vec![column(Source::Slot(0), &few), column(Source::Slot(1), &few)],
+        vec![column(Source::Slot(0), &[7, u32::MAX]), column(Source::Storage { number: 1, word: 0 }, &few)],
+        vec![column(Source::Storage { number: 0, word: 1 }, &few), column(Source::Texel { number: 1 }, &few)],
+        // Too many rows for counters of the workgroup.
+        vec![column(Source::Slot(0), &many), column(Source::Slot(1), &many)],
+    ];
+    let mut validator = Validator::new();
+    for columns in tables {
+        let table = Table::new(columns).unwrap();
+        for (by_round, device_scope, storage_words) in
+            [(false, true, 1), (true, true, 2), (false, false, 2), (true, false, 1)]
+        {
+            let memory = Memory {
+                lanes: 8,
+                slots: 3,
+                storage_words,
+                initial: vec![0, 5, 3 << 32],
+                done: vec![2],
+                by_round,
+                workgroup_size: 64,
+                workgroups: 5,
+                device_scope,
+            };
+            for (name, helper) in [("reset", reset(&memory)), ("count", count(&memory, &table))] {
+                let said = validator.verdict(&helper.words, Target::Vulkan12);
+                assert_eq!(said, Ok(()), "{name} of {memory:?}, {table:?}");
+                assert_eq!(shaders::check::check(&helper.words).unwrap(), [], "{name}");
+                validator.validated += 1;
+            }
+        }
+    }
+    assert_eq!(validator.validated, 40);
+}
