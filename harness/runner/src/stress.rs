@@ -520,7 +520,15 @@ mod tests {
             "stress `gpu`: `lanes` = 64 is more than the 32 that the device allows"
         );
         let (reduced, changes) = gpu.reduced(&small);
-        assert_eq!(changes, ["`lanes` to 32", "`groups` to [20, 20]", "`groups_within` to [20, 20]"]);
+        assert_eq!(
+            changes,
+            [
+                "`lanes` to 32",
+                "`groups` to [20, 20]",
+                "`groups_within` to [20, 20]",
+                "`memory_stress.workgroups` to [19, 19]"
+            ]
+        );
         assert_eq!((reduced.check_limits(&small), reduced.validate()), (Ok(()), Ok(())));
         assert_eq!(reduced.reduced(&small), (reduced.clone(), Vec::new()));
     }

@@ -63,6 +63,8 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
             .map_err(Failure::environment_error)?
             .kernel_config(&listed.capabilities),
     };
+    // Who reads a kernel wants the test, not what keeps memory busy beside it.
+    let config = KernelConfig { stressed: false, ..config };
     let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
         .map_err(|error| Failure::input_message(format!("{}: no kernel: {error}", loaded.source.file)))?;
     let kernels = match target.filter(|_| arguments.emit == Emit::Isa) {
