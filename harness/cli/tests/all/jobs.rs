@@ -127,12 +127,13 @@ fn the_slurm_script_runs_each_part_once_and_resumes() {
         );
         ids(&folder.path().join(format!("vk-litmus-7/part-{number}/run.jsonl")))
     };
-    let mut seen: Vec<String> = ["1", "2", "3", "4"].iter().flat_map(|number| task(number)).collect();
+    let parts = ["1", "2", "3", "4"].map(task);
+    let mut seen: Vec<String> = parts.concat();
     let number = seen.len();
     seen.sort();
     seen.dedup();
     assert!(seen.len() == number && number > 80, "{number}");
-    assert_eq!(task("2").len(), number / 4, "a task that is requeued runs nothing twice");
+    assert_eq!(task("2").len(), parts[1].len(), "a task that is requeued runs nothing twice");
 }
 
 #[test]
