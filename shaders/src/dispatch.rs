@@ -2,9 +2,10 @@
 
 mod place;
 mod reference;
+mod storages;
 mod stress;
 
-use litmus::{Access, InstructionKind, LocationId, LocationInit, Observable, Scope, Test, ThreadId, Value};
+use litmus::{LocationId, LocationInit, Observable, Scope, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
@@ -13,16 +14,17 @@ use crate::glsl;
 use crate::kernel::{
     Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
 };
-use crate::memory::{Element, Kind, Path, Target, Uses};
+use crate::memory::{Kind, Path, Target, Uses};
 use crate::module::{Module, Preamble};
 use crate::placement::Layout;
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
 use crate::semantics::semantics_word;
 use crate::thread::{Registers, Spin, Surroundings, ThreadCode, scope_operand};
-use crate::variant::{Apart, Images, Loops, MemoryModel, Target as Version, Variant};
+use crate::variant::{Images, Loops, MemoryModel, Target as Version};
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
+pub(crate) use storages::{Storages, apart, storages};
 
 const WORDS_OF_PARAMETERS: u32 = Parameters::BYTES / 4;
 
@@ -82,84 +84,6 @@ impl Company {
         fixed: None,
         apart: Vec::new(),
     };
-}
-
-/// The storages of a test that a variant puts apart.
-pub(crate) fn apart(test: &Test, variant: Variant) -> Vec<u32> {
-    let storages = storages(test);
-    let is_guard = |number: &u32| {
-        test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
-            let location = match &instruction.kind {
-                InstructionKind::Load { location, access: Access::Atomic { .. }, .. }
-                | InstructionKind::Store { location, access: Access::Atomic { .. }, .. }
-                | InstructionKind::Rmw { location, .. } => *location,
-                _ => return false,
-            };
-            storages.numbers.get(usize::from(location.0)) == Some(number)
-        })
-    };
-    let all = 0..storages.count();
-    match variant.apart {
-        Apart::Nothing => Vec::new(),
-        Apart::Payload => all.filter(|number| !is_guard(number)).collect(),
-        Apart::Guard => all.filter(is_guard).collect(),
-    }
-}
-
-/// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
-pub(crate) struct Storages {
-    storages: Vec<LocationId>,
-    /// Number of the storage of each location.
-    numbers: Vec<u32>,
-}
-
-/// Numbers the storages of a test.
-pub(crate) fn storages(test: &Test) -> Storages {
-    let mut storages: Vec<LocationId> = Vec::new();
-    let numbers = (0..test.locations.len())
-        .map(|location| {
-            let storage = test.storage_of(LocationId(location as u16));
-            storages.iter().position(|known| *known == storage).unwrap_or_else(|| {
-                storages.push(storage);
-                storages.len() - 1
-            }) as u32
-        })
-        .collect();
-    Storages { storages, numbers }
-}
-
-impl Storages {
-    /// How many there are.
-    pub fn count(&self) -> u32 {
-        self.storages.len() as u32
-    }
-
-    /// The number of a location's storage.
-    pub fn number_of(&self, location: LocationId) -> u32 {
-        self.numbers.get(usize::from(location.0)).copied().unwrap_or(0)
-    }
-
-    /// What each holds at first, as bits.
-    pub fn initial(&self, test: &Test) -> Vec<Value> {
-        let initial = |storage: &LocationId| {
-            Value(Element::of(test.location(*storage).scalar_type()).bits(test.initial_value(*storage)))
-        };
-        self.storages.iter().map(initial).collect()
-    }
-
-    /// Storages whose final value belongs to the outcome, unless `results` has it.
-    pub fn finals(&self, test: &Test, results: &[ResultSlot]) -> Vec<(Observable, u32)> {
-        let number = |location: LocationId| self.numbers.get(usize::from(location.0)).copied().unwrap_or(0);
-        let observables = test.observables().into_iter();
-        observables
-            .filter_map(|observable| match observable {
-                Observable::Location(location) if !results.contains(&ResultSlot::Register(observable)) => {
-                    Some((observable, number(location)))
-                }
-                _ => None,
-            })
-            .collect()
-    }
 }
 
 /// Compiles a test to one kernel; see [`crate::compile`].

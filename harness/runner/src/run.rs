@@ -483,9 +483,8 @@ impl<'d> Run<'d> {
 
     /// How many places are worth their memory: one where a dispatch can make all the instances that are wanted.
     fn places_needed(&self) -> u32 {
-        let bounds = &self.bounds;
-        let largest =
-            u64::from(bounds.groups.1) * u64::from(bounds.lanes) * u64::from(self.settings.stress.rounds.1);
+        let rounds = self.settings.stress.rounds.1;
+        let largest = u64::from(self.bounds.groups.1) * u64::from(self.bounds.lanes) * u64::from(rounds);
         match self.settings.budget.instances {
             Some(wanted) if wanted <= largest => 1,
             _ => self.settings.stress.in_flight,
@@ -690,11 +689,8 @@ fn numbers(program: &Program, plausible: &[u32]) -> Vec<u32> {
 
 /// A word that no instance of the test may show.
 fn poison(program: &Program, plausible: &[u32]) -> u32 {
-    let taken = |word: u32| {
-        word == DONE
-            || plausible.contains(&word)
-            || program.initial.iter().any(|initial| initial.0 as u32 == word)
-    };
+    let initial = |word: u32| program.initial.iter().any(|initial| initial.0 as u32 == word);
+    let taken = |word: u32| word == DONE || plausible.contains(&word) || initial(word);
     // Steps of an odd number reach every word, so that one that is free is found.
     std::iter::successors(Some(POISON), |word| Some(word.wrapping_add(0x9e37_79b9)))
         .find(|word| !taken(*word))
