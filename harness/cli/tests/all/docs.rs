@@ -78,7 +78,7 @@ fn folder() -> tempfile::TempDir {
         r#"#!/bin/bash
 case "$1 $*" in
 *--time* | *--instances*) ;;
-run\ *) set -- "$@" --instances 200 ;;
+run\ *) set -- "$@" --instances 20000 ;;
 esac
 exec '{}' "$@"
 "#,
