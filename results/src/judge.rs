@@ -206,7 +206,7 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let mut judgement = Judgement {
         verdict: Verdict::Conforms,
         detail: None,
-        exercised: exercised(evidence, interleaved),
+        exercised: exercised(evidence, interleaved) && !nothing_kept(&rows),
         instances: observation.instances(),
         interleaved,
         not_executed: observation.not_executed,
@@ -221,6 +221,12 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     judgement.verdict = verdict;
     judgement.detail = detail;
     judgement
+}
+
+/// Whether the test's filter took every instance away: what it asks of the others was then asked of none.
+fn nothing_kept(rows: &[Row]) -> bool {
+    let filters = rows.iter().any(|row| row.says.filtered);
+    filters && rows.iter().all(|row| row.says.filtered || row.count == 0)
 }
 
 /// Whether the run could have shown what it looked for.
@@ -328,6 +334,9 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
 
 /// What was missing for the test to count as exercised.
 fn unexercised(evidence: &Evidence<'_>, judgement: &Judgement) -> String {
+    if nothing_kept(&judgement.rows) {
+        return format!("none of {} instances met the filter", judgement.instances);
+    }
     match evidence.test.overlap() {
         Overlap::Possible => {
             let early = evidence.twin.map(|twin| {

@@ -39,6 +39,28 @@ fn one_interleaved_instance_too_few_is_not_exercised() {
 }
 
 #[test]
+fn a_filter_that_takes_every_instance_away_exercises_nothing() {
+    let (test, mut prediction) = weak_allowed(Race::Free);
+    for (outcome, says) in &mut prediction.outcomes {
+        says.filtered = outcome.0[0].0 == 0;
+    }
+    // Interleaved enough, and nothing left that the test asks about.
+    let seen = observation([200, 500, 0, 0]);
+    let kept: u64 = prediction
+        .outcomes
+        .iter()
+        .filter(|(_, says)| !says.filtered)
+        .map(|(outcome, _)| seen.histogram.counts.get(outcome).copied().unwrap_or_default())
+        .sum();
+    assert_eq!(kept, 0);
+    let judgement = verdict_of(&test, &prediction, &seen, Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExercised));
+    assert_eq!(judgement.detail.as_deref(), Some("none of 700 instances met the filter"));
+    let judgement = verdict_of(&test, &prediction, &observation([200, 500, 1, 0]), Ending::Finished);
+    assert_eq!(judgement.verdict, Verdict::Conforms);
+}
+
+#[test]
 fn one_forbidden_outcome_violates_even_unexercised() {
     let (test, prediction) = weak_forbidden(Race::Free);
     let judgement = verdict_of(&test, &prediction, &observation([1, 500, 500, 0]), Ending::Finished);
