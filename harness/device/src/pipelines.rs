@@ -106,8 +106,8 @@ impl Pipelines {
         }
     }
 
-    /// Ends everything: nothing uses the pipelines any more.
-    pub(crate) fn destroy(&self) {
+    /// Keeps nothing any more. What a prepared plan uses still ends when that gives it back.
+    pub(crate) fn forget(&self) {
         self.join();
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         for (_, pipeline) in made.drain(..) {

@@ -221,6 +221,10 @@ impl Device for VulkanDevice {
         }
     }
 
+    fn forget_compiled(&self) {
+        self.pipelines.forget();
+    }
+
     fn validation_messages(&self) -> Vec<String> {
         self.instance.take_messages()
     }
@@ -234,7 +238,7 @@ impl Drop for VulkanDevice {
         }
         // Every prepared plan borrows the device, so all are gone; each has waited for its submission or abandoned the
         // device.
-        self.pipelines.destroy();
+        self.pipelines.forget();
         // SAFETY: the allocator is not used again, and goes before the device that it allocates from.
         unsafe {
             ManuallyDrop::drop(&mut self.memory);

@@ -252,6 +252,10 @@ pub trait Device {
         let _ = kernels;
     }
 
+    /// Drops what was compiled and is kept for plans to come, so that the next one is compiled anew. Devices that keep
+    /// nothing need not know.
+    fn forget_compiled(&self) {}
+
     /// Decides whatever the device itself draws from now on. Devices that draw nothing need not know.
     fn reseed(&self, seed: u64) {
         let _ = seed;

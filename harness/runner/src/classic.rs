@@ -85,6 +85,7 @@ pub fn run(device: &dyn Device, time: Duration, patience: Duration) -> Result<St
 
 /// One iteration: builds everything, runs it, and reads the five counters.
 fn iterate(device: &dyn Device, patience: Duration) -> Result<[u32; 5], Cause> {
+    device.forget_compiled();
     let mut prepared = device.prepare(&plan())?;
     prepared.submit()?;
     match prepared.poll(patience)? {
