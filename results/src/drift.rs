@@ -7,9 +7,9 @@ use crate::wire::{DriftRecord, RunLine};
 pub const FALSE_CALLS: f64 = 0.01;
 
 /// The runs whose rates changed, with the p-values after [Holm's correction](holm()) over all runs that can be asked.
-pub fn significant(lines: &[RunLine]) -> Vec<(&RunLine, &DriftRecord, f64)> {
+pub fn significant<'a>(lines: impl Iterator<Item = &'a RunLine>) -> Vec<(&'a RunLine, &'a DriftRecord, f64)> {
     let asked: Vec<(&RunLine, &DriftRecord)> =
-        lines.iter().filter_map(|line| Some((line, line.drift.as_ref()?))).collect();
+        lines.filter_map(|line| Some((line, line.drift.as_ref()?))).collect();
     let corrected = holm(&asked.iter().map(|(_, drift)| drift.p).collect::<Vec<f64>>());
     let rows = asked.into_iter().zip(corrected);
     rows.filter(|(_, p)| *p < FALSE_CALLS).map(|((line, drift), p)| (line, drift, p)).collect()

@@ -99,6 +99,8 @@ fn words() -> Markup {
                 dd { "Times seen over instances, with the two-sided Clopper–Pearson interval at 95 %. Of what was never seen, the bound that its rate stays below with 95 %. Both take instances as independent, which scheduling makes them not." }
                 dt { "reproducibility" }
                 dd { "1 − e⁻ⁿ, n being how often weak outcomes were seen: the chance to see one again in a run of the same length." }
+                dt { "drifted" }
+                dd { "The rate of an outcome changed while the test ran, by more than chance would have it (a Kolmogorov–Smirnov test over stretches of the run, corrected for the number of tests): no single rate describes such a run." }
                 dt { "exercised" }
                 dd { "Whether the run could have shown what it looked for: enough instances were interleaved. What was not exercised is no pass." }
                 dt { "bars" }

@@ -1,8 +1,10 @@
 //! Markdown: what a page says in short, for an issue or a merge request.
 
+use crate::drift::significant;
 use crate::portability::{class_beside_hsa, seen_beyond_hsa};
 use crate::report::{Kind, Report, Row, VERDICTS, bars, trials, weak_reproducibility, weak_seen};
 use crate::show;
+use crate::state;
 use crate::statistics::never_seen_bound;
 use crate::wire::{RunLine, VerdictWord};
 use crate::write::code;
@@ -18,6 +20,7 @@ pub fn document(report: &Report) -> String {
     let mut text = "# Litmus tests\n\n".to_owned();
     text += &totals(report);
     text += &violations(report);
+    text += &drifted(report);
     text += &machine_code(report);
     text += &group("family", report.families(), report);
     text += &group("clause", report.clauses(), report);
@@ -91,6 +94,26 @@ fn violations(report: &Report) -> String {
             plain(&line.device),
             plain(line.detail.as_deref().unwrap_or_default()),
             plain(&line.replay)
+        );
+    }
+    text + "\n"
+}
+
+/// The runs whose rates changed.
+fn drifted(report: &Report) -> String {
+    let found = significant(report.lines());
+    if found.is_empty() {
+        return String::new();
+    }
+    let mut text = "## Rates that drifted\n\n".to_owned();
+    for (line, drift, p) in found {
+        text += &format!(
+            "- {} on {}: {} from {} to {} during the run (p = {p:.1e})\n",
+            plain(&line.id),
+            plain(&line.device),
+            plain(&state::text(&drift.state)),
+            probability(drift.earlier),
+            probability(drift.later),
         );
     }
     text + "\n"

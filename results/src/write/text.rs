@@ -264,7 +264,7 @@ fn weak_histogram(line: &RunLine) -> String {
 /// The tests whose rates changed while they ran.
 fn drifts(lines: &[RunLine]) -> String {
     let mut text = String::new();
-    for (line, drift, p) in significant(lines) {
+    for (line, drift, p) in significant(lines.iter()) {
         text += &format!(
             "{} on {}: the rate of {} drifted from {} to {} during the run (p = {p:.1e})\n",
             show::line(&line.id),

@@ -3,6 +3,7 @@
 use crate::lines::{check_lines, plan, rejected, run_lines};
 use results::read::Results;
 use results::report::Report;
+use results::wire::DriftRecord;
 use results::write::html::{self, Picture};
 use results::write::{self, Format, FormatError, Layout, ReportFormat, check_writer, run_writer};
 
@@ -157,6 +158,27 @@ fn a_page_needs_nothing_but_itself() {
     assert!(page.contains(uri), "the picture is an image");
     assert!(page.contains("(a) --[fr]--&gt; (b)"));
     assert!(page.contains("SB+forbidden</a> on lavapipe"), "a broken rule stands at the top");
+}
+
+#[test]
+fn rates_that_drifted_are_listed() {
+    let with = |p: f64| {
+        let mut results = side_by_side();
+        let line = results[0].lines.iter_mut().find(|line| line.id == "sb/SB+rlx-rlx").unwrap();
+        let state = line.outcomes[0].state.clone();
+        line.drift = Some(DriftRecord { state, earlier: 0.25, later: 0.125, p });
+        [ReportFormat::Html, ReportFormat::Markdown].map(|format| {
+            let mut out = Vec::new();
+            write::report(format, &results, &Report::new(&results), &[], &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        })
+    };
+    let [page, document] = with(1e-6);
+    assert!(page.contains("sb/SB+rlx-rlx</a> on lavapipe (Mesa 22.3.6): P0:r0=0 P1:r0=0 from"), "{page}");
+    assert!(document.contains("## Rates that drifted\n\n- sb/SB+rlx-rlx on lavapipe"), "{document}");
+    for text in with(0.5) {
+        assert!(!text.contains("Rates that drifted"), "chance is no drift");
+    }
 }
 
 /// The policy lets this script run, and no other.

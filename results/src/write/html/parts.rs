@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use maud::{Markup, Render, html};
 
 use super::Picture;
+use crate::drift::significant;
 use crate::portability::class_beside_hsa;
 use crate::report::{
     Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen,
 };
 use crate::show;
+use crate::state;
 use crate::wire::{DeviceRecord, MachineCodeLine, RunLine, VerdictWord};
 use crate::write::code;
 use crate::write::number::{count, probability, seconds};
@@ -56,6 +58,7 @@ pub(super) fn summary(report: &Report) -> Markup {
                 @for (device, tally) in report.devices.iter().zip(&totals) { (card(device, tally, report.tests.len())) }
             }
             (broken(report))
+            (drifted(report))
             (group("family", &report.families(), report))
             (group("clause", &report.clauses(), report))
         }
@@ -108,6 +111,27 @@ fn broken(report: &Report) -> Markup {
                     li {
                         a href={ "#t" (index) } { (Line(&line.id)) } " on " (Line(&line.device)) ": "
                         (Line(line.detail.as_deref().unwrap_or_default()))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The runs whose rates changed: their intervals say less than they seem to.
+fn drifted(report: &Report) -> Markup {
+    let found = significant(report.lines());
+    html! {
+        @if !found.is_empty() {
+            h2 { "Rates that drifted" }
+            ul class="drifted" {
+                @for (line, drift, p) in found {
+                    li {
+                        @if let Some(index) = report.tests.iter().position(|row| row.id == line.id) {
+                            a href={ "#t" (index) } { (Line(&line.id)) }
+                        }
+                        " on " (Line(&line.device)) ": " (Line(&state::text(&drift.state))) " from " (probability(drift.earlier))
+                        " to " (probability(drift.later)) " during the run (p = " (format!("{p:.1e}")) ")"
                     }
                 }
             }
