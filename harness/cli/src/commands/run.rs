@@ -171,6 +171,8 @@ impl Prepared<'_> {
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
         let plan = Plan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
 
+        // From the journal's first moment on, an interruption ends in order.
+        let interrupted = interrupted()?;
         let (folder, seed, done) = open_folder(arguments, &plan, budget, quiet)?;
         let context = LineContext {
             seed,
@@ -179,7 +181,6 @@ impl Prepared<'_> {
             stress: arguments.stress.clone(),
             fault: arguments.fault.clone(),
         };
-        let interrupted = interrupted()?;
         let execute = |remembered: &Done, writer: &mut dyn RunWriter| {
             let execution = Execution {
                 plan: &plan,
