@@ -53,7 +53,7 @@ pub use outcome::{
 pub use overlap::Overlap;
 pub use span::Span;
 pub use suite::Suite;
-pub use syntax::{ParseOptions, parse, parse_condition, parse_with, print};
+pub use syntax::{MAX_THREADS, ParseOptions, parse, parse_condition, parse_with, print};
 pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 pub use test::{
     Access, ArithmeticOperation, BarrierSemantics, BranchRelation, ControlBarrier, Dialect, Instruction,

@@ -2,6 +2,7 @@
 
 mod place;
 mod reference;
+mod rounds;
 mod storages;
 mod stress;
 
@@ -19,11 +20,11 @@ use crate::module::{Module, Preamble};
 use crate::placement::Layout;
 use crate::rules::{self, Rule};
 use crate::segments::{self, Segment};
-use crate::semantics::semantics_word;
-use crate::thread::{Registers, Spin, Surroundings, ThreadCode, scope_operand};
+use crate::thread::{Registers, Spin, Surroundings, ThreadCode};
 use crate::variant::{Images, Loops, MemoryModel, Target as Version};
 use place::Place;
 use reference::{Declared, WorkgroupStorage};
+use rounds::Rounds;
 pub(crate) use storages::{Storages, apart, storages};
 
 const WORDS_OF_PARAMETERS: u32 = Parameters::BYTES / 4;
@@ -124,6 +125,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         rendezvous_buffer: None,
         scratch_buffer: None,
         parameters_block: 0,
+        thread_loops: 0,
         parameters: [None; WORDS_OF_PARAMETERS as usize],
     };
     emitter.find_workgroup_storages();
@@ -145,6 +147,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         lanes: layout.lanes,
         addresses: emitter.uses.has(Kind::Address),
         apart: company.apart.clone(),
+        thread_loops: emitter.thread_loops,
         variant,
         first_class: company.first_class,
         storages: storages.count(),
@@ -228,6 +231,8 @@ struct Emitter<'a> {
     rendezvous_buffer: Option<Word>,
     scratch_buffer: Option<Word>,
     parameters_block: Word,
+    /// As [`Kernel::thread_loops`].
+    thread_loops: u32,
     /// Parameters that are loaded, by position.
     parameters: [Option<Word>; WORDS_OF_PARAMETERS as usize],
 }
@@ -339,71 +344,18 @@ impl Emitter<'_> {
         let place = self.place(role, class, group, slot);
         let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group, extra));
         let pressure = extra.map(|extra| self.pressure(workgroup, extra));
-        let rounds = self.parameter(Parameter::Rounds);
-        let stride = self.parameter(Parameter::Stride);
-        let spacing = self.parameter(Parameter::Spacing);
         // Made in the first block, where they dominate everything.
-        self.parameter(Parameter::Done);
-
-        let (header, test, body, continuing, merge) =
-            (self.module.id(), self.module.id(), self.module.id(), self.module.id(), self.module.id());
-        let (zero, one) = (self.module.constant(0), self.module.constant(1));
-        self.module.branch(header);
-        self.module.begin(header);
-        let round_type = self.module.u32;
-        let (round, next_round) = (self.module.id(), self.module.id());
-        self.module.value_as(
-            round,
-            Op::Phi,
-            round_type,
-            [zero, entry, next_round, continuing].map(Operand::IdRef),
-        );
-        let meeting = meeting.map(|meeting| {
-            let carried = self.carry_meeting(&meeting, entry, continuing);
-            (meeting, carried)
-        });
-        self.module.loop_merge(merge, continuing);
-        self.module.branch(test);
-        self.module.begin(test);
-        let more = self.module.truth(Op::ULessThan, &[round, rounds]);
-        self.module.branch_if(more, body, merge);
-
-        self.module.begin(body);
-        let earlier = self.module.word(Op::IMul, &[round, place.round_size]);
-        let instance = self.module.word(Op::IAdd, &[earlier, place.instance]);
-        let targets = self.targets(instance, stride, spacing, &place);
-        self.initialize_workgroup(&place, &targets);
-        if let Some((meeting, carried)) = &meeting {
-            self.meet(meeting, carried, local);
+        for parameter in [Parameter::Rounds, Parameter::Stride, Parameter::Spacing, Parameter::Done] {
+            self.parameter(parameter);
         }
-        if let Some(pressure) = pressure {
-            pressure.emit(&mut self.module, self.config.variant.model, self.config.device_scope);
-        }
-        for (parts, barrier) in &codes {
-            self.segment(parts, &place, instance, &targets, &mut registers)?;
-            if let Some(barrier) = barrier {
-                let scope = |scope| scope_operand(scope, self.config.variant);
-                let (execution, memory) = (scope(barrier.execution)?, scope(barrier.memory)?);
-                let execution = self.module.constant(execution);
-                let memory = self.module.constant(memory);
-                let semantics = self.module.constant(semantics_word(barrier.semantics));
-                self.module.effect(
-                    Op::ControlBarrier,
-                    [
-                        Operand::IdScope(execution),
-                        Operand::IdScope(memory),
-                        Operand::IdMemorySemantics(semantics),
-                    ],
-                );
+        let around = Rounds { entry, place, meeting, local };
+        match (pressure, codes.as_slice()) {
+            (None, [(parts, None)]) if self.has_thread_loops(parts) => {
+                self.thread_loops = parts.len() as u32;
+                self.rounds_by_thread(&around, parts, &mut registers)?;
             }
+            _ => self.rounds_together(&around, pressure, &codes, &mut registers)?,
         }
-        self.finish_workgroup(&place, instance, &targets);
-        self.module.branch(continuing);
-        self.module.begin(continuing);
-        let round_type = self.module.u32;
-        self.module.value_as(next_round, Op::IAdd, round_type, [round, one].map(Operand::IdRef));
-        self.module.branch(header);
-        self.module.begin(merge);
         self.module.effect(Op::Return, []);
         Ok(())
     }

@@ -58,7 +58,8 @@
 //! rendezvous buffer.
 //!
 //! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
-//! some drivers bound the sum silently.
+//! some drivers bound the sum silently. Where each thread has a loop of its own ([`Kernel::thread_loops`]), each meeting costs
+//! an iteration more for each thread of the kernel, and one besides.
 //!
 //! # Memory stress
 //! Kernels that are made with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
@@ -89,6 +90,8 @@ pub struct Kernel {
     /// Storages that lie in the second location buffer ([`Binding::Apart`]), or in images of their own beside it; empty unless
     /// [`Variant::apart`] asks for it.
     pub apart: Vec<u32>,
+    /// Threads with a loop of rounds of their own; 0 where all share one loop.
+    pub thread_loops: u32,
     /// How the test is told.
     pub variant: Variant,
     /// How threads are spread.
@@ -192,6 +195,9 @@ pub struct KernelConfig {
     pub subgroup_size: u32,
     /// Slots of a workgroup where every role has a workgroup of its own.
     pub lanes: u32,
+    /// The same for tests with loops, where it is less: lavapipe 22.3 has been seen to run such a loop until its budget is used
+    /// up, in workgroups of more than one subgroup whose threads wait for one another.
+    pub lanes_with_loops: u32,
     /// Invocations of a workgroup at most.
     pub max_workgroup_invocations: u32,
     /// Declare `vulkanMemoryModelDeviceScope`; without it the rendezvous uses queue-family scope.
@@ -200,6 +206,10 @@ pub struct KernelConfig {
     pub loop_bound: u32,
     /// Whether kernels can make memory stress ([`crate::stress`]).
     pub stressed: bool,
+    /// Whether each thread has a loop of its own for the rounds from one meeting to the next, where that is possible:
+    /// every thread in a workgroup of its own, no control barrier, no workgroup memory, no loop of the test and no memory
+    /// stress. The same instances are played in the same order.
+    pub thread_loops: bool,
     /// How the test is told.
     pub variant: Variant,
 }

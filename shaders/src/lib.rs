@@ -13,10 +13,12 @@
 //! let config = shaders::KernelConfig {
 //!     subgroup_size: 8,
 //!     lanes: 8,
+//!     lanes_with_loops: u32::MAX,
 //!     max_workgroup_invocations: 256,
 //!     device_scope: true,
 //!     loop_bound: shaders::KernelConfig::LOOP_BOUND,
 //!     stressed: false,
+//!     thread_loops: false,
 //!     variant: shaders::Variant::default(),
 //! };
 //! let kernel = shaders::compile(&test, &config)?;

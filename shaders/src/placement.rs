@@ -2,6 +2,7 @@
 
 use litmus::{Place, Placement, Test, ThreadId};
 
+use crate::flow;
 use crate::kernel::{CompileError, KernelConfig};
 use crate::rules::Rule;
 
@@ -71,7 +72,9 @@ impl Layout {
         }
 
         if classes.iter().all(|threads| threads.len() == 1) {
-            let lanes = config.lanes.min(most_lanes).max(1);
+            let loops = test.threads.iter().any(flow::has_loop);
+            let lanes = config.lanes.min(if loops { config.lanes_with_loops } else { u32::MAX });
+            let lanes = lanes.min(most_lanes).max(1);
             require(lanes, config)?;
             return Ok(Layout {
                 roles,

@@ -90,6 +90,11 @@ impl Program {
         self.phases.iter().flat_map(|phase| &phase.parts).map(|part| &part.kernel)
     }
 
+    /// Threads of a kernel with a loop of rounds of their own at most; as [`Kernel::thread_loops`].
+    pub fn thread_loops(&self) -> u32 {
+        self.kernels().map(|kernel| kernel.thread_loops).max().unwrap_or(0)
+    }
+
     /// Turns of the tests' loops of a thread at most in a round; as [`Kernel::loop_turns`].
     pub fn loop_turns(&self) -> u32 {
         self.kernels().map(|kernel| kernel.loop_turns).max().unwrap_or(0)

@@ -492,11 +492,12 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
                 "{name}: an invocation plays one instance a round"
             );
             let meetings = p.rounds.div_ceil(p.interval);
+            let loop_ends = if kernel.thread_loops > 0 { kernel.thread_loops + 1 } else { 0 };
             let stress_turns = if kernel.is_stressed() { run.stress.before + 1 } else { 0 };
             assert!(
                 run.invocations[index].loops
                     <= (p.rounds * (1 + kernel.loop_turns + stress_turns)
-                        + (2 + p.hold) * meetings
+                        + (2 + p.hold + loop_ends) * meetings
                         + p.spin
                         + 1) as usize,
                 "{name}: loop iterations"
@@ -576,21 +577,28 @@ fn shuffled(seed: u64) -> impl FnMut(usize) -> usize {
 #[test]
 fn kernels_keep_the_contract() {
     let tests = all_tests();
-    let mut runs = 0;
+    let (mut runs, mut looping) = (0, 0);
     for (index, test) in tests.iter().enumerate() {
         let narrow = KernelConfig { lanes: 5, ..NARROW };
         let stressed = KernelConfig { stressed: true, ..LAVAPIPE };
+        let loops = KernelConfig { thread_loops: true, ..LAVAPIPE };
         let waiting = |spin, interval, hold| Waiting { spin, interval, hold };
-        for (config, waiting) in
-            [(LAVAPIPE, NEVER), (stressed, waiting(40, 2, 0)), (narrow, waiting(3, 1, 2))]
-        {
+        looping += usize::from(shaders::compile(test, &loops).is_ok_and(|kernel| kernel.thread_loops > 0));
+        for (config, waiting) in [
+            (LAVAPIPE, NEVER),
+            (stressed, waiting(40, 2, 0)),
+            (narrow, waiting(3, 1, 2)),
+            (loops, waiting(40, 2, 1)),
+            (loops, NEVER),
+        ] {
             runs += usize::from(check(test, &config, waiting, &mut shuffled(index as u64)));
             // One invocation after the other: everyone but the last waits in vain.
             runs += usize::from(check(test, &config, waiting, &mut |_| 0));
         }
     }
-    eprintln!("{runs} dispatches of {} tests", tests.len());
-    assert!(runs > 6 * 200);
+    eprintln!("{runs} dispatches of {} tests, {looping} with loops of their threads", tests.len());
+    assert!(runs > 10 * 200);
+    assert!(looping > 100);
 }
 
 proptest! {
@@ -598,7 +606,7 @@ proptest! {
 
     #[test]
     fn random_kernels_keep_the_contract(test in random::test(), seed in any::<u64>()) {
-        let config = KernelConfig { lanes: 3, stressed: seed % 2 == 1, ..NARROW };
+        let config = KernelConfig { lanes: 3, stressed: seed % 2 == 1, thread_loops: seed % 3 == 0, ..NARROW };
         let waiting = Waiting { spin: 2, interval: 2, hold: 1 };
         prop_assert!(check(&test, &config, waiting, &mut shuffled(seed)));
         let kernel = shaders::compile(&test, &config).unwrap();
@@ -612,7 +620,7 @@ fn random_kernels_are_valid_modules() {
     let mut validator = common::Validator::new();
     for case in 0..150 {
         let test = random::test().new_tree(&mut runner).unwrap().current();
-        let config = KernelConfig { stressed: case % 2 == 1, ..NARROW };
+        let config = KernelConfig { stressed: case % 2 == 1, thread_loops: case % 3 > 0, ..NARROW };
         let kernel = shaders::compile(&test, &config).unwrap();
         validator.check(&format!("case {case}: {test:?}"), &kernel);
     }

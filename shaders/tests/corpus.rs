@@ -44,7 +44,10 @@ fn check_folder(folder: &Path, validate_each: usize) -> Tally {
             *tally.refused.entry("no lowering".to_owned()).or_default() += 2;
             continue;
         };
-        for config in [LAVAPIPE, shaders::KernelConfig { stressed: index % 2 == 1, ..NARROW }] {
+        for config in [
+            shaders::KernelConfig { thread_loops: index % 3 > 0, ..LAVAPIPE },
+            shaders::KernelConfig { stressed: index % 2 == 1, ..NARROW },
+        ] {
             match shaders::compile(&test, &config) {
                 Ok(kernel) => {
                     tally.kernels += 1;

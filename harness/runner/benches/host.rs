@@ -46,10 +46,12 @@ fn kernels(criterion: &mut Criterion) {
     let config = shaders::KernelConfig {
         subgroup_size: 8,
         lanes: 8,
+        lanes_with_loops: u32::MAX,
         max_workgroup_invocations: 1024,
         device_scope: true,
         loop_bound: shaders::KernelConfig::LOOP_BOUND,
         stressed: false,
+        thread_loops: false,
         variant: shaders::Variant::default(),
     };
     let mut group = criterion.benchmark_group("kernel generation");

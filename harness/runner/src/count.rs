@@ -16,6 +16,8 @@ pub(crate) use rows::Counted;
 const BLOCK: usize = 512;
 /// Width of a key: the table of all keys stays within the processor's second-level cache.
 const KEY_BITS: u32 = 14;
+/// Keys that a block is compared with at once.
+const COMMON: usize = 4;
 /// Distinct rare rows that are kept: a device that answers noise must not exhaust the memory.
 const MAX_ROWS: usize = 4096;
 
@@ -65,6 +67,8 @@ pub(crate) struct Counter {
     /// Result words of instances that were written in part.
     unexpected: BTreeMap<Vec<u32>, u64>,
     row: Vec<u32>,
+    /// Keys that were common last, all different: see [`Counter::count_few`].
+    common: [u32; COMMON],
     instances: u64,
     batching: Option<Batching>,
 }
@@ -170,6 +174,7 @@ impl Counter {
             rare: HashMap::new(),
             unexpected: BTreeMap::new(),
             row: Vec::new(),
+            common: std::array::from_fn(|key| key as u32),
             instances: 0,
             batching: shares_choices.then(Batching::new),
         })
@@ -230,7 +235,10 @@ impl Counter {
             let length = BLOCK.min(count - start);
             let (keys, odd) = (&mut keys[..length], &mut odd[..length]);
             self.make_keys(dispatched, start, keys, odd);
-            for (offset, (key, odd)) in keys.iter().zip(odd.iter()).enumerate() {
+            let few = if any(odd) { false } else { self.count_few(keys) };
+            for (offset, (key, odd)) in
+                keys.iter().zip(odd.iter()).enumerate().skip(if few { length } else { 0 })
+            {
                 match self.direct.get_mut(*key as usize) {
                     Some(cell) if *odd == 0 => *cell += 1,
                     _ => self.count_row(dispatched, start + offset),
@@ -252,6 +260,31 @@ impl Counter {
         }
         self.instances += count as u64;
         Ok(0)
+    }
+
+    /// Counts a block whose keys are all among the few that were common last; else says so and counts nothing.
+    ///
+    /// Most tests show a handful of outcomes. Comparing a block with each of them runs on whole vectors; adding one by one to the
+    /// same few cells waits for each addition.
+    fn count_few(&mut self, keys: &[u32]) -> bool {
+        let counts =
+            self.common.map(|common| keys.iter().fold(0u32, |sum, key| sum + u32::from(*key == common)));
+        if counts.iter().sum::<u32>() as usize == keys.len() {
+            for (common, count) in self.common.iter().zip(counts) {
+                if let Some(cell) = self.direct.get_mut(*common as usize) {
+                    *cell += u64::from(count);
+                }
+            }
+            return true;
+        }
+        // Those that are not counted here are met next time, in place of what this block has least of.
+        if let Some(new) = keys.iter().find(|key| !self.common.contains(key)) {
+            let rarest = (0..).zip(counts).min_by_key(|(_, count)| *count).map_or(0, |(place, _)| place);
+            if let Some(place) = self.common.get_mut::<usize>(rarest) {
+                *place = *new;
+            }
+        }
+        false
     }
 
     /// Words of the location buffer that the outcomes of a dispatch are read from.
@@ -435,6 +468,11 @@ fn find(program: &Program, observable: Observable, high: bool) -> Option<Source>
         there.then_some(Source::Storage(*storage as usize))
     };
     slot.map(Source::Slot).or_else(storage)
+}
+
+/// Whether some word is not 0; without an early end, so that it runs on whole vectors.
+fn any(words: &[u32]) -> bool {
+    words.iter().fold(0, |all, word| all | word) != 0
 }
 
 /// Whether some word is `wanted`; without an early end, so that it runs on whole vectors.

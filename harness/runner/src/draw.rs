@@ -8,7 +8,7 @@ use shaders::variant::Images;
 use shaders::{ImageBinding, Parameters, Program, StressParameters};
 
 use crate::error::Cause;
-use crate::stress::{MAX_GROUPS, Pairing, Stress, rounds_within};
+use crate::stress::{MAX_GROUPS, Pairing, Stress, meeting_turns, rounds_within};
 
 /// Bytes of location memory at most.
 const LOCATION_BYTES: u64 = 32 << 20;
@@ -38,6 +38,8 @@ pub(crate) struct Bounds {
     pub storage_words: u32,
     /// Turns of all loops of the test at most in a round.
     pub loop_turns: u32,
+    /// Iterations that a meeting costs besides its own, where threads have loops of their own; else 0.
+    pub meeting_turns: u32,
     /// Words of the result buffer.
     pub result_words: u64,
     /// Words of the rendezvous buffer.
@@ -107,6 +109,7 @@ impl Bounds {
             storages,
             storage_words,
             loop_turns: program.loop_turns(),
+            meeting_turns: meeting_turns(program.thread_loops()),
             slots,
             groups,
             location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
@@ -204,11 +207,12 @@ impl Draw {
 
         // Threads of one workgroup need not wait for another one, and each role of a workgroup has its own offset only
         // where there is another class.
-        let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, hold, each) };
+        let after = hold.saturating_add(bounds.meeting_turns);
+        let spin = if bounds.party == 1 { 0 } else { self.spin_within_budget(spin, interval, after, each) };
         // A kernel with loops of its own has fewer rounds; what is rounded up there is at most one meeting.
-        let rounding = if bounds.loop_turns > 0 { 3 + hold } else { 0 };
+        let rounding = if bounds.loop_turns > 0 { 3 + after } else { 0 };
         let rounds_within =
-            |budget| rounds_within(budget, self.loads(spin).saturating_add(rounding), interval, hold, each);
+            |budget| rounds_within(budget, self.loads(spin).saturating_add(rounding), interval, after, each);
         let each_round = u64::from(groups) * u64::from(bounds.lanes);
         let (spacing, stride) = self.fitting_layout(each_round, spacing, padding);
 
@@ -240,9 +244,9 @@ impl Draw {
     }
 
     /// Spin loads such that at least one round fits the driver's loop budget.
-    fn spin_within_budget(&self, spin: u32, interval: u32, hold: u32, each: u32) -> u32 {
+    fn spin_within_budget(&self, spin: u32, interval: u32, after: u32, each: u32) -> u32 {
         match self.bounds.loop_budget {
-            Some(budget) if rounds_within(budget, self.loads(spin), interval, hold, each) == 0 => {
+            Some(budget) if rounds_within(budget, self.loads(spin), interval, after, each) == 0 => {
                 if self.bounds.idle_lanes { budget / 4 } else { self.stress.spin.0 }
             }
             _ => spin,
@@ -336,6 +340,7 @@ mod tests {
             storage_words: 1,
             in_image: Vec::new(),
             loop_turns: 0,
+            thread_loops: 0,
             storages,
             initial: vec![Value(0); storages as usize],
             results: (0..classes).map(thread).collect(),
@@ -373,10 +378,12 @@ mod tests {
             workgroup in 1u32..9,
             bytes in 2_000u64..200_000,
             loop_budget in prop_oneof![Just(None), Just(Some(65_535u32)), Just(Some(400u32))],
+            thread_loops: bool,
             seed: u64,
             scale in 0.0f64..1.0,
         ) {
-            let kernel = Kernel { workgroup_size: workgroup, ..kernel(classes, lanes, storages) };
+            let thread_loops = if thread_loops { u32::from(classes) } else { 0 };
+            let kernel = Kernel { workgroup_size: workgroup, thread_loops, ..kernel(classes, lanes, storages) };
             let capabilities = plan::Capabilities {
                 max_workgroups: 64, max_storage_buffer_bytes: bytes, loop_budget, subgroup_size: 4, ..Default::default()
             };
@@ -395,7 +402,8 @@ mod tests {
                 if let Some(budget) = loop_budget {
                     let idle = workgroup % 4 != 0;
                     let meetings = p.rounds.div_ceil(p.interval);
-                    let waits = meetings * (2 + p.hold) + p.spin * if idle { 2 } else { 1 };
+                    let ends = if thread_loops > 0 { thread_loops + 1 } else { 0 };
+                    let waits = meetings * (2 + ends + p.hold) + p.spin * if idle { 2 } else { 1 };
                     prop_assert!(p.rounds + waits < budget, "{p:?}");
                 }
                 // The contract of the kernel.

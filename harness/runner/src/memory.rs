@@ -26,6 +26,9 @@ const COUNTERS_BACK: BufferId = BufferId(3);
 
 /// Words between the rendezvous counters of two groups.
 const RENDEZVOUS_STRIDE: usize = 16;
+/// Units for each storage up to which memory is filled whole: then there is a storage in every cache line, and writing all of a
+/// line is faster than a part of it.
+const DENSE: usize = 8;
 
 /// How the host and the kernel share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -402,7 +405,7 @@ impl Layout {
     fn fill_locations(&self, words: &mut [u32], parameters: &Parameters, instances: usize) {
         let stride = (parameters.stride as usize).max(1);
         if let [only] | [only, ..] = self.initial[..]
-            && parameters.stride as usize == self.initial.len()
+            && stride <= DENSE * self.initial.len()
             && (self.storage_words == 1 || only == 0)
             && self.initial.iter().all(|value| *value == only)
         {

@@ -53,6 +53,10 @@ pub struct Stress {
     /// The part of the dispatches, in percent, in which partners meet.
     #[serde(default = "always", skip_serializing_if = "is_always")]
     pub meeting_percent: u32,
+    /// Whether each thread of a test has a loop of its own from one meeting to the next, where a test allows that; false where
+    /// absent. CPU drivers execute the code of all threads in every round of a common loop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub thread_loops: bool,
     /// What keeps memory busy meanwhile; kernels are made without any of it where this is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_stress: Option<MemoryStress>,
@@ -294,10 +298,14 @@ impl Stress {
         shaders::KernelConfig {
             subgroup_size: capabilities.subgroup_size,
             lanes: lanes.min(capabilities.max_workgroup_invocations).max(1),
+            // What bounds loops without a word does more to them: see the configuration.
+            lanes_with_loops: capabilities.loop_budget.map_or(u32::MAX, |_| capabilities.subgroup_size),
             max_workgroup_invocations: capabilities.max_workgroup_invocations,
             device_scope: capabilities.device_scope,
             loop_bound: shaders::KernelConfig::LOOP_BOUND,
             stressed: self.memory_stress.is_some(),
+            // Where the instances of a round share choices, rounds are counted as batches: those of a stretch would be one.
+            thread_loops: self.thread_loops && !capabilities.shares_choices,
             variant: shaders::Variant::default(),
         }
     }
@@ -330,7 +338,9 @@ impl Stress {
     /// [`StressError::LoopBudget`] when not one round fits.
     pub fn check_loop_budget(&self, budget: Option<u32>) -> Result<(), StressError> {
         let Some(budget) = budget else { return Ok(()) };
-        let fits = |each| rounds_within(budget, self.spin.0, self.interval.0, self.hold.1, each) > 0;
+        let loops = if self.thread_loops { litmus::MAX_THREADS as u32 } else { 0 };
+        let after = self.hold.1.saturating_add(meeting_turns(loops));
+        let fits = |each| rounds_within(budget, self.spin.0, self.interval.0, after, each) > 0;
         let (name, spin) = (self.name.clone(), self.spin.0);
         if !fits(1) {
             return Err(StressError::LoopBudget { name, spin, budget });
@@ -426,13 +436,18 @@ pub(crate) fn each_round(turns: u32) -> u32 {
     turns.saturating_add(2)
 }
 
+/// Iterations that a meeting costs where so many threads have a loop of rounds of their own: that of the loop around them, and
+/// the end of each. None where all threads share one loop.
+pub(crate) fn meeting_turns(thread_loops: u32) -> u32 {
+    if thread_loops == 0 { 0 } else { thread_loops.saturating_add(1) }
+}
+
 /// Rounds that stay below a loop budget beside `spin` loads in vain. Each round takes `each` iterations, 1 for the kernel's
-/// loop alone; each
-/// meeting is one of its wait, and one more than `hold` of what follows. Lanes that wait in lockstep count their loads in
-/// vain one by one, and those of a meeting differ by at most one among them: another iteration a meeting.
-pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, hold: u32, each: u32) -> u32 {
+/// loop alone; each meeting is one of its wait, and one more than `after` of what follows. Lanes that wait in lockstep count
+/// their loads in vain one by one, and those of a meeting differ by at most one among them: another iteration a meeting.
+pub(crate) fn rounds_within(budget: u32, spin: u32, interval: u32, after: u32, each: u32) -> u32 {
     let left = u64::from(budget.saturating_sub(spin.saturating_add(LOOP_MARGIN)));
-    let (interval, meeting, each) = (u64::from(interval), 3 + u64::from(hold), u64::from(each.max(1)));
+    let (interval, meeting, each) = (u64::from(interval), 3 + u64::from(after), u64::from(each.max(1)));
     let span = interval * each + meeting;
     let rounds = left / span * interval + (left % span).saturating_sub(meeting) / each;
     u32::try_from(rounds).unwrap_or(u32::MAX)
@@ -462,7 +477,8 @@ mod tests {
     fn presets_stay_below_the_loop_budget_of_lavapipe() {
         let stress = Stress::preset("lavapipe").unwrap();
         assert_eq!(stress.check_loop_budget(Some(65_535)), Ok(()));
-        let most = rounds_within(65_535, stress.spin.1, stress.interval.0, stress.hold.1, 1);
+        let after = stress.hold.1 + meeting_turns(2);
+        let most = rounds_within(65_535, stress.spin.1, stress.interval.0, after, 1);
         assert!(most >= stress.rounds.0);
     }
 

@@ -26,6 +26,7 @@ enum Part {
     MixGroups,
     MixLanes,
     Lanes,
+    ThreadLoops,
     /// Whether there is memory stress at all; the parts behind it change nothing where there is none.
     MemoryStress,
     StressWorkgroups,
@@ -38,7 +39,7 @@ enum Part {
     OtherQueue,
 }
 
-const PARTS: [Part; 19] = [
+const PARTS: [Part; 20] = [
     Part::Groups,
     Part::Rounds,
     Part::Spin,
@@ -49,6 +50,7 @@ const PARTS: [Part; 19] = [
     Part::MixGroups,
     Part::MixLanes,
     Part::Lanes,
+    Part::ThreadLoops,
     Part::MemoryStress,
     Part::StressWorkgroups,
     Part::StressIterations,
@@ -130,7 +132,7 @@ impl Candidates {
                 stress.spin = point(spin);
                 stress.meeting_percent = if cpu { 100 } else { self.one_of(&[100, 100, 50]) };
             }
-            Part::Interval => stress.interval = point(self.one_of(&[1, 1, 1, 2, 3, 4, 8])),
+            Part::Interval => stress.interval = point(self.one_of(&[1, 1, 2, 3, 4, 6, 8, 12])),
             Part::Hold => {
                 stress.hold = point(self.one_of(&[0, 0, 1, 2, 4, 8, 12, 16, 20, 24, 32, 48]));
             }
@@ -138,17 +140,19 @@ impl Candidates {
                 stress.pairing = self.one_of(&[Pairing::Alternating, Pairing::Contiguous, Pairing::Any]);
             }
             Part::Layout => {
-                stress.spacing = point(self.one_of(&[1, 1, 1, 2, 4, 16]));
+                stress.spacing = point(self.one_of(&[1, 1, 1, 2, 4, 8, 16]));
                 stress.padding = point(self.one_of(&[0, 0, 0, 2, 14]));
             }
             Part::MixGroups => stress.mix_groups = self.one_of(&[false, true]),
             Part::MixLanes => stress.mix_lanes = self.one_of(&[false, true]),
             Part::Lanes => {
                 let subgroup = Lanes::Of(Unit::Subgroup);
-                // A CPU driver runs a workgroup one subgroup after another: more cannot meet.
+                // A CPU driver runs a workgroup one subgroup after another: what they play between two meetings is apart.
+                let narrow = [subgroup, subgroup, Lanes::Count(16), Lanes::Count(32)];
                 let wide = [subgroup, Lanes::Count(64), Lanes::Count(128), Lanes::Count(256)];
-                stress.lanes = if cpu { subgroup } else { self.one_of(&wide) };
+                stress.lanes = if cpu { self.one_of(&narrow) } else { self.one_of(&wide) };
             }
+            Part::ThreadLoops => stress.thread_loops = self.one_of(&[false, true]),
             Part::MemoryStress => {
                 // On CPU drivers whoever stresses takes a processor from those that play.
                 let wanted = self.below(if cpu { 4 } else { 2 }) == 0;

@@ -224,10 +224,12 @@ mod tests {
         let config = shaders::KernelConfig {
             subgroup_size: 8,
             lanes: 8,
+            lanes_with_loops: u32::MAX,
             max_workgroup_invocations: 1024,
             device_scope: true,
             loop_bound: 8,
             stressed: false,
+            thread_loops: false,
             variant: shaders::Variant::default(),
         };
         let program =

@@ -111,7 +111,13 @@ impl Emitter<'_> {
     }
 
     /// What the kernel's loop carries from one meeting to the next, in the block that begins a round.
-    pub(super) fn carry_meeting(&mut self, meeting: &Meeting, entry: Word, continuing: Word) -> Carried {
+    pub(super) fn carry_meeting(
+        &mut self,
+        meeting: &Meeting,
+        due: Due,
+        entry: Word,
+        continuing: Word,
+    ) -> Carried {
         let word = self.module.u32;
         let mut carried = |first: Word| {
             let (now, next) = (self.module.id(), self.module.id());
@@ -121,20 +127,16 @@ impl Emitter<'_> {
         };
         Carried {
             patience: carried(meeting.spin),
-            until: carried(meeting.zero),
+            until: (due == Due::Counted).then(|| carried(meeting.zero)),
             expected: carried(meeting.party),
         }
     }
 
-    /// The bounded meeting of the workgroups of a group before a round. Every invocation waits for itself, so that no
+    /// The bounded meeting of the workgroups of a group before a round or a stretch of them. Every invocation waits for itself, so that no
     /// barrier is needed and whoever gave up goes on alone.
     pub(super) fn meet(&mut self, meeting: &Meeting, carried: &Carried, local: Word) {
         let Meeting { counter, spin, zero, one, party, after_meeting, hold } = *meeting;
-        let Carried {
-            patience: (patience, left),
-            until: (until, until_next),
-            expected: (expected, expected_next),
-        } = *carried;
+        let Carried { patience: (patience, left), until, expected: (expected, expected_next) } = *carried;
         let glsl = self.config.variant.model == MemoryModel::Glsl450;
         let scope =
             if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
@@ -148,8 +150,8 @@ impl Emitter<'_> {
         self.module.branch(before);
         self.module.begin(before);
         let waits = self.module.truth(Op::INotEqual, &[spin, zero]);
-        let due = self.module.truth(Op::IEqual, &[until, zero]);
-        let wanted = self.module.truth(Op::LogicalAnd, &[waits, due]);
+        let due = until.map(|(until, _)| self.module.truth(Op::IEqual, &[until, zero]));
+        let wanted = due.map_or(waits, |due| self.module.truth(Op::LogicalAnd, &[waits, due]));
         self.module.selection_merge(met);
         self.module.branch_if(wanted, arrive_if, met);
 
@@ -214,6 +216,10 @@ impl Emitter<'_> {
 
         self.module.begin(met);
         self.module.value_as(left, Op::Phi, word, [patience, before, kept, held].map(Operand::IdRef));
+        let Some(((until, until_next), due)) = until.zip(due) else {
+            self.module.value_as(expected_next, Op::IAdd, word, [expected, party].map(Operand::IdRef));
+            return;
+        };
         let sooner = self.module.word(Op::ISub, &[until, one]);
         let select = |due, yes, no| [due, yes, no].map(Operand::IdRef);
         self.module.value_as(until_next, Op::Select, word, select(due, after_meeting, sooner));
@@ -237,13 +243,22 @@ pub(super) struct Meeting {
     pub hold: Word,
 }
 
+/// In which turns of a loop partners meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// In those that the interval says.
+    Counted,
+    /// In each.
+    Always,
+}
+
 /// Values of this round and ids of those of the next.
 #[derive(Clone, Copy)]
 pub(super) struct Carried {
     /// How long to wait: what earlier rounds have left of the parameter.
     patience: (Word, Word),
-    /// Rounds until the next meeting; 0: before this one.
-    until: (Word, Word),
+    /// Rounds until the next meeting; 0: before this one. Absent where each turn of the loop has one.
+    until: Option<(Word, Word)>,
     /// What the counter shows when all have arrived at the next meeting.
     expected: (Word, Word),
 }

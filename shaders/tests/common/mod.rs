@@ -11,10 +11,12 @@ use shaders::{Kernel, KernelConfig, variant};
 pub const LAVAPIPE: KernelConfig = KernelConfig {
     subgroup_size: 8,
     lanes: 8,
+    lanes_with_loops: u32::MAX,
     max_workgroup_invocations: 1024,
     device_scope: true,
     loop_bound: 3,
     stressed: false,
+    thread_loops: false,
     variant: variant::DEFAULT,
 };
 

@@ -22,10 +22,12 @@ use crate::probe;
 const PLAIN: KernelConfig = KernelConfig {
     subgroup_size: 32,
     lanes: 32,
+    lanes_with_loops: u32::MAX,
     max_workgroup_invocations: 128,
     device_scope: true,
     loop_bound: KernelConfig::LOOP_BOUND,
     stressed: false,
+    thread_loops: false,
     variant: shaders::variant::DEFAULT,
 };
 

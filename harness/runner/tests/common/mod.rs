@@ -83,6 +83,7 @@ pub fn kernel() -> Kernel {
         storage_words: 1,
         in_image: Vec::new(),
         loop_turns: 0,
+        thread_loops: 0,
         first_class: 0,
         first_slot: 0,
         storages: 2,
