@@ -375,6 +375,7 @@ impl Whole<'_> {
     }
 
     fn run(&self, writer: &mut dyn RunWriter) -> Result<Outcome, Failure> {
+        let stopped = interrupted()?;
         let (folder, seed, mut done) = self.open_folder()?;
         let show = !self.quiet
             && (self.arguments.format == Format::Text
@@ -386,7 +387,6 @@ impl Whole<'_> {
             progress: Progress::new(self.cells.len(), show, None),
             validation_messages: 0,
         };
-        let stopped = interrupted()?;
         let is_stopped = || stopped.load(std::sync::atomic::Ordering::Relaxed);
         let started = Instant::now();
         for device in 0..self.devices.len() {
