@@ -43,6 +43,7 @@
 
 pub mod check;
 pub mod classify;
+mod dependency;
 mod dispatch;
 mod flow;
 mod glsl;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use device::{Options, VulkanDevice};
 use plan::{
-    DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore,
+    Accesses, DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore,
     SemaphoreId, Step,
 };
 
@@ -34,7 +34,14 @@ const ALL: [(&str, Between); 6] = [
 ];
 
 fn dependency(b: &mut Builder, kind: DependencyKind) {
-    b.step(Step::Dependency { queue: QUEUE, kind, available: true, reads: true, writes: true });
+    masked(b, kind, Accesses::SHADER_WRITE, ACCESSES);
+}
+
+/// What a kernel does that reads a buffer and writes it.
+const ACCESSES: Accesses = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE);
+
+fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: Accesses) {
+    b.step(Step::Dependency { queue: QUEUE, kind, available, visible });
 }
 
 fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
@@ -96,7 +103,7 @@ fn validation_finds_no_fault_in_any_way() {
         // A dependency of execution alone publishes nothing: that it is found shows that faults are looked for.
         let (b, _) = chain(|b, _| {
             let kind = DependencyKind::Barrier;
-            b.step(Step::Dependency { queue: QUEUE, kind, available: false, reads: false, writes: false });
+            masked(b, kind, Accesses::NONE, Accesses::NONE);
         });
         run(&mut *b.prepare(&device));
         let messages = device.validation_messages();

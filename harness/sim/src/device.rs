@@ -414,8 +414,10 @@ fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
                 phases.push(Phase::Order { available: true, visible: true });
             }
             Step::ExecutionBarrier { .. } => phases.push(Phase::Order { available: false, visible: false }),
-            Step::Dependency { available, reads, writes, .. } => {
-                phases.push(Phase::Order { available: *available, visible: *reads || *writes });
+            Step::Dependency { available, visible, .. } => {
+                let available = available.covers_writes();
+                // What is written needs no visibility: a dirty line holds nothing old.
+                phases.push(Phase::Order { available, visible: visible.covers_reads() });
             }
             Step::Signal { .. } => phases.push(Phase::Order { available: true, visible: false }),
             Step::Wait { .. } => phases.push(Phase::Order { available: false, visible: true }),
