@@ -52,7 +52,7 @@ fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
 }
 
 /// Three increments, each of what the one before made.
-fn chain(between: Between) -> (Builder, plan::BufferId) {
+fn chain(between: impl Fn(&mut Builder, u32)) -> (Builder, plan::BufferId) {
     let mut b = Builder::new();
     let buffer = b.buffer(4096, Memory::Device);
     let kernel = b.kernel(kernels::increment(64));
@@ -99,6 +99,34 @@ fn validation_finds_no_fault_in_any_way() {
                 run(&mut *prepared);
             }
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{name}");
+        }
+        // Every kind of access, with the stages that make it, on either side.
+        let shader = (Accesses::SHADER_WRITE, ACCESSES);
+        for kind in Accesses::kinds().chain([Accesses::NONE]) {
+            let masks = (shader.0.with(kind), shader.1.with(kind));
+            let barrier = |b: &mut Builder, _| masked(b, DependencyKind::Barrier, masks.0, masks.1);
+            run(&mut *chain(barrier).0.prepare(&device));
+            // What the device sets has no stage of the host.
+            if !kind.intersects(Accesses::HOST) {
+                let event = |b: &mut Builder, _| masked(b, DependencyKind::Event, masks.0, masks.1);
+                run(&mut *chain(event).0.prepare(&device));
+            }
+            assert_eq!(device.validation_messages(), Vec::<String>::new(), "{kind}");
+        }
+        let all = (Accesses::MEMORY_WRITE, Accesses::MEMORY_READ.with(Accesses::MEMORY_WRITE));
+        run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, all.0, all.1)).0.prepare(&device));
+        assert_eq!(device.validation_messages(), Vec::<String>::new());
+        // Masks of other accesses publish nothing that a kernel has to do with.
+        for (available, visible) in [
+            (Accesses::TRANSFER_WRITE, ACCESSES),
+            (Accesses::SHADER_READ, ACCESSES),
+            (Accesses::SHADER_WRITE, Accesses::UNIFORM_READ),
+        ] {
+            run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, available, visible))
+                .0
+                .prepare(&device));
+            let messages = device.validation_messages();
+            assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
         }
         // A dependency of execution alone publishes nothing: that it is found shows that faults are looked for.
         let (b, _) = chain(|b, _| {
