@@ -2,10 +2,10 @@
 //! judges, and the machine shows nothing that it forbids.
 
 use litmus::{InstructionKind, Outcome, Race, Span, SyncPoint, SystemOperation, SystemSync, Test, ThreadId};
+use plan::Device;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use plan::Device;
 use shaders::{Pipelines, Program};
 use sim::{Fault, SimDevice};
 
