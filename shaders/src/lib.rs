@@ -45,6 +45,7 @@
 
 pub mod check;
 pub mod classify;
+mod dependency;
 mod dispatch;
 mod flow;
 mod glsl;

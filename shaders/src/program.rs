@@ -12,13 +12,16 @@
 //!
 //! # What is not asked of a device
 //! A dependency stands between whole dispatches. That orders no less than the test says: a thread runs wholly before
-//! another one where only some of its accesses must, and everything written so far is published where some thread has an
-//! `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by name.
+//! another one where only some of its accesses must, and everything that a phase wrote is published where some thread of it
+//! has an `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by
+//! name, and so is a test that names accesses where a device would publish more than it says.
 
 use litmus::{
     InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId, Value,
 };
 
+use crate::dependency;
+pub use crate::dependency::Dependency;
 use crate::dispatch::{self, Company};
 use crate::kernel::{CompileError, Kernel, KernelConfig, Parameters, ResultSlot};
 use crate::memory::Uses;
@@ -30,6 +33,9 @@ use crate::rules::Rule;
 pub struct Program {
     /// What runs one after another; never empty, and no phase is.
     pub phases: Vec<Phase>,
+    /// Whether dependencies of all memory between the phases would make no more of it available or visible to what another
+    /// phase has to do with it.
+    pub all_memory: bool,
     /// Slots of a workgroup, in every kernel.
     pub lanes: u32,
     /// Units of location memory for one instance without padding; as [`Kernel::storages`].
@@ -60,17 +66,6 @@ pub struct Part {
     pub threads: Vec<ThreadId>,
     /// The kernel. Its threads are numbered by their place in `threads`.
     pub kernel: Kernel,
-}
-
-/// What a phase may rely on: always that everything earlier has ended, and of memory what the test says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Dependency {
-    /// What was written earlier is made available to the device.
-    pub available: bool,
-    /// What is available is made visible to what this phase reads.
-    pub reads: bool,
-    /// What is available is made visible to what this phase writes.
-    pub writes: bool,
 }
 
 /// Which threads of a phase share a kernel.
@@ -159,6 +154,7 @@ impl From<Kernel> for Program {
             initial: kernel.initial.clone(),
             results: kernel.results.clone(),
             finals: kernel.finals.clone(),
+            all_memory: true,
             phases: vec![Phase { before: Dependency::default(), parts: vec![Part { threads, kernel }] }],
         }
     }
@@ -197,8 +193,9 @@ fn with_parameters(
     crate::rules::check(&part_of(test, &all))?;
     let phases = phases(test)?;
     check_workgroups(test, &phases)?;
+    let dependencies = dependency::between(test, &phases)?;
     let apart = dispatch::apart(test, config.variant);
-    if phases.len() == 1 && pipelines == Pipelines::Merged && !has_device_domain_operation(test) {
+    if phases.len() == 1 && pipelines == Pipelines::Merged && !has_api_operation(test) {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
@@ -220,10 +217,10 @@ fn with_parameters(
     }
     let mut results: Vec<ResultSlot> = Vec::new();
     let mut made: Vec<Phase> = Vec::with_capacity(kernels.len());
-    for (number, parts) in kernels.iter().enumerate() {
+    for (parts, before) in kernels.iter().zip(dependencies.before) {
         let classes: usize = parts.iter().map(|threads| by_workgroup(test, threads).len()).sum();
         let mut first_class = 0;
-        let mut phase = Phase { before: dependency(test, &phases, number), parts: Vec::new() };
+        let mut phase = Phase { before, parts: Vec::new() };
         for threads in parts {
             let company = Company {
                 first_class,
@@ -244,6 +241,7 @@ fn with_parameters(
     let storages = dispatch::storages(test);
     Ok(Program {
         phases: made,
+        all_memory: dependencies.all_memory,
         lanes,
         storages: storages.count(),
         storage_words,
@@ -258,7 +256,7 @@ fn with_parameters(
 pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
     let thread = |id: &ThreadId| {
         let mut thread = test.threads.get(usize::from(id.0))?.clone();
-        thread.instructions.retain(|instruction| !is_device_domain_operation(&instruction.kind));
+        thread.instructions.retain(|instruction| !dependency::is_half(&instruction.kind));
         Some(thread)
     };
     let listed = test.observables().into_iter().filter_map(|observable| match observable {
@@ -290,46 +288,14 @@ fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
     }
 }
 
-fn is_device_domain_operation(kind: &InstructionKind) -> bool {
-    matches!(kind, InstructionKind::AvailableToDevice | InstructionKind::VisibleFromDevice)
-}
-
-fn has_device_domain_operation(test: &Test) -> bool {
-    instructions(test).any(is_device_domain_operation)
-}
-
-fn instructions(test: &Test) -> impl Iterator<Item = &InstructionKind> {
-    test.threads.iter().flat_map(|thread| &thread.instructions).map(|instruction| &instruction.kind)
-}
-
-/// Whether the instruction has to do with memory other than by the API.
-fn is_memory_operation(kind: &InstructionKind) -> bool {
-    matches!(
-        kind,
-        InstructionKind::Load { .. }
-            | InstructionKind::Store { .. }
-            | InstructionKind::Rmw { .. }
-            | InstructionKind::Fence { .. }
-            | InstructionKind::ControlBarrier(_)
-    )
+fn has_api_operation(test: &Test) -> bool {
+    let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    instructions.any(|instruction| dependency::is_half(&instruction.kind))
 }
 
 /// The threads by phase. A thread comes after every one that system-synchronizes-with puts before it, and as early as
 /// that allows.
 fn phases(test: &Test) -> Result<Vec<Vec<ThreadId>>, Rule> {
-    for thread in &test.threads {
-        let memory = |instructions: &[litmus::Instruction]| {
-            instructions.iter().any(|instruction| is_memory_operation(&instruction.kind))
-        };
-        for (position, instruction) in thread.instructions.iter().enumerate() {
-            let (before, after) = thread.instructions.split_at(position);
-            match instruction.kind {
-                InstructionKind::AvailableToDevice if memory(after) => return Err(Rule::EarlyAvailability),
-                InstructionKind::VisibleFromDevice if memory(before) => return Err(Rule::LateVisibility),
-                _ => {}
-            }
-        }
-    }
     let count = test.threads.len();
     let mut phase_of = vec![0_usize; count];
     // Each round lengthens the longest chain that is settled; without a cycle no chain has as many links as threads.
@@ -432,23 +398,4 @@ fn by_workgroup(test: &Test, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
         }
     }
     groups
-}
-
-/// What stands before a phase: availability where an earlier thread has an `avdevice`, visibility where a thread of the
-/// phase has a `visdevice`. A write needs no visibility, but the API has no other way to put it after another write.
-fn dependency(test: &Test, phases: &[Vec<ThreadId>], number: usize) -> Dependency {
-    let any = |threads: &[ThreadId], meant: &dyn Fn(&InstructionKind) -> bool| {
-        threads
-            .iter()
-            .any(|id| test.thread(*id).instructions.iter().any(|instruction| meant(&instruction.kind)))
-    };
-    let own = phases.get(number).map(Vec::as_slice).unwrap_or_default();
-    let available = phases
-        .iter()
-        .take(number)
-        .any(|threads| any(threads, &|kind| matches!(kind, InstructionKind::AvailableToDevice)));
-    let visible = any(own, &|kind| matches!(kind, InstructionKind::VisibleFromDevice));
-    let writes =
-        any(own, &|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));
-    Dependency { available, reads: visible, writes: available && writes }
 }

@@ -26,14 +26,16 @@ pub enum Rule {
     /// [program](crate::program()) can.
     #[error("separate dispatches")]
     SeparateDispatches,
-    /// An `avdevice` with an access, a fence or a barrier behind it in its thread: the API makes writes available when a
-    /// dispatch has ended.
-    #[error("avdevice before the end of a thread")]
-    EarlyAvailability,
-    /// A `visdevice` with an access, a fence or a barrier before it in its thread: the API makes writes visible before a
-    /// dispatch begins.
-    #[error("visdevice after the beginning of a thread")]
-    LateVisibility,
+    /// An `avdevice` between accesses, fences or barriers of its thread: the API makes writes available between dispatches.
+    #[error("avdevice amid a thread")]
+    AvailabilityAmidThread,
+    /// A `visdevice` between accesses, fences or barriers of its thread: the API makes writes visible between dispatches.
+    #[error("visdevice amid a thread")]
+    VisibilityAmidThread,
+    /// Access masks that would cover what other threads do as well: a dependency stands between whole dispatches, with the
+    /// masks of all its threads together.
+    #[error("access mask of other threads")]
+    MaskOfOtherThreads,
     /// System-synchronizes-with from a thread to itself: one invocation would run in two dispatches.
     #[error("one thread in several dispatches")]
     SynchronizedWithItself,

@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{LAVAPIPE, NARROW, Validator};
-use litmus::{Observable, Test, ThreadId};
+use litmus::{AccessMask, Observable, Test, ThreadId};
 use shaders::program::part_of;
 use shaders::{CompileError, Dependency, Pipelines, Program, ResultSlot, program};
 
@@ -135,27 +135,133 @@ fn threads_run_after_what_is_ordered_before_them() {
     let merged = program_of(Pipelines::Merged);
     assert_eq!(shape(&merged), [vec![vec![0, 2]], vec![vec![1]], vec![vec![3]]]);
     let between: Vec<Dependency> = merged.phases.iter().map(|phase| phase.before).collect();
-    let both = Dependency { available: true, reads: true, writes: true };
-    assert_eq!(between, [Dependency::default(), both, Dependency { writes: false, ..both }]);
+    let visible = AccessMask::SHADER_READ;
+    let both =
+        Dependency { available: AccessMask::SHADER_WRITE, visible: visible.with(AccessMask::SHADER_WRITE) };
+    // What the first phase wrote is available since then, and nothing says so of the second.
+    let last = Dependency { available: AccessMask::NONE, visible };
+    assert_eq!(between, [Dependency::default(), both, last]);
     assert_eq!(shape(&program_of(Pipelines::Split)), [vec![vec![0], vec![2]], vec![vec![1]], vec![vec![3]]]);
+}
+
+/// The words of the access masks of the dependency between two threads, of which the first comes before the second.
+fn dependency(rows: &str) -> (String, String) {
+    let text = format!(
+        "VULKAN T {{ x = 0; y = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}"
+    );
+    let program = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
+    let Dependency { available, visible } = program.phases[1].before;
+    let words = |mask: AccessMask| mask.words().collect::<Vec<_>>().join(".");
+    (words(available), words(visible))
 }
 
 #[test]
 fn a_dependency_says_of_memory_what_the_test_says() {
-    let dependency = |first: &str, second: &str| {
-        let text = format!(
-            "VULKAN T {{ x = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {first};"
-        );
-        let program = program(&parse(&(text + second)), &LAVAPIPE, Pipelines::Merged).unwrap();
-        let Dependency { available, reads, writes } = program.phases[1].before;
-        (available, reads, writes)
+    let cases = [
+        ("ld.sc0 r0, x | st.sc0 x, 1 ;", ("", "")),
+        ("st.sc0 x, 1 | ld.sc0 r0, x ;", ("", "")),
+        ("st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | ;", ("shader_write", "")),
+        ("st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
+        ("st.sc0 x, 1 | visdevice ; | ld.sc0 r0, x ;", ("", "shader_read")),
+        ("st.sc0 x, 1 | st.sc0 x, 2 ; avdevice | ;", ("shader_write", "shader_write")),
+        // A whole dependency behind the first thread, or before the second.
+        ("st.sc0 x, 1 | ; avdevice | ; visdevice | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
+        ("st.sc0 x, 1 | avdevice ; | visdevice ; | ld.sc0 r0, x ;", ("shader_write", "shader_read")),
+        ("avdevice | ld.sc0 r0, x ; st.sc0 x, 1 | visdevice ;", ("", "")),
+    ];
+    for (rows, (available, visible)) in cases {
+        assert_eq!(dependency(rows), (available.to_owned(), visible.to_owned()), "{rows}");
+    }
+}
+
+#[test]
+fn access_masks_are_those_of_the_test() {
+    let two = |available: &str, visible: &str, later: &str| {
+        dependency(&format!("st.sc0 x, 1 | visdevice{visible} ; avdevice{available} | {later} ;"))
     };
-    assert_eq!(dependency("ld.sc0 r0, x | st.sc0 x, 1", ""), (false, false, false));
-    assert_eq!(dependency("st.sc0 x, 1 | ld.sc0 r0, x", ""), (false, false, false));
-    assert_eq!(dependency("st.sc0 x, 1 | ld.sc0 r0, x", "avdevice | ;"), (true, false, false));
-    assert_eq!(dependency("st.sc0 x, 1 | visdevice", "avdevice | ld.sc0 r0, x ;"), (true, true, false));
-    assert_eq!(dependency("st.sc0 x, 1 | visdevice", " | ld.sc0 r0, x ;"), (false, true, false));
-    assert_eq!(dependency("st.sc0 x, 1 | st.sc0 x, 2", "avdevice | ;"), (true, false, true));
+    let masks = [AccessMask::NONE, AccessMask::HOST_READ.with(AccessMask::TRANSFER_WRITE)];
+    for mask in AccessMask::singles().chain(masks) {
+        let words: Vec<_> = mask.words().collect();
+        let (text, words) = (
+            if words.is_empty() { ".none".to_owned() } else { format!(".{}", words.join(".")) },
+            words.join("."),
+        );
+        assert_eq!(two(&text, "", "ld.sc0 r0, x").0, words);
+        assert_eq!(two("", &text, "ld.sc0 r0, x").1, words);
+        // Where nothing was made available there is nothing that a write must come after.
+        assert_eq!(two(".none", &text, "st.sc0 x, 2").1, words);
+    }
+    assert_eq!(two(".memory_write", ".memory_read", "st.sc0 x, 2").1, "shader_write.memory_read");
+    assert_eq!(two(".memory_write", ".memory_write", "st.sc0 x, 2").1, "memory_write");
+}
+
+/// Whether a program has what makes all memory available and visible in place of its dependencies.
+#[test]
+fn dependencies_of_all_memory_are_told_from_narrower_ones() {
+    let all = |rows: &str| {
+        let text = format!(
+            "VULKAN T {{ x = 0; y = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; {rows}"
+        );
+        program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap().all_memory
+    };
+    let read = |available: &str, visible: &str| {
+        all(&format!("st.sc0 x, 1 | visdevice{visible} ; avdevice{available} | ld.sc0 r0, x ;"))
+    };
+    assert!(
+        read("", "")
+            && read(".shader_write", ".memory_read")
+            && read(".memory_write", ".shader_read.host_read")
+    );
+    assert!(!read(".none", "") && !read("", ".shader_write") && !read(".shader_read", ".uniform_read"));
+    assert!(!all("st.sc0 x, 1 | ld.sc0 r0, x ;") && !all("st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | ;"));
+    // Nothing that was written is read, or it is overwritten; reads before writes ask nothing of memory.
+    assert!(all("st.sc0 x, 1 | ld.sc0 r0, y ;") && all("st.sc0 x, 1 | st.sc0 x, 2 ; avdevice | ;"));
+    assert!(all("ld.sc0 r0, x | visdevice.none ; avdevice.none | st.sc0 x, 1 ;"));
+    assert!(!all("st.sc0 x, 1 | rmw.atom.dv.sc0.add r0, x, 1 ; avdevice | ;"));
+}
+
+/// A mask stands for its own thread: where another one of the dispatch needs less, no device keeps to it.
+#[test]
+fn masks_that_would_cover_other_threads_are_refused() {
+    let three = |sync: &str, rows: &str| {
+        format!(
+            "VULKAN T {{ x = 0; y = 0; }} {{ {sync} }}
+            P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 | P2@sg 0, wg 2, qf 0 ; {rows}"
+        )
+    };
+    let refusals = [
+        // Of two writers one publishes.
+        (
+            "ssw 0 2; ssw 1 2;",
+            "st.sc0 x, 1 | st.sc0 y, 1 | visdevice.shader_read ;
+            avdevice.shader_write | avdevice.none | ld.sc0 r0, x ; | | ld.sc0 r1, y ;",
+        ),
+        // Of two readers one asks.
+        (
+            "ssw 0 1; ssw 0 2;",
+            "st.sc0 x, 1 | visdevice.shader_read | ld.sc0 r0, x ; avdevice | ld.sc0 r0, x | ;",
+        ),
+    ];
+    for (sync, rows) in refusals {
+        assert_eq!(refused(&three(sync, rows), Pipelines::Merged), "access mask of other threads", "{rows}");
+    }
+    let runs = [
+        // The other one has written nothing.
+        (
+            "ssw 0 2; ssw 1 2;",
+            "st.sc0 x, 1 | ld.sc0 r0, y | visdevice.shader_read ;
+            avdevice.shader_write | avdevice.none | ld.sc0 r0, x ;",
+        ),
+        // What is published by a later thread is published for all that it comes after.
+        (
+            "ssw 0 1; ssw 1 2;",
+            "st.sc0 x, 1 | st.sc0 y, 1 | visdevice.shader_read ;
+            avdevice.none | avdevice.shader_write | ld.sc0 r0, x ;",
+        ),
+    ];
+    for (sync, rows) in runs {
+        assert!(program(&parse(&three(sync, rows)), &LAVAPIPE, Pipelines::Merged).is_ok(), "{rows}");
+    }
 }
 
 /// All kernels of a program play as many instances as the fullest subgroup of any of them has room for.
@@ -179,12 +285,12 @@ fn what_a_device_would_order_less_is_refused_by_name() {
     let ssw = "{ ssw 0 1; }";
     let cases = [
         (
-            two(ssw, "avdevice | visdevice ; st.sc0 x, 1 | ld.sc0 r0, x ;"),
-            "avdevice before the end of a thread",
+            two(ssw, "st.sc0 x, 1 | visdevice ; avdevice | ld.sc0 r0, x ; st.sc0 x, 2 | ;"),
+            "avdevice amid a thread",
         ),
         (
-            two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ; avdevice | visdevice ;"),
-            "visdevice after the beginning of a thread",
+            two(ssw, "st.sc0 x, 1 | ld.sc0 r1, x ; avdevice | visdevice ; | ld.sc0 r0, x ;"),
+            "visdevice amid a thread",
         ),
         (two("{ ssw 0 1; ssw 1 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "dispatches in a circle"),
         (two("{ ssw 0 0; }", "st.sc0 x, 1 | ld.sc0 r0, x ;"), "one thread in several dispatches"),

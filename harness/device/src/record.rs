@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ash::vk;
-use plan::{BufferId, DependencyKind, DeviceError, ImageId, Kernel, Step};
+use plan::{Accesses, BufferId, DependencyKind, DeviceError, ImageId, Kernel, Step};
 
 use crate::error::failed;
 use crate::image::Texels;
@@ -114,16 +114,20 @@ impl Recorder<'_> {
             }
             Step::Barrier { .. } => self.barrier(commands, WORK, Some(ACCESSES)),
             Step::ExecutionBarrier { .. } => self.barrier(commands, WORK, None),
-            Step::Dependency { kind, available, reads, writes, .. } => {
-                let memory = compute_dependency(*available, *reads, *writes);
+            Step::Dependency { kind, available, visible, .. } => {
+                let between = Between::new(*available, *visible);
                 match kind {
                     DependencyKind::Barrier => {
-                        let (stage, flags) = (COMPUTE, vk::DependencyFlags::empty());
+                        let flags = vk::DependencyFlags::empty();
+                        let Between { source, target, memory } = &between;
                         let memory = memory.as_slice();
-                        // SAFETY: the command buffer is being recorded, on a queue with compute.
-                        unsafe { raw.cmd_pipeline_barrier(commands, stage, stage, flags, memory, &[], &[]) };
+                        // SAFETY: the command buffer is being recorded, on a queue with compute; the stages support the
+                        // accesses.
+                        unsafe {
+                            raw.cmd_pipeline_barrier(commands, *source, *target, flags, memory, &[], &[])
+                        };
                     }
-                    DependencyKind::Event => self.event(commands, number, memory.as_slice())?,
+                    DependencyKind::Event => self.event(commands, number, &between)?,
                 }
             }
             Step::ToHost { buffer, .. } => self.to_host(commands, *buffer)?,
@@ -137,21 +141,17 @@ impl Recorder<'_> {
         Ok(())
     }
 
-    /// Sets the event of a step after the compute work so far, and waits for it with the compute work to come.
-    fn event(
-        &self,
-        commands: vk::CommandBuffer,
-        step: usize,
-        memory: &[vk::MemoryBarrier<'_>],
-    ) -> Result<(), DeviceError> {
+    /// Sets the event of a step after the work so far, and waits for it with the work to come, in the stages that are named.
+    fn event(&self, commands: vk::CommandBuffer, step: usize, between: &Between) -> Result<(), DeviceError> {
         let event = self.events.get(step).copied().filter(|event| *event != vk::Event::null());
         let event = event.ok_or_else(|| nothing("event for step", step))?;
         let raw = &self.device.raw;
-        // SAFETY: the command buffer is being recorded, on a queue with compute; the event is the device's, and the host
-        // resets it before each submission.
+        let Between { source, target, memory } = between;
+        // SAFETY: the command buffer is being recorded, on a queue with compute; the event is the device's, the host resets
+        // it before each submission, and plans with stages of the host before an event are not valid.
         unsafe {
-            raw.cmd_set_event(commands, event, COMPUTE);
-            raw.cmd_wait_events(commands, &[event], COMPUTE, COMPUTE, memory, &[], &[]);
+            raw.cmd_set_event(commands, event, *source);
+            raw.cmd_wait_events(commands, &[event], *source, *target, memory.as_slice(), &[], &[]);
         }
         Ok(())
     }
@@ -231,13 +231,45 @@ pub(crate) fn record_copy_out(
     }
 }
 
-/// What a dependency between dispatches says of memory; nothing where it orders execution alone.
-fn compute_dependency(available: bool, reads: bool, writes: bool) -> Option<vk::MemoryBarrier<'static>> {
-    let flag = |asked, flag| if asked { flag } else { vk::AccessFlags::empty() };
-    let source = flag(available, vk::AccessFlags::SHADER_WRITE);
-    let target = flag(reads, vk::AccessFlags::SHADER_READ) | flag(writes, vk::AccessFlags::SHADER_WRITE);
-    let asked = available || reads || writes;
-    asked.then(|| vk::MemoryBarrier::default().src_access_mask(source).dst_access_mask(target))
+/// A dependency between dispatches: always of the compute stage, and of those that make the accesses that it names.
+struct Between {
+    source: vk::PipelineStageFlags,
+    target: vk::PipelineStageFlags,
+    /// Nothing where it orders execution alone.
+    memory: Option<vk::MemoryBarrier<'static>>,
+}
+
+impl Between {
+    fn new(available: Accesses, visible: Accesses) -> Between {
+        let ((source, from), (target, to)) = (mask_of(available), mask_of(visible));
+        let asked = !(available.is_empty() && visible.is_empty());
+        Between {
+            source,
+            target,
+            memory: asked.then(|| vk::MemoryBarrier::default().src_access_mask(from).dst_access_mask(to)),
+        }
+    }
+}
+
+/// Kinds of accesses, the stages that make them, and their flags.
+const KINDS: [(Accesses, vk::PipelineStageFlags, vk::AccessFlags); 9] = [
+    (Accesses::SHADER_READ, COMPUTE, vk::AccessFlags::SHADER_READ),
+    (Accesses::SHADER_WRITE, COMPUTE, vk::AccessFlags::SHADER_WRITE),
+    (Accesses::UNIFORM_READ, COMPUTE, vk::AccessFlags::UNIFORM_READ),
+    (Accesses::TRANSFER_READ, vk::PipelineStageFlags::TRANSFER, vk::AccessFlags::TRANSFER_READ),
+    (Accesses::TRANSFER_WRITE, vk::PipelineStageFlags::TRANSFER, vk::AccessFlags::TRANSFER_WRITE),
+    (Accesses::HOST_READ, vk::PipelineStageFlags::HOST, vk::AccessFlags::HOST_READ),
+    (Accesses::HOST_WRITE, vk::PipelineStageFlags::HOST, vk::AccessFlags::HOST_WRITE),
+    (Accesses::MEMORY_READ, vk::PipelineStageFlags::ALL_COMMANDS, vk::AccessFlags::MEMORY_READ),
+    (Accesses::MEMORY_WRITE, vk::PipelineStageFlags::ALL_COMMANDS, vk::AccessFlags::MEMORY_WRITE),
+];
+
+/// The stages of some accesses, that of dispatches besides, and their flags.
+fn mask_of(accesses: Accesses) -> (vk::PipelineStageFlags, vk::AccessFlags) {
+    let kinds = KINDS.iter().filter(|(kind, ..)| accesses.intersects(*kind));
+    kinds.fold((COMPUTE, vk::AccessFlags::empty()), |(stages, flags), (_, stage, flag)| {
+        (stages | *stage, flags | *flag)
+    })
 }
 
 /// Validated plans never get here.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use device::{Options, VulkanDevice};
 use plan::{
-    DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore,
+    Accesses, DependencyKind, Device, DeviceError, Memory, MemoryKind, Progress, Queue, QueueId, Semaphore,
     SemaphoreId, Step,
 };
 
@@ -34,7 +34,14 @@ const ALL: [(&str, Between); 6] = [
 ];
 
 fn dependency(b: &mut Builder, kind: DependencyKind) {
-    b.step(Step::Dependency { queue: QUEUE, kind, available: true, reads: true, writes: true });
+    masked(b, kind, Accesses::SHADER_WRITE, ACCESSES);
+}
+
+/// What a kernel does that reads a buffer and writes it.
+const ACCESSES: Accesses = Accesses::SHADER_READ.with(Accesses::SHADER_WRITE);
+
+fn masked(b: &mut Builder, kind: DependencyKind, available: Accesses, visible: Accesses) {
+    b.step(Step::Dependency { queue: QUEUE, kind, available, visible });
 }
 
 fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
@@ -45,7 +52,7 @@ fn semaphore(b: &mut Builder, number: u32, kind: Semaphore) {
 }
 
 /// Three increments, each of what the one before made.
-fn chain(between: Between) -> (Builder, plan::BufferId) {
+fn chain(between: impl Fn(&mut Builder, u32)) -> (Builder, plan::BufferId) {
     let mut b = Builder::new();
     let buffer = b.buffer(4096, Memory::Device);
     let kernel = b.kernel(kernels::increment(64));
@@ -93,10 +100,38 @@ fn validation_finds_no_fault_in_any_way() {
             }
             assert_eq!(device.validation_messages(), Vec::<String>::new(), "{name}");
         }
+        // Every kind of access, with the stages that make it, on either side.
+        let shader = (Accesses::SHADER_WRITE, ACCESSES);
+        for kind in Accesses::kinds().chain([Accesses::NONE]) {
+            let masks = (shader.0.with(kind), shader.1.with(kind));
+            let barrier = |b: &mut Builder, _| masked(b, DependencyKind::Barrier, masks.0, masks.1);
+            run(&mut *chain(barrier).0.prepare(&device));
+            // What the device sets has no stage of the host.
+            if !kind.intersects(Accesses::HOST) {
+                let event = |b: &mut Builder, _| masked(b, DependencyKind::Event, masks.0, masks.1);
+                run(&mut *chain(event).0.prepare(&device));
+            }
+            assert_eq!(device.validation_messages(), Vec::<String>::new(), "{kind}");
+        }
+        let all = (Accesses::MEMORY_WRITE, Accesses::MEMORY_READ.with(Accesses::MEMORY_WRITE));
+        run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, all.0, all.1)).0.prepare(&device));
+        assert_eq!(device.validation_messages(), Vec::<String>::new());
+        // Masks of other accesses publish nothing that a kernel has to do with.
+        for (available, visible) in [
+            (Accesses::TRANSFER_WRITE, ACCESSES),
+            (Accesses::SHADER_READ, ACCESSES),
+            (Accesses::SHADER_WRITE, Accesses::UNIFORM_READ),
+        ] {
+            run(&mut *chain(|b, _| masked(b, DependencyKind::Barrier, available, visible))
+                .0
+                .prepare(&device));
+            let messages = device.validation_messages();
+            assert!(messages.iter().any(|message| message.contains("SYNC-HAZARD")), "{messages:?}");
+        }
         // A dependency of execution alone publishes nothing: that it is found shows that faults are looked for.
         let (b, _) = chain(|b, _| {
             let kind = DependencyKind::Barrier;
-            b.step(Step::Dependency { queue: QUEUE, kind, available: false, reads: false, writes: false });
+            masked(b, kind, Accesses::NONE, Accesses::NONE);
         });
         run(&mut *b.prepare(&device));
         let messages = device.validation_messages();

@@ -1,7 +1,8 @@
 //! What a plan must satisfy before any device looks at it, and what a device must offer for it.
 
 use crate::{
-    BufferId, Capabilities, DeviceError, ImageId, ImageShape, Kernel, Memory, Plan, QueueId, Semaphore, Step,
+    Accesses, BufferId, Capabilities, DependencyKind, DeviceError, ImageId, ImageShape, Kernel, Memory, Plan,
+    QueueId, Semaphore, Step,
 };
 
 const SPIRV_MAGIC: u32 = 0x0723_0203;
@@ -120,6 +121,12 @@ impl Plan {
             Step::Signal { semaphore, .. } | Step::Wait { semaphore, .. } => {
                 let found = (semaphore.0 as usize) < self.semaphores.len();
                 found.then_some(()).ok_or_else(|| format!("no semaphore {}", semaphore.0))
+            }
+            // VUID-vkCmdSetEvent-stageMask-01149
+            Step::Dependency { kind: DependencyKind::Event, available, .. }
+                if available.intersects(Accesses::HOST) =>
+            {
+                Err("an event that the device sets after accesses of the host".to_owned())
             }
             Step::Barrier { .. }
             | Step::ExecutionBarrier { .. }

@@ -5,6 +5,7 @@
 //! devices, the simulated GPU and compile-only devices implement [`Device`]; nothing here assumes one queue, one
 //! dispatch, a working clock, or that anything was executed. This crate knows no litmus test and no Vulkan loader.
 
+mod accesses;
 mod check;
 mod image;
 mod memory;
@@ -13,6 +14,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use accesses::Accesses;
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
 pub use memory::{MemoryKind, MemoryProperties};
 
@@ -179,18 +181,17 @@ pub enum Step {
         queue: QueueId,
     },
     /// Dispatches before it on the queue, those of earlier submissions included, have ended before those after it begin:
-    /// a dependency between compute stages alone, and of memory as little as is asked for.
+    /// a dependency between compute stages and those of the accesses that it names, and of memory what it names alone.
     Dependency {
         /// The queue.
         queue: QueueId,
         /// How it is made.
         kind: DependencyKind,
-        /// What earlier dispatches wrote is made available.
-        available: bool,
-        /// What is available is made visible to reads of later dispatches.
-        reads: bool,
-        /// The same for their writes.
-        writes: bool,
+        /// Of what was done earlier, the writes among these are made available. The device sets an event itself, so that
+        /// the host's are none of its own.
+        available: Accesses,
+        /// What is available is made visible to these of what is done later.
+        visible: Accesses,
     },
     /// What follows is recorded in a command buffer of its own. Nothing is ordered by that.
     CommandBuffer {

@@ -1,8 +1,9 @@
 //! Plans that contradict themselves, and plans that are too much for a device.
 
 use plan::{
-    Buffer, BufferId, Capabilities, DeviceError, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
-    Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Step,
+    Accesses, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Image, ImageFormat, ImageId,
+    ImageShape, Kernel, KernelId, Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore,
+    SemaphoreId, Step,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -95,6 +96,15 @@ fn contradictions_are_named() {
         ),
         (with_kernel(Kernel { subgroup_size: Some(3), ..kernel(1) }), "kernel 0: a subgroup size of 3"),
         (with_step(Step::Barrier { queue: QueueId(1) }), "step 0: no queue 1"),
+        (
+            with_step(Step::Dependency {
+                queue: QUEUE,
+                kind: DependencyKind::Event,
+                available: Accesses::SHADER_WRITE.with(Accesses::HOST_WRITE),
+                visible: Accesses::HOST_READ,
+            }),
+            "step 0: an event that the device sets after accesses of the host",
+        ),
         (with_step(Step::Fill { queue: QUEUE, buffer: b2, value: 0 }), "step 0: no buffer 2"),
         (with_step(Step::ToHost { queue: QUEUE, buffer: b2 }), "step 0: no buffer 2"),
         (with_step(Step::Copy { queue: QUEUE, from: b0, to: b2 }), "step 0: no buffer 2"),

@@ -3,16 +3,17 @@
 use std::fmt;
 use std::str::FromStr;
 
-use plan::{DependencyKind, QueueId, Semaphore, SemaphoreId, Step};
-use shaders::Dependency;
+use litmus::AccessMask;
+use plan::{Accesses, DependencyKind, QueueId, Semaphore, SemaphoreId, Step};
+use shaders::{Dependency, Program};
 
 /// A way of the API to put dispatches one after another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Join {
-    /// `barrier`: a pipeline barrier in the same command buffer, with the memory accesses that the test asks for.
+    /// `barrier`: a pipeline barrier in the same command buffer, with the access masks that the test asks for.
     #[default]
     Barrier,
-    /// `event`: an event, set and waited for, with the same accesses.
+    /// `event`: an event, set and waited for, with the same masks.
     Event,
     /// `submit`: the pipeline barrier begins another submission.
     Submit,
@@ -20,7 +21,8 @@ pub enum Join {
     Semaphore,
     /// `timeline`: a timeline semaphore between them.
     Timeline,
-    /// `fence`: the host waits on a fence before it makes the other submission, which begins with the pipeline barrier.
+    /// `fence`: the host waits on a fence, which makes all memory available, before it makes the other submission, which
+    /// makes all memory visible. It begins with the pipeline barrier all the same.
     Fence,
 }
 
@@ -54,6 +56,23 @@ impl Join {
         }
     }
 
+    /// Why it cannot stand between the phases of a program; `None` where it can.
+    pub fn refused(self, program: &Program) -> Option<&'static str> {
+        match self {
+            Join::Barrier | Join::Submit => None,
+            // The stages of an event that the device sets are the device's (VUID-vkCmdSetEvent-stageMask-01149).
+            Join::Event => {
+                let mut phases = program.phases.iter();
+                let host = phases.any(|phase| accesses(phase.before.available).intersects(Accesses::HOST));
+                host.then_some("event after accesses of the host")
+            }
+            // The model would judge a program that publishes less than what runs.
+            Join::Semaphore | Join::Timeline | Join::Fence => {
+                (!program.all_memory).then_some("semaphore or fence in place of access masks")
+            }
+        }
+    }
+
     /// Appends what stands between two phases.
     pub(crate) fn steps(
         self,
@@ -62,8 +81,8 @@ impl Join {
         semaphores: &mut Vec<Semaphore>,
         steps: &mut Vec<Step>,
     ) {
-        let Dependency { available, reads, writes } = dependency;
-        let by = |kind| Step::Dependency { queue, kind, available, reads, writes };
+        let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
+        let by = |kind| Step::Dependency { queue, kind, available, visible };
         match self {
             Join::Barrier => steps.push(by(DependencyKind::Barrier)),
             Join::Event => steps.push(by(DependencyKind::Event)),
@@ -76,11 +95,29 @@ impl Join {
                 });
                 steps.extend([Step::Signal { queue, semaphore }, Step::Wait { queue, semaphore }]);
             }
-            // A fence makes writes available, and nothing visible to what comes later: that is left to the barrier.
             Join::Fence => steps.extend([Step::HostWait { queue }, by(DependencyKind::Barrier)]),
         }
     }
 }
+
+/// An access mask of a test as that of a step.
+pub fn accesses(mask: AccessMask) -> Accesses {
+    let kinds = KINDS.iter().filter(|(own, _)| mask.intersects(*own));
+    kinds.fold(Accesses::NONE, |all, (_, kind)| all.with(*kind))
+}
+
+/// The kinds of accesses of tests and those of plans.
+const KINDS: [(AccessMask, Accesses); 9] = [
+    (AccessMask::SHADER_READ, Accesses::SHADER_READ),
+    (AccessMask::SHADER_WRITE, Accesses::SHADER_WRITE),
+    (AccessMask::UNIFORM_READ, Accesses::UNIFORM_READ),
+    (AccessMask::TRANSFER_READ, Accesses::TRANSFER_READ),
+    (AccessMask::TRANSFER_WRITE, Accesses::TRANSFER_WRITE),
+    (AccessMask::HOST_READ, Accesses::HOST_READ),
+    (AccessMask::HOST_WRITE, Accesses::HOST_WRITE),
+    (AccessMask::MEMORY_READ, Accesses::MEMORY_READ),
+    (AccessMask::MEMORY_WRITE, Accesses::MEMORY_WRITE),
+];
 
 impl fmt::Display for Join {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,6 +136,16 @@ impl FromStr for Join {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn access_masks_of_tests_and_of_plans_have_the_same_words() {
+        for mask in AccessMask::singles() {
+            let words: Vec<_> = mask.words().collect();
+            assert_eq!(accesses(mask).names().collect::<Vec<_>>(), words);
+        }
+        assert_eq!(Accesses::kinds().count(), AccessMask::singles().count());
+        assert_eq!(accesses(AccessMask::NONE), Accesses::NONE);
+    }
 
     #[test]
     fn words_and_ways_correspond() {

@@ -61,11 +61,12 @@ impl Variant {
         shaders::KernelConfig { variant: self.told, ..config }
     }
 
-    /// The ways to put phases one after another that are tried, out of what a device with these features has.
-    pub fn joins(&self, has: impl Fn(&str) -> bool) -> Vec<Join> {
+    /// The ways to put the phases of a program one after another that are tried, out of what a device with these features has.
+    pub fn joins(&self, program: &Program, has: impl Fn(&str) -> bool) -> Vec<Join> {
+        let fits = |join: &Join| join.feature().is_none_or(&has) && join.refused(program).is_none();
         match self.join {
             Some(join) => vec![join],
-            None => Join::ALL.into_iter().filter(|join| join.feature().is_none_or(&has)).collect(),
+            None => Join::ALL.into_iter().filter(fits).collect(),
         }
     }
 
@@ -105,6 +106,9 @@ impl Variant {
         }
         if let Some(lack) = program.kernels().find_map(|kernel| lacking_subgroups(kernel, capabilities)) {
             return Some(lack);
+        }
+        if let Some(refused) = self.join.and_then(|join| join.refused(program)) {
+            return Some(refused.to_owned());
         }
         if self.told.apart != Apart::Nothing && program.apart().is_empty() {
             return Some(NOTHING_APART.to_owned());
@@ -198,6 +202,33 @@ impl fmt::Display for Variant {
 mod tests {
     use super::*;
 
+    fn config() -> shaders::KernelConfig {
+        shaders::KernelConfig {
+            subgroup_size: 8,
+            lanes: 8,
+            lanes_with_loops: u32::MAX,
+            max_workgroup_invocations: 1024,
+            device_scope: true,
+            loop_bound: 8,
+            stressed: false,
+            thread_loops: false,
+            variant: shaders::Variant::default(),
+        }
+    }
+
+    fn capable() -> Capabilities {
+        Capabilities {
+            memory_model: true,
+            device_scope: true,
+            subgroups_in_compute: true,
+            full_subgroups: true,
+            subgroup_size_range: (4, 8),
+            max_workgroup_subgroups: 2,
+            features: vec!["timelineSemaphore".to_owned()],
+            ..Capabilities::default()
+        }
+    }
+
     #[test]
     fn texts_and_variants_correspond() {
         let texts =
@@ -221,28 +252,9 @@ mod tests {
     fn what_a_device_lacks_for_subgroups_is_named() {
         let test =
             "VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 1, wg 0, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;";
-        let config = shaders::KernelConfig {
-            subgroup_size: 8,
-            lanes: 8,
-            lanes_with_loops: u32::MAX,
-            max_workgroup_invocations: 1024,
-            device_scope: true,
-            loop_bound: 8,
-            stressed: false,
-            thread_loops: false,
-            variant: shaders::Variant::default(),
-        };
         let program =
-            shaders::program(&litmus::parse(test, "T").unwrap(), &config, Pipelines::Merged).unwrap();
-        let device = Capabilities {
-            memory_model: true,
-            device_scope: true,
-            subgroups_in_compute: true,
-            full_subgroups: true,
-            subgroup_size_range: (4, 8),
-            max_workgroup_subgroups: 2,
-            ..Capabilities::default()
-        };
+            shaders::program(&litmus::parse(test, "T").unwrap(), &config(), Pipelines::Merged).unwrap();
+        let device = capable();
         let lack = |capabilities: &Capabilities| Variant::default().lacking(&program, &[], capabilities);
         assert_eq!(lack(&device), None);
         let lacks = [
@@ -261,8 +273,40 @@ mod tests {
 
     #[test]
     fn a_way_without_its_feature_is_left_out_unless_it_is_named() {
-        let ways = |text: &str| text.parse::<Variant>().unwrap().joins(|_| false);
+        let program = phases("avdevice", "visdevice");
+        let ways = |text: &str| text.parse::<Variant>().unwrap().joins(&program, |_| false);
         assert_eq!(ways("").len(), Join::ALL.len() - 1);
         assert_eq!(ways("timeline"), [Join::Timeline]);
+    }
+
+    /// What publishes more than the test, or cannot say what the test says, is no way to run it.
+    #[test]
+    fn a_way_that_says_something_else_is_left_out_or_refused_by_name() {
+        let all = |program: &Program| Variant::default().joins(program, |_| true);
+        assert_eq!(all(&phases("avdevice.memory_write", "visdevice.shader_read")), Join::ALL);
+        let narrow = phases("avdevice.none", "visdevice.shader_read");
+        assert_eq!(all(&narrow), [Join::Barrier, Join::Event, Join::Submit]);
+        let host = phases("avdevice.shader_write.host_write", "visdevice.shader_read.host_read");
+        assert!(!all(&host).contains(&Join::Event) && all(&host).contains(&Join::Semaphore));
+        let lacking = |text: &str, program: &Program| {
+            text.parse::<Variant>().unwrap().lacking(program, &[], &capable())
+        };
+        for word in ["semaphore", "timeline", "fence"] {
+            let rule = "semaphore or fence in place of access masks";
+            assert_eq!(lacking(word, &narrow).as_deref(), Some(rule));
+            assert_eq!(lacking(word, &host), None);
+        }
+        assert_eq!(lacking("event", &host).as_deref(), Some("event after accesses of the host"));
+        assert_eq!(lacking("event", &narrow), None);
+    }
+
+    /// A thread that writes, and one in another dispatch that reads, with these operations of the API.
+    fn phases(available: &str, visible: &str) -> Program {
+        let text = format!(
+            "VULKAN T {{ x = 0; }} {{ ssw 0 1; }} P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+            st.sc0 x, 1 | {visible} ; {available} | ld.sc0 r0, x ;"
+        );
+        let test = litmus::parse(&text, "T").unwrap();
+        shaders::program(&test, &config(), Pipelines::Merged).unwrap()
     }
 }

@@ -340,7 +340,7 @@ fn run_one(
         return Ran { failure: Some(Failure::Lacks { what }), ..ran };
     }
     let way = Way {
-        joins: &variant.joins(|feature| has_feature(capabilities, feature)),
+        joins: &variant.joins(&program, |feature| has_feature(capabilities, feature)),
         memory: variant.memory(&program),
     };
     match run_ways(device, &program, &way, test, settings, &mut ran.known, on_snapshot) {
@@ -380,7 +380,7 @@ fn kernels_of(device: &dyn Device, test: &Test, variant: Variant, settings: &Set
     if variant.lacking(&program, &test.metadata.needs, capabilities).is_some() {
         return Vec::new();
     }
-    let joins = variant.joins(|feature| has_feature(capabilities, feature));
+    let joins = variant.joins(&program, |feature| has_feature(capabilities, feature));
     let way = Way { joins: &joins, memory: variant.memory(&program) };
     way.kernels(device, &program, test, settings)
 }

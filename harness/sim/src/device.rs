@@ -6,7 +6,8 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use plan::{
-    BufferId, Capabilities, Device, DeviceError, Identity, Memory, MemoryProperties, Plan, Prepared, Step,
+    Accesses, BufferId, Capabilities, Device, DeviceError, Identity, Memory, MemoryProperties, Plan,
+    Prepared, Step,
 };
 
 use crate::fault::Fault;
@@ -22,6 +23,8 @@ use crate::wave::Dispatch;
 pub(crate) const SUBGROUP_SIZE: u32 = 16;
 /// Choices of the scheduler between two looks at the clock.
 const SLICE: u32 = 256;
+/// How often, of 256, caches have room for all that dispatches one after another fetch.
+const ROOMY: u32 = 96;
 /// Choices at most between two accesses of the host while a submission is in flight.
 const HOST_PACE: usize = 48;
 
@@ -414,8 +417,13 @@ fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
                 phases.push(Phase::Order { available: true, visible: true });
             }
             Step::ExecutionBarrier { .. } => phases.push(Phase::Order { available: false, visible: false }),
-            Step::Dependency { available, reads, writes, .. } => {
-                phases.push(Phase::Order { available: *available, visible: *reads || *writes });
+            Step::Dependency { available, visible, .. } => {
+                let available = match fault {
+                    Fault::MemoryAccessIgnored => available.intersects(Accesses::SHADER_WRITE),
+                    _ => available.covers_writes(),
+                };
+                // What is written needs no visibility: a dirty line holds nothing old.
+                phases.push(Phase::Order { available, visible: visible.covers_reads() });
             }
             Step::Signal { .. } => phases.push(Phase::Order { available: true, visible: false }),
             Step::Wait { .. } => phases.push(Phase::Order { available: false, visible: true }),
@@ -451,6 +459,10 @@ impl Prepared for SimPrepared<'_> {
         let bound =
             bind::bind(&self.steps, &self.families, &self.programs, &self.buffers, &mut self.machine, seed)?;
         (self.dispatches, self.layout) = bound;
+        // What one dispatch has fetched is old for a later one only where it is still there.
+        let mut steps = self.steps.iter();
+        let in_order = steps.any(|step| matches!(step, Step::Dependency { .. } | Step::Signal { .. }));
+        self.machine.roomy = in_order && Random::new(!seed).chance(ROOMY);
         if self.device.fault == Fault::ZeroInitMissing {
             self.layout.spoil(&self.dispatches, &mut self.machine);
         }

@@ -252,7 +252,10 @@ faults! {
         Some("gfx-rs/wgpu#9185"), Violates;
     VisibleDeviceNothing "visdevice-no-invalidate"
         "a barrier between dispatches invalidates nothing"
-        Some("gfx-rs/wgpu#9185"), Invisible("a dispatch begins with caches of its own, and those above hold nothing old of what tests read");
+        Some("gfx-rs/wgpu#9185"), Violates;
+    MemoryAccessIgnored "memory-access-ignored"
+        "MEMORY_WRITE in the access mask of a barrier between dispatches writes nothing back"
+        None, Violates;
     DependencyIgnored "dispatch-dependency-ignored"
         "a dispatch starts before the one that it waits for has ended"
         Some("gfx-rs/wgpu#9185"), Violates;

@@ -7,7 +7,7 @@ mod walk;
 use crate::buffer::GROUPS;
 use crate::fault::Fault;
 use crate::memory::Memory;
-use crate::program::{DEVICE, INVOCATION, Kind, LANES, MemoryOp, Program, SUBGROUP, WORKGROUP};
+use crate::program::{DEVICE, INVOCATION, Kind, LANES, MemoryOp, Program, QUEUE_FAMILY, SUBGROUP, WORKGROUP};
 use crate::random::{Random, lanes};
 use crate::wave::{Dispatch, Surroundings, Wave};
 
@@ -100,6 +100,8 @@ struct Half {
 pub(crate) struct Machine {
     pub memory: Memory,
     pub random: Random,
+    /// Whether the caches that dispatches share have room for all that they fetch: they drop nothing of their own accord.
+    pub roomy: bool,
     fault: Fault,
     waves: Vec<Wave>,
     /// Waves that have something left.
@@ -143,6 +145,7 @@ impl Machine {
             groups: Vec::new(),
             alone: Vec::new(),
             random,
+            roomy: false,
             fault,
             waves: Vec::new(),
             live: Vec::new(),
@@ -396,6 +399,9 @@ impl Machine {
         let mask = self.random.mask(64);
         for lane in lanes(mask & self.waves[number].lanes) {
             let cache = self.waves[number].paths[lane][level];
+            if drops && self.roomy && level >= usize::from(QUEUE_FAMILY) {
+                continue;
+            }
             if drops {
                 self.memory.evict_shared(level, cache);
             } else {

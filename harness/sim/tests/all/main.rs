@@ -7,6 +7,7 @@ mod corpus;
 mod device;
 mod faults;
 mod peers;
+mod phases;
 mod progress;
 mod random;
 mod stress;

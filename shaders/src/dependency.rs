@@ -1,0 +1,243 @@
+//! Memory dependencies of the API between the phases of a program: what a test asks for, and what is recorded for it.
+//!
+//! An operation of the API stands before all that its thread does to memory, or after it. The first is recorded before the
+//! phase of the thread, the second before the phase that follows; all that is recorded in one place is one dependency, with
+//! the access masks of the test together. So a device makes no less available and visible than the test says. Where the
+//! test names accesses, it makes no more either, or the test is refused: what masks leave out is what such a test asks.
+
+use litmus::{AccessMask, Instruction, InstructionKind, SystemOperation, Test, Thread, ThreadId};
+
+use crate::rules::Rule;
+
+/// What a phase may rely on: always that everything earlier has ended, and of memory what the test says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Dependency {
+    /// Of what was done earlier, the writes among these are made available to the device.
+    pub available: AccessMask,
+    /// What is available is made visible to these of what is done from here on.
+    pub visible: AccessMask,
+}
+
+/// What stands between the phases of a test.
+#[derive(Clone, Debug)]
+pub(crate) struct Dependencies {
+    /// By phase what stands before it; nothing before the first one.
+    pub(crate) before: Vec<Dependency>,
+    /// Whether dependencies of all memory would say no more.
+    pub(crate) all_memory: bool,
+}
+
+/// Half of a memory dependency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Half {
+    Available,
+    Visible,
+}
+
+/// One operation of the API.
+#[derive(Clone, Copy, Debug)]
+struct Operation {
+    half: Half,
+    mask: AccessMask,
+    thread: usize,
+    position: usize,
+    /// Whether it stands before all that its thread does to memory.
+    leads: bool,
+    /// The phase that it is recorded before; it need not exist.
+    boundary: usize,
+}
+
+/// The half of a memory dependency that an instruction is, with what it covers: all that kernels do where it names nothing.
+fn half_of(kind: &InstructionKind) -> Option<(Half, AccessMask)> {
+    match kind {
+        InstructionKind::AvailableToDevice => Some((Half::Available, AccessMask::SHADER_WRITE)),
+        InstructionKind::VisibleFromDevice => Some((Half::Visible, AccessMask::SHADER_READ)),
+        InstructionKind::System(SystemOperation::Available(mask)) => Some((Half::Available, *mask)),
+        InstructionKind::System(SystemOperation::Visible(mask)) => Some((Half::Visible, *mask)),
+        _ => None,
+    }
+}
+
+/// Whether the instruction is half of a memory dependency of the API.
+pub(crate) fn is_half(kind: &InstructionKind) -> bool {
+    half_of(kind).is_some()
+}
+
+/// Whether it names the accesses that it covers.
+fn names_accesses(kind: &InstructionKind) -> bool {
+    matches!(kind, InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)))
+}
+
+/// Whether the instruction has to do with memory other than by the API.
+fn is_memory_operation(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.kind,
+        InstructionKind::Load { .. }
+            | InstructionKind::Store { .. }
+            | InstructionKind::Rmw { .. }
+            | InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+    )
+}
+
+/// The operations of a thread of a phase, in order.
+fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<Operation>, Rule> {
+    let mut operations = Vec::new();
+    for (position, instruction) in code.instructions.iter().enumerate() {
+        let Some((half, mask)) = half_of(&instruction.kind) else { continue };
+        let (before, after) = code.instructions.split_at(position);
+        let leads = after.iter().any(is_memory_operation);
+        if leads && before.iter().any(is_memory_operation) {
+            return Err(match half {
+                Half::Available => Rule::AvailabilityAmidThread,
+                Half::Visible => Rule::VisibilityAmidThread,
+            });
+        }
+        let boundary = if leads { phase } else { phase + 1 };
+        operations.push(Operation { half, mask, thread, position, leads, boundary });
+    }
+    Ok(operations)
+}
+
+/// Storages that a thread reads or writes.
+fn storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
+    let Some(thread) = test.threads.get(thread) else { return Vec::new() };
+    let accessed = thread.instructions.iter().filter_map(|instruction| match &instruction.kind {
+        InstructionKind::Load { location, .. } if !writes => Some(*location),
+        InstructionKind::Store { location, .. } if writes => Some(*location),
+        InstructionKind::Rmw { location, .. } => Some(*location),
+        _ => None,
+    });
+    accessed.map(|location| usize::from(test.storage_of(location).0)).collect()
+}
+
+/// By pairs of threads whether system-synchronizes-with, closed, puts one before the other.
+fn order(test: &Test) -> Vec<Vec<bool>> {
+    let count = test.threads.len();
+    let mut before = vec![vec![false; count]; count];
+    for pair in &test.system_sync {
+        let (from, to) = (usize::from(pair.from.thread.0), usize::from(pair.to.thread.0));
+        if let Some(cell) = before.get_mut(from).and_then(|row| row.get_mut(to)) {
+            *cell = true;
+        }
+    }
+    for middle in 0..count {
+        let through = before.get(middle).cloned().unwrap_or_default();
+        for row in &mut before {
+            if row.get(middle).copied().unwrap_or(false) {
+                row.iter_mut().zip(&through).for_each(|(cell, further)| *cell |= *further);
+            }
+        }
+    }
+    before
+}
+
+/// Which of the later accesses are served: a write where the earlier one is available, a read where it is visible as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Served {
+    write: bool,
+    read: bool,
+}
+
+impl Served {
+    /// By the operations that make writes available and the pairs of those with ones that make them visible.
+    fn by(
+        operations: &[Operation],
+        first: impl Fn(&Operation) -> bool,
+        last: impl Fn(&Operation) -> bool,
+        chain: impl Fn(&Operation, &Operation) -> bool,
+    ) -> Served {
+        let available: Vec<&Operation> = operations
+            .iter()
+            .filter(|operation| operation.half == Half::Available && operation.mask.covers(false, true))
+            .filter(|operation| first(operation))
+            .collect();
+        let mut visible = operations
+            .iter()
+            .filter(|operation| operation.half == Half::Visible && operation.mask.covers(false, false))
+            .filter(|operation| last(operation));
+        Served {
+            write: available.iter().any(|operation| last(operation)),
+            read: visible.any(|to| available.iter().any(|from| chain(from, to))),
+        }
+    }
+}
+
+/// What stands between the phases of a test.
+///
+/// # Errors
+/// Where the API has no place for an operation, and where a device would make more of memory available or visible than a test
+/// that names accesses says.
+pub(crate) fn between(test: &Test, phases: &[Vec<ThreadId>]) -> Result<Dependencies, Rule> {
+    let mut phase_of = vec![0; test.threads.len()];
+    for (number, threads) in phases.iter().enumerate() {
+        for thread in threads {
+            if let Some(phase) = phase_of.get_mut(usize::from(thread.0)) {
+                *phase = number;
+            }
+        }
+    }
+    let mut operations = Vec::new();
+    for (thread, (code, phase)) in test.threads.iter().zip(&phase_of).enumerate() {
+        operations.extend(operations_of(thread, code, *phase)?);
+    }
+    let instructions = || test.threads.iter().flat_map(|thread| &thread.instructions);
+    let exactly = instructions().any(|instruction| names_accesses(&instruction.kind));
+    let order = order(test);
+    let is_before =
+        |from: usize, to: usize| order.get(from).and_then(|row| row.get(to)).copied().unwrap_or(false);
+    let mut all_memory = true;
+    for (earlier, from) in phase_of.iter().enumerate() {
+        let written = storages(test, earlier, true);
+        for (later, to) in phase_of.iter().enumerate().filter(|(_, to)| from < to) {
+            let shared =
+                |writes| storages(test, later, writes).iter().any(|storage| written.contains(storage));
+            let (writes, reads) = (shared(true), shared(false));
+            let asked = Served::by(
+                &operations,
+                |own| (own.thread == earlier && !own.leads) || is_before(earlier, own.thread),
+                |own| (own.thread == later && own.leads) || is_before(own.thread, later),
+                |own, other| {
+                    (own.thread == other.thread && own.position < other.position)
+                        || is_before(own.thread, other.thread)
+                },
+            );
+            let recorded = Served::by(
+                &operations,
+                |own| *from < own.boundary && own.boundary <= *to,
+                |own| own.boundary <= *to,
+                |own, other| own.boundary <= other.boundary,
+            );
+            let differs = (writes && asked.write != recorded.write) || (reads && asked.read != recorded.read);
+            if exactly && differs {
+                return Err(Rule::MaskOfOtherThreads);
+            }
+            all_memory &= (!writes || recorded.write) && (!reads || recorded.read);
+        }
+    }
+    let before = (0..phases.len()).map(|phase| dependency(test, &operations, &phase_of, phase)).collect();
+    Ok(Dependencies { before, all_memory })
+}
+
+/// What is recorded before a phase. A write needs no visibility, but the API has no other way to put it after another write.
+fn dependency(test: &Test, operations: &[Operation], phase_of: &[usize], phase: usize) -> Dependency {
+    if phase == 0 {
+        return Dependency::default();
+    }
+    let masks = |half: Half| {
+        let own = operations.iter().filter(|own| own.half == half && own.boundary == phase);
+        own.fold(AccessMask::NONE, |all, own| all.with(own.mask))
+    };
+    let dependency = Dependency { available: masks(Half::Available), visible: masks(Half::Visible) };
+    let available = operations
+        .iter()
+        .any(|own| own.half == Half::Available && own.boundary <= phase && own.mask.covers(false, true));
+    let writes = phase_of
+        .iter()
+        .enumerate()
+        .any(|(thread, own)| *own == phase && !storages(test, thread, true).is_empty());
+    if available && writes && !dependency.visible.covers(false, true) {
+        return Dependency { visible: dependency.visible.with(AccessMask::SHADER_WRITE), ..dependency };
+    }
+    dependency
+}
