@@ -66,8 +66,9 @@ fn valid_texts() {
         let mut out = printed;
         writeln!(out, "---").unwrap();
         for location in &test.locations {
-            let litmus::Location { name, init, scalar, reference, .. } = location;
-            writeln!(out, "{name}: {init:?} {scalar:?} {reference:?}").unwrap();
+            let litmus::Location { name, init, scalar, components, reference, .. } = location;
+            let vector = if location.is_vector() { format!(" × {components}") } else { String::new() };
+            writeln!(out, "{name}: {init:?} {scalar:?}{vector} {reference:?}").unwrap();
         }
         for (index, thread) in test.threads.iter().enumerate() {
             writeln!(out, "P{}: {:?}", thread.number, thread.place).unwrap();
@@ -85,7 +86,7 @@ fn valid_texts() {
 #[test]
 fn every_instruction_has_an_example() {
     let tests: Vec<litmus::Test> =
-        ["every-instruction.litmus", "host-and-api.litmus", "hsa-every-instruction.litmus"]
+        ["every-instruction.litmus", "host-and-api.litmus", "hsa-every-instruction.litmus", "vectors.litmus"]
             .map(|file| {
                 litmus::parse(&fs::read_to_string(folder("parse_ok").join(file)).unwrap(), file).unwrap()
             })
@@ -110,11 +111,12 @@ fn every_instruction_has_an_example() {
         InstructionKind::Update { .. } => "update",
         InstructionKind::Addressed { .. } => "addressed",
         InstructionKind::Cooperative(_) => "cooperative",
+        InstructionKind::Vector(_) => "vector",
         InstructionKind::Move { .. } => "move",
         InstructionKind::Compare { .. } => "compare",
         InstructionKind::BranchIf { .. } => "branch if",
     });
-    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 23);
+    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 24);
 }
 
 #[test]

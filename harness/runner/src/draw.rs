@@ -313,7 +313,7 @@ fn gcd(left: u32, right: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use litmus::{Observable, RegisterId, ThreadId, Value};
+    use litmus::{Observable, RegisterId, ThreadId};
     use proptest::prelude::*;
     use shaders::{Kernel, Requirements, ResultSlot, Roles};
 
@@ -337,7 +337,7 @@ mod tests {
             in_image: Vec::new(),
             loop_turns: 0,
             storages,
-            initial: vec![Value(0); storages as usize],
+            initial: vec![0; storages as usize],
             results: (0..classes).map(thread).collect(),
             finals: Vec::new(),
             requirements: Requirements::default(),
