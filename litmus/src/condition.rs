@@ -30,8 +30,8 @@ pub enum Condition {
 pub enum Term {
     /// The final value of a register.
     Register(ThreadId, RegisterId),
-    /// The final value of a location.
-    Location(LocationId),
+    /// The final value of a location: of a component where it is a vector, else of component 0, which is all of it.
+    Location(LocationId, u8),
     /// The address of a location: what a bare location on the right of a comparison means in Dartagnan's reader.
     Address(LocationId),
     /// A number.

@@ -206,6 +206,10 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     if test.dialect == Dialect::Hsa {
         return to_khronos(&to_vulkan(test)?);
     }
+    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    if instructions.into_iter().any(|instruction| matches!(instruction.kind, InstructionKind::Vector(_))) {
+        return Err(no("accesses of vectors"));
+    }
     let mut wanted: Vec<(ThreadId, RegisterId, i64)> = Vec::new();
     let conditions = test.filter.iter().chain(test.question.as_ref().map(|question| &question.condition));
     for condition in conditions {

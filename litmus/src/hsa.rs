@@ -92,7 +92,7 @@ impl Lowered {
             match (at.and_then(|at| outcome.0.get(at)), observable) {
                 (Some(value), _) => *value,
                 (None, Observable::Register(thread, register)) => hsa.initial_register(*thread, *register),
-                (None, Observable::Location(location)) => hsa.initial_value(*location),
+                (None, Observable::Location(location, component)) => hsa.initial_value(*location, *component),
             }
         };
         Outcome(observables.iter().map(value).collect())
@@ -174,7 +174,7 @@ pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
 /// What an observable of the lowered test is in the HSA test.
 fn meaning(hsa: &Test, lowered: &Test, observable: Observable) -> Option<Observable> {
     match observable {
-        Observable::Location(location) => Some(Observable::Location(location)),
+        Observable::Location(..) => Some(observable),
         Observable::Register(thread, register) => {
             let register = lowered.thread(thread).registers.get(usize::from(register.0))?;
             let of = |candidate: &Register| native_register(&candidate.name).as_ref() == Some(&register.name);

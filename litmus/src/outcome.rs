@@ -11,8 +11,8 @@ use crate::value::Value;
 pub enum Observable {
     /// A register that the code assigns.
     Register(ThreadId, RegisterId),
-    /// A location that the condition names.
-    Location(LocationId),
+    /// A location that the condition names: a component where it is a vector, else component 0, which is all of it.
+    Location(LocationId, u8),
 }
 
 /// The final values of [`Test::observables`], in that order.
@@ -120,7 +120,9 @@ fn side(test: &Test, observables: &[Observable], term: &Term, other: &Term) -> S
         Term::Register(thread, register) => {
             (Observable::Register(*thread, *register), test.initial_register(*thread, *register))
         }
-        Term::Location(location) => (Observable::Location(*location), test.initial_value(*location)),
+        Term::Location(location, component) => {
+            (Observable::Location(*location, *component), test.initial_value(*location, *component))
+        }
         Term::Address(location) => return Side::Number(test.address_of(*location)),
         Term::Constant(constant) => return Side::Number(constant_beside(*constant, term_type(test, other))),
     };
@@ -136,7 +138,7 @@ fn side(test: &Test, observables: &[Observable], term: &Term, other: &Term) -> S
 fn term_type(test: &Test, term: &Term) -> Option<ScalarType> {
     match term {
         Term::Register(thread, register) => Some(test.register_type(*thread, *register)),
-        Term::Location(location) => Some(test.location(*location).scalar_type()),
+        Term::Location(location, _) => Some(test.location(*location).scalar_type()),
         Term::Address(_) | Term::Constant(_) => None,
     }
 }

@@ -133,10 +133,12 @@ fn nothing_before(test: &Test, point: SyncPoint) -> bool {
 }
 
 fn accesses(kind: &InstructionKind) -> bool {
-    matches!(
-        kind.without_address(),
-        InstructionKind::Load { .. } | InstructionKind::Store { .. } | InstructionKind::Rmw { .. }
-    )
+    kind.accesses().iter().any(|access| {
+        matches!(
+            access,
+            InstructionKind::Load { .. } | InstructionKind::Store { .. } | InstructionKind::Rmw { .. }
+        )
+    })
 }
 
 fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {

@@ -2,6 +2,7 @@
 #![doc = include_str!("syntax/grammar.md")]
 #![doc = include_str!("syntax/khronos/grammar.md")]
 
+mod access;
 mod condition;
 mod declarations;
 mod header;

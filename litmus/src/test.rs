@@ -72,8 +72,10 @@ pub struct Location {
     pub name: String,
     /// Declared kind of storage and way of reaching it; without a declaration the accesses' storage class decides.
     pub reference: Option<Reference>,
-    /// Declared scalar type; `u32` without one.
+    /// Declared scalar type, of a vector that of its components; `u32` without one.
     pub scalar: Option<ScalarType>,
+    /// Numbers that it holds: from 2 to [`MAX_COMPONENTS`] for a vector, else 1.
+    pub components: u8,
     /// What the memory holds at first.
     pub init: LocationInit,
     /// Declared `[host]`: host-visible memory.
@@ -86,19 +88,37 @@ pub struct Location {
     pub span: Span,
 }
 
+/// Components of a vector at most.
+pub const MAX_COMPONENTS: u8 = 4;
+/// Bytes of a vector at most.
+pub const MAX_VECTOR_BYTES: u32 = 16;
+
 impl Location {
-    /// The declared type, or the default.
+    /// The declared type, of a vector that of its components; or the default.
     pub fn scalar_type(&self) -> ScalarType {
         self.scalar.unwrap_or_default()
+    }
+
+    /// Whether it is declared as a vector.
+    pub fn is_vector(&self) -> bool {
+        self.components > 1
+    }
+
+    /// Size of all of it in bytes.
+    pub fn bytes(&self) -> u32 {
+        self.scalar_type().bytes() * u32::from(self.components)
     }
 }
 
 /// What a location holds at first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocationInit {
-    /// A number.
+    /// A number; of a vector each component.
     Constant(i64),
-    /// `x = y`: the initial value of another, earlier location.
+    /// `v = {1, 2, 3}`: a number for each component of a vector; what is behind them is 0.
+    Components([i64; MAX_COMPONENTS as usize]),
+    /// `x = y`: the initial value of another, earlier location; of a vector one with as many components, or a number for
+    /// each of its own.
     CopyOf(LocationId),
     /// `x = &y`: the address of another, earlier location.
     AddressOf(LocationId),
@@ -148,6 +168,11 @@ pub enum ScalarType {
 }
 
 impl ScalarType {
+    /// Size in bytes: 1, 2, 4 or 8.
+    pub fn bytes(self) -> u32 {
+        self.bits() / 8
+    }
+
     /// Width in bits: 8, 16, 32 or 64.
     pub fn bits(self) -> u32 {
         match self {
@@ -367,6 +392,10 @@ pub enum InstructionKind {
     /// `.coop`: a plain load or store of a cooperative matrix (`#memory-model-cooperative-matrix`). An unspecified
     /// invocation of the thread's subgroup performs it, one that executes the thread's barriers too.
     Cooperative(Box<InstructionKind>),
+    /// `ld.sc0 {r0, r1}, v` and `st.sc0 v, {1, 2}`: one plain access of several components that lie one behind the other.
+    /// They are its loads or its stores, from 2 to [`MAX_COMPONENTS`], each with its own offset and its type: the same
+    /// name, class and access, the destinations all different.
+    Vector(Vec<InstructionKind>),
     /// HSA's `[x + $s3]`: an access whose address depends on a register that holds 0.
     Addressed {
         /// The register.
@@ -430,16 +459,36 @@ impl InstructionKind {
         )
     }
 
-    /// The register whose final value belongs to the outcome because this instruction assigns it.
-    pub fn destination(&self) -> Option<RegisterId> {
+    /// What it does one number at a time: the loads or stores of the components of a vector access, without its address any
+    /// other instruction by itself.
+    pub fn accesses(&self) -> &[InstructionKind] {
         match self.without_address() {
+            InstructionKind::Vector(components) => components,
+            other => std::slice::from_ref(other),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn accesses_mut(&mut self) -> &mut [InstructionKind] {
+        match self {
+            InstructionKind::Addressed { access, .. } | InstructionKind::Cooperative(access) => {
+                access.accesses_mut()
+            }
+            InstructionKind::Vector(components) => components,
+            other => std::slice::from_mut(other),
+        }
+    }
+
+    /// The registers whose final values belong to the outcome because this instruction assigns them.
+    pub fn destinations(&self) -> impl Iterator<Item = RegisterId> {
+        self.accesses().iter().filter_map(|access| match access {
             InstructionKind::Load { destination, .. }
             | InstructionKind::Rmw { destination, .. }
             | InstructionKind::Arithmetic { destination, .. }
             | InstructionKind::Await { destination, .. }
             | InstructionKind::Move { destination, .. } => Some(*destination),
             _ => None,
-        }
+        })
     }
 }
 
@@ -782,20 +831,39 @@ impl Test {
         -(1 + i64::from(self.storage_of(id).0))
     }
 
-    /// The value that a location holds at first.
-    pub fn initial_value(&self, id: LocationId) -> Value {
+    /// The value that a component of a location holds at first; 0 is the only one of a location that is no vector.
+    pub fn initial_value(&self, id: LocationId, component: u8) -> Value {
+        let scalar = self.location(id).scalar_type();
         let mut current = id;
         loop {
             match self.location(current).init {
-                LocationInit::Constant(constant) => {
-                    return Value::from_constant(constant, self.location(id).scalar_type());
+                LocationInit::Constant(constant) => return Value::from_constant(constant, scalar),
+                LocationInit::Components(constants) => {
+                    let constant = constants.get(usize::from(component)).copied().unwrap_or_default();
+                    return Value::from_constant(constant, scalar);
                 }
                 LocationInit::AddressOf(location) => {
-                    return Value::from_constant(self.address_of(location), self.location(id).scalar_type());
+                    return Value::from_constant(self.address_of(location), scalar);
+                }
+                LocationInit::AliasOf(next)
+                    if self.location(current).is_vector() || self.location(next).is_vector() =>
+                {
+                    // A vector and what shares its storage have bytes in common, not numbers.
+                    let bits = self.initial_bits(next) >> (scalar.bits() * u32::from(component));
+                    return Value(bits as u64).truncate(scalar);
                 }
                 LocationInit::CopyOf(next) | LocationInit::AliasOf(next) => current = next,
             }
         }
+    }
+
+    /// What all of a location holds at first: the bits of its components, the first one lowest.
+    pub fn initial_bits(&self, id: LocationId) -> u128 {
+        let location = self.location(id);
+        let bits = location.scalar_type().bits();
+        (0..location.components).fold(0, |all, component| {
+            all | (u128::from(self.initial_value(id, component).0) << (bits * u32::from(component)))
+        })
     }
 
     /// The value that a register holds at first. An address is a number that no other location has.
@@ -803,7 +871,7 @@ impl Test {
         let ty = self.register_type(thread, register);
         match self.thread(thread).registers.get(usize::from(register.0)).map(|r| r.init) {
             Some(RegisterInit::Constant(constant)) => Value::from_constant(constant, ty),
-            Some(RegisterInit::ValueOf(location)) => self.initial_value(location),
+            Some(RegisterInit::ValueOf(location)) => self.initial_value(location, 0),
             Some(RegisterInit::AddressOf(location)) => Value::from_constant(self.address_of(location), ty),
             None => Value(0),
         }
@@ -813,14 +881,15 @@ impl Test {
     pub fn register_type(&self, thread: ThreadId, register: RegisterId) -> ScalarType {
         let mut found: Option<ScalarType> = None;
         for instruction in &self.thread(thread).instructions {
-            if let InstructionKind::Load { destination, location, scalar, .. }
-            | InstructionKind::Rmw { destination, location, scalar, .. } =
-                instruction.kind.without_address()
-                && *destination == register
-            {
-                let ty = scalar.unwrap_or(self.location(*location).scalar_type());
-                if found.is_none_or(|f| ty.bits() > f.bits()) {
-                    found = Some(ty);
+            for access in instruction.kind.accesses() {
+                if let InstructionKind::Load { destination, location, scalar, .. }
+                | InstructionKind::Rmw { destination, location, scalar, .. } = access
+                    && *destination == register
+                {
+                    let ty = scalar.unwrap_or(self.location(*location).scalar_type());
+                    if found.is_none_or(|f| ty.bits() > f.bits()) {
+                        found = Some(ty);
+                    }
                 }
             }
         }
@@ -828,20 +897,20 @@ impl Test {
     }
 
     /// What belongs to an outcome, in its canonical order: the registers that the code assigns, by thread and register,
-    /// then the locations that the condition, the filter or the `locations` section names, by location.
+    /// then the locations that the condition, the filter or the `locations` section names, by location and component.
     pub fn observables(&self) -> Vec<Observable> {
         let mut registers = Vec::new();
         for (index, thread) in self.threads.iter().enumerate() {
             let mut assigned: Vec<RegisterId> =
-                thread.instructions.iter().filter_map(|instruction| instruction.kind.destination()).collect();
+                thread.instructions.iter().flat_map(|instruction| instruction.kind.destinations()).collect();
             assigned.sort_unstable();
             assigned.dedup();
             registers.extend(assigned.into_iter().map(|r| Observable::Register(ThreadId(index as u16), r)));
         }
         let mut locations = Vec::new();
         let mut add = |term: &Term| {
-            if let Term::Location(location) = term {
-                locations.push(*location);
+            if let Term::Location(location, component) = term {
+                locations.push((*location, *component));
             }
         };
         if let Some(filter) = &self.filter {
@@ -853,11 +922,21 @@ impl Test {
         self.listed.iter().for_each(&mut add);
         locations.sort_unstable();
         locations.dedup();
-        registers.extend(locations.into_iter().map(Observable::Location));
+        registers.extend(
+            locations.into_iter().map(|(location, component)| Observable::Location(location, component)),
+        );
         registers
     }
 
-    /// The name of an observable as conditions and reports write it: `P1:r0`, `x`.
+    /// The type of a number that an outcome holds.
+    pub fn observable_type(&self, observable: Observable) -> ScalarType {
+        match observable {
+            Observable::Register(thread, register) => self.register_type(thread, register),
+            Observable::Location(location, _) => self.location(location).scalar_type(),
+        }
+    }
+
+    /// The name of an observable as conditions and reports write it: `P1:r0`, `x`, `v[2]`.
     pub fn observable_name(&self, observable: Observable) -> String {
         match observable {
             Observable::Register(thread, register) => {
@@ -865,7 +944,14 @@ impl Test {
                 let register = thread.registers.get(usize::from(register.0)).map_or("?", |r| r.name.as_str());
                 format!("P{}:{register}", thread.number)
             }
-            Observable::Location(location) => self.location(location).name.clone(),
+            Observable::Location(location, component) => {
+                let location = self.location(location);
+                if location.is_vector() {
+                    format!("{}[{component}]", location.name)
+                } else {
+                    location.name.clone()
+                }
+            }
         }
     }
 }

@@ -66,8 +66,9 @@ fn valid_texts() {
         let mut out = printed;
         writeln!(out, "---").unwrap();
         for location in &test.locations {
-            let litmus::Location { name, init, scalar, reference, .. } = location;
-            writeln!(out, "{name}: {init:?} {scalar:?} {reference:?}").unwrap();
+            let litmus::Location { name, init, scalar, components, reference, .. } = location;
+            let vector = if location.is_vector() { format!(" × {components}") } else { String::new() };
+            writeln!(out, "{name}: {init:?} {scalar:?}{vector} {reference:?}").unwrap();
         }
         for (index, thread) in test.threads.iter().enumerate() {
             writeln!(out, "P{}: {:?}", thread.number, thread.place).unwrap();
@@ -85,7 +86,7 @@ fn valid_texts() {
 #[test]
 fn every_instruction_has_an_example() {
     let tests: Vec<litmus::Test> =
-        ["every-instruction.litmus", "host-and-api.litmus", "hsa-every-instruction.litmus"]
+        ["every-instruction.litmus", "host-and-api.litmus", "hsa-every-instruction.litmus", "vectors.litmus"]
             .map(|file| {
                 litmus::parse(&fs::read_to_string(folder("parse_ok").join(file)).unwrap(), file).unwrap()
             })
@@ -110,11 +111,12 @@ fn every_instruction_has_an_example() {
         InstructionKind::Update { .. } => "update",
         InstructionKind::Addressed { .. } => "addressed",
         InstructionKind::Cooperative(_) => "cooperative",
+        InstructionKind::Vector(_) => "vector",
         InstructionKind::Move { .. } => "move",
         InstructionKind::Compare { .. } => "compare",
         InstructionKind::BranchIf { .. } => "branch if",
     });
-    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 23);
+    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 24);
 }
 
 #[test]
@@ -173,4 +175,27 @@ fn conditions_about_a_test() {
         let errors = text(wrong).unwrap_err();
         assert_eq!(errors.errors().len(), 1, "{wrong}: {errors:?}");
     }
+}
+
+/// What shares the storage of a vector has bytes in common with it, the first component lowest.
+#[test]
+fn initial_values_of_vectors_and_their_aliases() {
+    let text = "VULKAN t\n{ u16x4 v = {1, 2, 3, -1}; u32 low aliases v; u32x2 words aliases v; u64 all aliases v; \
+                u8x3 bytes aliases words; u32 s = 9; u32x3 copied = s; u16x4 again = v; u8x2 cut = 0xff; }\n\
+                P0@sg 0, wg 0, qf 0 ; ;";
+    let test = litmus::parse(text, "t").unwrap();
+    let values = |name: &str| -> Vec<u64> {
+        let index = test.locations.iter().position(|location| location.name == name).unwrap();
+        let id = litmus::LocationId(index as u16);
+        (0..test.location(id).components).map(|component| test.initial_value(id, component).0).collect()
+    };
+    assert_eq!(values("v"), [1, 2, 3, 0xffff]);
+    assert_eq!(values("low"), [0x0002_0001]);
+    assert_eq!(values("words"), [0x0002_0001, 0xffff_0003]);
+    assert_eq!(values("all"), [0xffff_0003_0002_0001]);
+    assert_eq!(values("bytes"), [1, 0, 2]);
+    assert_eq!(values("copied"), [9, 9, 9]);
+    assert_eq!(values("again"), [1, 2, 3, 0xffff]);
+    assert_eq!(values("cut"), [0xff, 0xff]);
+    assert_eq!(test.initial_bits(litmus::LocationId(0)), 0xffff_0003_0002_0001);
 }

@@ -14,7 +14,7 @@ pub fn state(test: &Test, observables: &[Observable], outcome: &Outcome) -> Stat
         .iter()
         .zip(&outcome.0)
         .map(|(observable, value)| {
-            (test.observable_name(*observable), number(*value, scalar(test, *observable)))
+            (test.observable_name(*observable), number(*value, test.observable_type(*observable)))
         })
         .collect()
 }
@@ -25,7 +25,11 @@ pub fn line(test: &Test, observables: &[Observable], outcome: &Outcome) -> Strin
         .iter()
         .zip(&outcome.0)
         .map(|(observable, value)| {
-            format!("{}={}", test.observable_name(*observable), number(*value, scalar(test, *observable)))
+            format!(
+                "{}={}",
+                test.observable_name(*observable),
+                number(*value, test.observable_type(*observable))
+            )
         })
         .collect();
     words.join(" ")
@@ -35,13 +39,6 @@ pub fn line(test: &Test, observables: &[Observable], outcome: &Outcome) -> Strin
 pub fn text(state: &State) -> String {
     let words: Vec<String> = state.iter().map(|(name, value)| format!("{name}={value}")).collect();
     words.join(" ")
-}
-
-fn scalar(test: &Test, observable: Observable) -> ScalarType {
-    match observable {
-        Observable::Register(thread, register) => test.register_type(thread, register),
-        Observable::Location(location) => test.location(location).scalar_type(),
-    }
 }
 
 fn number(value: Value, scalar: ScalarType) -> Number {

@@ -53,6 +53,8 @@ struct Checker<'a> {
     capabilities: BTreeSet<Capability>,
     vulkan: bool,
     numbers: BTreeMap<Word, Number>,
+    /// The type of the components of each vector type.
+    vectors: BTreeMap<Word, Word>,
     /// The type of each value.
     types: BTreeMap<Word, Word>,
     /// Control barriers that belong to one thread alone, by the number of the barrier among all of them.
@@ -66,7 +68,7 @@ impl<'a> Checker<'a> {
             Some(Operand::Capability(capability)) => Some(*capability),
             _ => None,
         };
-        let mut numbers = BTreeMap::new();
+        let (mut numbers, mut vectors) = (BTreeMap::new(), BTreeMap::new());
         let mut types = BTreeMap::new();
         for instruction in reader.module.all_inst_iter() {
             let width = match instruction.operands.first() {
@@ -80,6 +82,9 @@ impl<'a> Checker<'a> {
                 (Op::TypeFloat, Some(id)) => {
                     numbers.insert(id, Number::Float(width));
                 }
+                (Op::TypeVector, Some(id)) => {
+                    vectors.extend(ids(instruction).first().map(|component| (id, *component)));
+                }
                 _ => {}
             }
             if let (Some(id), Some(ty)) = (instruction.result_id, instruction.result_type) {
@@ -91,10 +96,16 @@ impl<'a> Checker<'a> {
             capabilities: reader.module.capabilities.iter().filter_map(capability).collect(),
             vulkan: reader.has_vulkan_model(),
             numbers,
+            vectors,
             types,
             divergent: declarations::divergent_barriers(reader),
             barriers_seen: std::cell::Cell::new(0),
         }
+    }
+
+    /// The number that a type is, or that the components of a vector type are.
+    fn number_of(&self, ty: Word) -> Option<&Number> {
+        self.numbers.get(self.vectors.get(&ty).unwrap_or(&ty))
     }
 
     fn has(&self, capability: Capability) -> bool {
@@ -238,7 +249,7 @@ impl<'a> Checker<'a> {
             } else {
                 instruction.result_type
             };
-            let bytes = match value.and_then(|ty| self.numbers.get(&ty)) {
+            let bytes = match value.and_then(|ty| self.number_of(ty)) {
                 Some(Number::Integer(width) | Number::Float(width)) => width / 8,
                 None => 0,
             };

@@ -109,7 +109,7 @@ pub struct Memory {
     /// Words of a unit of location memory.
     pub storage_words: u32,
     /// The initial contents of each storage, as bits.
-    pub initial: Vec<u64>,
+    pub initial: Vec<u128>,
     /// Slots that hold [`Parameters::done`] once their thread has ended.
     pub done: Vec<u32>,
     /// Counters for each round of the dispatch, one round after another, and not for all together.
@@ -165,7 +165,7 @@ pub fn reset(memory: &Memory) -> Helper {
             let first = code.module.word(Op::IMul, &[unit, words]);
             for word in 0..memory.storage_words.max(1) {
                 // What a unit has besides the value is zero.
-                let part = if word < 2 { (bits >> (32 * word)) as u32 } else { 0 };
+                let part = if word < 4 { (bits >> (32 * word)) as u32 } else { 0 };
                 let (part, word) = (code.module.constant(part), code.module.constant(word));
                 let index = code.module.word(Op::IAdd, &[first, word]);
                 let pointer = code.element(Shown::Locations, index);

@@ -75,6 +75,7 @@ fn is_memory_operation(instruction: &Instruction) -> bool {
         InstructionKind::Load { .. }
             | InstructionKind::Store { .. }
             | InstructionKind::Rmw { .. }
+            | InstructionKind::Vector(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
     )
@@ -102,7 +103,8 @@ fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<Opera
 /// Storages that a thread reads or writes.
 fn storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
     let Some(thread) = test.threads.get(thread) else { return Vec::new() };
-    let accessed = thread.instructions.iter().filter_map(|instruction| match &instruction.kind {
+    let accesses = thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses());
+    let accessed = accesses.filter_map(|access| match access {
         InstructionKind::Load { location, .. } if !writes => Some(*location),
         InstructionKind::Store { location, .. } if writes => Some(*location),
         InstructionKind::Rmw { location, .. } => Some(*location),

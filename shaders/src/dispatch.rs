@@ -96,6 +96,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         return Err(Rule::AliasesUnderRestrict.into());
     }
     let layout = Layout::new(test, config, company.most_lanes)?;
+    rules::check_workgroup_vectors(test)?;
     let segments = segments::cut(test, &layout)?;
     let mut uses = Uses::of(test, variant)?;
     uses.storage_words = uses.storage_words.max(company.storage_words);
@@ -259,7 +260,7 @@ impl Emitter<'_> {
                 Observable::Register(thread, register) => {
                     self.test.register_type(thread, register).bits() == 64
                 }
-                Observable::Location(location) => {
+                Observable::Location(location, _) => {
                     let storage = self.storage_of(location);
                     let Some(known) = self.workgroup_storages.iter().find(|known| known.storage == storage)
                     else {

@@ -17,8 +17,9 @@ pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
         let known = coherent.get_mut(usize::from(location.0)).map(|slot| *slot.get_or_insert(is));
         if known.is_some_and(|known| known != is) { Err(Rule::GlslMixed) } else { Ok(()) }
     };
-    for instruction in meaning.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
-        match &mut instruction.kind {
+    let instructions = meaning.threads.iter_mut().flat_map(|thread| &mut thread.instructions);
+    for kind in instructions.flat_map(|instruction| instruction.kind.accesses_mut()) {
+        match kind {
             InstructionKind::Load { location, class, access, .. }
             | InstructionKind::Store { location, class, access, .. } => match access {
                 Access::Private => {
@@ -74,8 +75,9 @@ fn without_domains(semantics: Semantics) -> Result<(), Rule> {
 
 /// Whether the plain accesses of a location are coherent.
 pub(crate) fn is_coherent(test: &Test, location: LocationId) -> bool {
-    test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
-        matches!(&instruction.kind,
+    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    instructions.flat_map(|instruction| instruction.kind.accesses()).any(|access| {
+        matches!(access,
             InstructionKind::Load { location: found, access: Access::Coherent { .. }, .. }
             | InstructionKind::Store { location: found, access: Access::Coherent { .. }, .. }
                 if *found == location)

@@ -65,7 +65,7 @@
 //! Kernels that are made with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
 //! workgroups: the contract is in [`crate::stress`].
 
-use litmus::{Observable, ThreadId, Value};
+use litmus::{Observable, ThreadId};
 
 use crate::variant::{Images, Variant};
 
@@ -101,10 +101,11 @@ pub struct Kernel {
     /// Units of location memory for one instance without padding: the number of distinct storages, which are numbered in
     /// the order in which [`litmus::Test::locations`] first names them, accessed or not.
     pub storages: u32,
-    /// Words of a unit of location memory: 1, or more where a storage has more than 32 bits.
+    /// Words of a unit of location memory: 1, or 2 or 4 where a storage has more than 32 or 64 bits.
     pub storage_words: u32,
-    /// The initial contents of each storage as bits: those of a floating-point number where the location holds one.
-    pub initial: Vec<Value>,
+    /// The initial contents of each storage as bits, the first component of a vector lowest: those of floating-point numbers where
+    /// the location holds such.
+    pub initial: Vec<u128>,
     /// What each result word of an instance holds. Every role writes at least one slot.
     pub results: Vec<ResultSlot>,
     /// Number of its first result slot among those of its [program](crate::Program); 0 where it is the whole of it.
@@ -183,7 +184,9 @@ impl ResultSlot {
             ResultSlot::Register(Observable::Register(thread, _))
             | ResultSlot::High(Observable::Register(thread, _))
             | ResultSlot::Done(thread) => Some(*thread),
-            ResultSlot::Register(Observable::Location(_)) | ResultSlot::High(Observable::Location(_)) => None,
+            ResultSlot::Register(Observable::Location(..)) | ResultSlot::High(Observable::Location(..)) => {
+                None
+            }
         }
     }
 }

@@ -40,8 +40,8 @@ pub enum Event {
         volatile: bool,
         /// Private or not, coherent or atomic, and with what scope and semantics.
         access: Access,
-        /// What is written.
-        value: Written,
+        /// What is written: a value, or one for each component of a vector.
+        values: Vec<Written>,
     },
     /// An atomic read-modify-write.
     Rmw {
@@ -300,7 +300,13 @@ fn event(
         _ => StorageClass::Buffer,
     };
     let coherent = coherence_of(reader, variable, class);
-    let alignment = (site.memory == Memory::Address).then_some(site.element.bits() / 8);
+    let alignment = match site.memory {
+        Memory::Address => Some(reader.alignment(&site, variable).ok_or(LiftError::Malformed(op))?),
+        Memory::Binding(_) | Memory::Workgroup(_) => None,
+    };
+    if site.components > 1 && !matches!(op, Op::Load | Op::Store) {
+        return Err(LiftError::Malformed(op));
+    }
     let atomic = || -> Result<(Access, bool), LiftError> {
         let (semantics, volatile) = ordered(2)?;
         Ok((Access::Atomic { scope: scope_at(1)?, semantics }, volatile))
@@ -314,7 +320,15 @@ fn event(
         Op::Store => {
             let available = MemoryAccess::MAKE_POINTER_AVAILABLE;
             let (access, volatile) = plain(reader, instruction, 2, available, alignment, coherent)?;
-            Event::Store { site, volatile, access, value: value_at(1)? }
+            let values = if site.components > 1 {
+                let made = reader.maker(id(1)?).filter(|made| made.class.opcode == Op::CompositeConstruct);
+                let parts = crate::reader::ids(made.ok_or(LiftError::Malformed(op))?);
+                let part = |id| reader.constant_bits(id).map_or(Written::Computed, Written::Constant);
+                parts.into_iter().map(part).collect()
+            } else {
+                vec![value_at(1)?]
+            };
+            Event::Store { site, volatile, access, values }
         }
         Op::AtomicLoad => {
             let (access, volatile) = atomic()?;
@@ -322,7 +336,7 @@ fn event(
         }
         Op::AtomicStore => {
             let (access, volatile) = atomic()?;
-            Event::Store { site, volatile, access, value: value_at(3)? }
+            Event::Store { site, volatile, access, values: vec![value_at(3)?] }
         }
         _ => {
             let (semantics, volatile) = ordered(2)?;
@@ -370,7 +384,7 @@ fn texel_event(reader: &Reader, instruction: &Instruction) -> Result<Event, Lift
     let Some(maker) = reader.maker(texels) else { return Err(malformed()) };
     let first = crate::reader::ids(maker).first().copied().ok_or_else(malformed)?;
     let value = reader.constant_bits(first).map_or(Written::Computed, Written::Constant);
-    Ok(Event::Store { site, volatile, access, value })
+    Ok(Event::Store { site, volatile, access, values: vec![value] })
 }
 
 /// What plain accesses through a variable are under GLSL450; `None` under the Vulkan memory model, where each says so.

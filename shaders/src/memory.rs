@@ -74,6 +74,34 @@ pub(crate) struct Path {
     pub element: Element,
     /// In bytes.
     pub offset: u32,
+    /// Elements that are accessed at once: 1, or those of a vector.
+    pub components: u32,
+}
+
+impl Path {
+    /// Bytes that are accessed.
+    pub fn bytes(self) -> u32 {
+        self.element.bytes() * self.components
+    }
+
+    pub fn is_vector(self) -> bool {
+        self.components > 1
+    }
+
+    /// The type in SPIR-V of what is accessed.
+    pub fn ty(self, module: &mut Module) -> Word {
+        let element = self.element.ty(module);
+        if self.is_vector() { module.vector(element, self.components) } else { element }
+    }
+
+    /// What an address is a multiple of, by the place of a vector in units of `unit` bytes.
+    pub fn alignment(self, unit: u32) -> u32 {
+        if !self.is_vector() {
+            return self.element.bytes();
+        }
+        let place = if self.offset == 0 { unit } else { 1 << self.offset.trailing_zeros() };
+        place.min(unit).min(self.bytes().next_power_of_two())
+    }
 }
 
 /// What a reference names.
@@ -134,7 +162,7 @@ impl Uses {
             features: Vec::new(),
         };
         for location in &test.locations {
-            uses.storage_words = uses.storage_words.max(location.scalar_type().bits() / 32);
+            uses.storage_words = uses.storage_words.max(location.bytes().div_ceil(4).next_power_of_two());
         }
         for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
             uses.instruction(test, &instruction.kind)?;
@@ -158,7 +186,7 @@ impl Uses {
             let float = |(path, _): &(Path, Kind)| path.element.is_float();
             let mixed = texels().any(float) && !texels().all(float);
             let final_texels = test.observables().into_iter().any(|observable| match observable {
-                litmus::Observable::Location(location) => {
+                litmus::Observable::Location(location, _) => {
                     texels().any(|(path, _)| test.storage_of(path.location) == test.storage_of(location))
                 }
                 litmus::Observable::Register(..) => false,
@@ -177,6 +205,9 @@ impl Uses {
             uses.need(Capability::PhysicalStorageBufferAddresses, "bufferDeviceAddress");
             uses.extensions.push("SPV_KHR_physical_storage_buffer");
         }
+        if uses.explicit_workgroup && variant.target == crate::variant::Target::Vulkan11 {
+            return Err(Rule::OldWorkgroupLayout);
+        }
         if uses.explicit_workgroup {
             uses.need(Capability::WorkgroupMemoryExplicitLayoutKHR, "workgroupMemoryExplicitLayout");
             uses.extensions.push("SPV_KHR_workgroup_memory_explicit_layout");
@@ -194,7 +225,7 @@ impl Uses {
         match kind {
             InstructionKind::Load { location, offset, scalar, class, access, .. }
             | InstructionKind::Store { location, offset, scalar, class, access, .. } => {
-                let (path, kind) = self.path(test, *location, *offset, *scalar, *class)?;
+                let (path, kind) = self.path(test, *location, (*offset, 1), *scalar, *class)?;
                 if let Access::Coherent { scope } | Access::Atomic { scope, .. } = access {
                     self.scopes.push(*scope);
                 }
@@ -202,8 +233,21 @@ impl Uses {
                     self.atomic(path.element, kind, None)?;
                 }
             }
+            InstructionKind::Vector(components) => {
+                let Some(
+                    InstructionKind::Load { location, offset, scalar, class, access, .. }
+                    | InstructionKind::Store { location, offset, scalar, class, access, .. },
+                ) = components.first()
+                else {
+                    return Ok(());
+                };
+                self.path(test, *location, (*offset, components.len() as u32), *scalar, *class)?;
+                if let Access::Coherent { scope } = access {
+                    self.scopes.push(*scope);
+                }
+            }
             InstructionKind::Rmw { location, offset, scalar, class, operation, scope, .. } => {
-                let (path, kind) = self.path(test, *location, *offset, *scalar, *class)?;
+                let (path, kind) = self.path(test, *location, (*offset, 1), *scalar, *class)?;
                 self.scopes.push(*scope);
                 self.atomic(path.element, kind, Some(operation))?;
             }
@@ -220,18 +264,21 @@ impl Uses {
         &mut self,
         test: &Test,
         location: LocationId,
-        offset: u32,
+        (offset, components): (u32, u32),
         scalar: Option<ScalarType>,
         class: StorageClass,
     ) -> Result<(Path, Kind), Rule> {
         let element = Element::of(scalar.unwrap_or(test.location(location).scalar_type()));
         let kind = Kind::of(test, location, class);
-        let end = offset.saturating_add(element.bytes());
+        if kind == Kind::Image && (components > 1 || test.location(test.storage_of(location)).is_vector()) {
+            return Err(Rule::VectorImage);
+        }
+        let path = Path { location, element, offset, components };
+        let end = offset.saturating_add(path.bytes());
         if !offset.is_multiple_of(element.bytes()) || end > 16 || (kind == Kind::Image && offset > 0) {
             return Err(Rule::Offset);
         }
         self.storage_words = self.storage_words.max(end.div_ceil(4).next_power_of_two());
-        let path = Path { location, element, offset };
         self.paths.push((path, kind));
         Ok((path, kind))
     }
@@ -244,6 +291,7 @@ impl Uses {
             let storage = test.storage_of(path.location);
             path.offset != 0
                 || path.element != Element::of(test.location(storage).scalar_type())
+                || path.components != u32::from(test.location(storage).components)
                 || workgroup.iter().any(|other| {
                     other.location != path.location && test.storage_of(other.location) == storage
                 })

@@ -29,6 +29,8 @@ pub(crate) struct Module {
     /// Arrays of elements with an explicit layout, by element: the block that holds one without an end, or one of some
     /// length.
     blocks: Vec<(Word, Option<u32>, Word)>,
+    /// Structures with one member that lies at a place: member, place, structure.
+    placed: Vec<(Word, u32, Word)>,
     /// Global variables and whether they are inputs: SPIR-V 1.4 and later list all in the entry point, earlier versions
     /// inputs and outputs.
     interface: Vec<(Word, bool)>,
@@ -63,6 +65,7 @@ impl Module {
             loops: preamble.loops,
             constants: Vec::new(),
             blocks: Vec::new(),
+            placed: Vec::new(),
             interface: Vec::new(),
             function: Function::new(),
             entry,
@@ -128,6 +131,19 @@ impl Module {
         self.builder.member_decorate(block, 0, Decoration::Offset, [Operand::LiteralBit32(0)]);
         self.blocks.push((element, length, block));
         block
+    }
+
+    /// A structure whose only member lies `offset` bytes from its start.
+    pub fn placed(&mut self, member: Word, offset: u32) -> Word {
+        if let Some((.., known)) = self.placed.iter().find(|(m, o, _)| *m == member && *o == offset) {
+            return *known;
+        }
+        // rspirv would share it with one whose member lies elsewhere.
+        let id = self.builder.id();
+        let structure = self.builder.type_struct_id(Some(id), [member]);
+        self.builder.member_decorate(structure, 0, Decoration::Offset, [Operand::LiteralBit32(offset)]);
+        self.placed.push((member, offset, structure));
+        structure
     }
 
     /// A 32-bit constant.

@@ -17,7 +17,7 @@
 //! name, and so is a test that names accesses where a device would publish more than it says.
 
 use litmus::{
-    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId, Value,
+    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId,
 };
 
 use crate::dependency;
@@ -43,7 +43,7 @@ pub struct Program {
     /// Words of a unit of location memory; as [`Kernel::storage_words`].
     pub storage_words: u32,
     /// The initial contents of each storage as bits; as [`Kernel::initial`].
-    pub initial: Vec<Value>,
+    pub initial: Vec<u128>,
     /// What each result word of an instance holds, over all kernels, with threads as the test numbers them.
     pub results: Vec<ResultSlot>,
     /// Storages whose final value belongs to the outcome, with their number.
@@ -260,7 +260,7 @@ pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
         Some(thread)
     };
     let listed = test.observables().into_iter().filter_map(|observable| match observable {
-        Observable::Location(location) => Some(Term::Location(location)),
+        Observable::Location(location, component) => Some(Term::Location(location, component)),
         Observable::Register(..) => None,
     });
     Test {
@@ -283,8 +283,8 @@ fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {
         ResultSlot::High(Observable::Register(thread, register)) => {
             ResultSlot::High(Observable::Register(of_test(thread), register))
         }
-        location @ (ResultSlot::Register(Observable::Location(_))
-        | ResultSlot::High(Observable::Location(_))) => location,
+        location @ (ResultSlot::Register(Observable::Location(..))
+        | ResultSlot::High(Observable::Location(..))) => location,
     }
 }
 
@@ -361,7 +361,8 @@ fn shares_workgroup(left: &Thread, right: &Thread) -> bool {
 }
 
 fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
-    thread.instructions.iter().filter_map(|instruction| match &instruction.kind {
+    let accesses = thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses());
+    accesses.filter_map(|access| match access {
         InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
         | InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
         | InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. } => Some(*location),
@@ -373,14 +374,20 @@ fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
 fn is_local(thread: &Thread) -> bool {
     let narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
     workgroup_locations(thread).next().is_some()
-        || thread.instructions.iter().any(|instruction| match &instruction.kind {
-            InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
-                litmus::Access::Coherent { scope } | litmus::Access::Atomic { scope, .. } => narrow(scope),
-                litmus::Access::Private | litmus::Access::NonPrivate => false,
-            },
-            InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => narrow(scope),
-            InstructionKind::ControlBarrier(_) => true,
-            _ => false,
+        || thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()).any(|kind| {
+            match kind {
+                InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
+                    match access {
+                        litmus::Access::Coherent { scope } | litmus::Access::Atomic { scope, .. } => {
+                            narrow(scope)
+                        }
+                        litmus::Access::Private | litmus::Access::NonPrivate => false,
+                    }
+                }
+                InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => narrow(scope),
+                InstructionKind::ControlBarrier(_) => true,
+                _ => false,
+            }
         })
 }
 

@@ -164,7 +164,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
     let variant = Variant::default();
     let uses = Uses::of(test, variant)?;
     let words_of_buffers = |(path, kind): &(Path, Kind)| {
-        *kind == Kind::Buffer && path.element == Element::U32 && path.offset == 0
+        *kind == Kind::Buffer && path.element == Element::U32 && path.offset == 0 && !path.is_vector()
     };
     if uses.storage_words != 1 || !uses.paths.iter().all(words_of_buffers) {
         return Err(Rule::ProgressMemory.into());
@@ -211,7 +211,7 @@ pub fn compile(test: &Test, config: &ProgressConfig) -> Result<ProgressKernel, C
         locations,
         storages: storages.count(),
         parts: spread.layout.roles.iter().map(|role| spread.part(role)).collect(),
-        initial: storages.initial(test).iter().map(|value| value.0 as u32).collect(),
+        initial: storages.initial(test).iter().map(|value| *value as u32).collect(),
         blocks: test
             .threads
             .iter()

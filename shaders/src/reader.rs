@@ -14,6 +14,10 @@ pub(crate) struct Reader {
     constants: BTreeMap<Word, u64>,
     bindings: BTreeMap<Word, u32>,
     decorations: BTreeSet<(Word, Decoration)>,
+    /// Bytes from one element of an array to the next.
+    strides: BTreeMap<Word, u32>,
+    /// Bytes from the start of a structure to a member.
+    offsets: BTreeMap<(Word, u32), u32>,
     /// The instruction that makes an id.
     makers: BTreeMap<Word, Instruction>,
     /// Variables of workgroup memory, in their order.
@@ -30,6 +34,8 @@ pub struct Site {
     pub storage: Option<u32>,
     /// What is accessed there: an unsigned or floating-point type of its width.
     pub element: ScalarType,
+    /// How many of them are accessed at once: 1, or the components of a vector.
+    pub components: u32,
     /// Bytes from the start of the storage.
     pub offset: u32,
 }
@@ -60,6 +66,8 @@ impl Reader {
             constants: BTreeMap::new(),
             bindings: BTreeMap::new(),
             decorations: BTreeSet::new(),
+            strides: BTreeMap::new(),
+            offsets: BTreeMap::new(),
             makers: BTreeMap::new(),
             workgroup: Vec::new(),
             module,
@@ -77,6 +85,21 @@ impl Reader {
                     if let (Decoration::Binding, [Operand::LiteralBit32(binding)]) = (decoration, rest) {
                         reader.bindings.insert(*id, *binding);
                     }
+                    if let (Decoration::ArrayStride, [Operand::LiteralBit32(stride)]) = (decoration, rest) {
+                        reader.strides.insert(*id, *stride);
+                    }
+                }
+                (
+                    Op::MemberDecorate,
+                    _,
+                    [
+                        Operand::IdRef(id),
+                        Operand::LiteralBit32(member),
+                        Operand::Decoration(Decoration::Offset),
+                        Operand::LiteralBit32(offset),
+                    ],
+                ) => {
+                    reader.offsets.insert((*id, *member), *offset);
                 }
                 (Op::Variable, Some(id), [Operand::StorageClass(SpirvClass::Workgroup), ..]) => {
                     reader.workgroup.push(id);
@@ -152,7 +175,12 @@ impl Reader {
         match self.op(origin)? {
             (Op::Variable, _) => Some(Pointee::Elsewhere),
             (Op::AccessChain, operands) => {
-                let (base, index) = (*operands.first()?, *operands.last()?);
+                // A unit and a place in it, or an element.
+                let (base, index, place) = match operands[..] {
+                    [base, _, unit, member] => (base, unit, Some(member)),
+                    [base, .., index] => (base, index, None),
+                    _ => return None,
+                };
                 let memory = match self.op(base)? {
                     (Op::Bitcast, _) => Memory::Address,
                     (Op::Variable, _) => match (self.bindings.get(&base), self.workgroup_number(base)) {
@@ -162,16 +190,42 @@ impl Reader {
                     },
                     _ => return None,
                 };
-                let element = self.element_of_pointer(origin)?;
-                Some(Pointee::Memory(self.site(memory, element, index), base))
+                let (element, components) = self.element_of_pointer(origin)?;
+                let mut site = Site { components, ..self.site(memory, element, index) };
+                if let Some(member) = place {
+                    let (_, unit) = self.units(base)?;
+                    site.offset = *self.offsets.get(&(unit, self.constant(member)?))?;
+                }
+                Some(Pointee::Memory(site, base))
             }
             (Op::ImageTexelPointer, operands) => {
                 let (image, coordinates) = (*operands.first()?, *operands.get(1)?);
-                let element = self.element_of_pointer(origin)?;
+                let (element, _) = self.element_of_pointer(origin)?;
                 Some(Pointee::Memory(self.texel(image, coordinates, element)?, image))
             }
             _ => None,
         }
+    }
+
+    /// What a pointer to a vector by address must be aligned to, worked out from where it goes.
+    pub fn alignment(&self, site: &Site, base: Word) -> Option<u32> {
+        let bytes = site.element.bytes();
+        if site.components == 1 {
+            return Some(bytes);
+        }
+        let (stride, _) = self.units(base)?;
+        let place = if site.offset == 0 { stride } else { site.offset & site.offset.wrapping_neg() };
+        Some(place.min(stride).min((bytes * site.components).next_power_of_two()))
+    }
+
+    /// The stride and the type of the elements of the array in the block that a pointer goes to.
+    fn units(&self, base: Word) -> Option<(u32, Word)> {
+        let pointer = self.maker(base)?.result_type?;
+        let (Op::TypePointer, to) = self.op(pointer)? else { return None };
+        let (Op::TypeStruct, members) = self.op(*to.first()?)? else { return None };
+        let array = *members.first()?;
+        let (Op::TypeArray | Op::TypeRuntimeArray, element) = self.op(array)? else { return None };
+        Some((*self.strides.get(&array)?, *element.first()?))
     }
 
     /// Where a texel lies, and the variable of its image.
@@ -228,13 +282,20 @@ impl Reader {
                 _ => self.constant(left),
             };
         }
-        Site { memory, storage, element, offset }
+        Site { memory, storage, element, components: 1, offset }
     }
 
-    fn element_of_pointer(&self, pointer: Word) -> Option<ScalarType> {
+    /// The type of the numbers that a pointer goes to, and how many they are.
+    fn element_of_pointer(&self, pointer: Word) -> Option<(ScalarType, u32)> {
         let ty = self.maker(pointer)?.result_type?;
         let (Op::TypePointer, operands) = self.op(ty)? else { return None };
-        self.element(*operands.first()?)
+        let to = self.maker(*operands.first()?)?;
+        match (to.class.opcode, &to.operands[..]) {
+            (Op::TypeVector, [Operand::IdRef(component), Operand::LiteralBit32(count)]) => {
+                Some((self.element(*component)?, *count))
+            }
+            _ => Some((self.element(*operands.first()?)?, 1)),
+        }
     }
 
     fn element(&self, ty: Word) -> Option<ScalarType> {

@@ -1,8 +1,9 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
 
 use litmus::{
-    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Operand, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, Thread,
+    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Observable, Operand,
+    Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test,
+    Thread,
 };
 
 use crate::kernel::CompileError;
@@ -61,6 +62,15 @@ pub enum Rule {
     /// Final values of images are read where all their locations hold the same type.
     #[error("image beside another type")]
     ImageBeside,
+    /// Workgroup memory with explicit layout in a module for Vulkan 1.1: the extension is one of SPIR-V 1.4.
+    #[error("explicit layout of workgroup memory in Vulkan 1.1")]
+    OldWorkgroupLayout,
+    /// A vector in an image: a texel is one number.
+    #[error("vector in an image")]
+    VectorImage,
+    /// The final value of a workgroup vector under a name with numbers of another size.
+    #[error("workgroup vector observed as another type")]
+    VectorAlias,
     /// Vulkan has no atomics of 8 or 16 bits.
     #[error("atomic of less than 32 bits")]
     NarrowAtomic,
@@ -265,10 +275,10 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
     let mut workgroup_of_storage: Vec<Option<u32>> = vec![None; test.locations.len()];
     for thread in &test.threads {
         let Place::Device(placement) = thread.place else { continue };
-        for instruction in &thread.instructions {
+        for access in thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()) {
             let (InstructionKind::Load { location, class, .. }
             | InstructionKind::Store { location, class, .. }
-            | InstructionKind::Rmw { location, class, .. }) = &instruction.kind
+            | InstructionKind::Rmw { location, class, .. }) = access
             else {
                 continue;
             };
@@ -287,6 +297,29 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
     check_floats(test)
 }
 
+/// Names under which the final value of a vector in workgroup memory is observed: of its own type.
+pub(crate) fn check_workgroup_vectors(test: &Test) -> Result<(), Rule> {
+    let in_workgroup = |storage: LocationId| {
+        let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+        instructions.flat_map(|instruction| instruction.kind.accesses()).any(|access| {
+            matches!(access,
+                InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
+                | InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
+                | InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. }
+                    if test.storage_of(*location) == storage)
+        })
+    };
+    for observable in test.observables() {
+        let Observable::Location(location, _) = observable else { continue };
+        let storage = test.storage_of(location);
+        let (own, home) = (test.location(location), test.location(storage));
+        if home.is_vector() && own.scalar_type() != home.scalar_type() && in_workgroup(storage) {
+            return Err(Rule::VectorAlias);
+        }
+    }
+    Ok(())
+}
+
 /// Numbers that floating-point locations hold exactly.
 fn check_floats(test: &Test) -> Result<(), Rule> {
     let is_float = |scalar: ScalarType| matches!(scalar, ScalarType::F32 | ScalarType::F64);
@@ -294,12 +327,14 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
     let locations = (0..test.locations.len()).map(|index| LocationId(index as u16));
     for location in locations {
         let scalar = test.location(location).scalar_type();
-        if is_float(scalar) && !fits(test.initial_value(location).signed(scalar)) {
+        let number = |component| test.initial_value(location, component).signed(scalar);
+        if is_float(scalar) && !(0..test.location(location).components).map(number).all(fits) {
             return Err(Rule::FloatValue);
         }
     }
-    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        let (location, scalar, value) = match &instruction.kind {
+    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    for access in instructions.flat_map(|instruction| instruction.kind.accesses()) {
+        let (location, scalar, value) = match access {
             InstructionKind::Store { location, scalar, value, .. } => (location, scalar, value),
             InstructionKind::Rmw {
                 location,
@@ -329,7 +364,7 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
         let mut assigned: Vec<RegisterId> = Vec::new();
         let mut certain = true;
         let in_loop: Vec<RegisterId> =
-            region.clone().filter_map(kind).filter_map(InstructionKind::destination).collect();
+            region.clone().filter_map(kind).flat_map(InstructionKind::destinations).collect();
         for at in region.clone() {
             let Some(kind) = kind(at) else { continue };
             let fresh = |operand: &Operand| match operand {
@@ -338,6 +373,9 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
             };
             let waits = match kind {
                 InstructionKind::Load { .. } | InstructionKind::Fence { .. } => true,
+                InstructionKind::Vector(components) => {
+                    components.iter().all(|component| matches!(component, InstructionKind::Load { .. }))
+                }
                 InstructionKind::Rmw {
                     destination,
                     operation: RmwOperation::CompareExchange { compare, value, .. },
@@ -360,7 +398,7 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
             if matches!(kind, InstructionKind::Branch { .. } | InstructionKind::Goto(_)) {
                 certain = false;
             }
-            if let Some(register) = kind.destination() {
+            for register in kind.destinations() {
                 if !certain {
                     return Err(Rule::LoopWithEffects);
                 }
@@ -453,6 +491,12 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
         InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
         InstructionKind::Cooperative(_) => Err(Rule::CooperativeMatrix),
+        InstructionKind::Vector(components) => {
+            let one = |kind: &InstructionKind| {
+                check_instruction(thread, &Instruction { kind: kind.clone(), span: instruction.span })
+            };
+            components.iter().try_for_each(one)
+        }
         InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
         InstructionKind::Await { .. }
         | InstructionKind::Update { .. }

@@ -353,7 +353,7 @@ impl<'a> ThreadCode<'a> {
     pub fn instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
         match &instruction.kind {
             InstructionKind::Load { destination, location, offset, scalar, access, .. } => {
-                let (path, target) = self.path(*location, *offset, *scalar);
+                let (path, target) = self.path(*location, *offset, *scalar, 1);
                 let loaded = match access {
                     Access::Atomic { scope, semantics } => {
                         let pointer = self.atomic_pointer(path, target);
@@ -366,7 +366,7 @@ impl<'a> ThreadCode<'a> {
                 self.receive(*destination, path.element, loaded);
             }
             InstructionKind::Store { location, offset, scalar, value, access, .. } => {
-                let (path, target) = self.path(*location, *offset, *scalar);
+                let (path, target) = self.path(*location, *offset, *scalar, 1);
                 let value = self.give(*value, path.element);
                 match access {
                     Access::Atomic { scope, semantics } => {
@@ -390,7 +390,7 @@ impl<'a> ThreadCode<'a> {
                 ..
             } => {
                 let scalar_type = scalar.unwrap_or(self.around.test.location(*location).scalar_type());
-                let (path, target) = self.path(*location, *offset, *scalar);
+                let (path, target) = self.path(*location, *offset, *scalar, 1);
                 let (op, values, unequal) = match operation {
                     RmwOperation::Exchange(value) => (Op::AtomicExchange, vec![*value], None),
                     RmwOperation::Fetch(arithmetic, value) => {
@@ -411,6 +411,7 @@ impl<'a> ThreadCode<'a> {
                 let old = self.module.value(op, ty, operands);
                 self.receive(*destination, path.element, old);
             }
+            InstructionKind::Vector(components) => self.vector(components)?,
             InstructionKind::Fence { scope, semantics } => self.fence(*scope, *semantics)?,
             InstructionKind::Arithmetic { destination, operation, left, right } => {
                 let ty = self.around.test.register_type(self.thread, *destination);

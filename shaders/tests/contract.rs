@@ -111,7 +111,7 @@ fn run(
     for instance in 0..instances {
         for (storage, value) in kernel.initial.iter().enumerate() {
             locations[instance * parameters.stride as usize + storage * parameters.spacing as usize] =
-                value.0 as u32;
+                *value as u32;
         }
     }
     let results = vec![POISON; instances * kernel.results.len()];
@@ -542,19 +542,21 @@ fn tests_in(folder: &Path, found: &mut Vec<Test>) {
 fn is_for_the_machine(test: &Test) -> bool {
     let word =
         |scalar: Option<ScalarType>| matches!(scalar.unwrap_or_default(), ScalarType::U32 | ScalarType::I32);
-    test.locations
-        .iter()
-        .all(|location| word(location.scalar) && matches!(location.reference, None | Some(Reference::Buffer)))
-        && test.threads.iter().flat_map(|thread| &thread.instructions).all(|instruction| {
-            match &instruction.kind {
-                InstructionKind::Load { scalar, offset, class, .. }
-                | InstructionKind::Store { scalar, offset, class, .. }
-                | InstructionKind::Rmw { scalar, offset, class, .. } => {
-                    (scalar.is_none() || word(*scalar)) && *offset == 0 && *class == StorageClass::Buffer
-                }
-                _ => true,
+    test.locations.iter().all(|location| {
+        !location.is_vector()
+            && word(location.scalar)
+            && matches!(location.reference, None | Some(Reference::Buffer))
+    }) && test.threads.iter().flat_map(|thread| &thread.instructions).all(|instruction| {
+        match &instruction.kind {
+            InstructionKind::Load { scalar, offset, class, .. }
+            | InstructionKind::Store { scalar, offset, class, .. }
+            | InstructionKind::Rmw { scalar, offset, class, .. } => {
+                (scalar.is_none() || word(*scalar)) && *offset == 0 && *class == StorageClass::Buffer
             }
-        })
+            InstructionKind::Vector(_) => false,
+            _ => true,
+        }
+    })
 }
 
 fn all_tests() -> Vec<Test> {

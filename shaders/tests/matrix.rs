@@ -316,6 +316,27 @@ fn what_cannot_be_placed_is_refused_by_name() {
             Rule::FloatValue,
         ),
         (
+            refusal(
+                &litmus::parse(
+                    "VULKAN v { image u32x2 v = 0; } P0@sg 0, wg 0, qf 0 ; st.sc2 v, {1, 2} ;",
+                    "vector",
+                )
+                .unwrap(),
+            ),
+            Rule::VectorImage,
+        ),
+        (
+            refusal(
+                &litmus::parse(
+                    "VULKAN v { workgroup u32x2 v = 0; u64 w aliases v; } P0@sg 0, wg 0, qf 0 ; \
+                     st.sc1 v, {1, 2} ; exists (w == 1)",
+                    "alias",
+                )
+                .unwrap(),
+            ),
+            Rule::VectorAlias,
+        ),
+        (
             change(&|test| {
                 test.locations[0].scalar = Some(ScalarType::F32);
                 let or = RmwOperation::Fetch(ArithmeticOperation::Or, constant(1));

@@ -77,7 +77,9 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
     let mut all = Vec::new();
     for thread in &unit.threads {
         for (index, instruction) in test.thread(*thread).instructions.iter().enumerate() {
-            let (location, offset, class, operation) = match &instruction.kind {
+            // A vector is one access, which begins with its first component.
+            let Some(first) = instruction.kind.accesses().first() else { continue };
+            let (location, offset, class, operation) = match first {
                 InstructionKind::Load { location, offset, class, .. } => {
                     (location, offset, class, Operation::Load)
                 }

@@ -88,7 +88,7 @@ impl Role {
     pub fn of(test: &Test, threads: &[ThreadId]) -> Role {
         let instructions = || threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
         let any = |meant: fn(&InstructionKind) -> bool| {
-            instructions().any(|instruction: &Instruction| meant(&instruction.kind))
+            instructions().any(|instruction: &Instruction| instruction.kind.accesses().iter().any(meant))
         };
         let reads = any(|kind| matches!(kind, InstructionKind::Load { .. } | InstructionKind::Rmw { .. }));
         let writes = any(|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));

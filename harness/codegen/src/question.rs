@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use isa::question::{Initial, Kernel, Observed, Resource, Shows, Space, Word, Workgroup};
 use isa::{Family, Program as Text, Question};
-use litmus::{Observable, Place, Prediction, ScalarType, Test, ThreadId, Value};
+use litmus::{InstructionKind, Place, Prediction, ScalarType, Test, ThreadId, Value};
 use shaders::variant::Images;
 use shaders::{Binding, Parameters, Program, ResultSlot};
 
@@ -41,6 +41,9 @@ pub enum NoQuestion {
     /// Some storages lie in memory of another kind than the rest.
     #[error("memory of two kinds")]
     TwoMemories,
+    /// Vectors: accesses of several numbers at once.
+    #[error("vectors")]
+    Vectors,
     /// Dispatches one after another: what lies between them is no machine code.
     #[error("several dispatches")]
     SeveralDispatches,
@@ -74,6 +77,10 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
     let Kernels { test, program, texts, family, .. } = *of;
     if !program.apart().is_empty() {
         return Err(NoQuestion::TwoMemories);
+    }
+    // Its words are those that kernels of one number an access touch: the machine has no account of wider ones.
+    if has_vectors(test) {
+        return Err(NoQuestion::Vectors);
     }
     let [phase] = program.phases.as_slice() else { return Err(NoQuestion::SeveralDispatches) };
     if !prediction.complete {
@@ -135,7 +142,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
     let mut initial = Vec::new();
     for (storage, value) in (0..).zip(&program.initial) {
         let bytes = if program.storage_words > 1 && !in_image.contains(&storage) { 8 } else { 4 };
-        initial.push(Initial { place: place(storage, bytes), value: value.0 });
+        initial.push(Initial { place: place(storage, bytes), value: *value as u64 });
     }
     let slot =
         |number: usize, bytes| Word { space: RESULTS, offset: number as u32 * program.lanes * 4, bytes };
@@ -143,11 +150,8 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
     let mut columns = Vec::new();
     let mut observed = Vec::new();
     for (position, observable) in prediction.observables.iter().enumerate() {
-        let scalar = match observable {
-            Observable::Register(thread, register) => test.register_type(*thread, *register),
-            Observable::Location(location) => test.location(*location).scalar_type(),
-        };
-        let bytes = (scalar.bits() / 8) as u8;
+        let scalar = test.observable_type(*observable);
+        let bytes = scalar.bytes() as u8;
         let place_of = |wanted: ResultSlot| program.results.iter().position(|known| *known == wanted);
         if let Some(low) = place_of(ResultSlot::Register(*observable)) {
             observed.push(Observed { place: slot(low, bytes.min(4)), required: None });
@@ -212,4 +216,59 @@ fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<
         }
     }
     Ok(of_wave)
+}
+
+/// Whether a test has vectors, declared or accessed.
+fn has_vectors(test: &Test) -> bool {
+    let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    test.locations.iter().any(litmus::Location::is_vector)
+        || instructions.any(|instruction| matches!(instruction.kind, InstructionKind::Vector(_)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use litmus::Race;
+    use shaders::{KernelConfig, Pipelines, Variant};
+
+    use super::*;
+
+    #[test]
+    fn vectors_are_refused_by_name() {
+        let config = KernelConfig {
+            subgroup_size: 64,
+            lanes: 64,
+            lanes_with_loops: u32::MAX,
+            max_workgroup_invocations: 1024,
+            device_scope: true,
+            loop_bound: KernelConfig::LOOP_BOUND,
+            stressed: false,
+            thread_loops: false,
+            variant: Variant::default(),
+        };
+        for (declared, access) in
+            [("u32x2 v = 0;", "st.sc0.u32 v, 1"), ("u32 v = 0;", "st.sc0.u16x2 v, {1, 2}")]
+        {
+            let text = format!("VULKAN v {{ {declared} }} P0@sg 0, wg 0, qf 0 ; {access} ;");
+            let test = litmus::parse(&text, "v").unwrap();
+            let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
+            let prediction = Prediction {
+                model: "vulkan".to_owned(),
+                observables: Vec::new(),
+                outcomes: BTreeMap::new(),
+                race: Race::Free,
+                level: None,
+                candidate_executions: 1,
+                consistent_executions: 1,
+                meets: None,
+                misses: None,
+                complete: true,
+            };
+            let family = "GFX1036".parse().unwrap();
+            let kernels =
+                Kernels { test: &test, program: &program, texts: &[], family: &family, subgroup_size: 64 };
+            assert_eq!(question(&kernels, &prediction).unwrap_err(), NoQuestion::Vectors);
+        }
+    }
 }

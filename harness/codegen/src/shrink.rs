@@ -138,15 +138,20 @@ fn without_instruction(test: &Test, thread: usize, index: usize) -> Test {
 /// The test without a location that nothing names.
 fn without_location(test: &Test, location: usize) -> Option<Test> {
     let id = LocationId(location as u16);
-    let named = |kind: &InstructionKind| match kind {
+    let named = |access: &InstructionKind| match access {
         InstructionKind::Load { location, .. }
         | InstructionKind::Store { location, .. }
         | InstructionKind::Rmw { location, .. } => *location == id,
         _ => false,
     };
-    let used = test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| named(&i.kind));
+    let used = test
+        .threads
+        .iter()
+        .flat_map(|thread| &thread.instructions)
+        .flat_map(|i| i.kind.accesses())
+        .any(named);
     let referred = test.locations.iter().any(|other| match other.init {
-        LocationInit::Constant(_) => false,
+        LocationInit::Constant(_) | LocationInit::Components(_) => false,
         LocationInit::AddressOf(of) | LocationInit::CopyOf(of) | LocationInit::AliasOf(of) => of == id,
     });
     // Ids behind it would have to move; the last one has none behind it.

@@ -2,7 +2,8 @@
 //! size is one cell.
 //!
 //! Reads-from, modification order and location order are kept cell by cell, so that a read may be composed of bytes from
-//! several writes. An access of several cells is as many events, which the base relation `part` holds together.
+//! several writes. An access of several cells is as many events, which the base relation `part` holds together. Components
+//! of a vector are cells of their own: accesses of more than one of them are as many operations.
 
 use litmus::{LocationId, ScalarType, Test};
 
@@ -15,7 +16,7 @@ pub(crate) struct Extent {
     pub(crate) offset: u32,
     /// How many there are.
     pub(crate) bytes: u32,
-    /// Whether that is the whole storage.
+    /// Whether that is the whole storage, or of a vector one component.
     pub(crate) whole: bool,
 }
 
@@ -23,10 +24,31 @@ impl Extent {
     /// What an access through a name touches; `scalar` is the type of the access where it is not that of the name.
     pub(crate) fn new(test: &Test, name: LocationId, offset: u32, scalar: Option<ScalarType>) -> Extent {
         let storage = test.storage_of(name);
-        let own = scalar.unwrap_or(test.location(name).scalar_type());
-        let bytes = own.bits() / 8;
-        let whole = offset == 0 && bytes == test.location(storage).scalar_type().bits() / 8;
+        let bytes = scalar.unwrap_or(test.location(name).scalar_type()).bytes();
+        let component = test.location(storage).scalar_type().bytes();
+        let whole = bytes == component && offset.is_multiple_of(component);
         Extent { storage, offset, bytes, whole }
+    }
+
+    /// All that a name names.
+    pub(crate) fn of_name(test: &Test, name: LocationId) -> Extent {
+        let storage = test.storage_of(name);
+        let bytes = test.location(name).bytes();
+        Extent { storage, offset: 0, bytes, whole: bytes == test.location(storage).bytes() }
+    }
+
+    /// What an observable names.
+    pub(crate) fn of_component(test: &Test, name: LocationId, component: u8) -> Extent {
+        let scalar = test.location(name).scalar_type();
+        Extent::new(test, name, u32::from(component) * scalar.bytes(), None)
+    }
+
+    /// What of it lies in a piece.
+    pub(crate) fn part(self, test: &Test, piece: Piece) -> Extent {
+        let component = test.location(self.storage).scalar_type().bytes();
+        let offset = self.offset + piece.before;
+        let whole = piece.bytes == component && offset.is_multiple_of(component);
+        Extent { storage: self.storage, offset, bytes: piece.bytes, whole }
     }
 
     fn end(self) -> u32 {
@@ -63,27 +85,30 @@ struct Split {
 }
 
 impl Cells {
-    /// The cells that these accesses tell apart. With `bytes`, each byte of a storage with accesses of different sizes is
+    /// The cells that these accesses tell apart, of observables too. With `bytes`, each byte of a storage with accesses of different sizes is
     /// one, which must make no difference.
     pub(crate) fn new(test: &Test, accesses: impl Iterator<Item = Extent> + Clone, bytes: bool) -> Cells {
         let mut cells = Cells::default();
-        if accesses.clone().all(|extent| extent.whole) {
+        let is_split =
+            |extent: &Extent| !extent.whole || extent.bytes != test.location(extent.storage).bytes();
+        if !accesses.clone().any(|extent| is_split(&extent)) {
             return cells;
         }
         let mut next = test.locations.len() as u16;
-        for extent in accesses.clone().filter(|extent| !extent.whole) {
+        for extent in accesses.clone().filter(is_split) {
             if cells.split.iter().any(|split| split.storage == extent.storage) {
                 continue;
             }
-            let size = test.location(extent.storage).scalar_type().bits() / 8;
-            let mut bounds: Vec<u32> = if bytes { (0..=size).collect() } else { vec![0, size] };
+            let size = test.location(extent.storage).bytes();
+            let parts = accesses.clone().any(|other| other.storage == extent.storage && !other.whole);
+            let mut bounds: Vec<u32> = if bytes && parts { (0..=size).collect() } else { vec![0, size] };
             for other in accesses.clone().filter(|other| other.storage == extent.storage) {
                 bounds.extend([other.offset, other.end()]);
             }
             bounds.sort_unstable();
             bounds.dedup();
             let second = next;
-            next += bounds.len() as u16 - 2;
+            next += bounds.len().saturating_sub(2) as u16;
             cells.split.push(Split { storage: extent.storage, bounds, second });
         }
         cells

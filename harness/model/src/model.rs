@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
-use litmus::{Access, Dialect, InstructionKind, Place, Scope, StorageClassSet, Test};
+use litmus::{
+    Access, Dialect, InstructionKind, LocationInit, Observable, Place, Scope, StorageClassSet, Test,
+};
 
 use crate::cat::options::{
     AsmoOrder, BarrierReach, Events, FinalValue, InitialWrites, Language, RmwEvents, Values,
@@ -43,7 +45,7 @@ pub struct Model {
     name: String,
     ast: cat::Model,
     /// What was compiled, by what a test has: its storage classes in the low bits, its [`Features`] above.
-    compiled: Mutex<HashMap<u8, Arc<Compiled>>>,
+    compiled: Mutex<HashMap<u16, Arc<Compiled>>>,
 }
 
 impl Model {
@@ -143,6 +145,11 @@ impl Model {
         Ok(self.compiled_for(test)?.plan.clone())
     }
 
+    /// The whole plan for the storage classes that a test names, with all that a test might have besides.
+    pub(crate) fn plan_for_all(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
+        Ok(self.compiled_for_kind(classes_of(test), Features::ALL)?.plan.clone())
+    }
+
     /// The model compiled for the storage classes that a test names.
     pub(crate) fn compiled_for(&self, test: &Test) -> Result<Arc<Compiled>, PredictError> {
         if !self.judges(test.dialect) {
@@ -160,7 +167,7 @@ impl Model {
         classes: StorageClassSet,
         features: Features,
     ) -> Result<Arc<Compiled>, PredictError> {
-        let kind = classes.0 | (features.bits() << 4);
+        let kind = u16::from(classes.0) | (features.bits() << 4);
         if let Ok(known) = self.compiled.lock()
             && let Some(compiled) = known.get(&kind)
         {
@@ -190,6 +197,7 @@ impl Model {
             values_free: options.values == Values::Free,
             whole_language: options.events == Events::All,
             cells_of_bytes: false,
+            vectors_whole: false,
         }
     }
 }
@@ -228,7 +236,14 @@ fn families(classes: StorageClassSet, features: Features) -> Families {
 
 /// What a test has besides what every model knows.
 fn features_of(test: &Test) -> Features {
-    let mut features = Features::default();
+    // A name for a part of a storage shows that part where it is observed.
+    let narrow = |observable: &Observable| match observable {
+        Observable::Location(location, component) => !Extent::of_component(test, *location, *component).whole,
+        Observable::Register(..) => false,
+    };
+    let aliases = test.locations.iter().any(|location| matches!(location.init, LocationInit::AliasOf(_)));
+    let mut features =
+        Features { parts: aliases && test.observables().iter().any(narrow), ..Features::default() };
     for thread in &test.threads {
         features.hosts |= thread.place == Place::Host;
         for instruction in &thread.instructions {
@@ -236,7 +251,8 @@ fn features_of(test: &Test) -> Features {
             features.hosts |= matches!(kind, InstructionKind::System(_));
             features.calls |= matches!(kind, InstructionKind::ShaderCall(_));
             features.interlock |= matches!(kind, InstructionKind::Interlock(_));
-            features.parts |= is_partial(test, kind);
+            features.vectors |= matches!(kind, InstructionKind::Vector(_));
+            features.parts |= kind.accesses().iter().any(|access| is_partial(test, access));
             for scope in scopes(kind).into_iter().flatten() {
                 features.calls |= scope == Scope::ShaderCall;
                 features.interlock |= scope == Scope::FragmentInterlock;
@@ -246,7 +262,7 @@ fn features_of(test: &Test) -> Features {
     features
 }
 
-/// Whether an instruction accesses a part of a location.
+/// Whether an access is of something else than a whole location or a component of a vector.
 pub(crate) fn is_partial(test: &Test, kind: &InstructionKind) -> bool {
     match kind {
         InstructionKind::Load { location, offset, scalar, .. }
@@ -265,6 +281,8 @@ pub(crate) fn scopes(kind: &InstructionKind) -> [Option<Scope>; 2] {
             Access::Private | Access::NonPrivate => [None, None],
             Access::Coherent { scope } | Access::Atomic { scope, .. } => [Some(*scope), None],
         },
+        // Its components have one access in common.
+        InstructionKind::Vector(components) => components.first().map_or([None, None], scopes),
         InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => [Some(*scope), None],
         InstructionKind::ControlBarrier(barrier) => {
             [Some(barrier.memory_scope), Some(barrier.execution_scope)]
@@ -276,8 +294,9 @@ pub(crate) fn scopes(kind: &InstructionKind) -> [Option<Scope>; 2] {
 /// The storage classes that accesses or semantics of a test name.
 fn classes_of(test: &Test) -> StorageClassSet {
     let mut bits = 0;
-    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        match instruction.kind.without_address() {
+    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    for access in instructions.flat_map(|instruction| instruction.kind.accesses()) {
+        match access {
             InstructionKind::Load { class, access, .. } | InstructionKind::Store { class, access, .. } => {
                 bits |= 1 << class.index();
                 if let Access::Atomic { semantics, .. } = access {
@@ -317,7 +336,8 @@ mod tests {
         let classes = StorageClassSet(1);
         let plain = model.compiled_for_kind(classes, Features::default()).unwrap().plan.clone();
         let all = model.compiled_for_kind(classes, Features::ALL).unwrap().plan.clone();
-        let absent: Vec<&str> = Features::default().absent().collect();
+        // The components of vectors are told apart by `sc` alone.
+        let absent: Vec<&str> = Features::default().absent().filter(|name| *name != "component").collect();
         let used = |plan: &Plan| plan.names.iter().filter(|name| absent.contains(&name.as_str())).count();
         assert_eq!(used(&plain), 0);
         assert_eq!(used(&all), absent.len());

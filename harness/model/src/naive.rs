@@ -35,12 +35,36 @@ pub fn enumerate(
     unroll: u32,
     limit: u64,
 ) -> Result<Option<NaiveAnswer>, PredictError> {
+    enumerate_as(test, model, unroll, limit, false)
+}
+
+/// The same where all of a vector access is one operation, as the parts of an access of one number are. No profile reads the
+/// text so; what it would change is asked of random tests.
+///
+/// # Errors
+/// As [`predict`](crate::predict).
+pub fn enumerate_whole(
+    test: &Test,
+    model: &Model,
+    unroll: u32,
+    limit: u64,
+) -> Result<Option<NaiveAnswer>, PredictError> {
+    enumerate_as(test, model, unroll, limit, true)
+}
+
+fn enumerate_as(
+    test: &Test,
+    model: &Model,
+    unroll: u32,
+    limit: u64,
+    vectors_whole: bool,
+) -> Result<Option<NaiveAnswer>, PredictError> {
     let mut answer = NaiveAnswer { allowed: HashSet::new(), race: Race::Free, level: None };
     let mut raised = Flags::default();
     let mut left = limit;
-    let plan = model.plan_for(test)?;
+    let plan = if vectors_whole { model.plan_for_all(test)? } else { model.plan_for(test)? };
     // The engine splits locations no further than the accesses of a test tell them apart; here every byte is apart.
-    let semantic = Semantic { cells_of_bytes: true, ..model.semantic() };
+    let semantic = Semantic { cells_of_bytes: true, vectors_whole, ..model.semantic() };
     for skeleton in predict::all_skeletons(test, semantic, unroll)? {
         let done = match skeleton.len() {
             0..=16 => {

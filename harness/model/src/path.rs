@@ -33,6 +33,8 @@ pub(crate) struct Step {
     pub(crate) kind: StepKind,
     /// Whether an unspecified invocation of the subgroup performs it.
     pub(crate) cooperative: bool,
+    /// Whether it is another component of the vector access that the step before belongs to.
+    pub(crate) continues: bool,
     /// Reads that its address depends on.
     pub(crate) address: Vec<LocalRead>,
     /// Reads that decide whether control comes here.
@@ -363,7 +365,7 @@ impl State {
             InstructionKind::Update { location, operation, operand, class, scope, semantics } => {
                 let scalar = scalar_of(*location, None);
                 let access = Access::Atomic { scope: *scope, semantics: *semantics };
-                let extent = Extent::new(test, *location, 0, None);
+                let extent = Extent::of_name(test, *location);
                 let memory = Memory { location: *location, class: *class, access, extent };
                 let old = Symbolic::Read(state.reads);
                 let operand = value(state, *operand, scalar);
@@ -373,7 +375,7 @@ impl State {
             InstructionKind::Await { destination, location, value: awaited, class, scope, semantics } => {
                 let scalar = scalar_of(*location, None);
                 let access = Access::Atomic { scope: *scope, semantics: *semantics };
-                let extent = Extent::new(test, *location, 0, None);
+                let extent = Extent::of_name(test, *location);
                 let memory = Memory { location: *location, class: *class, access, extent };
                 let seen = Symbolic::Read(state.reads);
                 let awaited = value(state, *awaited, scalar);
@@ -397,6 +399,19 @@ impl State {
             InstructionKind::VisibleFromDevice => state.push(at, StepKind::VisibleFromDevice),
             InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
                 state.push(at, StepKind::System)
+            }
+            InstructionKind::Vector(components) => {
+                for (index, component) in components.iter().enumerate() {
+                    state.execute_access(test, at, component, address.clone());
+                    if index > 0
+                        && let Some(step) = state.path.steps.last_mut()
+                    {
+                        // The instruction was executed once.
+                        state.executed[at] -= 1;
+                        step.occurrence -= 1;
+                        step.continues = true;
+                    }
+                }
             }
             // Control is the walker's business, and an address is taken off before.
             InstructionKind::Addressed { .. }
@@ -436,6 +451,7 @@ impl State {
             occurrence,
             kind,
             cooperative: false,
+            continues: false,
             address,
             control,
         });

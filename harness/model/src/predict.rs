@@ -245,7 +245,9 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
                 }
                 InstructionKind::ShaderCall(_) => Some("shader calls under this model"),
                 InstructionKind::Interlock(_) => Some("interlocked sections under this model"),
-                kind if is_partial(test, kind) => Some("accesses to a part of a location under this model"),
+                kind if kind.accesses().iter().any(|access| is_partial(test, access)) => {
+                    Some("accesses to a part of a location under this model")
+                }
                 _ => None,
             };
             extended |= extension.is_some();
@@ -294,27 +296,29 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut constants: HashSet<i64> = HashSet::from([0]);
     for thread in &test.threads {
         for instruction in &thread.instructions {
-            match instruction.kind.without_address() {
-                InstructionKind::Store { value, .. }
-                | InstructionKind::Update { operand: value, .. }
-                | InstructionKind::Await { value, .. }
-                | InstructionKind::Move { value, .. } => note(value, &mut constants),
-                InstructionKind::Rmw { operation, .. } => match operation {
-                    RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
-                        note(value, &mut constants)
+            for access in instruction.kind.accesses() {
+                match access {
+                    InstructionKind::Store { value, .. }
+                    | InstructionKind::Update { operand: value, .. }
+                    | InstructionKind::Await { value, .. }
+                    | InstructionKind::Move { value, .. } => note(value, &mut constants),
+                    InstructionKind::Rmw { operation, .. } => match operation {
+                        RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
+                            note(value, &mut constants)
+                        }
+                        RmwOperation::CompareExchange { compare, value, .. } => {
+                            note(compare, &mut constants);
+                            note(value, &mut constants);
+                        }
+                    },
+                    InstructionKind::Arithmetic { left, right, .. }
+                    | InstructionKind::Compare { left, right, .. }
+                    | InstructionKind::Branch { left, right, .. } => {
+                        note(left, &mut constants);
+                        note(right, &mut constants);
                     }
-                    RmwOperation::CompareExchange { compare, value, .. } => {
-                        note(compare, &mut constants);
-                        note(value, &mut constants);
-                    }
-                },
-                InstructionKind::Arithmetic { left, right, .. }
-                | InstructionKind::Compare { left, right, .. }
-                | InstructionKind::Branch { left, right, .. } => {
-                    note(left, &mut constants);
-                    note(right, &mut constants);
+                    _ => {}
                 }
-                _ => {}
             }
         }
         for register in &thread.registers {
@@ -324,8 +328,14 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
         }
     }
     for location in &test.locations {
-        if let LocationInit::Constant(constant) = location.init {
-            constants.insert(constant);
+        match location.init {
+            LocationInit::Constant(constant) => {
+                constants.insert(constant);
+            }
+            LocationInit::Components(list) => {
+                constants.extend(list.iter().take(usize::from(location.components)));
+            }
+            LocationInit::CopyOf(_) | LocationInit::AddressOf(_) | LocationInit::AliasOf(_) => {}
         }
     }
     let mut condition = |condition: &Condition| {
@@ -340,10 +350,7 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let widest = test
         .observables()
         .iter()
-        .map(|observable| match observable {
-            Observable::Register(thread, register) => test.register_type(*thread, *register),
-            Observable::Location(location) => test.location(*location).scalar_type(),
-        })
+        .map(|observable| test.observable_type(*observable))
         .max_by_key(|scalar| scalar.bits())
         .unwrap_or_default();
     let mut values: Vec<Value> =

@@ -64,7 +64,8 @@ const MAX_STATES: usize = 1_000_000;
 /// The position of a thread that has run to its end.
 const DONE: u64 = u64::MAX;
 
-/// A state of the program: whether a thread is stuck, memory by location, then what [`Layout`] says for each thread.
+/// A state of the program: whether a thread is stuck, memory by location (two words for each where one has more than
+/// eight bytes), then what [`Layout`] says for each thread.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State(Vec<u64>);
 
@@ -75,10 +76,6 @@ impl State {
 
     fn stick(&mut self) {
         self.0[0] = 1;
-    }
-
-    fn memory(&mut self, storage: usize) -> &mut u64 {
-        &mut self.0[1 + storage]
     }
 }
 
@@ -106,8 +103,8 @@ struct Machine<'a> {
     threads: Vec<Layout>,
     /// Whether threads are submitted or called.
     calls: bool,
-    /// The storage of each location.
-    storages: Vec<usize>,
+    /// Words of memory for each location.
+    words: usize,
     /// The types of registers, for each thread.
     types: Vec<Vec<ScalarType>>,
     /// The pairs of `ssw` whose first instruction a branch may skip, with the word of the state that is set once the second
@@ -117,7 +114,8 @@ struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     fn new(test: &'a Test, observables: &'a [Observable], turns: Turns, unroll: u32) -> Machine<'a> {
-        let mut next = 1 + test.locations.len();
+        let words = if test.locations.iter().any(|location| location.bytes() > 8) { 2 } else { 1 };
+        let mut next = 1 + words * test.locations.len();
         let mut threads = Vec::with_capacity(test.threads.len());
         let mut types = Vec::with_capacity(test.threads.len());
         for (index, thread) in test.threads.iter().enumerate() {
@@ -139,9 +137,6 @@ impl<'a> Machine<'a> {
             let register = |r| test.register_type(ThreadId(index as u16), RegisterId(r as u16));
             types.push((0..thread.registers.len()).map(register).collect());
         }
-        let storages = (0..test.locations.len())
-            .map(|location| usize::from(test.storage_of(LocationId(location as u16)).0))
-            .collect();
         let calls = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             matches!(instruction.kind, InstructionKind::System(_) | InstructionKind::ShaderCall(_))
         });
@@ -165,12 +160,15 @@ impl<'a> Machine<'a> {
             .enumerate()
             .map(|(index, sync)| (sync, next + index))
             .collect();
-        Machine { test, turns, unroll, observables, threads, calls, storages, types, skippable }
+        Machine { test, turns, unroll, observables, threads, calls, words, types, skippable }
     }
 
     fn initial(&self) -> State {
         let mut words = vec![0];
-        words.extend((0..self.test.locations.len()).map(|l| self.test.initial_value(LocationId(l as u16)).0));
+        for location in 0..self.test.locations.len() {
+            let bits = self.test.initial_bits(LocationId(location as u16));
+            words.extend([bits as u64, (bits >> 64) as u64].into_iter().take(self.words));
+        }
         for (index, layout) in self.threads.iter().enumerate() {
             words.resize(layout.at + 1, 0);
             let registers = 0..self.test.threads[index].registers.len();
@@ -340,6 +338,7 @@ impl<'a> Machine<'a> {
                 | InstructionKind::Update { .. }
                 | InstructionKind::Await { .. }
                 | InstructionKind::Cooperative(_)
+                | InstructionKind::Vector(_)
                 | InstructionKind::Addressed { .. } => return,
                 InstructionKind::Move { destination, value } => {
                     let value = self.value(state, thread, *value, ScalarType::default());
@@ -448,9 +447,19 @@ impl<'a> Machine<'a> {
     fn step(&self, state: &mut State, thread: usize) -> bool {
         let at = self.at(state, thread);
         let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
-        match instruction.kind.without_address() {
+        // Sequential consistency is an order of instructions, so all components of a vector are accessed at once.
+        if !instruction.kind.accesses().iter().all(|access| self.perform(state, thread, at, access)) {
+            return false;
+        }
+        self.advance(state, thread);
+        true
+    }
+
+    /// Performs an access, or a component of one; false where it must wait.
+    fn perform(&self, state: &mut State, thread: usize, at: usize, access: &InstructionKind) -> bool {
+        match access {
             InstructionKind::Await { destination, location, value, .. } => {
-                let seen = Value(*state.memory(self.storage(*location)));
+                let seen = self.read(state, Extent::of_name(self.test, *location));
                 if seen != self.value(state, thread, *value, self.test.location(*location).scalar_type()) {
                     return false;
                 }
@@ -459,8 +468,9 @@ impl<'a> Machine<'a> {
             InstructionKind::Update { location, operation, operand, .. } => {
                 let scalar = self.test.location(*location).scalar_type();
                 let operand = self.value(state, thread, *operand, scalar);
-                let storage = self.storage(*location);
-                *state.memory(storage) = operation.apply(Value(*state.memory(storage)), operand, scalar).0;
+                let extent = Extent::of_name(self.test, *location);
+                let new = operation.apply(self.read(state, extent), operand, scalar);
+                self.write(state, extent, new);
             }
             InstructionKind::Load { destination, location, offset, scalar, .. } => {
                 let value = self.read(state, Extent::new(self.test, *location, *offset, *scalar));
@@ -496,7 +506,6 @@ impl<'a> Machine<'a> {
             _ if self.waits(state, thread, at) => return false,
             _ => {}
         }
-        self.advance(state, thread);
         true
     }
 
@@ -553,15 +562,21 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// The word that an access lies in, which it never leaves, and its place there in bits.
+    fn word(&self, extent: Extent) -> (usize, u32) {
+        let first = 1 + self.words * usize::from(extent.storage.0);
+        (first + (extent.offset / 8) as usize, 8 * (extent.offset % 8))
+    }
+
     fn read(&self, state: &State, extent: Extent) -> Value {
-        let word = state.0[1 + usize::from(extent.storage.0)] >> (8 * extent.offset);
-        Value(word & low_bytes(extent.bytes))
+        let (word, shift) = self.word(extent);
+        Value((state.0[word] >> shift) & low_bytes(extent.bytes))
     }
 
     fn write(&self, state: &mut State, extent: Extent, value: Value) {
-        let word = state.memory(usize::from(extent.storage.0));
-        let kept = !(low_bytes(extent.bytes) << (8 * extent.offset));
-        *word = (*word & kept) | (value.0 << (8 * extent.offset));
+        let (word, shift) = self.word(extent);
+        let kept = !(low_bytes(extent.bytes) << shift);
+        state.0[word] = (state.0[word] & kept) | (value.0 << shift);
     }
 
     /// Whether a wait, a shader call or an interlocked section has to wait for other threads.
@@ -584,10 +599,6 @@ impl<'a> Machine<'a> {
         }
     }
 
-    fn storage(&self, location: LocationId) -> usize {
-        self.storages[usize::from(location.0)]
-    }
-
     fn value(&self, state: &State, thread: usize, operand: Operand, scalar: ScalarType) -> Value {
         match operand {
             Operand::Constant(constant) => Value::from_constant(constant, scalar),
@@ -603,8 +614,8 @@ impl<'a> Machine<'a> {
                     Observable::Register(thread, register) => {
                         self.register(state, usize::from(thread.0), *register)
                     }
-                    Observable::Location(location) => {
-                        self.read(state, Extent::new(self.test, *location, 0, None))
+                    Observable::Location(location, component) => {
+                        self.read(state, Extent::of_component(self.test, *location, *component))
                     }
                 })
                 .collect(),

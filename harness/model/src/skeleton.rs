@@ -37,6 +37,8 @@ pub(crate) struct Semantic {
     pub(crate) whole_language: bool,
     /// Every byte of a storage whose accesses differ in size is a cell of its own.
     pub(crate) cells_of_bytes: bool,
+    /// All of a vector access is one operation.
+    pub(crate) vectors_whole: bool,
 }
 
 /// Which thread an event belongs to.
@@ -71,6 +73,8 @@ pub(crate) struct Event {
     pub(crate) extent: Option<Extent>,
     /// The first event of the same operation: itself where it has one event.
     operation: u16,
+    /// The first event of the same vector access; of what is none, of the same operation.
+    vector: u16,
     /// The write half's event of this cell, where this is the read half of a read-modify-write.
     write_half: Option<u16>,
     pub(crate) place: Option<Placement>,
@@ -140,6 +144,7 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("ext", "different threads"),
     ("loc", "same storage, or same cell of it where accesses differ in size; reflexive on accesses"),
     ("part", "to the other events of the same access, which lie in other cells"),
+    ("component", "to the events of the other components of the same vector access"),
     ("partial", "accesses of one storage that touch different sets of bytes"),
     (
         "uncovered",
@@ -276,7 +281,12 @@ pub(crate) fn skeletons(
         overlapping: Vec::new(),
     };
     let observables = test.observables();
-    let cells = Cells::new(test, accesses(paths, &executed), semantic.cells_of_bytes);
+    let observed = observables.iter().filter_map(|observable| match observable {
+        Observable::Location(location, component) => Some(Extent::of_component(test, *location, *component)),
+        Observable::Register(..) => None,
+    });
+    let extents = accesses(paths, &executed).chain(observed);
+    let cells = Cells::new(test, extents, semantic.cells_of_bytes);
     skeleton.add_initial_writes(test, paths, &executed, &observables, &cells, semantic);
     let mut barriers: Vec<(u16, ThreadId, &ControlBarrier, u16)> = Vec::new();
     let mut marks: Vec<Mark> = Vec::new();
@@ -487,7 +497,7 @@ impl Skeleton {
             }
         }
         for observable in observables {
-            if let Observable::Location(location) = observable {
+            if let Observable::Location(location, _) = observable {
                 used.push(*location);
             }
         }
@@ -497,7 +507,8 @@ impl Skeleton {
         used.sort_unstable();
         used.dedup();
         for location in used {
-            let extent = Extent::new(test, location, 0, None);
+            let extent = Extent::of_name(test, location);
+            let bits = test.initial_bits(location);
             let mut event = Event::new(Owner::Initial, None, self.events.len() as u16, None);
             event.tags.add(Tags::IW | Tags::W);
             event.reference = Some(reference_of(test, location));
@@ -505,7 +516,11 @@ impl Skeleton {
             for piece in cells.pieces(extent) {
                 let mut event = event.clone();
                 event.storage = Some(piece.cell);
-                event.stored = Some(part_of(&Symbolic::Known(test.initial_value(location)), piece));
+                if test.location(location).is_vector() {
+                    event.extent = Some(extent.part(test, piece));
+                }
+                let part = Symbolic::Known(Value((bits >> (8 * piece.before)) as u64));
+                event.stored = Some(part.part(0, piece.bytes));
                 self.events.push(event);
             }
         }
@@ -609,6 +624,14 @@ impl Skeleton {
             }
         }
         let mut event = Event::new(Owner::Thread(thread), Some(step.instruction), here, place(test, thread));
+        if step.continues
+            && let Some(before) = self.events.last()
+        {
+            event.vector = before.vector;
+            if semantic.vectors_whole {
+                event.operation = before.operation;
+            }
+        }
         let host = test.thread(thread).place == Place::Host;
         if host {
             event.tags.add(Tags::HOST);
@@ -652,7 +675,7 @@ impl Skeleton {
                         self.events[usize::from(here) + index].stored = Some(part_of(&stored, *piece));
                     }
                 } else {
-                    write.operation = self.events.len() as u16;
+                    (write.operation, write.vector) = (self.events.len() as u16, self.events.len() as u16);
                     write.tags.add(Tags::W | Tags::RMW);
                     write.tags.write_access(memory.access);
                     for index in 0..pieces.len() as u16 {
@@ -690,7 +713,7 @@ impl Skeleton {
             Some(InstructionKind::System(operation)) => {
                 for tags in system::operation_tags(operation) {
                     let mut event = event.clone();
-                    event.operation = self.events.len() as u16;
+                    (event.operation, event.vector) = (self.events.len() as u16, self.events.len() as u16);
                     event.tags.add(*tags);
                     self.events.push(event);
                 }
@@ -740,7 +763,7 @@ impl Skeleton {
     ) {
         let with_reader = self.terminated
             && semantic.final_device_read
-            && observables.iter().any(|o| matches!(o, Observable::Location(_)));
+            && observables.iter().any(|o| matches!(o, Observable::Location(..)));
         let reader = |tags, here: usize| {
             let mut event = Event::new(Owner::Final, None, here as u16, None);
             event.tags.add(tags);
@@ -768,17 +791,22 @@ impl Skeleton {
                         Symbolic::Known(test.initial_register(*thread, *register))
                     })
                 }
-                Observable::Location(location) if !self.terminated => {
-                    FinalValue::Expression(Symbolic::Known(test.initial_value(*location)))
+                Observable::Location(location, component) if !self.terminated => {
+                    FinalValue::Expression(Symbolic::Known(test.initial_value(*location, *component)))
                 }
-                Observable::Location(location) if semantic.final_device_read => {
+                Observable::Location(location, component) if semantic.final_device_read => {
                     let mut event = reader(Tags::R | Tags::FINAL, self.events.len());
-                    let extent = Extent::new(test, *location, 0, None);
+                    let extent = Extent::of_component(test, *location, *component);
                     event.reference = Some(reference_of(test, *location));
                     event.extent = Some(extent);
                     FinalValue::Expression(self.push_read(&event, &cells.pieces(extent)))
                 }
-                Observable::Location(location) => FinalValue::LastWrite(test.storage_of(*location)),
+                Observable::Location(location, component) => {
+                    let pieces = cells.pieces(Extent::of_component(test, *location, *component));
+                    // Models that ask for the last write know no accesses to parts of a number.
+                    let cell = pieces.first().map_or(test.storage_of(*location), |piece| piece.cell);
+                    FinalValue::LastWrite(cell)
+                }
             };
             self.finals.push(value);
         }
@@ -1046,10 +1074,10 @@ impl Skeleton {
             "po" => {
                 let mut matrix = same_thread();
                 for i in 0..n {
-                    // Parts of one operation are in no order; they stand together.
-                    let operation = self.events[i].operation;
+                    // Parts of one operation are in no order, nor are components of a vector; they stand together.
+                    let vector = self.events[i].vector;
                     let mut next = i + 1;
-                    while self.events.get(next).is_some_and(|event| event.operation == operation) {
+                    while self.events.get(next).is_some_and(|event| event.vector == vector) {
                         next += 1;
                     }
                     matrix.set_row(i, matrix.row(i).difference(M::Set::universe(next)));
@@ -1064,6 +1092,10 @@ impl Skeleton {
             "swg" => sharing(Scope::Workgroup),
             "sqf" => sharing(Scope::QueueFamily),
             "part" => pairs(&|i, j| i != j && self.events[i].operation == self.events[j].operation),
+            "component" => pairs(&|i, j| {
+                let (left, right) = (&self.events[i], &self.events[j]);
+                left.vector == right.vector && left.operation != right.operation
+            }),
             "partial" => pairs(&|i, j| match (self.events[i].extent, self.events[j].extent) {
                 (Some(left), Some(right)) => left.storage == right.storage && left != right,
                 _ => false,
@@ -1141,6 +1173,7 @@ impl Event {
             stored: None,
             extent: None,
             operation: here,
+            vector: here,
             write_half: None,
             place,
         }

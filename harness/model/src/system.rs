@@ -231,6 +231,8 @@ pub(crate) struct Features {
     pub(crate) hosts: bool,
     /// Accesses to a part of a location.
     pub(crate) parts: bool,
+    /// Accesses of several components at once.
+    pub(crate) vectors: bool,
     /// Shader calls and their scope.
     pub(crate) calls: bool,
     /// Interlocked sections and their scope.
@@ -239,24 +241,26 @@ pub(crate) struct Features {
 
 impl Features {
     /// Everything.
-    pub(crate) const ALL: Features = Features { hosts: true, parts: true, calls: true, interlock: true };
+    pub(crate) const ALL: Features =
+        Features { hosts: true, parts: true, vectors: true, calls: true, interlock: true };
 
     /// Base sets and relations that are empty in every execution.
     pub(crate) fn absent(self) -> impl Iterator<Item = &'static str> {
-        let names: [(bool, &[&str]); 4] = [
+        let names: [(bool, &[&str]); 5] = [
             (self.hosts, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
             (self.parts, &["part", "partial"]),
+            (self.vectors, &["component"]),
             (self.calls, &["CALL", "scall", "sco"]),
             (self.interlock, &["FI", "sfi", "interlock"]),
         ];
         names.into_iter().filter(|(present, _)| !present).flat_map(|(_, names)| names.iter().copied())
     }
 
-    /// As a number below 16.
-    pub(crate) fn bits(self) -> u8 {
-        [self.hosts, self.parts, self.calls, self.interlock]
+    /// As a number below 32.
+    pub(crate) fn bits(self) -> u16 {
+        [self.hosts, self.parts, self.calls, self.interlock, self.vectors]
             .iter()
             .enumerate()
-            .fold(0, |bits, (index, present)| bits | (u8::from(*present) << index))
+            .fold(0, |bits, (index, present)| bits | (u16::from(*present) << index))
     }
 }

@@ -124,6 +124,89 @@ on_random_tests! {
     tso_on_random_tests: "tso",
 }
 
+/// Vectors: a component is an operation of its own.
+#[test]
+fn vulkan_on_random_tests_of_vectors() {
+    agrees_on("vulkan", common::vectors(true), 4);
+}
+
+#[test]
+fn other_models_on_random_tests_of_vectors() {
+    for name in ["vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
+        agrees_on(name, common::vectors(false), 8);
+    }
+}
+
+/// A program with vectors means the same as one with an instruction for each component.
+#[test]
+fn vectors_mean_what_their_components_mean() {
+    let (cases, rng_seed) = cases();
+    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    let names = ["vulkan", "vulkan-nochains", "vulkan-1.2", "dartagnan", "khronos-alloy"];
+    let models: Vec<Model> =
+        names.iter().map(|name| Model::shipped(name).expect("a shipped model").unwrap()).collect();
+    let told_apart = std::cell::Cell::new(0u32);
+    TestRunner::new(config)
+        .run(&(common::vectors(false), 0..models.len()), |(mut test, index)| {
+            for sync in &mut test.system_sync {
+                (sync.from.instruction, sync.to.instruction) = (None, None);
+            }
+            let of = |test: &Test| {
+                predict(test, &models[index], &Options { timeout: None, unroll: 1 })
+                    .map_err(|e| TestCaseError::fail(e.to_string()))
+            };
+            let (vectors, components) = (of(&test)?, of(&common::written_out(&test))?);
+            prop_assert_eq!(vectors.race, components.race, "{}", litmus::print(&test));
+            let says = |prediction: &litmus::Prediction| -> Vec<(Outcome, bool, bool)> {
+                let outcomes = prediction.outcomes.iter();
+                outcomes.map(|(outcome, p)| (outcome.clone(), p.allowed, p.serial)).collect()
+            };
+            prop_assert_eq!(says(&vectors), says(&components), "{}", litmus::print(&test));
+            // Only sequential consistency performs instructions and not components.
+            for (outcome, whole) in &vectors.outcomes {
+                let apart = &components.outcomes[outcome];
+                prop_assert!(whole.weak || !apart.weak, "{:?} of {}", outcome, litmus::print(&test));
+                told_apart.set(told_apart.get() + u32::from(whole.weak && !apart.weak));
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+    assert!(told_apart.get() > 0, "no torn vector among the tests");
+}
+
+/// Acyclicity that took all of a vector access for one node would change nothing where a program has a meaning: the same
+/// programs race, and those that do not have the same outcomes.
+#[test]
+fn whole_vectors_differ_only_where_programs_race() {
+    let (cases, rng_seed) = cases();
+    let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
+    let model = Model::shipped("vulkan").expect("a shipped model").unwrap();
+    let (free, torn) = (std::cell::Cell::new(0u32), std::cell::Cell::new(0u32));
+    TestRunner::new(config)
+        .run(&common::vectors(true), |mut test| {
+            // A filter leaves out executions that race.
+            test.filter = None;
+            let failed = |e: model::PredictError| TestCaseError::fail(e.to_string());
+            let Some(apart) = naive::enumerate(&test, &model, 1, LIMIT).map_err(failed)? else {
+                return Ok(());
+            };
+            let Some(whole) = naive::enumerate_whole(&test, &model, 1, LIMIT).map_err(failed)? else {
+                return Ok(());
+            };
+            prop_assert_eq!(apart.race, whole.race, "{}", litmus::print(&test));
+            prop_assert!(whole.allowed.is_subset(&apart.allowed), "{}", litmus::print(&test));
+            if apart.race == litmus::Race::Free {
+                free.set(free.get() + 1);
+                prop_assert_eq!(&apart.allowed, &whole.allowed, "{}", litmus::print(&test));
+            }
+            torn.set(torn.get() + u32::from(apart.allowed != whole.allowed));
+            Ok(())
+        })
+        .unwrap_or_else(|e| panic!("{e}"));
+    println!("{} free of races, {} told apart", free.get(), torn.get());
+    assert!(free.get() > cases / 20 && torn.get() > 0);
+}
+
 /// Accesses of several sizes: the engine splits locations where accesses begin and end, the oracle at every byte.
 #[test]
 fn vulkan_on_random_tests_of_sizes() {
@@ -165,7 +248,13 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
     let strong = std::cell::Cell::new(0u32);
     TestRunner::new(config)
         .run(
-            &prop_oneof![common::sizes(), common::hosts(), common::calls(), common::cooperative()],
+            &prop_oneof![
+                common::sizes(),
+                common::vectors(true),
+                common::hosts(),
+                common::calls(),
+                common::cooperative()
+            ],
             |mut test| {
                 // Against the order of columns, submissions or calls it would have events before themselves.
                 test.system_sync.clear();
@@ -222,7 +311,7 @@ fn sequential_machine_agrees_with_sc() {
     let (cases, rng_seed) = cases();
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
-        .run(&common::test(), |test| {
+        .run(&prop_oneof![3 => common::test(), 1 => common::vectors(false)], |test| {
             let prediction = predict(&test, &model, &Options { timeout: None, unroll: 1 })
                 .map_err(|e| TestCaseError::fail(e.to_string()))?;
             for (outcome, predicted) in &prediction.outcomes {

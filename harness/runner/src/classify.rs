@@ -68,6 +68,9 @@ impl Classifier {
         if !program.apart().is_empty() {
             return Err("its locations lie in memory of two kinds".into());
         }
+        if counter.shares_words() {
+            return Err("components of its vectors share a word".into());
+        }
         let in_image = program.in_image();
         let table = counter.table(numbers, &in_image);
         let table =
@@ -86,7 +89,7 @@ impl Classifier {
             lanes: bounds.lanes,
             slots: bounds.slots,
             storage_words: bounds.storage_words,
-            initial: program.initial.iter().map(|value| value.0).collect(),
+            initial: program.initial.clone(),
             done: counter.done_slots(),
             by_round,
             workgroup_size,
@@ -102,6 +105,21 @@ impl Classifier {
             always_compared: classify == Classify::Both,
         })
     }
+}
+
+/// Numbers that instances of the test are expected to show, each once.
+pub(crate) fn numbers(program: &Program, plausible: &[u32]) -> Vec<u32> {
+    let initial = program.initial.iter().flat_map(|bits| words_of(*bits));
+    let initial = initial.filter(|_| plausible.is_empty());
+    let mut numbers: Vec<u32> = plausible.iter().copied().chain(initial).chain([0, 1]).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// The words of what a storage holds, the low one first.
+pub(crate) fn words_of(bits: u128) -> [u32; 4] {
+    [0, 32, 64, 96].map(|shift| (bits >> shift) as u32)
 }
 
 #[cfg(test)]

@@ -39,6 +39,10 @@ struct Column {
     scalar: ScalarType,
     /// It is the high word of a value of 64 bits.
     high: bool,
+    /// Of a storage, the number of the word in its unit.
+    word: usize,
+    /// The bits of the word that count, and how many lie below them: components of a vector may share a word.
+    part: Option<(u32, u32)>,
     /// The word holds a floating-point number.
     float: bool,
     /// Place and width in the key; a value that needs more bits takes the slow path.
@@ -131,13 +135,10 @@ impl Counter {
         let observables = test.observables();
         let mut sources = Vec::new();
         for (position, observable) in observables.iter().enumerate() {
-            let scalar = match observable {
-                Observable::Register(thread, register) => test.register_type(*thread, *register),
-                Observable::Location(location) => test.location(*location).scalar_type(),
-            };
+            let scalar = test.observable_type(*observable);
             let wide = scalar.bits() == 64;
             for high in [false, true].into_iter().take(1 + usize::from(wide)) {
-                let source = find(program, *observable, high)
+                let source = find(test, program, *observable, high)
                     .ok_or_else(|| Cause::Kernel(format!("no `{}`", test.observable_name(*observable))))?;
                 sources.push((source, position, scalar, high));
             }
@@ -147,9 +148,14 @@ impl Counter {
         let mut shift = 0;
         for (source, observable, scalar, high) in sources {
             // Results are numbers; what lies in memory is as the device writes it.
-            let float = matches!(source, Source::Storage(_)) && scalar == ScalarType::F32;
+            let stored = matches!(source, Source::Storage(_));
+            let float = stored && scalar == ScalarType::F32;
             let bits = bits.min(KEY_BITS - shift);
-            columns.push(Column { source, observable, scalar, high, float, shift, bits });
+            let place = observables.get(observable).map_or(0, |observable| place_of(test, *observable));
+            let word = (place / 4) as usize + usize::from(high);
+            let shared = stored && scalar.bytes() < 4 && is_in_vector(test, observables.get(observable));
+            let part = shared.then(|| ((1 << scalar.bits()) - 1, 8 * (place % 4)));
+            columns.push(Column { source, observable, scalar, high, word, part, float, shift, bits });
             shift += bits;
         }
         let mut traces: BTreeMap<_, Vec<usize>> = BTreeMap::new();
@@ -178,6 +184,11 @@ impl Counter {
             instances: 0,
             batching: shares_choices.then(Batching::new),
         })
+    }
+
+    /// Whether a word of a storage holds several values.
+    pub fn shares_words(&self) -> bool {
+        self.columns.iter().any(|column| column.part.is_some())
     }
 
     /// Whether outcomes have values of locations.
@@ -321,7 +332,7 @@ impl Counter {
                 Source::Storage(storage) => {
                     let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
                     let first = (start * stride + storage * spacing) * self.storage_words;
-                    let first = first + usize::from(column.high);
+                    let first = first + column.word;
                     let words = locations[first..].iter().step_by(stride * self.storage_words);
                     for ((key, odd), word) in cells.zip(words) {
                         column.add_to(key, odd, column.number(*word));
@@ -363,7 +374,7 @@ impl Counter {
             Source::Slot(number) => slot(number),
             Source::Storage(storage) => {
                 let unit = instance * parameters.stride as usize + storage * parameters.spacing as usize;
-                column.number(locations[unit * self.storage_words + usize::from(column.high)])
+                column.number(locations[unit * self.storage_words + column.word])
             }
         }));
         if let Some(batching) = &mut self.batching
@@ -444,6 +455,9 @@ impl Column {
     /// bits: no outcome has them.
     #[inline]
     fn number(&self, word: u32) -> u32 {
+        if let Some((mask, below)) = self.part {
+            return (word >> below) & mask;
+        }
         if !self.float {
             return word;
         }
@@ -458,13 +472,34 @@ impl Column {
     }
 }
 
+/// Bytes from the start of a storage to what is observed of it.
+fn place_of(test: &Test, observable: Observable) -> u32 {
+    match observable {
+        Observable::Register(..) => 0,
+        Observable::Location(location, component) => {
+            u32::from(component) * test.location(location).scalar_type().bytes()
+        }
+    }
+}
+
+/// Whether an observable is of a storage that is a vector.
+fn is_in_vector(test: &Test, observable: Option<&Observable>) -> bool {
+    match observable {
+        Some(Observable::Location(location, _)) => {
+            test.location(*location).is_vector() || test.location(test.storage_of(*location)).is_vector()
+        }
+        Some(Observable::Register(..)) | None => false,
+    }
+}
+
 /// Where the kernels report an observable, or the high word of one with 64 bits.
-fn find(program: &Program, observable: Observable, high: bool) -> Option<Source> {
+fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> Option<Source> {
     let wanted = if high { ResultSlot::High(observable) } else { ResultSlot::Register(observable) };
     let slot = program.results.iter().position(|slot| *slot == wanted);
     let storage = || {
         let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable)?;
-        let there = *storage < program.storages && (!high || program.storage_words > 1);
+        let word = place_of(test, observable) / 4 + u32::from(high);
+        let there = *storage < program.storages && word < program.storage_words.max(1);
         there.then_some(Source::Storage(*storage as usize))
     };
     slot.map(Source::Slot).or_else(storage)

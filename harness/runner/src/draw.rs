@@ -317,7 +317,7 @@ fn gcd(left: u32, right: u32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use litmus::{Observable, RegisterId, ThreadId, Value};
+    use litmus::{Observable, RegisterId, ThreadId};
     use proptest::prelude::*;
     use shaders::{Kernel, Requirements, ResultSlot, Roles};
 
@@ -342,7 +342,7 @@ mod tests {
             loop_turns: 0,
             thread_loops: 0,
             storages,
-            initial: vec![Value(0); storages as usize],
+            initial: vec![0; storages as usize],
             results: (0..classes).map(thread).collect(),
             finals: Vec::new(),
             requirements: Requirements::default(),

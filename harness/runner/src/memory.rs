@@ -1,6 +1,5 @@
 //! The memory of a run: the plan that uses it, and how it gets its initial values before each submission.
 
-use litmus::Value;
 use plan::{
     Buffer, BufferId, Capabilities, DeviceError, Image, ImageFormat, ImageId, ImageShape, KernelId, Memory,
     Plan, Prepared, Queue, QueueId, Step,
@@ -74,7 +73,7 @@ pub(crate) struct Layout {
     /// Words of a unit of location memory.
     pub storage_words: usize,
     /// Contents of each storage at first, as bits.
-    initial: Vec<u64>,
+    initial: Vec<u128>,
     /// Stride and spacing for which the memory of initial values was filled last.
     filled: Option<(u32, u32)>,
 }
@@ -274,7 +273,7 @@ impl Layout {
             rendezvous,
             sharing,
             storage_words: bounds.storage_words as usize,
-            initial: program.initial.iter().map(|Value(value)| *value).collect(),
+            initial: program.initial.clone(),
             filled: None,
         }
     }
@@ -415,7 +414,7 @@ impl Layout {
             let first = storage * parameters.spacing as usize * self.storage_words;
             // The words of a storage, the low one first; what a unit has besides is zero.
             for word in 0..self.storage_words {
-                let part = if word < 2 { (value >> (32 * word)) as u32 } else { 0 };
+                let part = if word < 4 { (value >> (32 * word)) as u32 } else { 0 };
                 let first = (first + word).min(words.len());
                 let cells = words[first..].iter_mut().step_by(stride * self.storage_words);
                 cells.take(instances).for_each(|cell| *cell = part);

@@ -9,7 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
-use crate::classify::{COMPARED, Classifier, Classify};
+use crate::classify::{COMPARED, Classifier, Classify, numbers, words_of};
 use crate::count::{Counter, Dispatched};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
@@ -677,19 +677,9 @@ fn classifier(
     Classifier::new(counter, program, capabilities, bounds, rows, stress.classify).map(Some)
 }
 
-/// Numbers that instances of the test are expected to show, each once.
-fn numbers(program: &Program, plausible: &[u32]) -> Vec<u32> {
-    let initial = program.initial.iter().map(|value| value.0 as u32);
-    let initial = initial.filter(|_| plausible.is_empty());
-    let mut numbers: Vec<u32> = plausible.iter().copied().chain(initial).chain([0, 1]).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-}
-
 /// A word that no instance of the test may show.
 fn poison(program: &Program, plausible: &[u32]) -> u32 {
-    let initial = |word: u32| program.initial.iter().any(|initial| initial.0 as u32 == word);
+    let initial = |word: u32| program.initial.iter().any(|bits| words_of(*bits).contains(&word));
     let taken = |word: u32| word == DONE || plausible.contains(&word) || initial(word);
     // Steps of an odd number reach every word, so that one that is free is found.
     std::iter::successors(Some(POISON), |word| Some(word.wrapping_add(0x9e37_79b9)))

@@ -3,7 +3,7 @@
 
 use litmus::{
     Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, Place, Register,
-    RegisterId, RegisterInit, Scope, Semantics, Span, StorageClass, SyncPoint, SystemSync, Test,
+    RegisterId, RegisterInit, ScalarType, Scope, Semantics, Span, StorageClass, SyncPoint, SystemSync, Test,
 };
 
 /// The twin of a test whose threads meet in a control barrier: the same test without any. `None` where there is no
@@ -66,7 +66,10 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     // Threads that read are those whose reads may fall between the others' writes.
     let reads = |thread: &usize| {
         let read = |kind: &InstructionKind| {
-            matches!(kind, InstructionKind::Load { .. } | InstructionKind::Rmw { .. })
+            let one = |access: &InstructionKind| {
+                matches!(access, InstructionKind::Load { .. } | InstructionKind::Rmw { .. })
+            };
+            kind.accesses().iter().any(one)
         };
         let instructions = test.threads.get(*thread).map(|thread| thread.instructions.as_slice());
         instructions.unwrap_or_default().iter().any(|instruction| read(&instruction.kind))
@@ -102,7 +105,8 @@ fn written_elsewhere(test: &Test, thread: usize) -> Option<(LocationId, StorageC
         let threads = test.threads.iter().enumerate().filter(|(index, _)| wanted(*index));
         let instructions = threads.flat_map(|(_, thread)| &thread.instructions);
         instructions
-            .filter_map(|instruction| match &instruction.kind {
+            .flat_map(|instruction| instruction.kind.accesses())
+            .filter_map(|access| match access {
                 InstructionKind::Store { location, class, .. }
                 | InstructionKind::Rmw { location, class, .. } => Some((test.storage_of(*location), *class)),
                 _ => None,
@@ -122,9 +126,13 @@ fn written_elsewhere(test: &Test, thread: usize) -> Option<(LocationId, StorageC
 fn add_alias(test: &mut Test, location: LocationId, name: &str) -> LocationId {
     let number = LocationId(u16::try_from(test.locations.len()).unwrap_or(u16::MAX));
     let original = test.location(location);
+    // An early read is of one number: the first of a vector, or the first word where its numbers are too narrow for atomics.
+    let narrow = original.is_vector() && original.scalar_type().bytes() < 4 && original.bytes() >= 4;
     let alias = Location {
         name: format!("{}_{name}", original.name),
         init: LocationInit::AliasOf(location),
+        scalar: if narrow { Some(ScalarType::U32) } else { original.scalar },
+        components: 1,
         declared: true,
         ..original.clone()
     };

@@ -337,7 +337,7 @@ fn poison_is_no_plausible_value() {
 fn initial_values_are_there_before_each_dispatch() {
     for is_cpu in IS_CPU {
         let mut kernel = kernel();
-        kernel.initial = vec![Value(5), Value(9)];
+        kernel.initial = vec![5, 9];
         let device = Fake::conforming(is_cpu);
         let seen =
             run(&device, &kernel, &store_buffering(), &settings(3_000), &mut |_| ControlFlow::Continue(()))

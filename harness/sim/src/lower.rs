@@ -17,7 +17,7 @@ use crate::fault::Fault;
 use crate::module::{LoadError, Module, Placed, Type, malformed};
 use crate::order;
 use crate::program::{
-    BuiltIn, DEVICE, Edge, IMAGE, MemoryOp, NONE, Op, Place, Program, Reference, Register, WORKGROUP_MEMORY,
+    DEVICE, Edge, IMAGE, MemoryOp, NONE, Op, Place, Program, Reference, Register, WORKGROUP_MEMORY,
 };
 
 /// What an id stands for.
@@ -346,7 +346,10 @@ impl Lowering<'_> {
     /// The register of a value that is needed now.
     fn value(&mut self, placed: &Placed, id: u32) -> Result<Register, LoadError> {
         let register = self.late(placed, id)?;
-        self.wait_for(register);
+        let ty = self.types.get(&id).copied().unwrap_or(0);
+        for (component, _) in self.components_of(ty, register) {
+            self.wait_for(component);
+        }
         Ok(register)
     }
 
@@ -379,7 +382,8 @@ impl Lowering<'_> {
                 && let Ok(Meaning::Value(register)) = self.meaning(placed, placed.result()?)
                 && !self.reads_no_memory(placed)
             {
-                self.loaded.push(register);
+                let components = self.components_of(placed.result_type()?, register);
+                self.loaded.extend(components.iter().map(|(register, _)| *register));
             }
         }
         for placed in &self.module.body {
@@ -556,8 +560,8 @@ impl Lowering<'_> {
                 _ => return Err(LoadError::Lacks("OpAccessChain into this type".into())),
             }
         }
-        if !matches!(self.module.types.get(&ty), Some(Type::Number { .. })) {
-            return Err(LoadError::Lacks("OpAccessChain to something other than a number".into()));
+        if !matches!(self.module.types.get(&ty), Some(Type::Number { .. } | Type::Vector { .. })) {
+            return Err(LoadError::Lacks("OpAccessChain to something other than numbers".into()));
         }
         self.meanings.insert(result, Meaning::Pointer { reference, address });
         let bytes = self.module.bytes_of(ty);
@@ -683,16 +687,4 @@ impl Lowering<'_> {
             }
         }
     }
-}
-
-/// What an input gives in each component.
-fn components(built_in: SpirvBuiltIn) -> Option<BuiltIn> {
-    Some(match built_in {
-        SpirvBuiltIn::WorkgroupId => BuiltIn::Workgroup,
-        SpirvBuiltIn::LocalInvocationIndex | SpirvBuiltIn::LocalInvocationId => BuiltIn::Local,
-        SpirvBuiltIn::SubgroupId => BuiltIn::Subgroup,
-        SpirvBuiltIn::SubgroupLocalInvocationId => BuiltIn::Lane,
-        SpirvBuiltIn::GlobalInvocationId => BuiltIn::Global,
-        _ => return None,
-    })
 }

@@ -140,6 +140,8 @@ pub(crate) enum Op {
     Wide { op: Binary, to: Register, left: Register, right: Register },
     /// `to` = address in bytes of byte `offset + index × scale` of a reference, where `bytes` bytes have room.
     Address { to: Register, reference: u16, index: Register, scale: u32, offset: u32, bytes: u32 },
+    /// `to` = the address `bytes` bytes behind another one; outside stays outside.
+    Behind { to: Register, from: Register, bytes: u32 },
     /// `to` = address in bytes of a texel; `row` may be [`NONE`].
     Texel { to: Register, reference: u16, column: Register, row: Register },
     /// Waits until a load has filled the register.

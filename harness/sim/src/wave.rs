@@ -413,6 +413,7 @@ impl Wave {
                     };
                 }
             }
+            Op::Behind { to, from, bytes } => self.behind(to, from, bytes, surroundings),
             Op::Address { to, reference, index, scale, offset, bytes } => {
                 self.address(to, reference, index, (scale, offset, bytes), surroundings);
             }

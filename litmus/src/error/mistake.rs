@@ -219,6 +219,41 @@ pub enum ParseError {
         span: Span,
     },
 
+    /// A vector type of more than 16 bytes.
+    #[error("`{word}` has {bytes} bytes")]
+    #[diagnostic(code(litmus::parse::vector_too_wide))]
+    VectorTooWide {
+        word: String,
+        bytes: u32,
+        #[label("expected a vector of at most 16 bytes")]
+        span: Span,
+    },
+    /// Another number of values, registers or components than the vector has.
+    #[error("{found} for a vector of {expected}", found = components(*found))]
+    #[diagnostic(code(litmus::parse::component_count))]
+    ComponentCount {
+        expected: u8,
+        found: usize,
+        #[label("expected {}", components(usize::from(*expected)))]
+        span: Span,
+    },
+    /// A vector that holds an address.
+    #[error("an address in a vector")]
+    #[diagnostic(code(litmus::parse::address_in_vector))]
+    AddressInVector {
+        #[label("expected numbers")]
+        span: Span,
+    },
+    /// A whole vector where one number must stand.
+    #[error("`{name}` is a vector")]
+    #[diagnostic(code(litmus::parse::bare_vector))]
+    BareVector {
+        name: String,
+        last: u8,
+        #[label("expected one of its components, `{name}[0]` to `{name}[{last}]`")]
+        span: Span,
+    },
+
     // Threads.
     /// Columns must be threads 0, 1, 2, ….
     #[error("thread `P{found}` in column {column}")]
@@ -539,6 +574,41 @@ pub enum ParseError {
         span: Span,
     },
 
+    /// A vector access without braces.
+    #[error("one operand for a vector `{vector}`")]
+    #[diagnostic(code(litmus::parse::braces_expected))]
+    BracesExpected {
+        vector: String,
+        expected: u8,
+        #[label("expected {expected} in braces, or the type of one component after the modifiers")]
+        span: Span,
+    },
+    /// Braces around the operand of an access that is no vector's.
+    #[error("braces in an access of one `{ty}`")]
+    #[diagnostic(code(litmus::parse::scalar_in_braces))]
+    ScalarInBraces {
+        ty: String,
+        #[label("expected one operand, or a vector type such as `.u32x2` after the modifiers")]
+        span: Span,
+    },
+    /// A vector that is accessed other than plainly.
+    #[error("{what} of a vector `{vector}`")]
+    #[diagnostic(code(litmus::parse::vector_not_plain))]
+    VectorNotPlain {
+        what: &'static str,
+        vector: String,
+        #[label("expected the type of one component after the modifiers, or a plain access")]
+        span: Span,
+    },
+    /// A register that a load assigns twice.
+    #[error("register `{name}` twice in one load")]
+    #[diagnostic(code(litmus::parse::repeated_destination))]
+    RepeatedDestination {
+        name: String,
+        #[label("expected another register")]
+        span: Span,
+    },
+
     // The HSA dialect.
     /// A word that is no instruction of HSA.
     #[error("unknown instruction `{word}`")]
@@ -687,6 +757,16 @@ pub enum ParseError {
         #[label("expected 0: a location is no array")]
         span: Span,
     },
+    /// An index past the last component of a vector.
+    #[error("`{name}` has no component {index}")]
+    #[diagnostic(code(litmus::parse::index_out_of_range))]
+    IndexOutOfRange {
+        index: String,
+        name: String,
+        last: u8,
+        #[label("expected a number from 0 to {last}")]
+        span: Span,
+    },
     /// A filter after the question.
     #[error("filter after the question")]
     #[diagnostic(code(litmus::parse::filter_after_question))]
@@ -707,4 +787,9 @@ pub enum ParseError {
     #[error(transparent)]
     #[diagnostic(transparent)]
     Khronos(#[from] KhronosError),
+}
+
+/// So many components, in words.
+fn components(count: usize) -> String {
+    format!("{count} component{}", if count == 1 { "" } else { "s" })
 }

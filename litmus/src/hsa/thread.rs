@@ -100,7 +100,7 @@ impl<'a> Lowering<'a> {
         if let Some(question) = &self.hsa.question {
             question.condition.for_each_term(&mut |term| asked |= *term == own);
         }
-        let assigned = self.thread.instructions.iter().filter_map(|i| i.kind.destination());
+        let assigned = self.thread.instructions.iter().flat_map(|i| i.kind.destinations());
         asked && !assigned.into_iter().any(|register| register == RegisterId(place as u16))
     }
 
@@ -201,7 +201,7 @@ impl<'a> Lowering<'a> {
                     };
                     return (kept(left) && kept(right)).then_some((*relation, *left, *right));
                 }
-                other => assigned.extend(other.destination()),
+                other => assigned.extend(other.destinations()),
             }
         }
         None
@@ -269,7 +269,7 @@ impl<'a> Lowering<'a> {
         else {
             return false;
         };
-        let assigned = self.thread.instructions.iter().filter_map(|i| i.kind.destination());
+        let assigned = self.thread.instructions.iter().flat_map(|i| i.kind.destinations());
         let once = assigned.filter(|register| register == destination).count() == 1;
         matches!(value, Operand::Constant(_)) && once && !is_skippable(self.thread, at)
     }
@@ -418,6 +418,7 @@ impl<'a> Lowering<'a> {
             | InstructionKind::Goto(_)
             | InstructionKind::Branch { .. }
             | InstructionKind::Cooperative(_)
+            | InstructionKind::Vector(_)
             | InstructionKind::Addressed { .. } => self.emit(kind.clone()),
         }
     }

@@ -16,7 +16,7 @@ struct Write {
 }
 
 fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
-    let initial = hsa.initial_value(location);
+    let initial = hsa.initial_value(location, 0);
     let constant = |operand: Operand| match operand {
         Operand::Constant(constant) => Some(Value::from_constant(constant, ScalarType::U32)),
         Operand::Register(_) => None,

@@ -64,7 +64,13 @@ impl Parser<'_> {
         while self.peek().kind != TokenKind::CloseBracket {
             let term = match self.named_term()? {
                 Some(Named::Register(thread, register)) => Term::Register(thread, register),
-                Some(Named::Location(location)) => Term::Location(location),
+                Some(Named::Location(location)) => {
+                    let component = if self.is_vector(location) { self.component(location)? } else { None };
+                    if component.is_none() {
+                        self.no_vector(location)?;
+                    }
+                    Term::Location(location, component.unwrap_or(0))
+                }
                 None => return Err(self.unexpected("a location or a register such as `P0:r0`")),
             };
             self.test.listed.push(term);
@@ -211,20 +217,47 @@ impl Parser<'_> {
             Some(Named::Location(location)) => location,
             _ => return Err(ParseError::TermExpected { found: self.describe(token), span: token.span }),
         };
+        if self.is_hsa() && !bracketed {
+            return Ok(Term::Location(location, 0));
+        }
+        if !bracketed && let Some(component) = self.component(location)? {
+            return Ok(Term::Location(location, component));
+        }
+        if !right || self.is_hsa() {
+            self.no_vector(location)?;
+        }
         if bracketed {
             self.expect(TokenKind::CloseBracket, "`]`")?;
-        } else if self.is_hsa() {
-            return Ok(Term::Location(location));
-        } else if self.accept(TokenKind::OpenBracket) {
-            let index = self.expect(TokenKind::Number, "`0`")?;
-            if self.word(index).bytes().any(|digit| digit != b'0') {
-                let digits = self.word(index).chars().take(40).collect();
-                return Err(ParseError::BadIndex { index: digits, span: index.span });
-            }
-            self.expect(TokenKind::CloseBracket, "`]`")?;
-            return Ok(Term::Location(location));
         }
-        Ok(if right && !self.is_hsa() { Term::Address(location) } else { Term::Location(location) })
+        Ok(if right && !self.is_hsa() { Term::Address(location) } else { Term::Location(location, 0) })
+    }
+
+    fn is_vector(&self, location: LocationId) -> bool {
+        self.test.location(location).is_vector()
+    }
+
+    /// `[2]` after the name of a location, as the number of a component: 0 alone where it is no vector. `None` where no
+    /// bracket stands.
+    fn component(&mut self, id: LocationId) -> Parsed<Option<u8>> {
+        if !self.accept(TokenKind::OpenBracket) {
+            return Ok(None);
+        }
+        let location = self.test.location(id);
+        let (vector, components, name) = (location.is_vector(), location.components, location.name.clone());
+        let expected = if vector { "the number of a component" } else { "`0`" };
+        let token = self.expect(TokenKind::Number, expected)?;
+        let component = self.word(token).parse().ok().filter(|index| *index < components);
+        let Some(component) = component else {
+            let index = self.word(token).chars().take(40).collect();
+            let (last, span) = (components - 1, token.span);
+            return Err(if vector {
+                ParseError::IndexOutOfRange { index, name, last, span }
+            } else {
+                ParseError::BadIndex { index, span }
+            });
+        };
+        self.expect(TokenKind::CloseBracket, "`]`")?;
+        Ok(Some(component))
     }
 
     /// A register with its thread or a location; `None` where neither stands.

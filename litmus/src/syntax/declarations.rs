@@ -2,12 +2,13 @@
 
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
-use super::words::{self, is_thread, lookup};
+use super::words::{self, AccessType, is_thread, lookup};
 use super::{MAX_REGISTERS, MAX_SYSTEM_SYNC, MAX_THREADS};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::test::{
-    Location, LocationId, LocationInit, Register, RegisterInit, ScalarType, SyncPoint, SystemSync,
+    Location, LocationId, LocationInit, MAX_COMPONENTS, Register, RegisterInit, ScalarType, SyncPoint,
+    SystemSync,
 };
 use crate::value::Value;
 
@@ -130,7 +131,9 @@ impl Parser<'_> {
         } else if self.accept(TokenKind::Ampersand) {
             RegisterInit::AddressOf(self.declared_location()?)
         } else {
-            RegisterInit::ValueOf(self.declared_location()?)
+            let location = self.declared_location()?;
+            self.no_vector(location)?;
+            RegisterInit::ValueOf(location)
         };
         Ok(DeclaredRegister { thread, thread_span, register: Register { name, init, declared: true } })
     }
@@ -148,13 +151,14 @@ impl Parser<'_> {
         let start = self.peek();
         // Storage and type are known by the name that follows them: `buffer = 0` declares a location named `buffer`.
         let mut reference = None;
-        let mut scalar = None;
+        let mut declared: Option<AccessType> = None;
         while self.at_word_before_name() {
             let token = self.peek();
             let word = self.word(token);
-            match (lookup(words::KINDS, word), lookup(words::TYPES, word)) {
-                (Some(kind), _) if reference.is_none() && scalar.is_none() => reference = Some(kind),
-                (_, Some(ty)) if scalar.is_none() => scalar = Some(ty),
+            match (lookup(words::KINDS, word), AccessType::of_word(word)) {
+                (Some(kind), _) if reference.is_none() && declared.is_none() => reference = Some(kind),
+                (_, Some(ty)) if ty.is_too_wide() => return Err(vector_too_wide(word, ty, token.span)),
+                (_, Some(ty)) if declared.is_none() => declared = Some(ty),
                 _ => return Err(ParseError::UnknownStorage { word: word.to_owned(), span: token.span }),
             }
             self.next();
@@ -165,21 +169,25 @@ impl Parser<'_> {
         let init = if self.at_word("aliases") {
             self.next();
             let target = self.declared_location()?;
-            let target_type = self.test.location(target).scalar;
-            match (scalar, target_type.unwrap_or_default()) {
-                (Some(own), storage) if own.bits() > storage.bits() => {
-                    let (name, bits) = (name.to_owned(), storage.bits());
+            let storage = self.test.location(target);
+            match declared {
+                Some(own) if own.bytes() > storage.bytes() => {
+                    let (name, bits) = (name.to_owned(), 8 * storage.bytes());
                     return Err(ParseError::AliasTooWide { name, bits, span: token.span });
                 }
-                (Some(_), _) => {}
+                Some(_) => {}
                 // Another name for the same storage: without a type of its own it has that of the storage.
-                (None, _) => scalar = target_type,
+                None => {
+                    let components = storage.components;
+                    declared = storage.scalar.map(|scalar| AccessType { scalar, components });
+                }
             }
             LocationInit::AliasOf(target)
         } else {
             self.expect(TokenKind::Equal, "`=` and a value, or `aliases`")?;
-            self.initial_value(scalar)?
+            self.initial_value(declared)?
         };
+        let (scalar, components) = (declared.map(|ty| ty.scalar), declared.map_or(1, |ty| ty.components));
         let known = self.find_location(name);
         let name = name.to_owned();
         if known.is_some_and(|known| self.test.location(known).declared) {
@@ -187,7 +195,9 @@ impl Parser<'_> {
         }
         let end = self.previous().span;
         let span = Span { length: end.offset + end.length - start.span.offset, ..start.span };
-        let location = Location { name, reference, scalar, init, host, noncoherent, declared: true, span };
+        let declared = true;
+        let location =
+            Location { name, reference, scalar, components, init, host, noncoherent, declared, span };
         match known {
             // Only noted so far, after a mistake.
             Some(known) => self.test.locations[usize::from(known.0)] = location,
@@ -204,13 +214,62 @@ impl Parser<'_> {
         first.kind == TokenKind::Word && second.kind == TokenKind::Word && self.word(second) != "aliases"
     }
 
-    pub(super) fn initial_value(&mut self, scalar: Option<ScalarType>) -> Parsed<LocationInit> {
+    fn initial_value(&mut self, declared: Option<AccessType>) -> Parsed<LocationInit> {
+        let components = declared.map_or(1, |ty| ty.components);
+        let open = self.peek().span;
+        if self.accept(TokenKind::OpenBrace) {
+            let values = self.component_values(declared.map(|ty| ty.scalar));
+            // What is left of a list with a mistake ends no block.
+            if values.is_err() {
+                self.skip_to(&[TokenKind::CloseBrace, TokenKind::Semicolon]);
+                self.accept(TokenKind::CloseBrace);
+            }
+            let values = values?;
+            if values.len() != usize::from(components) {
+                let end = self.previous().span;
+                let span = Span { length: end.offset + end.length - open.offset, ..open };
+                return Err(component_count(components, values.len(), span));
+            }
+            let mut padded = [0; MAX_COMPONENTS as usize];
+            padded[..values.len()].copy_from_slice(&values);
+            return Ok(LocationInit::Components(padded));
+        }
         if self.accept(TokenKind::Ampersand) {
-            return Ok(LocationInit::AddressOf(self.declared_location()?));
+            let target = self.declared_location()?;
+            if components > 1 {
+                return Err(ParseError::AddressInVector { span: self.previous().span });
+            }
+            return Ok(LocationInit::AddressOf(target));
         }
         if !self.at_constant() {
-            return Ok(LocationInit::CopyOf(self.declared_location()?));
+            let target = self.declared_location()?;
+            let source = self.test.location(target);
+            if source.is_vector() && source.components != components {
+                let found = usize::from(source.components);
+                return Err(component_count(components, found, self.previous().span));
+            }
+            return Ok(LocationInit::CopyOf(target));
         }
+        Ok(LocationInit::Constant(self.value_of_type(declared.map(|ty| ty.scalar))?))
+    }
+
+    /// The values of a list in braces, after its `{`.
+    fn component_values(&mut self, scalar: Option<ScalarType>) -> Parsed<Vec<i64>> {
+        let mut values = Vec::new();
+        loop {
+            if !self.at_constant() {
+                return Err(self.unexpected("a number for each component"));
+            }
+            values.push(self.value_of_type(scalar)?);
+            if !self.accept(TokenKind::Comma) {
+                self.expect(TokenKind::CloseBrace, "`,` or `}`")?;
+                return Ok(values);
+            }
+        }
+    }
+
+    /// A constant that a declared type can hold.
+    fn value_of_type(&mut self, scalar: Option<ScalarType>) -> Parsed<i64> {
         let span = self.peek().span;
         let value = self.constant()?;
         if let Some(ty) = scalar {
@@ -219,7 +278,17 @@ impl Parser<'_> {
                 return Err(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
             }
         }
-        Ok(LocationInit::Constant(value))
+        Ok(value)
+    }
+
+    /// Refuses the name of a vector, which was just read, where one number must stand.
+    pub(super) fn no_vector(&self, id: LocationId) -> Parsed<()> {
+        let location = self.test.location(id);
+        if !location.is_vector() {
+            return Ok(());
+        }
+        let (name, span) = (location.name.clone(), self.previous().span);
+        Err(ParseError::BareVector { name, last: location.components - 1, span })
     }
 
     /// `[host]`, `[noncoherent]` or both, also as `[host, noncoherent]`.
@@ -325,4 +394,14 @@ impl Parser<'_> {
             index => Ok(SyncPoint { thread, instruction: index.map(|index| index as u16) }),
         }
     }
+}
+
+/// The word of a vector type that the language does not have.
+pub(super) fn vector_too_wide(word: &str, ty: AccessType, span: Span) -> ParseError {
+    ParseError::VectorTooWide { word: word.to_owned(), bytes: ty.bytes(), span }
+}
+
+/// A list, or a vector, with another number of components than are wanted.
+pub(super) fn component_count(expected: u8, found: usize, span: Span) -> ParseError {
+    ParseError::ComponentCount { expected, found, span }
 }

@@ -118,6 +118,7 @@ impl Parser<'_> {
             name,
             reference: Some(reference),
             scalar: None,
+            components: 1,
             init,
             host: false,
             noncoherent: false,

@@ -1,19 +1,21 @@
 //! Reads one cell of the table: an instruction with its modifiers and operands, or a label.
 
 use super::MAX_INSTRUCTIONS;
+use super::access::MemoryOperand;
+use super::declarations::vector_too_wide;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
-use super::words::{self, is_label, is_modifier, is_register, lookup};
+use super::words::{self, AccessType, is_label, is_modifier, is_register, lookup};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
     Access, ArithmeticOperation, ControlBarrier, Instruction, InstructionKind, LabelId, LocationId, Operand,
-    Order, Place, RmwOperation, ScalarType, Scope, Semantics, StorageClass, StorageClassSet, ThreadId,
+    Order, Place, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, ThreadId,
 };
 
 /// The words after the dots of an instruction, taken from left to right.
-struct Modifiers<'a> {
+pub(super) struct Modifiers<'a> {
     list: Vec<(&'a str, Span)>,
     taken: usize,
     /// The instruction's own word.
@@ -21,12 +23,12 @@ struct Modifiers<'a> {
 }
 
 impl<'a> Modifiers<'a> {
-    fn peek(&self) -> Option<(&'a str, Span)> {
+    pub(super) fn peek(&self) -> Option<(&'a str, Span)> {
         self.list.get(self.taken).copied()
     }
 
     /// Takes the next modifier if it is `word`.
-    fn take_word(&mut self, word: &str) -> Option<Span> {
+    pub(super) fn take_word(&mut self, word: &str) -> Option<Span> {
         let (found, span) = self.peek()?;
         (found == word).then(|| {
             self.taken += 1;
@@ -35,14 +37,14 @@ impl<'a> Modifiers<'a> {
     }
 
     /// Takes the next modifier if it is one of `words`.
-    fn take<T: Copy>(&mut self, words: words::Words<T>) -> Option<T> {
+    pub(super) fn take<T: Copy>(&mut self, words: words::Words<T>) -> Option<T> {
         let meaning = lookup(words, self.peek()?.0)?;
         self.taken += 1;
         Some(meaning)
     }
 
     /// The place of the last word taken.
-    fn last(&self) -> Span {
+    pub(super) fn last(&self) -> Span {
         self.taken
             .checked_sub(1)
             .and_then(|index| self.list.get(index))
@@ -50,7 +52,7 @@ impl<'a> Modifiers<'a> {
     }
 
     /// A scope, which must stand here.
-    fn scope(&mut self) -> Parsed<Scope> {
+    pub(super) fn scope(&mut self) -> Parsed<Scope> {
         if let Some(scope) = self.take(words::SCOPES) {
             return Ok(scope);
         }
@@ -63,7 +65,7 @@ impl<'a> Modifiers<'a> {
     }
 
     /// A storage class, which must stand here.
-    fn class(&mut self) -> Parsed<(StorageClass, Span)> {
+    pub(super) fn class(&mut self) -> Parsed<(StorageClass, Span)> {
         if let Some(class) = self.take(words::CLASSES) {
             return Ok((class, self.last()));
         }
@@ -80,7 +82,7 @@ impl<'a> Modifiers<'a> {
     }
 
     /// `semsc+ [semav] [semvis]` after an order, nothing without one.
-    fn semantics(&mut self, order: Order, orders: &'static str) -> Parsed<Semantics> {
+    pub(super) fn semantics(&mut self, order: Order, orders: &'static str) -> Parsed<Semantics> {
         if order == Order::Relaxed {
             return match self.peek() {
                 Some((word, span)) if word.starts_with("sem") => {
@@ -117,8 +119,19 @@ impl<'a> Modifiers<'a> {
         Ok(Semantics { order, classes, make_available, make_visible })
     }
 
+    /// The type of an access, where one stands.
+    pub(super) fn access_type(&mut self) -> Parsed<Option<AccessType>> {
+        let Some((word, span)) = self.peek() else { return Ok(None) };
+        let Some(found) = AccessType::of_word(word) else { return Ok(None) };
+        if found.is_too_wide() {
+            return Err(vector_too_wide(word, found, span));
+        }
+        self.taken += 1;
+        Ok(Some(found))
+    }
+
     /// Nothing more may stand here.
-    fn finish(&self, expected: &'static str) -> Parsed<()> {
+    pub(super) fn finish(&self, expected: &'static str) -> Parsed<()> {
         match self.peek() {
             None => Ok(()),
             Some((word, span)) if is_modifier(word) => {
@@ -128,35 +141,6 @@ impl<'a> Modifiers<'a> {
         }
     }
 }
-
-/// What a load, a store and a read-modify-write may be.
-struct AccessRules {
-    instruction: &'static str,
-    /// The per-instruction operation that it may have.
-    operation: &'static str,
-    /// The operation that only the others may have.
-    other_operation: &'static str,
-    order: Order,
-    expected_order: &'static str,
-}
-
-const LOAD: AccessRules = AccessRules {
-    instruction: "ld",
-    operation: "vis",
-    other_operation: "av",
-    order: Order::Acquire,
-    expected_order: "`.acq` or no order",
-};
-
-const STORE: AccessRules = AccessRules {
-    instruction: "st",
-    operation: "av",
-    other_operation: "vis",
-    order: Order::Release,
-    expected_order: "`.rel` or no order",
-};
-
-const END_OF_ACCESS: &str = "a type such as `.u8`, or the operands";
 
 impl<'a> Parser<'a> {
     /// Reads the instruction at hand into `thread`.
@@ -266,82 +250,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// How a load or store accesses memory, and its storage class.
-    fn access(
-        &mut self,
-        rules: &AccessRules,
-        modifiers: &mut Modifiers<'a>,
-    ) -> Parsed<(Access, StorageClass, Span)> {
-        if modifiers.take_word("atom").is_some() {
-            let order = modifiers.take(words::ORDERS).unwrap_or_default();
-            if order != Order::Relaxed && order != rules.order {
-                return Err(ParseError::OrderNotAllowed {
-                    instruction: rules.instruction,
-                    word: order.keyword().unwrap_or_default().to_owned(),
-                    expected: rules.expected_order,
-                    span: modifiers.last(),
-                });
-            }
-            let scope = modifiers.scope()?;
-            let (class, place) = modifiers.class()?;
-            let semantics = modifiers.semantics(order, rules.expected_order)?;
-            return Ok((Access::Atomic { scope, semantics }, class, place));
-        }
-        let access = if modifiers.take_word("nonpriv").is_some() {
-            Access::NonPrivate
-        } else if modifiers.take_word(rules.operation).is_some() {
-            Access::Coherent { scope: modifiers.scope()? }
-        } else {
-            let instruction = rules.instruction;
-            match modifiers.peek() {
-                Some((word, span)) if word == rules.other_operation => {
-                    return Err(ParseError::WrongCoherence { instruction, word: word.to_owned(), span });
-                }
-                Some((word, span)) if lookup(words::SCOPES, word).is_some() => {
-                    let operation = rules.operation;
-                    return Err(ParseError::ScopeOnPlain { instruction, operation, span });
-                }
-                Some((word, span)) if lookup(words::ORDERS, word).is_some() => {
-                    return Err(ParseError::OrderOnPlain { instruction, span });
-                }
-                _ => Access::Private,
-            }
-        };
-        let (class, place) = modifiers.class()?;
-        if let Some((word, span)) = modifiers.peek()
-            && word.starts_with("sem")
-        {
-            let (word, orders) = (word.to_owned(), "`.atom` and an order");
-            return Err(ParseError::SemanticsWithoutOrder { word, orders, span });
-        }
-        Ok((access, class, place))
-    }
-
-    fn load(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
-        let cooperative = modifiers.take_word("coop");
-        let (access, class, place) = self.access(&LOAD, modifiers)?;
-        let scalar = modifiers.take(words::TYPES);
-        modifiers.finish(END_OF_ACCESS)?;
-        let destination = self.register_token()?;
-        let destination = self.use_register(thread, destination)?;
-        self.comma()?;
-        let (location, offset) = self.memory_operand(class, place, scalar)?;
-        let load = InstructionKind::Load { destination, location, offset, scalar, class, access };
-        cooperative_access(load, access, cooperative)
-    }
-
-    fn store(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
-        let cooperative = modifiers.take_word("coop");
-        let (access, class, place) = self.access(&STORE, modifiers)?;
-        let scalar = modifiers.take(words::TYPES);
-        modifiers.finish(END_OF_ACCESS)?;
-        let (location, offset) = self.memory_operand(class, place, scalar)?;
-        self.comma()?;
-        let value = self.operand(thread)?;
-        let store = InstructionKind::Store { location, offset, scalar, value, class, access };
-        cooperative_access(store, access, cooperative)
-    }
-
     fn rmw(&mut self, thread: ThreadId, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
         if modifiers.take_word("atom").is_none() {
             return Err(ParseError::RmwNotAtomic { span: modifiers.last() });
@@ -364,12 +272,17 @@ impl<'a> Parser<'a> {
             Some(_) => semantics.unequal(),
             None => Semantics::RELAXED,
         };
-        let scalar = modifiers.take(words::TYPES);
+        let ty = modifiers.access_type()?;
         modifiers.finish("an operation such as `.add`, a type such as `.u8`, or the operands")?;
         let destination = self.register_token()?;
         let destination = self.use_register(thread, destination)?;
         self.comma()?;
-        let (location, offset) = self.memory_operand(class, place, scalar)?;
+        let memory = self.memory_operand(class, place, ty)?;
+        if memory.components > 1 {
+            let (what, vector, span) = ("an atomic access", memory.vector, self.previous().span);
+            return Err(ParseError::VectorNotPlain { what, vector, span });
+        }
+        let MemoryOperand { location, offset, scalar, .. } = memory;
         self.comma()?;
         let first = self.operand(thread)?;
         let operation = match fetch {
@@ -518,6 +431,7 @@ impl<'a> Parser<'a> {
             }
             _ if !host => Ok(()),
             InstructionKind::Cooperative(_) => refuse("a cooperative access", "device"),
+            InstructionKind::Vector(_) => refuse("a vector access", "device"),
             InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
                 Access::Private => Ok(()),
                 Access::NonPrivate | Access::Coherent { .. } => {
@@ -566,11 +480,11 @@ impl<'a> Parser<'a> {
         Ok(InstructionKind::Branch { relation, left, right, target })
     }
 
-    fn comma(&mut self) -> Parsed<()> {
+    pub(super) fn comma(&mut self) -> Parsed<()> {
         self.expect(TokenKind::Comma, "`,`").map(|_| ())
     }
 
-    fn operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
+    pub(super) fn operand(&mut self, thread: ThreadId) -> Parsed<Operand> {
         if self.at_constant() {
             return Ok(Operand::Constant(self.constant()?));
         }
@@ -589,52 +503,5 @@ impl<'a> Parser<'a> {
             return self.use_label(thread, token);
         }
         Err(ParseError::LabelExpected { found: self.describe(token), span: token.span })
-    }
-
-    /// `x` or `x+2`, checked against the declaration of `x`. `class_place` is where the storage class stands.
-    fn memory_operand(
-        &mut self,
-        class: StorageClass,
-        class_place: Span,
-        scalar: Option<ScalarType>,
-    ) -> Parsed<(LocationId, u32)> {
-        let token = self.peek();
-        let id = self.use_location()?;
-        let offset = if self.accept(TokenKind::Plus) { self.small_number("an offset in bytes")? } else { 0 };
-        let location = self.test.location(id);
-        if let Some(kind) = location.reference
-            && kind.storage_class() != class
-        {
-            return Err(ParseError::StorageMismatch {
-                class: class.keyword(),
-                name: location.name.clone(),
-                kind: kind.keyword(),
-                expected: kind.storage_class().keyword(),
-                span: class_place,
-            });
-        }
-        let end = self.previous().span;
-        let span = Span { length: end.offset + end.length - token.span.offset, ..token.span };
-        let size = scalar.unwrap_or(location.scalar_type()).bits() / 8;
-        let bytes = location.scalar_type().bits() / 8;
-        if u64::from(offset) + u64::from(size) > u64::from(bytes) {
-            return Err(ParseError::OutOfBounds { name: location.name.clone(), bytes, span });
-        }
-        if !offset.is_multiple_of(size) {
-            return Err(ParseError::Misaligned { name: location.name.clone(), bytes: size, span });
-        }
-        Ok((id, offset))
-    }
-}
-
-/// The access as a cooperative one where `coop` stands before it; atomics never are.
-fn cooperative_access(kind: InstructionKind, access: Access, coop: Option<Span>) -> Parsed<InstructionKind> {
-    match (coop, access) {
-        (Some(span), Access::Atomic { .. }) => {
-            let (word, expected) = ("coop".to_owned(), "a plain access");
-            Err(ParseError::MisplacedModifier { word, expected, span })
-        }
-        (Some(_), _) => Ok(InstructionKind::Cooperative(Box::new(kind))),
-        (None, _) => Ok(kind),
     }
 }

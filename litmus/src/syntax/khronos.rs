@@ -314,6 +314,7 @@ impl Reader<'_> {
             name: name.to_owned(),
             reference: None,
             scalar: None,
+            components: 1,
             init: LocationInit::Constant(0),
             host: false,
             noncoherent: false,

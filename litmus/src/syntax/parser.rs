@@ -450,6 +450,7 @@ fn undeclared(name: &str, span: Span) -> Location {
         name: name.to_owned(),
         reference: None,
         scalar: None,
+        components: 1,
         init: LocationInit::Constant(0),
         host: false,
         noncoherent: false,

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::hsa;
-use super::words::{self, word_of};
+use super::words::{self, AccessType, word_of};
 use crate::condition::{Comparison, Condition, Question, QuestionKind, Term};
 use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
@@ -140,11 +140,13 @@ fn term(test: &Test, term: &Term, right: bool) -> String {
         Term::Register(thread, register) => {
             format!("P{}:{}", test.thread(*thread).number, register_name(test.thread(*thread), *register))
         }
-        Term::Location(location) if right && test.dialect != Dialect::Hsa => {
-            format!("{}[0]", location_name(test, *location))
+        Term::Location(location, component)
+            if test.location(*location).is_vector() || right && test.dialect != Dialect::Hsa =>
+        {
+            format!("{}[{component}]", location_name(test, *location))
         }
         Term::Address(location) if !right => format!("&{}", location_name(test, *location)),
-        Term::Location(location) | Term::Address(location) => location_name(test, *location).to_owned(),
+        Term::Location(location, _) | Term::Address(location) => location_name(test, *location).to_owned(),
         Term::Constant(constant) => constant.to_string(),
     }
 }
@@ -230,14 +232,18 @@ fn declaration(test: &Test, location: &Location) -> String {
         text.push(' ');
     }
     // An alias without a type has that of its storage.
+    let type_of = |location: &Location| {
+        let components = location.components;
+        location.scalar.map(|scalar| AccessType { scalar, components })
+    };
     let implied = match location.init {
-        LocationInit::AliasOf(target) => test.location(target).scalar,
+        LocationInit::AliasOf(target) => type_of(test.location(target)),
         _ => None,
     };
-    if let Some(scalar) = location.scalar
-        && Some(scalar) != implied
+    if let Some(ty) = type_of(location)
+        && Some(ty) != implied
     {
-        text.push_str(scalar.keyword());
+        text.push_str(&ty.keyword());
         text.push(' ');
     }
     text.push_str(&location.name);
@@ -249,6 +255,10 @@ fn declaration(test: &Test, location: &Location) -> String {
     }
     match location.init {
         LocationInit::Constant(constant) => text.push_str(&format!(" = {constant};")),
+        LocationInit::Components(constants) => {
+            let used = constants.iter().take(usize::from(location.components));
+            text.push_str(&format!(" = {};", in_braces(used.map(i64::to_string))));
+        }
         LocationInit::CopyOf(other) => text.push_str(&format!(" = {};", location_name(test, other))),
         LocationInit::AddressOf(other) => text.push_str(&format!(" = &{};", location_name(test, other))),
         LocationInit::AliasOf(target) => text.push_str(&format!(" aliases {};", location_name(test, target))),
@@ -323,6 +333,39 @@ impl InstructionKind {
                 let text = access.text(test, thread);
                 let (word, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
                 format!("{word}.coop{rest}")
+            }
+            InstructionKind::Vector(components) => {
+                let Some(first) = components.first() else { return String::new() };
+                let count = components.len() as u8;
+                // A vector type stands only where it is not that of the location.
+                let head = |id: LocationId, offset: u32, scalar: &Option<ScalarType>| {
+                    let ty = AccessType { scalar: scalar.unwrap_or_default(), components: count };
+                    let location = test.location(id);
+                    let own =
+                        offset == 0 && location.components == count && location.scalar_type() == ty.scalar;
+                    let suffix = if own { String::new() } else { format!(".{}", ty.keyword()) };
+                    (suffix, memory(id, offset))
+                };
+                match first {
+                    InstructionKind::Load { location, offset, scalar, class, access, .. } => {
+                        let (suffix, place) = head(*location, *offset, scalar);
+                        let access = access_modifiers("vis", *access, *class);
+                        let registers = components.iter().flat_map(InstructionKind::destinations);
+                        let registers = in_braces(registers.map(|id| register(id).to_owned()));
+                        format!("ld{access}{suffix} {registers}, {place}")
+                    }
+                    InstructionKind::Store { location, offset, scalar, class, access, .. } => {
+                        let (suffix, place) = head(*location, *offset, scalar);
+                        let access = access_modifiers("av", *access, *class);
+                        let values = components.iter().filter_map(|component| match component {
+                            InstructionKind::Store { value: stored, .. } => Some(value(stored)),
+                            _ => None,
+                        });
+                        format!("st{access}{suffix} {place}, {}", in_braces(values))
+                    }
+                    // Only loads and stores are components.
+                    other => other.text(test, thread),
+                }
             }
             InstructionKind::Load { destination, location, offset, scalar, class, access } => {
                 let access = access_modifiers("vis", *access, *class);
@@ -445,6 +488,10 @@ impl InstructionKind {
 
 fn thread_list(test: &Test, threads: &[ThreadId]) -> String {
     threads.iter().map(|id| format!("P{}", test.thread(*id).number)).collect::<Vec<_>>().join(", ")
+}
+
+fn in_braces(items: impl Iterator<Item = String>) -> String {
+    format!("{{{}}}", items.collect::<Vec<_>>().join(", "))
 }
 
 fn scalar_modifier(scalar: Option<ScalarType>) -> String {

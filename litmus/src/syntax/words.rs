@@ -1,6 +1,9 @@
 //! The words of the native dialect and what they stand for: one table for the parser and the printer.
 
-use crate::test::{ArithmeticOperation, BranchRelation, Order, Reference, ScalarType, Scope, StorageClass};
+use crate::test::{
+    ArithmeticOperation, BranchRelation, MAX_COMPONENTS, MAX_VECTOR_BYTES, Order, Reference, ScalarType,
+    Scope, StorageClass,
+};
 
 /// A word of the language and what it stands for.
 pub(super) type Words<T> = &'static [(&'static str, T)];
@@ -85,6 +88,43 @@ pub(super) const TYPES: Words<ScalarType> = &[
     ("f64", ScalarType::F64),
 ];
 
+/// What a scalar type is followed by in the word of a vector type, and how many components that has.
+pub(super) const VECTORS: Words<u8> = &[("x2", 2), ("x3", 3), ("x4", MAX_COMPONENTS)];
+
+/// A scalar type, or a vector type by that of its components.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct AccessType {
+    pub scalar: ScalarType,
+    /// 1 for a scalar type.
+    pub components: u8,
+}
+
+impl AccessType {
+    /// The type that `word` stands for, whether it is too wide or not.
+    pub fn of_word(word: &str) -> Option<AccessType> {
+        let of = |word, components| lookup(TYPES, word).map(|scalar| AccessType { scalar, components });
+        of(word, 1).or_else(|| {
+            VECTORS.iter().find_map(|(suffix, components)| of(word.strip_suffix(suffix)?, *components))
+        })
+    }
+
+    /// Size in bytes.
+    pub fn bytes(self) -> u32 {
+        self.scalar.bytes() * u32::from(self.components)
+    }
+
+    /// Whether it is no type of the language: vectors have 16 bytes at most.
+    pub fn is_too_wide(self) -> bool {
+        self.bytes() > MAX_VECTOR_BYTES
+    }
+
+    /// Its word.
+    pub fn keyword(self) -> String {
+        let suffix = VECTORS.iter().find(|(_, components)| *components == self.components);
+        format!("{}{}", self.scalar.keyword(), suffix.map_or("", |(suffix, _)| suffix))
+    }
+}
+
 /// Modifiers that are words of their own, not members of a table above.
 pub(super) const PLAIN_MODIFIERS: &[&str] =
     &["atom", "coop", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq"];
@@ -166,6 +206,7 @@ pub fn vocabulary() -> Vec<(&'static str, Vec<&'static str>)> {
         ("branches", names(BRANCHES)),
         ("kinds of storage", names(KINDS)),
         ("types", names(TYPES)),
+        ("ends of vector types", names(VECTORS)),
         ("other modifiers", PLAIN_MODIFIERS.to_vec()),
         ("words that no location may be called", RESERVED.to_vec()),
     ]
@@ -193,7 +234,7 @@ pub(super) fn is_modifier(word: &str) -> bool {
         || member(SEMANTICS_CLASSES, word)
         || member(ORDERS, word)
         || member(OPERATIONS, word)
-        || member(TYPES, word)
+        || AccessType::of_word(word).is_some()
 }
 
 /// `prefix` and then digits only, at least one.

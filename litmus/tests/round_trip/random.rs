@@ -78,17 +78,26 @@ impl Builder<'_> {
             let earlier = self.test.locations.len();
             let target = (earlier > 0).then(|| LocationId(c.below(earlier) as u16));
             let mut scalar = c.yes().then(|| c.of(&TYPES));
-            let init = match (c.below(4), target) {
-                (1, Some(target)) => LocationInit::CopyOf(target),
-                (2, Some(target)) => LocationInit::AddressOf(target),
+            let wanted = c.of(&[1, 1, 2, 3, 4]);
+            let mut components =
+                if scalar.is_some_and(|ty| ty.bytes() * u32::from(wanted) <= 16) { wanted } else { 1 };
+            let vector = |id: LocationId| self.test.location(id).components;
+            let init = match (c.below(5), target) {
+                (1, Some(target)) if [1, components].contains(&vector(target)) => {
+                    LocationInit::CopyOf(target)
+                }
+                (2, Some(target)) if components == 1 => LocationInit::AddressOf(target),
                 (3, Some(target)) => {
                     // An alias has a type that fits into its storage, and its storage's where it has none.
                     let storage = self.test.location(target);
-                    if scalar.is_none_or(|ty| ty.bits() > storage.scalar_type().bits()) {
-                        scalar = storage.scalar;
+                    if scalar.is_none_or(|ty| ty.bytes() * u32::from(components) > storage.bytes()) {
+                        (scalar, components) = (storage.scalar, storage.components);
                     }
                     LocationInit::AliasOf(target)
                 }
+                (4, _) if components > 1 => LocationInit::Components(std::array::from_fn(|index| {
+                    if index < usize::from(components) { c.of(&[0, 1, 127, -128]) } else { 0 }
+                })),
                 _ if scalar.is_some() => LocationInit::Constant(c.of(&[0, 1, 127, -128])),
                 _ => LocationInit::Constant(c.constant()),
             };
@@ -96,6 +105,7 @@ impl Builder<'_> {
                 name: (*name).to_owned(),
                 reference: c.of(&KINDS),
                 scalar,
+                components,
                 init,
                 host: c.yes(),
                 noncoherent: c.yes(),
@@ -120,8 +130,9 @@ impl Builder<'_> {
             let mut registers = Vec::new();
             for name in &["r0", "r1", "r07"][..c.below(4)] {
                 let locations = self.test.locations.len();
+                let of = LocationId(c.below(locations.max(1)) as u16);
                 let init = match c.below(3) {
-                    1 if locations > 0 => RegisterInit::ValueOf(LocationId(c.below(locations) as u16)),
+                    1 if locations > 0 && !self.test.location(of).is_vector() => RegisterInit::ValueOf(of),
                     2 if locations > 0 => RegisterInit::AddressOf(LocationId(c.below(locations) as u16)),
                     _ => RegisterInit::Constant(c.constant()),
                 };
@@ -159,6 +170,10 @@ impl Builder<'_> {
 
     fn register(&mut self, thread: usize) -> RegisterId {
         let name = self.choices.of(&["r0", "r1", "r2", "r07", "r99"]);
+        self.named_register(thread, name)
+    }
+
+    fn named_register(&mut self, thread: usize, name: &str) -> RegisterId {
         let registers = &mut self.test.threads[thread].registers;
         let index = registers.iter().position(|r| r.name == name).unwrap_or_else(|| {
             let init = RegisterInit::Constant(0);
@@ -195,6 +210,7 @@ impl Builder<'_> {
                 name: name.to_owned(),
                 reference: None,
                 scalar: None,
+                components: 1,
                 init: LocationInit::Constant(0),
                 host: false,
                 noncoherent: false,
@@ -208,9 +224,13 @@ impl Builder<'_> {
             Some(reference) => reference.storage_class(),
             None => self.choices.of(&StorageClass::ALL),
         };
-        let bytes = location.scalar_type().bits() / 8;
-        let scalar = self.choices.yes().then(|| self.choices.of(&TYPES)).filter(|ty| ty.bits() / 8 <= bytes);
-        let size = scalar.map_or(bytes, |ty| ty.bits() / 8);
+        let bytes = location.bytes();
+        let own = location.scalar_type();
+        let component = location.is_vector().then_some(own);
+        let scalar = self.choices.yes().then(|| self.choices.of(&TYPES)).filter(|ty| ty.bytes() <= bytes);
+        // A number of a vector is told by its type.
+        let scalar = scalar.or(component);
+        let size = scalar.unwrap_or(own).bytes();
         let offset = self.choices.below((bytes / size) as usize) as u32 * size;
         (LocationId(index as u16), class, scalar, offset)
     }
@@ -295,8 +315,54 @@ impl Builder<'_> {
         }
     }
 
+    /// A plain access of several components of a location that there is, where one is large enough.
+    fn vector(&mut self, thread: usize) -> Option<InstructionKind> {
+        let count = self.choices.of(&[2_u32, 3, 4]);
+        let scalar = self.choices.of(&TYPES);
+        let bytes = count * scalar.bytes();
+        let fits = |location: &Location| bytes <= location.bytes();
+        let all = &self.test.locations;
+        let candidates: Vec<usize> = (0..all.len()).filter(|index| fits(&all[*index])).collect();
+        if candidates.is_empty() || self.is_host(thread) {
+            return None;
+        }
+        let index = self.choices.of(&candidates);
+        let room = (self.test.locations[index].bytes() - bytes) / scalar.bytes();
+        let first = self.choices.below(room as usize + 1) as u32 * scalar.bytes();
+        let class = match self.test.locations[index].reference {
+            Some(reference) => reference.storage_class(),
+            None => self.choices.of(&StorageClass::ALL),
+        };
+        let access = match self.choices.below(3) {
+            0 => Access::Private,
+            1 => Access::NonPrivate,
+            _ => Access::Coherent { scope: self.choices.of(&SCOPES) },
+        };
+        let (location, scalar_type) = (LocationId(index as u16), Some(scalar));
+        let mut components = Vec::new();
+        let store = self.choices.yes();
+        let mut free = vec!["r0", "r1", "r2", "r07", "r99"];
+        for component in 0..count {
+            let offset = first + component * scalar.bytes();
+            components.push(if store {
+                let value = self.operand(thread);
+                InstructionKind::Store { location, offset, scalar: scalar_type, value, class, access }
+            } else {
+                let name = free.remove(self.choices.below(free.len()));
+                let destination = self.named_register(thread, name);
+                InstructionKind::Load { destination, location, offset, scalar: scalar_type, class, access }
+            });
+        }
+        Some(InstructionKind::Vector(components))
+    }
+
     fn instruction(&mut self, thread: usize, placed: &mut Vec<usize>) -> InstructionKind {
         use Order::{Acquire, AcquireRelease, Relaxed, Release};
+        if self.choices.below(6) == 0
+            && let Some(vector) = self.vector(thread)
+        {
+            return vector;
+        }
         match self.choices.below(13) {
             0 => {
                 let destination = self.register(thread);
@@ -449,7 +515,9 @@ impl Builder<'_> {
         match (registers, locations, self.choices.yes()) {
             (0, 0, _) => None,
             (0, _, _) | (1.., 1.., true) => {
-                Some(Term::Location(LocationId(self.choices.below(locations) as u16)))
+                let location = LocationId(self.choices.below(locations) as u16);
+                let components = usize::from(self.test.location(location).components);
+                Some(Term::Location(location, self.choices.below(components) as u8))
             }
             _ => Some(Term::Register(
                 ThreadId(thread as u16),
@@ -462,7 +530,7 @@ impl Builder<'_> {
         let constant = Term::Constant(self.choices.constant());
         match (self.choices.below(3), self.named()) {
             (0, _) | (_, None) => constant,
-            (1, Some(Term::Location(location))) => Term::Address(location),
+            (1, Some(Term::Location(location, _))) => Term::Address(location),
             (_, Some(term)) => term,
         }
     }

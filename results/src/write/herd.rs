@@ -137,7 +137,7 @@ fn values(state: &State) -> String {
     words.join(" ")
 }
 
-/// `P0:r0` as `0:r0`, `x` as `[x]`.
+/// `P0:r0` as `0:r0`, `x` as `[x]`, a component `v[2]` as it is: so herd's tools write elements of arrays.
 fn observable(name: &str) -> String {
     let safe: String = word(name).chars().map(|c| if matches!(c, ';' | '=') { '_' } else { c }).collect();
     let register = safe.strip_prefix('P').and_then(|rest| {
@@ -145,7 +145,7 @@ fn observable(name: &str) -> String {
         let numbered = !thread.is_empty() && thread.chars().all(|c| c.is_ascii_digit());
         numbered.then(|| format!("{thread}:{register}"))
     });
-    register.unwrap_or_else(|| format!("[{safe}]"))
+    register.unwrap_or_else(|| if safe.ends_with(']') { safe } else { format!("[{safe}]") })
 }
 
 fn raw(values: &UnexpectedValues) -> String {

@@ -144,7 +144,7 @@ impl Checker<'_> {
     /// Numbers of 8 and 16 bits in buffers have capabilities of their own.
     fn small_numbers(&self, class: StorageClass, to: u32, report: &mut impl FnMut(Fault)) {
         let buffer = matches!(class, StorageClass::StorageBuffer | StorageClass::PhysicalStorageBuffer);
-        match self.numbers.get(&to) {
+        match self.number_of(to) {
             Some(Number::Integer(8)) if buffer => self.need(Capability::StorageBuffer8BitAccess, report),
             Some(Number::Integer(16)) if buffer => self.need(Capability::StorageBuffer16BitAccess, report),
             _ => {}
@@ -170,23 +170,32 @@ impl Checker<'_> {
             report(Fault::NoBlock);
             return;
         }
-        let members = ids(block);
+        if !self.is_laid_out(block_id) {
+            report(Fault::NoLayout);
+        }
+    }
+
+    /// Whether a type of a block says where everything in it lies: members of structures and elements of arrays.
+    fn is_laid_out(&self, ty: u32) -> bool {
+        let Some(maker) = self.reader.maker(ty) else { return false };
         let has_offset = |member: u32| {
             self.reader.module.annotations.iter().any(|annotation| {
                 annotation.class.opcode == Op::MemberDecorate
                     && matches!(annotation.operands[..], [Operand::IdRef(of), Operand::LiteralBit32(number),
-                        Operand::Decoration(Decoration::Offset), ..] if of == block_id && number == member)
+                        Operand::Decoration(Decoration::Offset), ..] if of == ty && number == member)
             })
         };
-        let strided = |ty: &u32| {
-            let is_array = self
-                .reader
-                .maker(*ty)
-                .is_some_and(|ty| matches!(ty.class.opcode, Op::TypeArray | Op::TypeRuntimeArray));
-            !is_array || self.is_decorated(*ty, Decoration::ArrayStride)
-        };
-        if !(0..members.len() as u32).all(has_offset) || !members.iter().all(strided) {
-            report(Fault::NoLayout);
+        match maker.class.opcode {
+            Op::TypeStruct => {
+                let members = ids(maker);
+                (0..members.len() as u32).all(has_offset)
+                    && members.iter().all(|member| self.is_laid_out(*member))
+            }
+            Op::TypeArray | Op::TypeRuntimeArray => {
+                self.is_decorated(ty, Decoration::ArrayStride)
+                    && ids(maker).first().is_some_and(|element| self.is_laid_out(*element))
+            }
+            _ => true,
         }
     }
 }

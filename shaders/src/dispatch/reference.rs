@@ -100,24 +100,37 @@ impl Emitter<'_> {
     }
 
     fn buffer_variable(&mut self, binding: u32, path: Path) -> Word {
-        let element = path.element.ty(&mut self.module);
-        let block = self.module.block_of(element, path.element.bytes(), None);
+        let (element, stride) = self.element_of_block(path);
+        let block = self.module.block_of(element, stride, None);
         let name = &self.test.location(path.location).name;
         let variable = self.module.bound(spirv::StorageClass::StorageBuffer, block, binding, name);
         self.decorate_reference(variable, path.location);
         variable
     }
 
+    /// What the blocks that a path begins with are arrays of, and how many bytes lie from one to the next: numbers, or units
+    /// with a vector at its place. There a vector has every place that its components may have, as the layout of blocks
+    /// lets it, which no array of vectors would.
+    fn element_of_block(&mut self, path: Path) -> (Word, u32) {
+        let ty = path.ty(&mut self.module);
+        if path.is_vector() {
+            (self.module.placed(ty, path.offset), self.unit_bytes())
+        } else {
+            (ty, path.element.bytes())
+        }
+    }
+
     fn workgroup_variable(&mut self, path: Path) -> Word {
-        let element = path.element.ty(&mut self.module);
         let name = &self.test.location(path.location).name;
         if !self.uses.explicit_workgroup {
+            let element = path.ty(&mut self.module);
             let array = self.module.array(element, self.layout.lanes);
             return self.module.global(spirv::StorageClass::Workgroup, array, name);
         }
         // Blocks of workgroup memory all begin at its start, so each spans all of it.
-        let length = self.workgroup_bytes() / path.element.bytes();
-        let block = self.module.block_of(element, path.element.bytes(), Some(length));
+        let (element, stride) = self.element_of_block(path);
+        let length = self.workgroup_bytes() / stride;
+        let block = self.module.block_of(element, stride, Some(length));
         let variable = self.module.global(spirv::StorageClass::Workgroup, block, name);
         self.module.decorate(variable, Decoration::Aliased, &[]);
         variable
@@ -126,7 +139,11 @@ impl Emitter<'_> {
     /// Bytes of workgroup memory.
     pub(super) fn workgroup_bytes(&self) -> u32 {
         let each = |storage: &WorkgroupStorage| {
-            if self.uses.explicit_workgroup { self.unit_bytes() } else { storage.path.element.bytes() }
+            match (self.uses.explicit_workgroup, storage.path) {
+                (true, _) => self.unit_bytes(),
+                // A vector of three takes the place of one of four.
+                (false, path) => path.element.bytes() * path.components.next_power_of_two(),
+            }
         };
         self.workgroup_storages.iter().map(each).sum::<u32>().saturating_mul(self.layout.lanes)
     }
@@ -195,8 +212,17 @@ impl Emitter<'_> {
         index
     }
 
+    /// The way from a block to what a path accesses in a unit.
+    fn indices(&mut self, path: Path, unit: Word) -> Vec<Word> {
+        let zero = self.module.constant(0);
+        if path.is_vector() {
+            return vec![zero, unit, zero];
+        }
+        vec![zero, self.element_index(path, unit)]
+    }
+
     fn unit_target(&mut self, path: Path, kind: Kind, unit: Word) -> Target {
-        let element = path.element.ty(&mut self.module);
+        let element = path.ty(&mut self.module);
         let pointer_type = self.module.pointer(spirv_class(kind), element);
         let zero = self.module.constant(0);
         match kind {
@@ -218,8 +244,9 @@ impl Emitter<'_> {
                 Target::Texel { variable, image, coordinates }
             }
             Kind::Address => {
-                let index = self.element_index(path, unit);
-                let block = self.module.block_of(element, path.element.bytes(), None);
+                let indices = self.indices(path, unit);
+                let (element, stride) = self.element_of_block(path);
+                let block = self.module.block_of(element, stride, None);
                 let to_block = self.module.pointer(spirv_class(kind), block);
                 let pair = self.module.vector(self.module.u32, 2);
                 let to_pair = self.module.pointer(spirv::StorageClass::PushConstant, pair);
@@ -230,14 +257,18 @@ impl Emitter<'_> {
                 let start = self.module.on_ids(Op::Bitcast, to_block, &[address]);
                 let name = self.test.location(path.location).name.clone();
                 self.module.name(start, &name);
-                let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[start, zero, index]);
-                Target::Memory { pointer, alignment: Some(path.element.bytes()) }
+                let chain: Vec<Word> = std::iter::once(start).chain(indices).collect();
+                let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &chain);
+                Target::Memory { pointer, alignment: Some(path.alignment(self.unit_bytes())) }
             }
             Kind::Buffer | Kind::Workgroup => {
-                let index = self.element_index(path, unit);
+                let indices = self.indices(path, unit);
                 let variable = self.variable_of(path);
-                let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, zero, index]);
-                let pointer = self.detour(pointer_type, pointer, &[variable, zero, zero]);
+                let first: Vec<Word> =
+                    std::iter::once(variable).chain(indices.iter().map(|_| zero)).collect();
+                let chain: Vec<Word> = std::iter::once(variable).chain(indices).collect();
+                let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &chain);
+                let pointer = self.detour(pointer_type, pointer, &first);
                 Target::Memory { pointer, alignment: None }
             }
         }
@@ -250,7 +281,7 @@ impl Emitter<'_> {
             let unit = self.module.word(Op::IAdd, &[first, place.lane]);
             return self.unit_target(path, Kind::Workgroup, unit);
         }
-        let element = path.element.ty(&mut self.module);
+        let element = path.ty(&mut self.module);
         let pointer_type = self.module.pointer(spirv::StorageClass::Workgroup, element);
         let variable = self.variable_of(path);
         let zero = self.module.constant(0);
@@ -301,8 +332,8 @@ impl Emitter<'_> {
                 continue;
             }
             let user = self.test.threads.iter().position(|thread| {
-                thread.instructions.iter().any(|instruction| {
-                    matches!(&instruction.kind,
+                thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()).any(|access| {
+                    matches!(access,
                         litmus::InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
                         | litmus::InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
                         | litmus::InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. }
@@ -312,9 +343,11 @@ impl Emitter<'_> {
             let Some(role) = user.and_then(|user| self.layout.roles.get(user)) else { continue };
             let members = self.layout.classes.get(role.class as usize);
             let Some(thread) = members.and_then(|members| members.first()) else { continue };
+            let own = self.test.location(self.test.storage_of(path.location));
             let home = Path {
-                element: Element::of(self.test.location(self.test.storage_of(path.location)).scalar_type()),
+                element: Element::of(own.scalar_type()),
                 offset: 0,
+                components: own.components.into(),
                 ..*path
             };
             found.push(WorkgroupStorage { storage, path: home, thread: *thread });
@@ -337,11 +370,22 @@ impl Emitter<'_> {
         self.by_first_thread(place, |emitter, storage| {
             let Some(pointer) = pointer_of(targets, storage.path) else { return };
             let location = emitter.test.storage_of(storage.path.location);
-            let bits = storage.path.element.bits(emitter.test.initial_value(location));
             let ty = storage.path.element.ty(&mut emitter.module);
-            let words = [bits as u32, (bits >> 32) as u32];
-            let words = if storage.path.element.bytes() == 8 { &words[..] } else { &words[..1] };
-            let value = emitter.module.constant_of(ty, words);
+            let mut parts = Vec::new();
+            for component in 0..storage.path.components {
+                let initial = emitter.test.initial_value(location, component as u8);
+                let bits = storage.path.element.bits(initial);
+                let words = [bits as u32, (bits >> 32) as u32];
+                let words = if storage.path.element.bytes() == 8 { &words[..] } else { &words[..1] };
+                parts.push(emitter.module.constant_of(ty, words));
+            }
+            let value = match parts[..] {
+                [only] => only,
+                _ => {
+                    let ty = storage.path.ty(&mut emitter.module);
+                    emitter.module.on_ids(Op::CompositeConstruct, ty, &parts)
+                }
+            };
             let operands = [pointer, value].map(Operand::IdRef).into_iter().chain(emitter.non_private());
             emitter.module.effect(Op::Store, operands);
         });
@@ -354,35 +398,42 @@ impl Emitter<'_> {
             return;
         }
         self.meet_workgroup();
-        let observed: Vec<LocationId> = self
+        let observed: Vec<(LocationId, u8)> = self
             .test
             .observables()
             .into_iter()
             .filter_map(|observable| match observable {
-                Observable::Location(location) => Some(location),
+                Observable::Location(location, component) => Some((location, component)),
                 Observable::Register(..) => None,
             })
             .collect();
         self.by_first_thread(place, |emitter, storage| {
-            let of_this = |location: &&LocationId| emitter.storage_of(**location) == storage.storage;
-            let wanted: Vec<LocationId> = observed.iter().filter(of_this).copied().collect();
+            let of_this =
+                |(location, _): &&(LocationId, u8)| emitter.storage_of(*location) == storage.storage;
+            let wanted: Vec<(LocationId, u8)> = observed.iter().filter(of_this).copied().collect();
             let (false, Some(pointer)) = (wanted.is_empty(), pointer_of(targets, storage.path)) else {
                 return;
             };
             let element = storage.path.element;
-            let ty = element.ty(&mut emitter.module);
+            let (ty, number) = (storage.path.ty(&mut emitter.module), element.ty(&mut emitter.module));
             let operands = std::iter::once(Operand::IdRef(pointer)).chain(emitter.non_private());
-            let mut value = emitter.module.value(Op::Load, ty, operands);
-            if element.is_float() {
-                let integer = emitter.module.integer(8 * element.bytes());
-                value = emitter.module.on_ids(Op::ConvertFToS, integer, &[value]);
-            }
-            let width = if element.bytes() == 8 { 64 } else { 32 };
-            if element.bytes() < 4 {
-                value = emitter.module.word(Op::UConvert, &[value]);
-            }
-            for location in wanted {
-                emitter.write_down(Observable::Location(location), value, width, place, instance);
+            let loaded = emitter.module.value(Op::Load, ty, operands);
+            for (location, component) in wanted {
+                let mut value = loaded;
+                if storage.path.is_vector() {
+                    let part = [Operand::IdRef(loaded), Operand::LiteralBit32(component.into())];
+                    value = emitter.module.value(Op::CompositeExtract, number, part);
+                }
+                if element.is_float() {
+                    let integer = emitter.module.integer(8 * element.bytes());
+                    value = emitter.module.on_ids(Op::ConvertFToS, integer, &[value]);
+                }
+                let width = if element.bytes() == 8 { 64 } else { 32 };
+                if element.bytes() < 4 {
+                    value = emitter.module.word(Op::UConvert, &[value]);
+                }
+                let observable = Observable::Location(location, component);
+                emitter.write_down(observable, value, width, place, instance);
             }
         });
     }

@@ -1,6 +1,6 @@
 //! The storages of a test: their numbers, what they hold at first and at last, and which of them lie apart.
 
-use litmus::{Access, InstructionKind, LocationId, Observable, Test, Value};
+use litmus::{Access, InstructionKind, LocationId, Observable, Test};
 
 use crate::kernel::ResultSlot;
 use crate::memory::Element;
@@ -10,6 +10,7 @@ use crate::variant::{Apart, Variant};
 pub(crate) fn apart(test: &Test, variant: Variant) -> Vec<u32> {
     let storages = storages(test);
     let is_guard = |number: &u32| {
+        // Vectors are never accessed atomically.
         test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
             let location = match &instruction.kind {
                 InstructionKind::Load { location, access: Access::Atomic { .. }, .. }
@@ -61,10 +62,15 @@ impl Storages {
         self.numbers.get(usize::from(location.0)).copied().unwrap_or(0)
     }
 
-    /// What each holds at first, as bits.
-    pub fn initial(&self, test: &Test) -> Vec<Value> {
+    /// What each holds at first, as bits: the first component of a vector lowest.
+    pub fn initial(&self, test: &Test) -> Vec<u128> {
         let initial = |storage: &LocationId| {
-            Value(Element::of(test.location(*storage).scalar_type()).bits(test.initial_value(*storage)))
+            let location = test.location(*storage);
+            let element = Element::of(location.scalar_type());
+            (0..location.components).fold(0, |all, component| {
+                let bits = element.bits(test.initial_value(*storage, component));
+                all | (u128::from(bits) << (8 * element.bytes() * u32::from(component)))
+            })
         };
         self.storages.iter().map(initial).collect()
     }
@@ -75,7 +81,7 @@ impl Storages {
         let observables = test.observables().into_iter();
         observables
             .filter_map(|observable| match observable {
-                Observable::Location(location) if !results.contains(&ResultSlot::Register(observable)) => {
+                Observable::Location(location, _) if !results.contains(&ResultSlot::Register(observable)) => {
                     Some((observable, number(location)))
                 }
                 _ => None,

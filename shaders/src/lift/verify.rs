@@ -90,11 +90,15 @@ fn verify_outside(test: &Test, kernel: &Kernel, sites: &Sites, outside: &[Event]
         MemoryModel::Glsl450 => Access::Coherent { scope: Scope::Workgroup },
     };
     for storage in mine {
-        let value = Written::Constant(bits(storage.site.element, test.initial_value(storage.location).0));
-        expected.push(Event::Store { site: storage.site, volatile: false, access, value });
+        let initial = |component: u32| {
+            let value = test.initial_value(storage.location, component as u8);
+            Written::Constant(bits(storage.site.element, value.0))
+        };
+        let values = (0..storage.site.components).map(initial).collect();
+        expected.push(Event::Store { site: storage.site, volatile: false, access, values });
         let slots = kernel.results.iter().filter(|slot| {
-            matches!(slot, ResultSlot::Register(Observable::Location(location))
-                | ResultSlot::High(Observable::Location(location))
+            matches!(slot, ResultSlot::Register(Observable::Location(location, _))
+                | ResultSlot::High(Observable::Location(location, _))
                 if test.storage_of(*location) == storage.location)
         });
         let slots = slots.count();
@@ -123,14 +127,15 @@ struct WorkgroupStorage {
 
 /// Where the accesses of a test have to go, worked out from the test and the contract alone.
 struct Sites {
-    sites: BTreeMap<(LocationId, ScalarType, u32), Site>,
+    /// By location, type, offset and number of components.
+    sites: BTreeMap<(LocationId, ScalarType, u32, u32), Site>,
     workgroup: Vec<WorkgroupStorage>,
 }
 
 impl Sites {
     fn of(test: &Test, kernel: &Kernel) -> Sites {
-        // By location, width and offset, as the kernel declares them.
-        let mut paths: BTreeMap<(LocationId, u32, bool, u32), StorageClass> = BTreeMap::new();
+        // By location, width, offset and number of components, as the kernel declares them.
+        let mut paths: BTreeMap<PathKey, StorageClass> = BTreeMap::new();
         let mut users: BTreeMap<LocationId, usize> = BTreeMap::new();
         for (index, thread) in test.threads.iter().enumerate() {
             for instruction in &thread.instructions {
@@ -138,7 +143,8 @@ impl Sites {
                     continue;
                 };
                 let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
-                paths.insert((location, scalar.bits(), float, offset), class);
+                let components = instruction.kind.accesses().len() as u32;
+                paths.insert((location, scalar.bits(), float, offset, components), class);
                 users.entry(test.storage_of(location)).or_insert(index);
             }
         }
@@ -152,13 +158,14 @@ impl Sites {
             storages.iter().position(|known| *known == test.storage_of(location)).unwrap_or_default() as u32
         };
         // Storages in workgroup memory, in the order of the paths, and where they begin.
-        let mut homes: Vec<(LocationId, (LocationId, u32, bool, u32))> = Vec::new();
+        let mut homes: Vec<(LocationId, PathKey)> = Vec::new();
         for ((location, ..), class) in &paths {
             let storage = test.storage_of(*location);
             if *class == StorageClass::Workgroup && !homes.iter().any(|(known, _)| *known == storage) {
                 let scalar = test.location(storage).scalar_type();
                 let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
-                homes.push((storage, (*location, scalar.bits(), float, 0)));
+                let components = u32::from(test.location(storage).components);
+                homes.push((storage, (*location, scalar.bits(), float, 0, components)));
             }
         }
         let workgroup_paths =
@@ -179,32 +186,35 @@ impl Sites {
         }
         let (mut images, mut variables) = (kernel.bindings.len() as u32, 0);
         let mut sites = BTreeMap::new();
-        for ((location, width, float, offset), class) in &paths {
+        for ((location, width, float, offset, components), class) in &paths {
             let element = element(*width, *float);
             let storage = number(*location);
+            let at = |memory: Memory, storage: Option<u32>| Site {
+                memory,
+                storage,
+                element,
+                components: *components,
+                offset: *offset,
+            };
             let site = match class {
-                _ if is_address(*location) => {
-                    Site { memory: Memory::Address, storage: Some(storage), element, offset: *offset }
-                }
+                _ if is_address(*location) => at(Memory::Address, Some(storage)),
                 StorageClass::Workgroup => {
                     variables += 1;
                     let home = test.storage_of(*location);
                     let place = homes.iter().position(|(known, _)| *known == home).unwrap_or_default();
                     let storage = explicit.then_some(place as u32 * kernel.lanes);
-                    Site { memory: Memory::Workgroup(variables - 1), storage, element, offset: *offset }
+                    at(Memory::Workgroup(variables - 1), storage)
                 }
                 StorageClass::Image => {
                     images += 1;
-                    let memory = Memory::Binding(images - 1);
-                    Site { memory, storage: Some(storage), element, offset: *offset }
+                    at(Memory::Binding(images - 1), Some(storage))
                 }
                 StorageClass::Buffer | StorageClass::Output => {
                     let binding = buffers.iter().position(|known| known == location).unwrap_or_default();
-                    let memory = Memory::Binding(binding as u32);
-                    Site { memory, storage: Some(storage), element, offset: *offset }
+                    at(Memory::Binding(binding as u32), Some(storage))
                 }
             };
-            sites.insert((*location, element, *offset), site);
+            sites.insert((*location, element, *offset, *components), site);
         }
         let class_of = |storage: LocationId| {
             let user = ThreadId(users.get(&storage).copied().unwrap_or_default() as u16);
@@ -213,25 +223,28 @@ impl Sites {
         };
         let workgroup = homes
             .iter()
-            .filter_map(|(storage, (location, width, float, offset))| {
-                let site = sites.get(&(*location, element(*width, *float), *offset))?;
+            .filter_map(|(storage, (location, width, float, offset, components))| {
+                let site = sites.get(&(*location, element(*width, *float), *offset, *components))?;
                 Some(WorkgroupStorage { location: *storage, site: *site, class: class_of(*storage) })
             })
             .collect();
         Sites { sites, workgroup }
     }
 
-    fn site(&self, location: LocationId, scalar: ScalarType, offset: u32) -> Option<Site> {
+    fn site(&self, location: LocationId, scalar: ScalarType, offset: u32, components: u32) -> Option<Site> {
         let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
-        self.sites.get(&(location, element(scalar.bits(), float), offset)).copied()
+        self.sites.get(&(location, element(scalar.bits(), float), offset, components)).copied()
     }
 }
 
-/// The location, type, offset and class of an access.
+/// A path of a kernel: location, width, whether it is floating, offset, number of components.
+type PathKey = (LocationId, u32, bool, u32, u32);
+
+/// The location, type, offset and class of an access, of a vector those of its first component.
 fn accessed(test: &Test, kind: &InstructionKind) -> Option<(LocationId, ScalarType, u32, StorageClass)> {
     let (InstructionKind::Load { location, scalar, offset, class, .. }
     | InstructionKind::Store { location, scalar, offset, class, .. }
-    | InstructionKind::Rmw { location, scalar, offset, class, .. }) = kind
+    | InstructionKind::Rmw { location, scalar, offset, class, .. }) = kind.accesses().first()?
     else {
         return None;
     };
@@ -400,7 +413,7 @@ fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind)
         return Some(Event::Fence { scope: *scope, semantics: *semantics });
     }
     let (location, scalar, offset, class) = accessed(test, kind)?;
-    let site = sites.site(location, scalar, offset)?;
+    let site = sites.site(location, scalar, offset, kind.accesses().len() as u32)?;
     let written = |operand: &litmus::Operand| match operand {
         litmus::Operand::Constant(constant) => Written::Constant(bits(site.element, *constant as u64)),
         litmus::Operand::Register(_) => Written::Computed,
@@ -413,12 +426,17 @@ fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind)
         Access::Atomic { .. } => asked && vulkan,
         Access::NonPrivate | Access::Coherent { .. } => asked && (vulkan || class != StorageClass::Image),
     };
-    Some(match kind {
+    Some(match kind.accesses().first()? {
         InstructionKind::Load { access, .. } => {
             Event::Load { site, volatile: is_volatile(access), access: *access }
         }
-        InstructionKind::Store { access, value, .. } => {
-            Event::Store { site, volatile: is_volatile(access), access: *access, value: written(value) }
+        InstructionKind::Store { access, .. } => {
+            let values = kind.accesses().iter().filter_map(|access| match access {
+                InstructionKind::Store { value, .. } => Some(written(value)),
+                _ => None,
+            });
+            let values = values.collect();
+            Event::Store { site, volatile: is_volatile(access), access: *access, values }
         }
         InstructionKind::Rmw { operation, scope, semantics, .. } => {
             let (instruction, unequal, values) = match operation {
@@ -472,9 +490,14 @@ fn fetch(arithmetic: ArithmeticOperation, scalar: ScalarType) -> Option<Op> {
 fn agrees(expected: &Event, found: &Event) -> bool {
     let same_value = |left: &Written, right: &Written| *left == Written::Computed || left == right;
     match (expected, found) {
-        (Event::Store { value, .. }, Event::Store { value: found_value, site, volatile, access }) => {
-            let with = Event::Store { value: *value, site: *site, volatile: *volatile, access: *access };
-            *expected == with && same_value(value, found_value)
+        (Event::Store { values, .. }, Event::Store { values: found_values, .. }) => {
+            let mut with = found.clone();
+            if let Event::Store { values: with, .. } = &mut with {
+                with.clone_from(values);
+            }
+            *expected == with
+                && values.len() == found_values.len()
+                && values.iter().zip(found_values).all(|(left, right)| same_value(left, right))
         }
         (Event::Rmw { values, .. }, Event::Rmw { values: found_values, .. }) => {
             let mut with = found.clone();

@@ -562,6 +562,7 @@ impl Emitter<'_> {
                         InstructionKind::Load { .. }
                             | InstructionKind::Store { .. }
                             | InstructionKind::Rmw { .. }
+                            | InstructionKind::Vector(_)
                     ) {
                         let place = self.module.constant(position as u32);
                         self.note(here, part.thread, Field::Place, place);

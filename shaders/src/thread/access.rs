@@ -1,6 +1,6 @@
 //! How a thread reaches memory: pointers and texels, plain accesses with their operands, and numbers in memory.
 
-use litmus::{Access, LocationId, Operand, RegisterId, ScalarType, Value};
+use litmus::{Access, InstructionKind, LocationId, Operand, RegisterId, ScalarType, Value};
 use rspirv::dr;
 use rspirv::spirv::{self, ImageOperands, MemoryAccess, Op, Word};
 
@@ -15,9 +15,10 @@ impl ThreadCode<'_> {
         location: LocationId,
         offset: u32,
         scalar: Option<ScalarType>,
+        components: u32,
     ) -> (Path, Target) {
         let scalar = scalar.unwrap_or(self.around.test.location(location).scalar_type());
-        let path = Path { location, element: Element::of(scalar), offset };
+        let path = Path { location, element: Element::of(scalar), offset, components };
         let found = self.around.targets.iter().find(|(known, _)| *known == path);
         // Every path that the test has was declared.
         (path, found.map_or(Target::Memory { pointer: 0, alignment: None }, |(_, target)| *target))
@@ -37,7 +38,7 @@ impl ThreadCode<'_> {
     }
 
     pub(super) fn plain_load(&mut self, path: Path, target: Target, access: &Access) -> Result<Word, Rule> {
-        let ty = path.element.ty(self.module);
+        let ty = path.ty(self.module);
         match target {
             Target::Memory { pointer, alignment } => {
                 let mut operands = vec![dr::Operand::IdRef(pointer)];
@@ -88,6 +89,40 @@ impl ThreadCode<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A plain access of several components at once. They have name, place and access in common.
+    pub(super) fn vector(&mut self, components: &[InstructionKind]) -> Result<(), Rule> {
+        let Some(
+            InstructionKind::Load { location, offset, scalar, access, .. }
+            | InstructionKind::Store { location, offset, scalar, access, .. },
+        ) = components.first()
+        else {
+            return Ok(());
+        };
+        let (path, target) = self.path(*location, *offset, *scalar, components.len() as u32);
+        let values: Vec<Operand> = components
+            .iter()
+            .filter_map(|component| match component {
+                InstructionKind::Store { value, .. } => Some(*value),
+                _ => None,
+            })
+            .collect();
+        if values.is_empty() {
+            let loaded = self.plain_load(path, target, access)?;
+            let destinations = components.iter().flat_map(InstructionKind::destinations);
+            for (number, register) in (0..).zip(destinations) {
+                let ty = path.element.ty(self.module);
+                let part = [dr::Operand::IdRef(loaded), dr::Operand::LiteralBit32(number)];
+                let part = self.module.value(Op::CompositeExtract, ty, part);
+                self.receive(register, path.element, part);
+            }
+            return Ok(());
+        }
+        let parts: Vec<Word> = values.into_iter().map(|value| self.give(value, path.element)).collect();
+        let ty = path.ty(self.module);
+        let whole = self.module.on_ids(Op::CompositeConstruct, ty, &parts);
+        self.plain_store(path, target, whole, access)
     }
 
     /// A register takes what an access to an element returned.

@@ -56,6 +56,7 @@ impl Builder {
                 name: (*name).to_owned(),
                 reference: None,
                 scalar: None,
+                components: 1,
                 init: LocationInit::Constant(0),
                 host: false,
                 noncoherent: false,

@@ -1,9 +1,10 @@
 //! The events of an execution in words.
 
-use litmus::{ScalarType, Span, Test, Value};
+use litmus::{LocationId, ScalarType, Span, Test, Value};
 
 use super::candidate::Candidate;
 use super::{Event, EventOwner};
+use crate::cells::Extent;
 use crate::skeleton::{Owner, Skeleton, Tags};
 use crate::valuation::stored_value;
 
@@ -20,7 +21,7 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
         let access = reference.map(|reference| {
             let location = test.location(reference);
             let value = value.map_or("?".to_owned(), |value| text_of(value, location.scalar_type()));
-            format!("{} = {value}", location.name)
+            format!("{} = {value}", name_of(test, reference, event.extent))
         });
         let company = matches!(event.owner, Owner::Company(..));
         let what = match event.tags {
@@ -55,7 +56,8 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
             }
             (Owner::Initial, _) => (EventOwner::Initial, access.clone().unwrap_or_default().replace(' ', "")),
             _ => {
-                let name = reference.map_or(what, |reference| test.location(reference).name.as_str());
+                let name = reference
+                    .map_or_else(|| what.to_owned(), |reference| name_of(test, reference, event.extent));
                 (EventOwner::Final, format!("final {name}"))
             }
         };
@@ -69,6 +71,18 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
         }
     });
     described.collect()
+}
+
+/// What an access names: a component of a vector where it is one, else the bytes of it from where it begins.
+fn name_of(test: &Test, reference: LocationId, extent: Option<Extent>) -> String {
+    let location = test.location(reference);
+    match extent.filter(|extent| location.is_vector() && extent.bytes < location.bytes()) {
+        Some(extent) if extent.whole => {
+            format!("{}[{}]", location.name, extent.offset / location.scalar_type().bytes())
+        }
+        Some(extent) => format!("{}+{}", location.name, extent.offset),
+        None => location.name.clone(),
+    }
 }
 
 /// a, b, …, z, aa, ab, …

@@ -300,12 +300,7 @@ impl<'a> Search<'a> {
             edges: self.drawn_edges(skeleton, candidate, values, deriver),
             outcome: outcome
                 .map(|(observable, value)| {
-                    let ty = match observable {
-                        litmus::Observable::Register(thread, register) => {
-                            self.test.register_type(*thread, *register)
-                        }
-                        litmus::Observable::Location(location) => self.test.location(*location).scalar_type(),
-                    };
+                    let ty = self.test.observable_type(*observable);
                     (self.test.observable_name(*observable), text_of(*value, ty))
                 })
                 .collect(),

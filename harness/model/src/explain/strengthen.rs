@@ -51,10 +51,11 @@ impl Reach {
         scopes.sort_unstable();
         scopes.dedup();
         let mut classes = StorageClassSet::EMPTY;
-        for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+        for access in instructions.flat_map(|instruction| instruction.kind.accesses()) {
             if let InstructionKind::Load { class, .. }
             | InstructionKind::Store { class, .. }
-            | InstructionKind::Rmw { class, .. } = &instruction.kind
+            | InstructionKind::Rmw { class, .. } = access
             {
                 classes = classes.with(*class);
             }
@@ -130,6 +131,31 @@ impl Reach {
                 for (semantics, weight) in self.semantics(*semantics, orders) {
                     steps
                         .push(Stronger { kind: InstructionKind::Fence { scope: *scope, semantics }, weight });
+                }
+            }
+            InstructionKind::Vector(components) => {
+                let plain = |access: &Access| match access {
+                    Access::Private | Access::NonPrivate | Access::Coherent { .. } => true,
+                    Access::Atomic { .. } => false,
+                };
+                let (access, order) = match components.first() {
+                    Some(InstructionKind::Load { access, .. }) => (*access, Order::Acquire),
+                    Some(InstructionKind::Store { access, .. }) => (*access, Order::Release),
+                    _ => return steps,
+                };
+                // A vector is never accessed atomically.
+                for (stronger, weight) in self.access(access, order) {
+                    if plain(&stronger) {
+                        let mut kind = kind.clone();
+                        for component in kind.accesses_mut() {
+                            if let InstructionKind::Load { access, .. }
+                            | InstructionKind::Store { access, .. } = component
+                            {
+                                *access = stronger;
+                            }
+                        }
+                        steps.push(Stronger { kind, weight });
+                    }
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(barrier, &mut steps),

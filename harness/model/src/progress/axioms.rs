@@ -49,7 +49,7 @@ pub(super) fn ask(
         let newest = spinning.iter().all(|spin| {
             spin.reads.iter().all(|(register, location)| {
                 let read = value(Observable::Register(spin.thread, *register));
-                read.is_some() && read == value(Observable::Location(*location))
+                read.is_some() && read == value(Observable::Location(*location, 0))
             })
         });
         if !spinning.is_empty() && newest {
@@ -89,7 +89,7 @@ impl Cut {
         }
         for spin in &cut.spins {
             for (_, location) in &spin.reads {
-                let term = Term::Location(*location);
+                let term = Term::Location(*location, 0);
                 if !cut.test.listed.contains(&term) {
                     cut.test.listed.push(term);
                 }

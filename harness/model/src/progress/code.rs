@@ -148,12 +148,15 @@ impl Code {
         if test.threads.len() > MAX_THREADS {
             return Err(ProgressError::TooManyThreads { threads: test.threads.len(), bound: MAX_THREADS });
         }
+        if test.locations.iter().any(litmus::Location::is_vector) {
+            return Err(ProgressError::Unsupported { what: "vectors" });
+        }
         let mut builder = Builder { test, barriers: Vec::new(), keys: Vec::new() };
         let threads = (0..test.threads.len())
             .map(|thread| builder.thread(ThreadId(thread as u16)))
             .collect::<Result<Vec<_>, _>>()?;
         let count = test.locations.len();
-        let initial = (0..count).map(|l| test.initial_value(LocationId(l as u16)).0).collect();
+        let initial = (0..count).map(|l| test.initial_value(LocationId(l as u16), 0).0).collect();
         let (mut users, mut classes) = (vec![0; count], vec![StorageClass::Buffer; count]);
         for (index, thread) in test.threads.iter().enumerate() {
             for instruction in &thread.instructions {
@@ -354,6 +357,7 @@ impl Builder<'_> {
                 }
                 access.with(Some(destination.0), *scope, *semantics)
             }
+            InstructionKind::Vector(_) => return Err(ProgressError::Unsupported { what: "vectors" }),
             InstructionKind::System(_) => {
                 return Err(ProgressError::Unsupported { what: "operations of the API" });
             }

@@ -272,15 +272,11 @@ impl Pair<'_> {
                 .iter()
                 .zip(&outcome.0)
                 .map(|(observable, value)| {
-                    let (term, ty) = match observable {
-                        Observable::Register(thread, register) => {
-                            (Term::Register(*thread, *register), test.register_type(*thread, *register))
-                        }
-                        Observable::Location(location) => {
-                            (Term::Location(*location), test.location(*location).scalar_type())
-                        }
+                    let term = match observable {
+                        Observable::Register(thread, register) => Term::Register(*thread, *register),
+                        Observable::Location(location, component) => Term::Location(*location, *component),
                     };
-                    (term, value.signed(ty))
+                    (term, value.signed(test.observable_type(*observable)))
                 })
                 .collect();
             test.question = (!wanted.is_empty()).then(|| question(&wanted));
@@ -335,7 +331,7 @@ fn variants(cell: Cell) -> Vec<Cell> {
 fn without_question(mut test: Test) -> Test {
     if let Some(question) = test.question.take() {
         question.condition.for_each_term(&mut |term| {
-            if matches!(term, Term::Location(_)) && !test.listed.contains(term) {
+            if matches!(term, Term::Location(..)) && !test.listed.contains(term) {
                 test.listed.push(term.clone());
             }
         });

@@ -52,6 +52,7 @@ impl Draft {
                 name,
                 reference: None,
                 scalar: None,
+                components: 1,
                 init: LocationInit::Constant(0),
                 host: false,
                 noncoherent: false,

@@ -370,7 +370,7 @@ fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], or
     }
     // What nobody reads shows in its final value.
     let finals = (0..draft.test.locations.len()).filter(|l| unread[*l] && values[*l] > 1);
-    draft.test.listed = finals.map(|l| Term::Location(LocationId(l as u16))).collect();
+    draft.test.listed = finals.map(|l| Term::Location(LocationId(l as u16), 0)).collect();
     draft.test
 }
 

@@ -308,7 +308,7 @@ impl Cell {
         }
         for (location, value) in self.shape.finals {
             let location = draft.location(*location);
-            wanted.push((Term::Location(location), *value));
+            wanted.push((Term::Location(location, 0), *value));
         }
         draft.ask(&wanted);
         draft.test

@@ -122,6 +122,25 @@ fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<Instructi
                 })
                 .collect()
         }
+        InstructionKind::Vector(components) => {
+            let Some(InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. }) =
+                components.first()
+            else {
+                return Vec::new();
+            };
+            let change = |(what, weaker): (String, Access)| {
+                let mut changed = kind.clone();
+                for component in changed.accesses_mut() {
+                    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
+                        component
+                    {
+                        *access = weaker;
+                    }
+                }
+                (what, vec![changed])
+            };
+            weaker_accesses(*access, dialect).into_iter().map(change).collect()
+        }
         InstructionKind::Rmw { scope, semantics, .. } => {
             let mut found = Vec::new();
             let mut change = |what: String, new_scope: Scope, new_semantics: Semantics| {

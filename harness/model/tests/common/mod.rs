@@ -205,7 +205,7 @@ fn thread() -> impl Strategy<Value = ThreadParts> {
 fn condition() -> impl Strategy<Value = Condition> {
     let term = prop_oneof![
         3 => (0..2u16, 0..REGISTERS).prop_map(|(thread, r)| Term::Register(ThreadId(thread), RegisterId(r))),
-        1 => (0..4u16).prop_map(|location| Term::Location(LocationId(location))),
+        1 => (0..4u16).prop_map(|location| Term::Location(LocationId(location), 0)),
     ];
     let compare = (term, any::<bool>(), 0..3i64).prop_map(|(left, equal, number)| Condition::Compare {
         left,
@@ -251,6 +251,7 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
         name: name.to_owned(),
         reference: None,
         scalar: None,
+        components: 1,
         init,
         host: false,
         noncoherent: false,
@@ -328,7 +329,7 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
         ],
         threads,
         system_sync,
-        listed: observed.map(|l| Term::Location(LocationId(l))).into_iter().collect(),
+        listed: observed.map(|l| Term::Location(LocationId(l), 0)).into_iter().collect(),
         filter: None,
         khronos: None,
         question: Some(Question {
@@ -367,6 +368,103 @@ pub fn sizes() -> impl Strategy<Value = Test> {
         }
         test
     })
+}
+
+/// A random test with a vector of two bytes, accessed as a whole, by a component each and, where `mixed`, by numbers of the
+/// same two bytes.
+pub fn vectors(mixed: bool) -> impl Strategy<Value = Test> {
+    (test(), proptest::collection::vec(0..8u8, 24)).prop_map(move |(mut test, choices)| {
+        let mut choices = choices.into_iter().cycle();
+        let mut next = move || choices.next().unwrap_or_default();
+        for location in &mut test.locations[..2] {
+            (location.scalar, location.components) = (Some(ScalarType::U8), 2);
+        }
+        for instruction in test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
+            let kind = &mut instruction.kind;
+            let choice = next();
+            let plain = !matches!(
+                kind,
+                InstructionKind::Load { access: Access::Atomic { .. }, .. }
+                    | InstructionKind::Store { access: Access::Atomic { .. }, .. }
+                    | InstructionKind::Rmw { .. }
+            );
+            let mut components = vec![kind.clone(), kind.clone()];
+            for (index, component) in components.iter_mut().enumerate() {
+                match component {
+                    InstructionKind::Load { destination, location, offset, scalar, .. } if location.0 < 2 => {
+                        // Either order of the two registers.
+                        *destination = RegisterId((index as u16 + u16::from(choice)) % REGISTERS);
+                        (*offset, *scalar) = (index as u32, Some(ScalarType::U8));
+                    }
+                    InstructionKind::Store { location, offset, scalar, value, .. } if location.0 < 2 => {
+                        if let Operand::Constant(constant) = value {
+                            *constant += 2 * index as i64;
+                        }
+                        (*offset, *scalar) = (index as u32, Some(ScalarType::U8));
+                    }
+                    _ => {}
+                }
+            }
+            match kind {
+                InstructionKind::Load { location, offset, scalar, .. }
+                | InstructionKind::Store { location, offset, scalar, .. }
+                | InstructionKind::Rmw { location, offset, scalar, .. }
+                    if location.0 < 2 =>
+                {
+                    match choice {
+                        0..=3 if plain => *kind = InstructionKind::Vector(components),
+                        4 | 5 if mixed => (*offset, *scalar) = (0, Some(ScalarType::U16)),
+                        _ => (*offset, *scalar) = (u32::from(choice % 2), Some(ScalarType::U8)),
+                    }
+                }
+                _ => {}
+            }
+        }
+        let component = next() % 2;
+        let of_vector = |term: &mut Term| {
+            if let Term::Location(location, index) = term
+                && location.0 < 2
+            {
+                *index = component;
+            }
+        };
+        test.listed.iter_mut().for_each(of_vector);
+        test.filter.iter_mut().for_each(|condition| terms(condition, &of_vector));
+        test.question.iter_mut().for_each(|question| terms(&mut question.condition, &of_vector));
+        test
+    })
+}
+
+/// Changes the terms of a condition.
+fn terms(condition: &mut Condition, change: &impl Fn(&mut Term)) {
+    match condition {
+        Condition::True => {}
+        Condition::Compare { left, right, .. } => {
+            change(left);
+            change(right);
+        }
+        Condition::And(left, right) | Condition::Or(left, right) => {
+            terms(left, change);
+            terms(right, change);
+        }
+        Condition::Not(inner) => terms(inner, change),
+    }
+}
+
+/// The test with an instruction for each component of a vector access. Pairs of `ssw` order whole threads.
+pub fn written_out(test: &Test) -> Test {
+    let mut written = test.clone();
+    for thread in &mut written.threads {
+        let apart = thread.instructions.iter().flat_map(|instruction| {
+            let one = |kind: &InstructionKind| Instruction { kind: kind.clone(), span: instruction.span };
+            match &instruction.kind {
+                InstructionKind::Vector(components) => components.iter().map(one).collect(),
+                other => vec![one(other)],
+            }
+        });
+        thread.instructions = apart.collect();
+    }
+    written
 }
 
 /// A random test whose last thread is one of the host, and whose memory dependencies name accesses.

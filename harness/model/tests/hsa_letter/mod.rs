@@ -333,7 +333,7 @@ pub fn answer(test: &Test, domain: &[u64], limit: usize) -> Option<Answer> {
             let accesses: Vec<usize> =
                 (0..events.len()).filter(|e| events[*e].location == Some(location)).collect();
             let mut found = Vec::new();
-            orders(&events, &accesses, test.initial_value(location).0, &mut Vec::new(), &mut found);
+            orders(&events, &accesses, test.initial_value(location, 0).0, &mut Vec::new(), &mut found);
             let (mut next, mut next_last) = (Vec::new(), Vec::new());
             for (positions, stores) in coherent.iter().zip(&last) {
                 for order in &found {
@@ -441,7 +441,7 @@ fn execution(
     let final_store = |location: &LocationId| stores.get(location).copied().flatten();
     answer.racy |= (0..n).any(|x| undefined[x] && events[x].read.is_some());
     answer.racy |= observables.iter().any(|observable| match observable {
-        Observable::Location(location) => final_store(location).is_some_and(|store| undefined[store]),
+        Observable::Location(location, _) => final_store(location).is_some_and(|store| undefined[store]),
         Observable::Register(..) => false,
     });
     answer.program |= (0..n).any(|x| undefined[x] && events[x].decisive);
@@ -452,9 +452,9 @@ fn execution(
                 Observable::Register(thread, register) => {
                     runs[usize::from(thread.0)].registers[usize::from(register.0)]
                 }
-                Observable::Location(location) => {
+                Observable::Location(location, component) => {
                     let written = final_store(location).and_then(|store| events[store].written);
-                    written.unwrap_or(test.initial_value(*location).0)
+                    written.unwrap_or(test.initial_value(*location, *component).0)
                 }
             })
             .collect(),

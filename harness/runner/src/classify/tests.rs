@@ -18,7 +18,7 @@ const QUEUE: QueueId = QueueId(0);
 const POISON: u32 = 0xa7c5_3d91;
 const DONE: u32 = 0x600d_600d;
 const BUFFERS: [Shown; 4] = [Shown::Results, Shown::Counters, Shown::Locations, Shown::Texels];
-const TESTS: [(&str, &str); 5] = [
+const TESTS: [(&str, &str); 6] = [
     ("SB+rlx-rlx", include_str!("../../../../litmus/corpus/sb/SB+rlx-rlx.litmus")),
     ("IRIW+rlx", include_str!("../../../../litmus/corpus/iriw/IRIW+rlx.litmus")),
     ("2+2W+rlx", TWO_WRITES),
@@ -29,6 +29,10 @@ const TESTS: [(&str, &str); 5] = [
     (
         "float",
         "VULKAN float\n{\nf32 x = 0;\ny = 0;\n}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\nst.atom.dv.sc0 x, 1 | st.atom.dv.sc0 x, 2 ;\nst.atom.dv.sc0 y, 1 | ld.atom.dv.sc0 r0, y ;\nexists (P1:r0 == 1 /\\ x == 2)",
+    ),
+    (
+        "vector",
+        "VULKAN vector\n{\nu32x4 v = {0, 7, 1, 2};\ny = 0;\n}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\nst.av.dv.sc0 v, {1, 2, 1, 2} | st.atom.dv.sc0.u32 v+12, 1 ;\nst.atom.dv.sc0 y, 1 | ld.atom.dv.sc0 r0, y ;\nexists (P1:r0 == 1 /\\ v[1] == 2 /\\ v[3] == 1)",
     ),
 ];
 const TWO_WRITES: &str = "VULKAN W\n{\nx = 0;\ny = 0;\n}\nP0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;\nst.atom.dv.sc0 x, 1 | st.atom.dv.sc0 y, 1 ;\nst.atom.dv.sc0 y, 2 | st.atom.dv.sc0 x, 2 ;\nexists (x == 1 /\\ y == 1)";
@@ -249,7 +253,7 @@ fn memory_is_made_ready_for_every_instance_and_no_further() {
             for (storage, value) in case.program.initial.iter().enumerate() {
                 for word in 0..words {
                     let unit = instance * p.stride as usize + storage * p.spacing as usize;
-                    expected[2][unit * words + word] = (value.0 >> (32 * word)) as u32;
+                    expected[2][unit * words + word] = (value >> (32 * word)) as u32;
                 }
             }
         }
@@ -260,6 +264,10 @@ fn memory_is_made_ready_for_every_instance_and_no_further() {
 
 #[test]
 fn what_a_device_cannot_count_is_said() {
+    let narrow = case(
+        "narrow",
+        "VULKAN n { u8x4 v = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; exists (v[1] == 2)",
+    );
     let case = case(TESTS[0].0, TESTS[0].1);
     let counter = case.counter(false);
     let reason = |numbers: &[u32], capabilities: &Capabilities| {
@@ -267,8 +275,50 @@ fn what_a_device_cannot_count_is_said() {
         Classifier::new(&counter, &case.program, capabilities, &case.bounds, rows, Classify::Device)
             .unwrap_err()
     };
+    let capabilities = &narrow.capabilities;
+    let rows = (&[0, 1][..], 4);
+    let counter_of_narrow = narrow.counter(false);
+    let refused = Classifier::new(
+        &counter_of_narrow,
+        &narrow.program,
+        capabilities,
+        &narrow.bounds,
+        rows,
+        Classify::Device,
+    );
+    assert_eq!(refused.unwrap_err(), "components of its vectors share a word");
     let many: Vec<u32> = (0..300).collect();
     assert_eq!(reason(&many, &case.capabilities), "its outcomes have more than 16384 rows");
     let old = Capabilities { memory_model: false, ..case.capabilities.clone() };
     assert_eq!(reason(&[0, 1], &old), "the device lacks vulkanMemoryModel");
+}
+
+/// Components that are narrower than a word are cut out of it.
+#[test]
+fn components_that_share_a_word_are_told_apart() {
+    let text = "VULKAN n { u8x4 v = 0; u16x3 w = 0; } P0@sg 0, wg 0, qf 0 ; st.sc0 v, {1, 2, 3, 4} ; \
+                st.sc0 w, {1, 2, 3} ; exists (v[1] == 2 /\\ v[3] == 4 /\\ w[0] == 1 /\\ w[2] == 3)";
+    let case = case("narrow", text);
+    assert_eq!(case.program.storage_words, 2);
+    let p = parameters();
+    let instances = (p.groups * p.rounds * case.program.lanes) as usize;
+    let results = vec![DONE; case.program.results.len() * instances];
+    let mut locations = vec![0; instances * p.stride as usize * 2];
+    for instance in 0..instances {
+        let unit = instance * p.stride as usize;
+        locations[2 * unit] = 0x0403_0201;
+        let second = 2 * (unit + p.spacing as usize);
+        (locations[second], locations[second + 1]) = (0x0002_0001, 0x0003 + instance as u32 % 2);
+    }
+    let mut counter = case.counter(false);
+    let shown = Dispatched { parameters: &p, instances, results: &results, locations: &locations };
+    counter.count(&shown).unwrap();
+    let rows: Vec<(Vec<u64>, u64)> = counter
+        .histogram()
+        .counts
+        .into_iter()
+        .map(|(outcome, count)| (outcome.0.iter().map(|value| value.0).collect(), count))
+        .collect();
+    let half = instances as u64 / 2;
+    assert_eq!(rows, [(vec![2, 4, 1, 3], half), (vec![2, 4, 1, 4], half)]);
 }

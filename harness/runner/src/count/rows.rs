@@ -33,7 +33,7 @@ impl Counter {
                     classify::Source::Texel { number: storage as u32 }
                 }
                 Source::Storage(storage) => {
-                    classify::Source::Storage { number: storage as u32, word: u32::from(column.high) }
+                    classify::Source::Storage { number: storage as u32, word: column.word as u32 }
                 }
             };
             let words = numbers.iter().filter_map(|number| column.word(*number)).collect();

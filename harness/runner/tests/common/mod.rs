@@ -16,6 +16,7 @@ pub fn store_buffering() -> Test {
         name: name.into(),
         reference: None,
         scalar: None,
+        components: 1,
         init: LocationInit::Constant(0),
         host: false,
         noncoherent: false,
@@ -60,7 +61,7 @@ pub fn store_buffering() -> Test {
         locations: vec![location("x"), location("y")],
         threads: vec![thread(0, 0, 1), thread(1, 1, 0)],
         system_sync: Vec::new(),
-        listed: vec![Term::Location(LocationId(1))],
+        listed: vec![Term::Location(LocationId(1), 0)],
         filter: None,
         question: None,
         khronos: None,
@@ -87,13 +88,13 @@ pub fn kernel() -> Kernel {
         first_class: 0,
         first_slot: 0,
         storages: 2,
-        initial: vec![Value(0), Value(0)],
+        initial: vec![0, 0],
         results: vec![
             ResultSlot::Register(register(0)),
             ResultSlot::Register(register(1)),
             ResultSlot::Done(ThreadId(1)),
         ],
-        finals: vec![(Observable::Location(LocationId(1)), 1)],
+        finals: vec![(Observable::Location(LocationId(1), 0), 1)],
         requirements: Requirements::default(),
     }
 }

@@ -1,9 +1,9 @@
 //! Loads, stores, atomics and barriers: instructions with their scopes and semantics as memory operations.
 
 use rspirv::dr::Operand;
-use rspirv::spirv::{MemoryAccess, MemorySemantics, Op as SpirvOp, Scope};
+use rspirv::spirv::{BuiltIn as SpirvBuiltIn, MemoryAccess, MemorySemantics, Op as SpirvOp, Scope};
 
-use super::{Lowering, Meaning, components};
+use super::{Lowering, Meaning};
 use crate::module::{LoadError, Placed, Type, malformed};
 use crate::program::{
     Access, BuiltIn, DEVICE, INVOCATION, Kind, MemoryOp, NONE, Op, QUEUE_FAMILY, Register, Rmw, SUBGROUP,
@@ -157,17 +157,47 @@ impl Lowering<'_> {
                     private,
                     ..NOTHING
                 };
-                let memory = self.issue(op, address, NONE, NONE, to);
-                self.program.plain_reads.push((address, memory));
+                // Each component is loaded by itself: nothing puts them in an order.
+                for (to, offset) in self.components_of(ty, to) {
+                    let address = self.address_behind(address, offset);
+                    let memory = self.issue(op, address, NONE, NONE, to);
+                    self.program.plain_reads.push((address, memory));
+                }
             }
             _ => return Err(LoadError::Lacks("OpLoad of a whole variable".into())),
         }
         Ok(())
     }
 
-    /// Bytes of a number in memory.
+    /// The registers of the components of a value of a type, each with its bytes from the start in memory; one for a value
+    /// that is no vector.
+    pub(super) fn components_of(&self, ty: u32, first: Register) -> Vec<(Register, u32)> {
+        match self.module.types.get(&ty) {
+            Some(Type::Vector { element, count }) => {
+                let each = self.module.registers_of(*element).unwrap_or(1);
+                let bytes = self.module.bytes_of(*element);
+                (0..*count).map(|number| (first + number * each, number * bytes)).collect()
+            }
+            _ => vec![(first, 0)],
+        }
+    }
+
+    /// The address of a component behind the first.
+    fn address_behind(&mut self, address: Register, bytes: u32) -> Register {
+        if bytes == 0 {
+            return address;
+        }
+        let to = self.register();
+        self.program.ops.push(Op::Behind { to, from: address, bytes });
+        to
+    }
+
+    /// Bytes of a number in memory, or of a component.
     fn bytes_of(&self, placed: &Placed, id: u32) -> Result<u8, LoadError> {
-        let ty = self.types.get(&id).copied().unwrap_or(0);
+        let mut ty = self.types.get(&id).copied().unwrap_or(0);
+        if let Some(Type::Vector { element, .. }) = self.module.types.get(&ty) {
+            ty = *element;
+        }
         match self.module.types.get(&ty) {
             Some(Type::Number { bits, .. }) => Ok((bits / 8) as u8),
             _ => Err(LoadError::Lacks(format!("Op{:?} of this type", placed.op()))),
@@ -196,7 +226,11 @@ impl Lowering<'_> {
                     private,
                     ..NOTHING
                 };
-                self.issue(op, address, value, NONE, NONE);
+                let ty = self.types.get(&id).copied().unwrap_or(0);
+                for (value, offset) in self.components_of(ty, value) {
+                    let address = self.address_behind(address, offset);
+                    self.issue(op, address, value, NONE, NONE);
+                }
             }
             _ => return Err(LoadError::Lacks("OpStore to a whole variable".into())),
         }
@@ -358,4 +392,16 @@ impl Lowering<'_> {
 fn with(op: MemoryOp, semantics: Semantics) -> MemoryOp {
     let Semantics { acquire, release, make_available, make_visible, mask } = semantics;
     MemoryOp { acquire, release, make_available, make_visible, mask, ..op }
+}
+
+/// What an input gives in each component.
+fn components(built_in: SpirvBuiltIn) -> Option<BuiltIn> {
+    Some(match built_in {
+        SpirvBuiltIn::WorkgroupId => BuiltIn::Workgroup,
+        SpirvBuiltIn::LocalInvocationIndex | SpirvBuiltIn::LocalInvocationId => BuiltIn::Local,
+        SpirvBuiltIn::SubgroupId => BuiltIn::Subgroup,
+        SpirvBuiltIn::SubgroupLocalInvocationId => BuiltIn::Lane,
+        SpirvBuiltIn::GlobalInvocationId => BuiltIn::Global,
+        _ => return None,
+    })
 }

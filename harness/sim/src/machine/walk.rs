@@ -527,6 +527,7 @@ fn deciding(programs: &[Program], number: usize, dispatches: &[Dispatch], walk: 
                 }
                 Op::Assign { to, from } | Op::Copy { to, from } if is_known(to) => mark(from),
                 Op::Address { to, index, .. } if is_known(to) => mark(index),
+                Op::Behind { to, from, .. } if is_known(to) => mark(from),
                 Op::Texel { to, column, row, .. } if is_known(to) => {
                     mark(column);
                     mark(row);

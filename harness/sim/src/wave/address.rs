@@ -34,6 +34,23 @@ impl Wave {
         self.warm_up(register, surroundings);
     }
 
+    /// The addresses of another component of what lies at addresses.
+    pub(super) fn behind(
+        &mut self,
+        register: Register,
+        from: Register,
+        bytes: u32,
+        surroundings: &mut Surroundings<'_>,
+    ) {
+        if let Some((sources, to)) = self.split(register) {
+            let Some(from) = get(sources, from) else { return };
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = if *from == 0 { 0 } else { from.wrapping_add(bytes) };
+            }
+        }
+        self.warm_up(register, surroundings);
+    }
+
     /// The addresses of texels; 0 outside the image.
     pub(super) fn texel(
         &mut self,

@@ -43,7 +43,7 @@ struct Random {
 }
 
 /// Declarations of the locations, and the storage classes of `x` and `y`, and of `f` and `g`.
-const DRESSES: [(&str, &str, [&str; 2]); 8] = [
+const DRESSES: [(&str, &str, [&str; 2]); 9] = [
     ("x = 0; y = 0; f = 0; g = 0;", "", ["sc0", "sc0"]),
     ("x = 0; y = 0; f = 0; g = 0;", "", ["sc0", "sc0"]),
     ("image u32 x = 0; image u32 y = 0; f = 0; g = 0;", ".semsc2", ["sc2", "sc0"]),
@@ -52,7 +52,10 @@ const DRESSES: [(&str, &str, [&str; 2]); 8] = [
     ("buffer u8 x = 0; buffer u16 y = 0; f = 0; g = 0;", "", ["sc0", "sc0"]),
     ("buffer f32 x = 0; buffer f64 y = 0; f = 0; buffer i64 g = 0;", "", ["sc0", "sc0"]),
     ("buffer u32 x = 0; y aliases x; f = 0; g = 0;", "", ["sc0", "sc0"]),
+    ("buffer u32x2 x = 0; buffer u32x3 y = {0, 0, 9}; f = 0; g = 0;", "", ["sc0", "sc0"]),
 ];
+/// The one with vectors.
+const VECTORS: usize = 8;
 
 fn program() -> impl Strategy<Value = Random> {
     (
@@ -116,46 +119,63 @@ fn text(random: &Random) -> String {
             let class = sc[usize::from(matches!(location, "f" | "g"))];
             let semantics = format!(".semsc0{classes}");
             let semantics = semantics.as_str();
+            // Of a vector a plain access is of all components, of two of them or of one, and an atomic one of the first.
+            let vector = random.dress == VECTORS && matches!(location, "x" | "y");
+            let whole = if location == "x" { 2 } else { 3 };
+            let (count, first) = match (vector, order) {
+                (false, _) => (1, 0),
+                (true, 0 | 1) => (whole, 0),
+                (true, 2) => (2, whole - 2),
+                (true, _) => (1, whole - 1),
+            };
+            let ty = match (vector, count) {
+                (false, _) => "",
+                (true, 1) => ".u32",
+                (true, 2) => ".u32x2",
+                (true, _) => ".u32x3",
+            };
+            let place = if vector { format!("{location}+{}", 4 * first) } else { location.to_owned() };
+            let several = |items: Vec<String>| match &items[..] {
+                [only] => only.clone(),
+                _ => format!("{{{}}}", items.join(", ")),
+            };
+            let mut values = |count: u32| {
+                let first = value + 1;
+                value += count;
+                several((first..=value).map(|value| value.to_string()).collect())
+            };
+            let one = if vector { ".u32" } else { "" };
+            let plain_class = format!("{class}{ty}");
             match kind {
-                0 => {
-                    value += 1;
-                    column.push(format!("st.{class} {location}, {value}"))
-                }
-                1 => {
-                    value += 1;
-                    column.push(match extra & 1 {
-                        0 => format!("st.av.{scope}.{class} {location}, {value}"),
-                        _ => format!("st.nonpriv.{class} {location}, {value}"),
-                    })
-                }
-                2 => {
-                    let r = fresh(&mut register);
-                    column.push(format!("ld.{class} {r}, {location}"))
-                }
-                3 => {
-                    let r = fresh(&mut register);
-                    column.push(match extra & 1 {
-                        0 => format!("ld.vis.{scope}.{class} {r}, {location}"),
-                        _ => format!("ld.nonpriv.{class} {r}, {location}"),
+                0 => column.push(format!("st.{plain_class} {place}, {}", values(count))),
+                1 => column.push(match extra & 1 {
+                    0 => format!("st.av.{scope}.{plain_class} {place}, {}", values(count)),
+                    _ => format!("st.nonpriv.{plain_class} {place}, {}", values(count)),
+                }),
+                2 | 3 => {
+                    let r = several((0..count).map(|_| fresh(&mut register)).collect());
+                    column.push(match (kind, extra & 1) {
+                        (2, _) => format!("ld.{plain_class} {r}, {place}"),
+                        (_, 0) => format!("ld.vis.{scope}.{plain_class} {r}, {place}"),
+                        _ => format!("ld.nonpriv.{plain_class} {r}, {place}"),
                     })
                 }
                 4 | 8 | 12 => {
-                    value += 1;
+                    let value = values(1);
                     column.push(if strong {
-                        format!(
-                            "st.atom.rel.{scope}.{class}{} {location}, {value}",
-                            sem(false, true, semantics)
-                        )
+                        let sem = sem(false, true, semantics);
+                        format!("st.atom.rel.{scope}.{class}{sem}{one} {location}, {value}")
                     } else {
-                        format!("st.atom.{scope}.{class} {location}, {value}")
+                        format!("st.atom.{scope}.{class}{one} {location}, {value}")
                     })
                 }
                 5 | 9 | 13 => {
                     let r = fresh(&mut register);
                     column.push(if strong {
-                        format!("ld.atom.acq.{scope}.{class}{} {r}, {location}", sem(true, false, semantics))
+                        let sem = sem(true, false, semantics);
+                        format!("ld.atom.acq.{scope}.{class}{sem}{one} {r}, {location}")
                     } else {
-                        format!("ld.atom.{scope}.{class} {r}, {location}")
+                        format!("ld.atom.{scope}.{class}{one} {r}, {location}")
                     });
                     if random.style == 2 && !guard {
                         column.push(format!("beq {r}, 0, LC{number}"));
@@ -165,12 +185,10 @@ fn text(random: &Random) -> String {
                 6 | 10 => {
                     let r = fresh(&mut register);
                     column.push(if strong {
-                        format!(
-                            "rmw.atom.acq_rel.{scope}.{class}{}.add {r}, {location}, 1",
-                            sem(true, true, semantics)
-                        )
+                        let sem = sem(true, true, semantics);
+                        format!("rmw.atom.acq_rel.{scope}.{class}{sem}.add{one} {r}, {location}, 1")
                     } else {
-                        format!("rmw.atom.{scope}.{class}.add {r}, {location}, 1")
+                        format!("rmw.atom.{scope}.{class}.add{one} {r}, {location}, 1")
                     })
                 }
                 _ => column.push(match order {

@@ -61,7 +61,7 @@ fn check_offsets(thread: &Thread, errors: &mut Vec<ParseError>) {
         let InstructionKind::Addressed { register, .. } = instruction.kind else { continue };
         let Some(declared) = thread.registers.get(usize::from(register.0)) else { continue };
         let before = &thread.instructions[..index];
-        let assigned = before.iter().any(|earlier| earlier.kind.destination() == Some(register));
+        let assigned = before.iter().any(|earlier| earlier.kind.destinations().any(|own| own == register));
         if declared.init != RegisterInit::Constant(0) && !assigned {
             let register = declared.name.clone();
             errors.push(ParseError::OffsetNotZero { register, span: instruction.span });
@@ -71,10 +71,11 @@ fn check_offsets(thread: &Thread, errors: &mut Vec<ParseError>) {
         }
     }
     for instruction in &thread.instructions {
-        let Some(register) = instruction.kind.destination() else { continue };
-        if offsets.contains(&register) && !is_zero(&instruction.kind) {
-            let register = thread.registers.get(usize::from(register.0)).map_or("?", |r| &r.name).to_owned();
-            errors.push(ParseError::OffsetNotZero { register, span: instruction.span });
+        for register in instruction.kind.destinations() {
+            if offsets.contains(&register) && !is_zero(&instruction.kind) {
+                let name = thread.registers.get(usize::from(register.0)).map_or("?", |r| &r.name).to_owned();
+                errors.push(ParseError::OffsetNotZero { register: name, span: instruction.span });
+            }
         }
     }
 }

@@ -135,6 +135,7 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
         InstructionKind::Label(id) => format!("@{}:", label(*id)),
         // No text of this dialect has the others.
         InstructionKind::Cooperative(_)
+        | InstructionKind::Vector(_)
         | InstructionKind::Addressed { .. }
         | InstructionKind::ControlBarrier(_)
         | InstructionKind::AvailableToDevice

@@ -523,7 +523,7 @@ pub fn without_filter(test: &Test) -> Test {
     let mut judged = test.clone();
     if let Some(filter) = judged.filter.take() {
         filter.for_each_term(&mut |term| {
-            if matches!(term, Term::Location(_)) {
+            if matches!(term, Term::Location(..)) {
                 judged.listed.push(term.clone());
             }
         });

@@ -1,0 +1,270 @@
+//! Reads loads and stores, and what every access names: a location, a place in it, one number or several.
+
+use super::declarations::component_count;
+use super::instruction::Modifiers;
+use super::lexer::TokenKind;
+use super::parser::{Parsed, Parser};
+use super::words::{self, AccessType, lookup};
+use crate::error::ParseError;
+use crate::span::Span;
+use crate::test::{
+    Access, InstructionKind, LocationId, Operand, Order, RegisterId, ScalarType, StorageClass, ThreadId,
+};
+
+/// What a load, a store and a read-modify-write may be.
+struct AccessRules {
+    instruction: &'static str,
+    /// The per-instruction operation that it may have.
+    operation: &'static str,
+    /// The operation that only the others may have.
+    other_operation: &'static str,
+    order: Order,
+    expected_order: &'static str,
+}
+
+const LOAD: AccessRules = AccessRules {
+    instruction: "ld",
+    operation: "vis",
+    other_operation: "av",
+    order: Order::Acquire,
+    expected_order: "`.acq` or no order",
+};
+
+const STORE: AccessRules = AccessRules {
+    instruction: "st",
+    operation: "av",
+    other_operation: "vis",
+    order: Order::Release,
+    expected_order: "`.rel` or no order",
+};
+
+/// What a load or store names, and how many numbers it moves.
+pub(super) struct MemoryOperand {
+    pub location: LocationId,
+    pub offset: u32,
+    /// Type of the access where it differs from the location's; always there for components of vectors.
+    pub scalar: Option<ScalarType>,
+    pub components: u8,
+    /// The word of a vector type.
+    pub vector: String,
+}
+
+const END_OF_ACCESS: &str = "a type such as `.u8`, or the operands";
+
+impl<'a> Parser<'a> {
+    /// How a load or store accesses memory, and its storage class.
+    fn access(
+        &mut self,
+        rules: &AccessRules,
+        modifiers: &mut Modifiers<'a>,
+    ) -> Parsed<(Access, StorageClass, Span)> {
+        if modifiers.take_word("atom").is_some() {
+            let order = modifiers.take(words::ORDERS).unwrap_or_default();
+            if order != Order::Relaxed && order != rules.order {
+                return Err(ParseError::OrderNotAllowed {
+                    instruction: rules.instruction,
+                    word: order.keyword().unwrap_or_default().to_owned(),
+                    expected: rules.expected_order,
+                    span: modifiers.last(),
+                });
+            }
+            let scope = modifiers.scope()?;
+            let (class, place) = modifiers.class()?;
+            let semantics = modifiers.semantics(order, rules.expected_order)?;
+            return Ok((Access::Atomic { scope, semantics }, class, place));
+        }
+        let access = if modifiers.take_word("nonpriv").is_some() {
+            Access::NonPrivate
+        } else if modifiers.take_word(rules.operation).is_some() {
+            Access::Coherent { scope: modifiers.scope()? }
+        } else {
+            let instruction = rules.instruction;
+            match modifiers.peek() {
+                Some((word, span)) if word == rules.other_operation => {
+                    return Err(ParseError::WrongCoherence { instruction, word: word.to_owned(), span });
+                }
+                Some((word, span)) if lookup(words::SCOPES, word).is_some() => {
+                    let operation = rules.operation;
+                    return Err(ParseError::ScopeOnPlain { instruction, operation, span });
+                }
+                Some((word, span)) if lookup(words::ORDERS, word).is_some() => {
+                    return Err(ParseError::OrderOnPlain { instruction, span });
+                }
+                _ => Access::Private,
+            }
+        };
+        let (class, place) = modifiers.class()?;
+        if let Some((word, span)) = modifiers.peek()
+            && word.starts_with("sem")
+        {
+            let (word, orders) = (word.to_owned(), "`.atom` and an order");
+            return Err(ParseError::SemanticsWithoutOrder { word, orders, span });
+        }
+        Ok((access, class, place))
+    }
+
+    pub(super) fn load(
+        &mut self,
+        thread: ThreadId,
+        modifiers: &mut Modifiers<'a>,
+    ) -> Parsed<InstructionKind> {
+        let cooperative = modifiers.take_word("coop");
+        let (access, class, place) = self.access(&LOAD, modifiers)?;
+        let ty = modifiers.access_type()?;
+        modifiers.finish(END_OF_ACCESS)?;
+        let start = self.peek().span;
+        let braces = self.peek().kind == TokenKind::OpenBrace;
+        let destinations = self.braced(|parser| {
+            let token = parser.register_token()?;
+            Ok((parser.use_register(thread, token)?, token.span))
+        })?;
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - start.offset, ..start };
+        self.comma()?;
+        let memory = self.memory_operand(class, place, ty)?;
+        check_components(&memory, access, cooperative, braces, destinations.len(), span)?;
+        for (index, (register, span)) in destinations.iter().enumerate() {
+            if destinations[..index].iter().any(|(earlier, _)| earlier == register) {
+                let name = self.test.thread(thread).registers[usize::from(register.0)].name.clone();
+                return Err(ParseError::RepeatedDestination { name, span: *span });
+            }
+        }
+        let destinations = destinations.into_iter().map(|(register, _)| register);
+        let load = |destination: RegisterId, offset| {
+            let MemoryOperand { location, scalar, .. } = memory;
+            InstructionKind::Load { destination, location, offset, scalar, class, access }
+        };
+        cooperative_access(accesses(&memory, destinations, load), access, cooperative)
+    }
+
+    pub(super) fn store(
+        &mut self,
+        thread: ThreadId,
+        modifiers: &mut Modifiers<'a>,
+    ) -> Parsed<InstructionKind> {
+        let cooperative = modifiers.take_word("coop");
+        let (access, class, place) = self.access(&STORE, modifiers)?;
+        let ty = modifiers.access_type()?;
+        modifiers.finish(END_OF_ACCESS)?;
+        let memory = self.memory_operand(class, place, ty)?;
+        self.comma()?;
+        let start = self.peek().span;
+        let braces = self.peek().kind == TokenKind::OpenBrace;
+        let values = self.braced(|parser| parser.operand(thread))?;
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - start.offset, ..start };
+        check_components(&memory, access, cooperative, braces, values.len(), span)?;
+        let store = |value: Operand, offset| {
+            let MemoryOperand { location, scalar, .. } = memory;
+            InstructionKind::Store { location, offset, scalar, value, class, access }
+        };
+        cooperative_access(accesses(&memory, values.into_iter(), store), access, cooperative)
+    }
+
+    /// One item, or several in braces.
+    fn braced<T>(&mut self, mut item: impl FnMut(&mut Self) -> Parsed<T>) -> Parsed<Vec<T>> {
+        if !self.accept(TokenKind::OpenBrace) {
+            return Ok(vec![item(self)?]);
+        }
+        let mut items = Vec::new();
+        loop {
+            items.push(item(self)?);
+            if !self.accept(TokenKind::Comma) {
+                self.expect(TokenKind::CloseBrace, "`,` or `}`")?;
+                return Ok(items);
+            }
+        }
+    }
+
+    /// `x` or `x+2`, checked against the declaration of `x`. `class_place` is where the storage class stands.
+    pub(super) fn memory_operand(
+        &mut self,
+        class: StorageClass,
+        class_place: Span,
+        given: Option<AccessType>,
+    ) -> Parsed<MemoryOperand> {
+        let token = self.peek();
+        let id = self.use_location()?;
+        let offset = if self.accept(TokenKind::Plus) { self.small_number("an offset in bytes")? } else { 0 };
+        let location = self.test.location(id);
+        if let Some(kind) = location.reference
+            && kind.storage_class() != class
+        {
+            return Err(ParseError::StorageMismatch {
+                class: class.keyword(),
+                name: location.name.clone(),
+                kind: kind.keyword(),
+                expected: kind.storage_class().keyword(),
+                span: class_place,
+            });
+        }
+        let end = self.previous().span;
+        let span = Span { length: end.offset + end.length - token.span.offset, ..token.span };
+        let own = AccessType { scalar: location.scalar_type(), components: location.components };
+        let ty = given.unwrap_or(own);
+        let bytes = location.bytes();
+        if u64::from(offset) + u64::from(ty.bytes()) > u64::from(bytes) {
+            return Err(ParseError::OutOfBounds { name: location.name.clone(), bytes, span });
+        }
+        // A vector is aligned where its components are.
+        let size = ty.scalar.bytes();
+        if !offset.is_multiple_of(size) {
+            return Err(ParseError::Misaligned { name: location.name.clone(), bytes: size, span });
+        }
+        let scalar = if ty.components > 1 { Some(ty.scalar) } else { given.map(|given| given.scalar) };
+        let (components, vector) = (ty.components, ty.keyword());
+        Ok(MemoryOperand { location: id, offset, scalar, components, vector })
+    }
+}
+
+/// The access as it stands: of one number, or of a vector with an item for each of its components.
+fn accesses<T>(
+    memory: &MemoryOperand,
+    items: impl Iterator<Item = T>,
+    access: impl Fn(T, u32) -> InstructionKind,
+) -> InstructionKind {
+    let step = memory.scalar.map_or(0, ScalarType::bytes);
+    let mut components: Vec<InstructionKind> =
+        (0..).zip(items).map(|(index, item)| access(item, memory.offset + step * index)).collect();
+    match components.len() {
+        1 => components.remove(0),
+        _ => InstructionKind::Vector(components),
+    }
+}
+
+/// Whether the operands at `span` are what the type of an access asks for.
+fn check_components(
+    memory: &MemoryOperand,
+    access: Access,
+    cooperative: Option<Span>,
+    braces: bool,
+    found: usize,
+    span: Span,
+) -> Parsed<()> {
+    let (expected, vector) = (memory.components, memory.vector.clone());
+    let plain = match access {
+        Access::Atomic { .. } => Err("an atomic access"),
+        _ if cooperative.is_some() => Err("a cooperative access"),
+        Access::Private | Access::NonPrivate | Access::Coherent { .. } => Ok(()),
+    };
+    match (expected, plain) {
+        (1, _) if braces => Err(ParseError::ScalarInBraces { ty: vector, span }),
+        (1, _) => Ok(()),
+        (_, Err(what)) => Err(ParseError::VectorNotPlain { what, vector, span }),
+        (_, Ok(())) if !braces => Err(ParseError::BracesExpected { vector, expected, span }),
+        (_, Ok(())) if found != usize::from(expected) => Err(component_count(expected, found, span)),
+        (_, Ok(())) => Ok(()),
+    }
+}
+
+/// The access as a cooperative one where `coop` stands before it; atomics never are.
+fn cooperative_access(kind: InstructionKind, access: Access, coop: Option<Span>) -> Parsed<InstructionKind> {
+    match (coop, access) {
+        (Some(span), Access::Atomic { .. }) => {
+            let (word, expected) = ("coop".to_owned(), "a plain access");
+            Err(ParseError::MisplacedModifier { word, expected, span })
+        }
+        (Some(_), _) => Ok(InstructionKind::Cooperative(Box::new(kind))),
+        (None, _) => Ok(kind),
+    }
+}
