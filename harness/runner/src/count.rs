@@ -246,13 +246,12 @@ impl Counter {
             let length = BLOCK.min(count - start);
             let (keys, odd) = (&mut keys[..length], &mut odd[..length]);
             self.make_keys(dispatched, start, keys, odd);
-            let few = if any(odd) { false } else { self.count_few(keys) };
-            for (offset, (key, odd)) in
-                keys.iter().zip(odd.iter()).enumerate().skip(if few { length } else { 0 })
-            {
-                match self.direct.get_mut(*key as usize) {
-                    Some(cell) if *odd == 0 => *cell += 1,
-                    _ => self.count_row(dispatched, start + offset),
+            if any(odd) || !self.count_few(keys) {
+                for (offset, (key, odd)) in keys.iter().zip(odd.iter()).enumerate() {
+                    match self.direct.get_mut(*key as usize) {
+                        Some(cell) if *odd == 0 => *cell += 1,
+                        _ => self.count_row(dispatched, start + offset),
+                    }
                 }
             }
             if let Some(batching) = &mut self.batching {
