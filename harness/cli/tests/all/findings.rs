@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::codegen::has_radv;
-use crate::common::{Ran, binary};
+use crate::common::{Ran, binary, software_drivers};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -155,5 +155,28 @@ fn f5_a_qualifier_on_a_block_is_dropped() {
     assert!(stores[1], "{}", ran.stdout);
     if version.contains(":12.") {
         assert!(!stores[0], "{}", ran.stdout);
+    }
+}
+
+#[test]
+fn f6_minimum_and_maximum_are_atomic_among_themselves_only() {
+    if !software_drivers().contains(&"swiftshader") {
+        return;
+    }
+    for command in commands("F6-swiftshader-min-max.md") {
+        let folder = tempfile::tempdir().unwrap();
+        let out = format!("--out {}/out --format json --seed 1", folder.path().display());
+        // On a busy machine the two may miss each other: it is asked again, for longer.
+        let seen = ["4s", "8s", "16s"].iter().enumerate().any(|(turn, time)| {
+            let replaced = [("--seed 1", out.replace("/out", &format!("/{turn}")))];
+            let replaced: Vec<(&str, &str)> =
+                replaced.iter().map(|(from, to)| (*from, to.as_str())).collect();
+            let ran = run(&command.replace("4s", time), &replaced);
+            let verdicts: Vec<String> =
+                ran.json_lines().iter().map(|line| line["verdict"].as_str().unwrap().to_owned()).collect();
+            assert_eq!(verdicts.len(), 2, "{ran:?}");
+            verdicts.iter().all(|verdict| verdict == "violates") && ran.code == 1
+        });
+        assert!(seen, "{command} shows no violation");
     }
 }
