@@ -174,4 +174,14 @@ exists (P1:r0 == 1)",
     assert!(kernel.results.contains(&shaders::ResultSlot::Done(litmus::ThreadId(1))));
     shaders::lift::verify(&test, &kernel).unwrap();
     Validator::new().check("loops", &kernel);
+    // What a driver does to loops of wide workgroups is kept from them, and loops of rounds do not stand around them.
+    let wide = KernelConfig { lanes: 32, lanes_with_loops: 8, thread_loops: true, ..LAVAPIPE };
+    let kernel = tells(&test, Variant::default(), wide).unwrap();
+    assert_eq!((kernel.lanes, kernel.thread_loops), (8, 0));
+    let split = shaders::program(&test, &wide, shaders::Pipelines::Split).unwrap();
+    assert!(split.kernels().all(|kernel| kernel.lanes == 8), "all play the same instances");
+    let straight =
+        parse("VULKAN T { x = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ; st.sc0 x, 1 | ld.sc0 r0, x ;");
+    let kernel = tells(&straight, Variant::default(), wide).unwrap();
+    assert_eq!((kernel.lanes, kernel.thread_loops), (32, 2));
 }

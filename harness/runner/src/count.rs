@@ -513,3 +513,62 @@ fn any(words: &[u32]) -> bool {
 fn holds(words: &[u32], wanted: u32) -> bool {
     words.chunks(BLOCK).any(|chunk| chunk.iter().fold(false, |found, word| found | (*word == wanted)))
 }
+
+#[cfg(test)]
+mod tests {
+    use shaders::{KernelConfig, Pipelines, Variant};
+
+    use super::*;
+
+    const POISON: u32 = 0xa7c5_3d91;
+
+    fn parameters(rounds: u32) -> Parameters {
+        Parameters { groups: 1, rounds, poison: POISON, ..Parameters::SINGLE }
+    }
+
+    /// Blocks with few outcomes are counted whole, others row by row: together every instance once, whatever comes when.
+    #[test]
+    fn blocks_of_few_outcomes_and_of_many_are_counted_alike() {
+        let text = "VULKAN T { x = 0; y = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
+                    ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ; exists (P0:r0 == 1)";
+        let test = litmus::parse(text, "T").unwrap();
+        let config = KernelConfig {
+            subgroup_size: 8,
+            lanes: 8,
+            lanes_with_loops: u32::MAX,
+            max_workgroup_invocations: 64,
+            device_scope: true,
+            loop_bound: 1,
+            stressed: false,
+            thread_loops: false,
+            variant: Variant::default(),
+        };
+        let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
+        let mut counter = Counter::new(&test, &program, false, false).unwrap();
+        // By block how many values there are, and whether some are too large for a key.
+        let blocks =
+            [(2, false), (2, false), (40, false), (3, false), (1, false), (2, true), (2, false), (90, true)];
+        let count = blocks.len() * BLOCK + 77;
+        let word = |instance: usize, slot: usize| {
+            let (values, large) = blocks.get(instance / BLOCK).copied().unwrap_or((2, false));
+            let value = ((instance * 7 + slot * 13) / 3 % values) as u32;
+            if large && instance % 97 == slot { 1_000_000 + value } else { value }
+        };
+        let results: Vec<u32> =
+            (0..2).flat_map(|slot| (0..count).map(move |instance| word(instance, slot))).collect();
+        let parameters = parameters(count as u32);
+        let dispatched =
+            Dispatched { parameters: &parameters, instances: count, results: &results, locations: &[] };
+        let mut expected = Histogram::default();
+        for turn in 1..=2 {
+            assert_eq!(counter.count(&dispatched).unwrap(), 0);
+            for instance in 0..count {
+                let values = [0, 1].map(|slot| Value(word(instance, slot).into()));
+                expected.add(Outcome(values.to_vec()), 1);
+            }
+            assert_eq!(counter.histogram(), expected);
+            assert_eq!(counter.instances, (turn * count) as u64);
+            assert!(counter.unexpected().is_empty());
+        }
+    }
+}

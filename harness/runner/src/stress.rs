@@ -524,6 +524,21 @@ mod tests {
     }
 
     #[test]
+    fn loops_are_as_a_device_takes_them() {
+        let stress = Stress::preset("lavapipe").unwrap();
+        let plain = plan::Capabilities { subgroup_size: 8, ..plan::Capabilities::default() };
+        let bounding = plan::Capabilities { loop_budget: Some(65_535), ..plain.clone() };
+        let batching = plan::Capabilities { shares_choices: true, ..plain.clone() };
+        let of = |capabilities| {
+            let config = stress.kernel_config(capabilities);
+            (config.thread_loops, config.lanes_with_loops)
+        };
+        assert_eq!(of(&plain), (true, u32::MAX));
+        assert_eq!(of(&bounding), (true, 8));
+        assert_eq!(of(&batching), (false, u32::MAX));
+    }
+
+    #[test]
     fn what_a_device_does_not_have_is_refused_or_reduced() {
         let small = plan::Capabilities {
             max_workgroups: 20,
