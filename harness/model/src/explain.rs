@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
 use crate::search::Deadline;
-use crate::{Model, Options, PredictError, predict};
+use crate::{Model, Options, PredictError, predict, predict_growing};
 use examine::Search;
 
 pub use mend::{Change, Mend};
@@ -22,8 +22,8 @@ pub use mend::{Change, Mend};
 pub struct ExplainOptions {
     /// The outcome to explain; where absent, the condition of the test's question, negated under `forall`.
     pub outcome: Option<Condition>,
-    /// How often a loop body is run at most (at least 1).
-    pub unroll: u32,
+    /// How often a loop body is run at most; as often as runs are cut off, up to 8, where nothing is said.
+    pub unroll: Option<u32>,
     /// How many candidate executions are looked at for each of witness, broken rule and race.
     pub candidates: u64,
     /// How long all of it may take; past it, what is not known stays unknown.
@@ -38,7 +38,7 @@ impl Default for ExplainOptions {
     fn default() -> ExplainOptions {
         ExplainOptions {
             outcome: None,
-            unroll: 1,
+            unroll: None,
             candidates: 200_000,
             timeout: Some(Duration::from_secs(5)),
             mend_steps: 4,
@@ -58,6 +58,8 @@ pub struct Explanation {
     pub answer: Answer,
     /// Whether the program races.
     pub race: Race,
+    /// Whether it races only by values out of thin air.
+    pub race_thin_air: bool,
     /// One race, where there is one and it was found within the bounds.
     pub race_found: Option<RaceFound>,
 }
@@ -94,6 +96,8 @@ pub struct Execution {
     pub edges: Vec<Edge>,
     /// Final values by the names of what is observed.
     pub outcome: Vec<(String, String)>,
+    /// Whether some of its values depend on themselves: out of thin air.
+    pub thin_air: bool,
 }
 
 /// Index of an event in [`Execution::events`].
@@ -224,12 +228,15 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
     let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
     // The verdict is worth half of the time; the rest is for the executions that show why.
     let timeout = options.timeout.map(|timeout| timeout / 2);
-    let prediction = predict(&asked, model, &Options { timeout, unroll: options.unroll.max(1) })?;
-    let mut search = Search::new(&asked, model, options, deadline)?;
+    let prediction = match options.unroll {
+        Some(unroll) => predict(&asked, model, &Options { timeout, unroll: unroll.max(1) })?,
+        None => predict_growing(&asked, model, &Options { timeout, unroll: 1 })?,
+    };
+    let mut search = Search::new(&asked, model, options, prediction.bound, deadline)?;
     let answer = search.answer(&condition, prediction.meets)?;
     let race_found = match prediction.race {
         Race::Racy => match search.race(&condition)? {
-            Some(raced) => Some(raced.with(mend::mend(&asked, model, options, deadline)?)),
+            Some(raced) => Some(raced.with(mend::mend(&asked, model, options, prediction.bound, deadline)?)),
             None => None,
         },
         Race::Free | Race::Unknown => None,
@@ -239,6 +246,7 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
         outcome: condition.text(test),
         answer,
         race: prediction.race,
+        race_thin_air: prediction.race_thin_air,
         race_found,
     })
 }

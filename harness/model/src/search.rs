@@ -26,6 +26,11 @@ use crate::skeleton::Skeleton;
 pub(crate) struct Deadline(pub(crate) Option<Instant>);
 
 impl Deadline {
+    /// So long from now, or never.
+    pub(crate) fn after(timeout: Option<Duration>) -> Deadline {
+        Deadline(timeout.map(|timeout| Instant::now() + timeout))
+    }
+
     /// Whether the time is up.
     pub(crate) fn passed(self) -> bool {
         self.0.is_some_and(|end| Instant::now() >= end)

@@ -39,7 +39,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
     let options = ExplainOptions {
         outcome: condition,
         timeout: Some(arguments.timeout),
-        unroll: arguments.unroll.get(),
+        unroll: arguments.unroll,
         ..ExplainOptions::default()
     };
     let explanation = ask(test, &chosen.model, &options)

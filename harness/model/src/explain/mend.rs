@@ -59,10 +59,11 @@ pub(super) fn mend(
     test: &Test,
     model: &Model,
     options: &ExplainOptions,
+    unroll: u32,
     deadline: Deadline,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let asking = Asking { test, model, options, deadline };
+    let asking = Asking { test, model, unroll, deadline };
     let places: Vec<Place> = test
         .threads
         .iter()
@@ -123,13 +124,13 @@ pub(super) fn mend(
 struct Asking<'a> {
     test: &'a Test,
     model: &'a Model,
-    options: &'a ExplainOptions,
+    unroll: u32,
     deadline: Deadline,
 }
 
 impl Asking<'_> {
     fn ask(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = Options { timeout: self.deadline.left(), unroll: self.options.unroll.max(1) };
+        let asked = Options { timeout: self.deadline.left(), unroll: self.unroll };
         predict(&apply(self.test, strengthened), self.model, &asked)
     }
 
