@@ -1,0 +1,34 @@
+//! The random programs: what they are, and that the witness can answer them.
+
+use std::collections::BTreeMap;
+
+use witness::generate::{Family, program};
+use witness::{Options, Profile, Races, judge};
+
+#[test]
+fn a_seed_is_a_program() {
+    for seed in 0..200 {
+        assert_eq!(program(seed), program(seed));
+    }
+}
+
+/// Families and answers are mixed: neither all race nor none does.
+#[test]
+fn programs_are_read_and_answered() {
+    let mut free: BTreeMap<Family, (u32, u32)> = BTreeMap::new();
+    for seed in 0..2000 {
+        let program = program(seed);
+        let test = litmus::parse(&program.text, "random.litmus")
+            .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
+        let options = Options { bound: program.bound, ..Options::default() };
+        let answer = judge(&test, Profile::LATEST, &options)
+            .unwrap_or_else(|refusal| panic!("{seed}: {refusal}\n{}", program.text));
+        let entry = free.entry(program.family).or_default();
+        entry.1 += 1;
+        entry.0 += u32::from(answer.races == Races::Never);
+    }
+    println!("{free:?}");
+    for (family, (free, all)) in free {
+        assert!(free * 20 > all && free < all, "{family:?}: {free} of {all} are free of races");
+    }
+}
