@@ -38,7 +38,7 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
     search.answer.cut = ways.iter().any(|way| way.cut);
     let mut chosen = vec![0; ways.len()];
     if ways.iter().any(|way| way.paths.is_empty()) {
-        return Ok(search.answer);
+        return Err(Refusal::Endless);
     }
     loop {
         let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();

@@ -99,7 +99,12 @@ impl<'a> Writer<'a> {
             if random.chance(75) { usual } else { random.pick(&[0, 0, 1, 2, 3]) }
         };
         let payload = class(random, main);
-        let alias = class(random, payload);
+        // Workgroup memory is nothing else besides.
+        let alias = match class(random, payload) {
+            _ if payload == 1 => 1,
+            1 => payload,
+            other => other,
+        };
         let flag = class(random, main);
         let mut names = vec![("x", payload), ("a", alias)];
         for name in ["f", "g", "h"] {

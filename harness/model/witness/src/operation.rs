@@ -281,7 +281,10 @@ impl<'a> Frame<'a> {
                 if step.semantics.make_available && performs {
                     frame.operations.push(Operation { kind: Kind::Available, memory: classes, ..base });
                 }
-                let all = StorageClassSet(0b1111);
+                // VK-AV-07: operations of the device domain are like accesses of all that their masks name, in every class.
+                let masked = |mask: &AccessMask| {
+                    if *mask == AccessMask::NONE { StorageClassSet::EMPTY } else { StorageClassSet(0b1111) }
+                };
                 match &step.effect {
                     // VK-SEM-04, VK-SEM-05: a read acquires, a write releases.
                     Effect::Read(touch) => frame.read(&base, touch, order.acquires(), classes),
@@ -305,11 +308,11 @@ impl<'a> Frame<'a> {
                     Effect::Call(_) => frame.operations.push(base),
                     Effect::DeviceAvailable(mask) => {
                         let kind = Kind::DeviceAvailable(*mask);
-                        frame.operations.push(Operation { kind, memory: all, ..base });
+                        frame.operations.push(Operation { kind, memory: masked(mask), ..base });
                     }
                     Effect::DeviceVisible(mask) => {
                         let kind = Kind::DeviceVisible(*mask);
-                        frame.operations.push(Operation { kind, memory: all, ..base });
+                        frame.operations.push(Operation { kind, memory: masked(mask), ..base });
                     }
                     // VK-SW-12: FragmentInterlock scope, UniformMemory and ImageMemory; the end releases, the begin acquires.
                     Effect::Interlock(end) if profile.has_interlock() => {

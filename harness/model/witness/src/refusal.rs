@@ -36,6 +36,9 @@ pub enum Refusal {
     /// A name that is used through two storage classes.
     #[error("a name used through two storage classes")]
     Classes,
+    /// A thread that cannot end within the bound of its loops.
+    #[error("a thread that does not end within the bound")]
+    Endless,
     /// More than 64 operations in one execution.
     #[error("more than 64 operations")]
     Operations,

@@ -1,7 +1,7 @@
 //! Programs whose answer was settled by hand from the text.
 
 use litmus::Test;
-use witness::{Answer, Options, Profile, Races, judge};
+use witness::{Answer, Options, Profile, Races, Refusal, judge};
 
 fn parse(text: &str) -> Test {
     litmus::parse(text, "known.litmus").unwrap_or_else(|errors| panic!("{errors:?}"))
@@ -48,7 +48,9 @@ known! {
 }
 
 #[test]
-fn a_loop_that_cannot_end_within_the_bound_is_cut() {
+fn a_loop_that_does_not_end_within_the_bound_is_refused_and_one_that_may_is_cut() {
     let test = parse(include_str!("known/loopunsound.litmus"));
-    assert!(answer(&test, 1).cut);
+    let options = Options::default();
+    assert_eq!(judge(&test, Profile::LATEST, &options), Err(Refusal::Endless));
+    assert!(answer(&test, 2).cut);
 }
