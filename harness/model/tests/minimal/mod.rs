@@ -98,8 +98,10 @@ fn weaker(kind: &InstructionKind) -> Vec<InstructionKind> {
     for class in 0..4 {
         change(&|semantics| semantics.classes.0 &= !(1 << class));
     }
-    if matches!(kind, InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) | InstructionKind::Rmw { .. })
-    {
+    if matches!(
+        kind,
+        InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) | InstructionKind::Rmw { .. }
+    ) {
         change(&|semantics| {
             if semantics.order == Order::AcquireRelease && !semantics.make_available {
                 semantics.order = Order::Acquire;

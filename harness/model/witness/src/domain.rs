@@ -133,9 +133,7 @@ impl Frame<'_> {
                 } else {
                     holds(happens_before, next.operation, element.operation)
                 };
-                if !ordered
-                    || !self.links(next, its)
-                    || !self.instances.reaches(domain, thread, next_thread)
+                if !ordered || !self.links(next, its) || !self.instances.reaches(domain, thread, next_thread)
                 {
                     continue;
                 }
@@ -187,27 +185,24 @@ impl Frame<'_> {
                 let after = holds(happens_before, x, y);
                 let same_reference = here.reference == there.reference;
                 let non_private = here.non_private && there.non_private;
-                let ordered = 
-                    // VK-LO-01
-                    left.thread == right.thread && same_reference && after
-                    // VK-LO-02
+                let mut through_the_shader = || {
+                    let from = *ends[x].get_or_insert_with(|| self.ends(x, &availability, happens_before));
+                    let to = if right.is_read() {
+                        *ends[y].get_or_insert_with(|| self.ends(y, &visibility, happens_before))
+                    } else {
+                        [1 << y; LEVELS.len()]
+                    };
+                    domains().any(|domain| {
+                        let reached = to[level(domain)];
+                        self.instances.reaches(domain, left.thread, right.thread)
+                            && members(from[level(domain)]).any(|last| happens_before[last] & reached != 0)
+                    })
+                };
+                // VK-LO-01; VK-LO-02; VK-LO-03; VK-LO-04 to -08; VK-LO-09, VK-LO-10.
+                let ordered = left.thread == right.thread && same_reference && after
                     || left.is_read() && non_private && after
-                    // VK-LO-03
                     || left.is_read() && holds(&self.system, x, y)
-                    // VK-LO-04 to -08
-                    || left.is_write() && same_reference && non_private && {
-                        let from = *ends[x].get_or_insert_with(|| self.ends(x, &availability, happens_before));
-                        let to = if right.is_read() {
-                            *ends[y].get_or_insert_with(|| self.ends(y, &visibility, happens_before))
-                        } else {
-                            [1 << y; LEVELS.len()]
-                        };
-                        domains().any(|domain| {
-                            self.instances.reaches(domain, left.thread, right.thread)
-                                && members(from[level(domain)])
-                                    .any(|last| happens_before[last] & to[level(domain)] != 0)
-                        })
-                    }
+                    || left.is_write() && same_reference && non_private && through_the_shader()
                     || left.is_write() && self.through_the_device(x, y, happens_before);
                 if ordered {
                     found[x] |= 1 << y;
@@ -221,8 +216,7 @@ impl Frame<'_> {
     /// write behind a write needs happens-before around the availability operation; a read also a visibility operation,
     /// and of these two, program order and system-synchronizes-with alone put them where they publish.
     fn through_the_device(&self, x: usize, y: usize, happens_before: &Relation) -> bool {
-        let published =
-            |a: usize, b: usize| holds(&self.program_order, a, b) || holds(&self.system, a, b);
+        let published = |a: usize, b: usize| holds(&self.program_order, a, b) || holds(&self.system, a, b);
         let count = self.operations.len();
         let is_available = |index: &usize| match self.operations[*index].kind {
             Kind::DeviceAvailable(mask) => mask.covers(false, true),

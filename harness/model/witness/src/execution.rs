@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use litmus::{Observable, Outcome, Test, ThreadId, Value};
+use litmus::{ControlBarrier, InstructionKind, Observable, Outcome, Test, ThreadId, Value};
 
 use crate::happens::{Places, Sources};
 use crate::operation::{Frame, Instances, Relation, Set, holds, members};
@@ -42,8 +42,10 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
     }
     loop {
         let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
-        let frame = Frame::new(test, profile, &instances, &paths)?;
-        Candidates::new(&frame, &paths, &mut search).run()?;
+        if all_meet(test, &instances, &paths) {
+            let frame = Frame::new(test, profile, &instances, &paths)?;
+            Candidates::new(&frame, &paths, &mut search).run()?;
+        }
         // The next choice.
         let Some(place) = (0..ways.len()).find(|way| chosen[*way] + 1 < ways[*way].paths.len()) else {
             return Ok(search.answer);
@@ -51,6 +53,33 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         chosen[place] += 1;
         chosen[..place].fill(0);
     }
+}
+
+/// A control barrier waits for all invocations of its execution scope that take part in it (SPIR-V, OpControlBarrier):
+/// an execution ends only where each of them has met it as often as the others.
+fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
+    let count = |thread: usize, wanted: &ControlBarrier| {
+        let of_it = |instruction: &InstructionKind| match instruction {
+            InstructionKind::ControlBarrier(barrier) => {
+                barrier.id == wanted.id
+                    && barrier.resource == wanted.resource
+                    && barrier.execution_scope == wanted.execution_scope
+            }
+            _ => false,
+        };
+        let code = &test.threads[thread].instructions;
+        let met = paths[thread].steps.iter().filter(|step| of_it(&code[usize::from(step.instruction)].kind));
+        code.iter().any(|instruction| of_it(&instruction.kind)).then(|| met.count())
+    };
+    (0..paths.len()).all(|thread| {
+        test.threads[thread].instructions.iter().all(|instruction| {
+            let InstructionKind::ControlBarrier(barrier) = &instruction.kind else { return true };
+            let own = count(thread, barrier);
+            (0..paths.len())
+                .filter(|other| instances.reaches(barrier.execution_scope, thread, *other))
+                .all(|other| count(other, barrier).is_none_or(|met| Some(met) == own))
+        })
+    })
 }
 
 /// The candidate executions of a choice of paths.
@@ -115,12 +144,7 @@ impl<'a, 'b> Candidates<'a, 'b> {
         self.derive(sources, values, false)
     }
 
-    fn derive(
-        &mut self,
-        sources: &Sources,
-        mut values: ReadValues,
-        thin_air: bool,
-    ) -> Result<(), Refusal> {
+    fn derive(&mut self, sources: &Sources, mut values: ReadValues, thin_air: bool) -> Result<(), Refusal> {
         loop {
             let mut progress = false;
             for (index, (thread, number, _)) in self.reads.iter().enumerate() {
@@ -274,7 +298,12 @@ impl<'a, 'b> Candidates<'a, 'b> {
                 }
             });
             let outcome = Outcome(state.collect());
-            self.search.answer.outcomes.entry(outcome).and_modify(|only| *only &= thin_air).or_insert(thin_air);
+            self.search
+                .answer
+                .outcomes
+                .entry(outcome)
+                .and_modify(|only| *only &= thin_air)
+                .or_insert(thin_air);
         }
     }
 }
@@ -374,12 +403,12 @@ impl Execution<'_> {
     /// newest text in location order too.
     fn is_earlier(&self, source: usize, write: usize) -> bool {
         self.frame.scoped_before(self.places, source, write)
-            || self.frame.profile.from_reads_follow_location_order()
+            || self.frame.profile.follows_location_order_in_from_reads()
                 && holds(self.location_order, source, write)
     }
 
-    /// VK-AC-02, VK-AC-03: the writes that a read comes before.
-    fn from_reads(&self, read: usize) -> Set {
+    /// VK-AC-02, VK-AC-03: from-reads, the writes that a read comes before.
+    fn later_writes(&self, read: usize) -> Set {
         let Some(touch) = self.frame.operations[read].touch() else { return 0 };
         let later = |write: &usize| match self.sources[read] {
             Some(source) => self.is_earlier(source, *write),
@@ -412,11 +441,11 @@ impl Execution<'_> {
             if let Some(source) = self.sources[*read] {
                 union[source] |= 1 << *read;
             }
-            union[*read] |= self.from_reads(*read);
+            union[*read] |= self.later_writes(*read);
         }
         for (write, _, _) in &frame.writes {
             if let Some(read) = frame.read_half(*write) {
-                let between = members(self.from_reads(read))
+                let between = members(self.later_writes(read))
                     .any(|other| other != *write && frame.scoped_before(self.places, other, *write));
                 if between {
                     return false;
@@ -457,8 +486,7 @@ impl Execution<'_> {
         self.frame.reads.iter().all(|read| {
             let operation = &self.frame.operations[*read];
             let Some(touch) = operation.touch().filter(|touch| !touch.atomic) else { return true };
-            let visible =
-                self.visible(&|write| holds(self.location_order, write, *read), touch.storage);
+            let visible = self.visible(&|write| holds(self.location_order, write, *read), touch.storage);
             visible.is_empty() || self.sources[*read].is_some_and(|source| visible.contains(&source))
         })
     }

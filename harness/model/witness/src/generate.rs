@@ -112,7 +112,8 @@ impl<'a> Writer<'a> {
         }
         let mut declarations = Vec::new();
         let kinds = ["buffer ", "workgroup ", "image ", ""];
-        let declared = random.chance(50);
+        // Which names of workgroup memory may share storage, only a declaration says.
+        let declared = random.chance(50) || payload == 1;
         for (index, (name, class)) in names.iter().enumerate() {
             let kind = if declared { kinds[*class] } else { "" };
             let value = if index == ALIAS { "aliases x" } else { "= 0" };
@@ -229,9 +230,9 @@ impl<'a> Writer<'a> {
         if set == 0 {
             set = 1 << self.random.pick(&[0, 0, 1, 2]);
         }
-        (0..4).filter(|class| set & (1 << class) != 0).fold(String::new(), |text, class| {
-            format!("{text}.semsc{class}")
-        })
+        (0..4)
+            .filter(|class| set & (1 << class) != 0)
+            .fold(String::new(), |text, class| format!("{text}.semsc{class}"))
     }
 
     /// Both classes that matter to a chain.

@@ -135,9 +135,8 @@ impl Instances {
         let mut created: u16 = 0;
         let mut sections: Vec<Option<&str>> = vec![None; count];
         for (index, thread) in test.threads.iter().enumerate() {
-            let jumps = |i: &Instruction| {
-                matches!(i.kind, InstructionKind::Goto(_) | InstructionKind::Branch { .. })
-            };
+            let jumps =
+                |i: &Instruction| matches!(i.kind, InstructionKind::Goto(_) | InstructionKind::Branch { .. });
             for instruction in &thread.instructions {
                 match &instruction.kind {
                     InstructionKind::ShaderCall(callees) => {
@@ -176,7 +175,8 @@ impl Instances {
             Place::Device(place) => Some(place),
             Place::Host => None,
         };
-        let all_that = |same: &dyn Fn(usize) -> bool| (0..count).filter(|t| same(*t)).fold(0, |s, t| s | 1 << t);
+        let all_that =
+            |same: &dyn Fn(usize) -> bool| (0..count).filter(|t| same(*t)).fold(0, |s, t| s | 1 << t);
         let instances = (0..count)
             .map(|thread| {
                 let own: u16 = 1 << thread;

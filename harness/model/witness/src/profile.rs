@@ -49,7 +49,7 @@ impl Profile {
 
     /// VK-AC-02: "… earlier than the second operation in the second operation's scoped modification order **or location
     /// order**" stands in the newest text alone.
-    pub(crate) fn from_reads_follow_location_order(self) -> bool {
+    pub(crate) fn follows_location_order_in_from_reads(self) -> bool {
         self.text == Text::Latest
     }
 

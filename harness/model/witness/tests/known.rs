@@ -1,4 +1,5 @@
 //! Programs whose answer was settled by hand from the text.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use litmus::Test;
 use witness::{Answer, Options, Profile, Races, Refusal, judge};
