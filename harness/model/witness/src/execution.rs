@@ -30,7 +30,7 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         observables: test.observables(),
         guesses: guesses(test),
         executions_left: options.executions,
-        answer: Answer { outcomes: BTreeMap::new(), races: Races::Never, cut: false },
+        answer: Answer { outcomes: BTreeMap::new(), races: Races::Never, cut: false, stuck: false },
     };
     let ways: Vec<Paths> = (0..test.threads.len())
         .map(|thread| paths(test, &names, ThreadId(thread as u16), options.bound))
@@ -45,6 +45,8 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
         if all_meet(test, &instances, &paths) {
             let frame = Frame::new(test, profile, &instances, &paths)?;
             Candidates::new(&frame, &paths, &mut search).run()?;
+        } else {
+            search.answer.stuck = true;
         }
         // The next choice.
         let Some(place) = (0..ways.len()).find(|way| chosen[*way] + 1 < ways[*way].paths.len()) else {

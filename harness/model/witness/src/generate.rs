@@ -2,6 +2,8 @@
 //!
 //! A seed is a program, for ever the same one. Programs are made as text, so that what is compared can be read and kept.
 
+mod mixture;
+
 use std::fmt::Write as _;
 
 /// What a program is made of.
@@ -83,8 +85,12 @@ struct Writer<'a> {
     loops: bool,
     /// How sure each choice is to be one that synchronizes, in percent.
     care: usize,
+    /// In a program that is right but for one slip: the choices until then.
+    slip: Option<usize>,
     calls: bool,
     interlock: bool,
+    /// Whether an agent beside the chain writes a flag too.
+    crowded: bool,
 }
 
 const PAYLOAD: usize = 0;
@@ -93,7 +99,8 @@ const FLAGS: usize = 2;
 
 impl<'a> Writer<'a> {
     fn new(random: &'a mut Random) -> Writer<'a> {
-        let care = random.pick(&[70, 85, 95, 99]);
+        let care = random.pick(&[70, 85, 95, 100, 100]);
+        let slip = if care == 100 { Some(1 + random.below(14)) } else { None };
         let main = random.pick(&[0, 0, 0, 1, 1, 2, 3]);
         let class = |random: &mut Random, usual: usize| {
             if random.chance(75) { usual } else { random.pick(&[0, 0, 1, 2, 3]) }
@@ -127,8 +134,10 @@ impl<'a> Writer<'a> {
             system: Vec::new(),
             loops: false,
             care,
+            slip,
             calls: false,
             interlock: false,
+            crowded: false,
         }
     }
 
@@ -198,9 +207,21 @@ impl<'a> Writer<'a> {
         self.random.pick(&["inv", "sg", "sg", "wg", "wg", "wg", "qf", "qf", "dv", "dv", "dv"])
     }
 
+    /// Whether the next choice is a careful one.
+    fn careful(&mut self) -> bool {
+        if let Some(left) = &mut self.slip {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.slip = None;
+                return false;
+            }
+        }
+        self.random.chance(self.care)
+    }
+
     /// A scope that reaches from one agent to another one; carelessly, any.
     fn scope(&mut self, a: usize, b: usize) -> &'static str {
-        if !self.random.chance(self.care) || self.calls || self.interlock {
+        if !self.careful() || self.calls || self.interlock {
             return self.any_scope();
         }
         let (here, there) = (self.agents[a].place, self.agents[b].place);
@@ -220,11 +241,11 @@ impl<'a> Writer<'a> {
     fn classes(&mut self, wanted: &[usize]) -> String {
         let mut set = 0u8;
         for class in wanted {
-            if self.random.chance(self.care) {
+            if self.careful() {
                 set |= 1 << class;
             }
         }
-        if self.random.chance(25) {
+        if self.random.chance(if self.care == 100 { 8 } else { 25 }) {
             set |= 1 << self.random.below(4);
         }
         if set == 0 {
@@ -241,6 +262,13 @@ impl<'a> Writer<'a> {
     }
 
     fn flags(&mut self, order: &str, chance: usize) -> String {
+        let chance = if self.care < 100 {
+            chance
+        } else if self.careful() {
+            92
+        } else {
+            0
+        };
         let mut flags = String::new();
         if order != "acq" && self.random.chance(chance) {
             flags.push_str(".semav");
@@ -333,6 +361,7 @@ impl<'a> Writer<'a> {
             }
             return;
         }
+        self.crowded = agents < 4 && self.random.chance(15);
         let mut rmw_of: Option<usize> = None;
         for from in 0..agents - 1 {
             let to = from + 1;
@@ -349,13 +378,34 @@ impl<'a> Writer<'a> {
             self.payload(last, before, !write);
         }
         self.payload(last, last - 1, write);
+        if self.crowded {
+            self.bystander(last);
+        }
         self.close_guards();
+    }
+
+    /// An agent that goes on or interrupts the release sequence of a flag.
+    fn bystander(&mut self, last: usize) {
+        let near = self.random.chance(60);
+        let agent = self.agent(near);
+        let (name, class) = self.names[FLAGS + self.random.below(last.min(3))];
+        for _ in 0..1 + self.random.below(2) {
+            let other = self.random.below(last + 1);
+            let scope = self.scope(agent, other);
+            let register = self.register(agent);
+            let line = match self.random.below(3) {
+                0 => format!("st.atom.{scope}.sc{class} {name}, 4"),
+                1 => format!("rmw.atom.{scope}.sc{class} {register}, {name}, 5"),
+                _ => format!("rmw.atom.{scope}.sc{class}.add {register}, {name}, 1"),
+            };
+            self.emit(agent, line);
+        }
     }
 
     /// Passes from one agent to the next one.
     fn hop(&mut self, from: usize, to: usize, flag: usize, sent: bool, passes_on: bool) {
         let kind = self.random.below(100);
-        if !sent && !passes_on && kind < 14 {
+        if !sent && !passes_on && kind < 18 {
             if self.random.chance(45) {
                 self.device(from, true);
             }
@@ -378,7 +428,7 @@ impl<'a> Writer<'a> {
             }
             return;
         }
-        if !sent && !passes_on && kind < 28 {
+        if !sent && !passes_on && kind < 31 {
             return self.meet(from, to, flag);
         }
         if !sent {
@@ -394,23 +444,26 @@ impl<'a> Writer<'a> {
     fn meet(&mut self, from: usize, to: usize, flag: usize) {
         let id = from;
         let execution = self.random.pick(&["", "", "", ".execsg", ".execqf", ".execdv"]);
-        if self.random.chance(30) {
+        // The barrier alone where nobody slips; fences beside it do the work of one without an order.
+        let bare = self.random.chance(30);
+        if bare || self.random.chance(15) {
             self.fence(from, "rel", to, flag);
         }
         for agent in [from, to] {
             let other = if agent == from { to } else { from };
-            let scope = self.scope(agent, other);
-            if self.random.chance(25) {
+            let scope = if bare { self.any_scope() } else { self.scope(agent, other) };
+            if bare {
                 self.emit(agent, format!("cbar{execution}.{scope} {id}"));
             } else {
-                let order = self.random.pick(&["acq_rel", "acq_rel", "rel", "acq"]);
+                let one_sided = if agent == from { "rel" } else { "acq" };
+                let order = self.random.pick(&["acq_rel", "acq_rel", one_sided, "rel"]);
                 let wanted = self.wanted(flag);
                 let classes = self.classes(&wanted);
                 let flags = self.flags(order, 60);
                 self.emit(agent, format!("cbar{execution}.{order}.{scope}{classes}{flags} {id}"));
             }
         }
-        if self.random.chance(30) {
+        if bare || self.random.chance(15) {
             self.fence(to, "acq", from, flag);
         }
     }
@@ -513,11 +566,15 @@ impl<'a> Writer<'a> {
 
     /// Leaves the rest of the thread out where the register does not hold what was to be seen.
     fn guard(&mut self, agent: usize, register: &str, seen: usize, percent: usize) {
-        if self.random.chance(percent) {
+        // The label stands where the thread ends.
+        if self.random.chance(if self.care == 100 { percent.max(90) } else { percent }) {
             let label = self.label(agent);
-            let relation = if seen > 0 && self.random.chance(10) { "blt" } else { "bne" };
-            self.emit(agent, format!("{relation} {register}, {seen}, {label}"));
-            // Set where the thread ends.
+            if self.crowded && self.random.chance(70) {
+                self.emit(agent, format!("beq {register}, 0, {label}"));
+            } else {
+                let relation = if seen > 0 && self.random.chance(10) { "blt" } else { "bne" };
+                self.emit(agent, format!("{relation} {register}, {seen}, {label}"));
+            }
         }
     }
 
@@ -592,105 +649,5 @@ impl<'a> Writer<'a> {
                 self.send(agent, 0, FLAGS);
             }
         }
-    }
-
-    fn mixture(&mut self) {
-        let agents = 1 + self.random.below(3);
-        for index in 0..agents {
-            let near = index > 0 && self.random.chance(40);
-            self.agent(near);
-        }
-        let names = if self.random.chance(60) { 2 } else { 1 };
-        for agent in 0..agents {
-            let length = 1 + self.random.below(if agents == 3 { 2 } else { 3 });
-            for _ in 0..length {
-                let other = self.random.below(agents);
-                self.any(agent, other, names);
-            }
-            if self.random.chance(8) {
-                let label = self.label(agent);
-                let value = self.random.below(3);
-                self.agents[agent].code.insert(0, format!("{label}:"));
-                self.emit(agent, format!("beq r0, {value}, {label}"));
-                self.loops = true;
-            }
-        }
-        if agents > 1 && self.random.chance(20) {
-            let from = self.random.below(agents);
-            let to = (from + 1) % agents;
-            self.system.push(format!("ssw P{from} P{to}"));
-        }
-        self.close_guards();
-    }
-
-    /// Any instruction.
-    fn any(&mut self, agent: usize, other: usize, names: usize) {
-        let name = match self.random.below(10) {
-            0 => ALIAS,
-            1..6 => PAYLOAD,
-            _ => FLAGS + self.random.below(names) * usize::from(names > 1),
-        };
-        let (word, class) = self.names[name];
-        let scope = self.scope(agent, other);
-        let wanted = vec![self.names[PAYLOAD].1, class];
-        let register = format!("r{}", self.random.below(2));
-        let value = match self.random.below(10) {
-            0..7 => (1 + self.random.below(2)).to_string(),
-            _ => format!("r{}", self.random.below(2)),
-        };
-        let order = self.random.pick(&["", "", "acq", "rel", "acq_rel", "acq_rel"]);
-        let line = match self.random.below(100) {
-            0..26 => match self.random.below(8) {
-                0 => format!("ld.sc{class} {register}, {word}"),
-                1 => format!("ld.nonpriv.sc{class} {register}, {word}"),
-                2 => format!("ld.vis.{scope}.sc{class} {register}, {word}"),
-                3 | 4 => {
-                    let (classes, flags) = (self.classes(&wanted), self.flags("acq", 50));
-                    format!("ld.atom.acq.{scope}.sc{class}{classes}{flags} {register}, {word}")
-                }
-                _ => format!("ld.atom.{scope}.sc{class} {register}, {word}"),
-            },
-            26..54 => match self.random.below(8) {
-                0 => format!("st.sc{class} {word}, {value}"),
-                1 => format!("st.nonpriv.sc{class} {word}, {value}"),
-                2 => format!("st.av.{scope}.sc{class} {word}, {value}"),
-                3 | 4 => {
-                    let (classes, flags) = (self.classes(&wanted), self.flags("rel", 50));
-                    format!("st.atom.rel.{scope}.sc{class}{classes}{flags} {word}, {value}")
-                }
-                _ => format!("st.atom.{scope}.sc{class} {word}, {value}"),
-            },
-            54..76 => {
-                let modifiers = if order.is_empty() {
-                    format!("{scope}.sc{class}")
-                } else {
-                    let (classes, flags) = (self.classes(&wanted), self.flags(order, 50));
-                    format!("{order}.{scope}.sc{class}{classes}{flags}")
-                };
-                match self.random.below(6) {
-                    0 | 1 => format!("rmw.atom.{modifiers} {register}, {word}, {value}"),
-                    2 => format!("rmw.atom.{modifiers}.add {register}, {word}, 1"),
-                    3 => format!("rmw.atom.{modifiers}.max {register}, {word}, {value}"),
-                    4 => format!("rmw.atom.{modifiers}.cas {register}, {word}, 0, {value}"),
-                    _ => format!("rmw.atom.{modifiers}.cas {register}, {word}, 1, {value}"),
-                }
-            }
-            76..86 => {
-                let order = self.random.pick(&["acq", "rel", "acq_rel"]);
-                let (classes, flags) = (self.classes(&wanted), self.flags(order, 50));
-                format!("membar.{order}.{scope}{classes}{flags}")
-            }
-            86..90 => "avdevice".to_owned(),
-            90..94 => "visdevice".to_owned(),
-            94..97 => {
-                let other = self.random.below(2);
-                format!("add {register}, r{other}, {}", self.random.below(2))
-            }
-            _ => {
-                let label = self.label(agent);
-                format!("{} r0, {}, {label}", self.random.pick(&["beq", "bne", "blt"]), self.random.below(3))
-            }
-        };
-        self.emit(agent, line);
     }
 }

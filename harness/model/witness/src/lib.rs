@@ -69,6 +69,8 @@ pub struct Answer {
     pub races: Races,
     /// Whether a thread had to be cut off at the bound of its loops.
     pub cut: bool,
+    /// Whether a thread may wait for ever at a control barrier that others pass by. Such executions are not looked at.
+    pub stuck: bool,
 }
 
 /// Whether some consistent execution has a data race.
