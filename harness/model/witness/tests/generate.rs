@@ -1,5 +1,4 @@
 //! The random programs: what they are, and that the witness can answer them.
-#![expect(clippy::panic, reason = "tests")]
 
 use std::collections::BTreeMap;
 
