@@ -46,8 +46,10 @@ impl Hash {
 /// A way to make kernels of a test.
 struct Way {
     name: String,
-    make: Box<dyn Fn(&Test) -> Result<Program, CompileError>>,
+    make: Box<Make>,
 }
+
+type Make = dyn Fn(&Test) -> Result<Program, CompileError>;
 
 /// Every variant merged in one loop a thread and split under stress, then what other configurations change.
 fn ways() -> Vec<Way> {
