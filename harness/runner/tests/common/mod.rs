@@ -353,26 +353,7 @@ impl Drop for FakePrepared<'_> {
 }
 
 fn parameters(bytes: &[u8]) -> Parameters {
-    let words: Vec<u32> =
-        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
-    let parameters = Parameters {
-        groups: words[0],
-        rounds: words[1],
-        spin: words[2],
-        pairing: words[3],
-        group_multiplier: words[4],
-        group_offset: words[5],
-        lane_multiplier: words[6],
-        lane_offset: words[7],
-        stride: words[8],
-        spacing: words[9],
-        poison: words[10],
-        done: words[11],
-        interval: words[12],
-        hold: words[13],
-        turn: words[14],
-        party: words[15],
-    };
+    let parameters = Parameters::from_bytes(bytes).unwrap();
     assert_eq!(parameters.to_bytes(), bytes);
     parameters
 }
