@@ -10,6 +10,7 @@ use litmus::{InstructionKind, Place, Prediction, ScalarType, Test, ThreadId, Val
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::Images;
 use shaders::{Binding, Parameters, Program, ResultSlot};
+use vendor::Descriptors;
 
 /// The location buffer, and what shows the same memory.
 const LOCATIONS: Space = Space(0);
@@ -32,6 +33,8 @@ pub struct Kernels<'a> {
     pub texts: &'a [Text],
     /// The family that it is for.
     pub family: &'a Family,
+    /// How the driver lays descriptors out.
+    pub descriptors: Descriptors,
     /// Lanes of a wave.
     pub subgroup_size: u32,
 }
@@ -113,7 +116,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
             .collect();
         kernels.push(Kernel {
             program: text.clone(),
-            resources: Resource::radv(&shows),
+            resources: Resource::laid_out(&shows, of.descriptors),
             address: kernel.addresses.then_some(LOCATIONS),
         });
         for (id, threads) in kernel.roles.classes.iter().enumerate() {
@@ -259,8 +262,14 @@ mod tests {
                 complete: true,
             };
             let family = "GFX1036".parse().unwrap();
-            let kernels =
-                Kernels { test: &test, program: &program, texts: &[], family: &family, subgroup_size: 64 };
+            let kernels = Kernels {
+                test: &test,
+                program: &program,
+                texts: &[],
+                family: &family,
+                descriptors: vendor::amd::DESCRIPTORS,
+                subgroup_size: 64,
+            };
             assert_eq!(question(&kernels, &prediction).unwrap_err(), NoQuestion::Vectors);
         }
     }

@@ -48,9 +48,10 @@ mod sync;
 mod unusable;
 mod vulkan;
 
-pub use compile_only::{COMPILE_ONLY_PREFIX, FAMILIES, Family, Generation, Mesa, MesaError, family_of};
+pub use compile_only::{COMPILE_ONLY_PREFIX, Mesa, MesaError, family_of};
 pub use environment::{DriverEnvironment, EXTRA_VARIABLE, EnvironmentError, SWIFTSHADER_VARIABLE};
 pub use executable::{EXECUTABLE_EXTENSION, Executable, Representation, Statistic};
 pub use select::{Listed, Selector, SelectorError, SoftwareDriver};
 pub use unusable::{UnusableDriver, unusable};
+pub use vendor::Family;
 pub use vulkan::{Options, VulkanDevice, list};

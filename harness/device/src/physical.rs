@@ -198,7 +198,7 @@ fn identity(
     executes: bool,
 ) -> Identity {
     let device_name = text(core.device_name_as_c_str().ok());
-    let name = if executes { None } else { compile_only::name_of(&device_name) };
+    let name = if executes { None } else { vendor::name_of(&device_name) };
     let version = core.api_version;
     Identity {
         name: name
