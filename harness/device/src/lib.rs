@@ -32,6 +32,7 @@ mod environment;
 mod error;
 mod executable;
 mod features;
+mod gpu;
 mod image;
 mod instance;
 mod memory;
