@@ -31,9 +31,11 @@
 //! | `module`, `loops`, `semantics` | SPIR-V under construction, its loops, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
 //! | [`classify`] | kernels that make memory ready and count outcomes on the device |
+//! | [`canary`] | a kernel that shows whether a device executes anything |
 //! | [`progress`] | kernels whose loops may go on for ever, released by the host |
 //! | [`check`] | rules of valid modules that validators miss |
 
+pub mod canary;
 pub mod check;
 pub mod classify;
 pub mod contract;

@@ -161,6 +161,8 @@ pub struct Fake {
     pub identity: Identity,
     pub capabilities: Capabilities,
     pub regroups: bool,
+    /// Whether anything is executed, whatever the capabilities say.
+    pub executes: bool,
     pub script: Script,
     /// Submissions made.
     pub submissions: Cell<u64>,
@@ -191,6 +193,7 @@ impl Fake {
                 ..Capabilities::default()
             },
             regroups: true,
+            executes: true,
             script: Box::new(script),
             submissions: Cell::default(),
             drawn: RefCell::default(),
@@ -267,6 +270,11 @@ impl Prepared for FakePrepared<'_> {
                 Step::Copy { from, to, .. } => {
                     let words = self.buffers[from.0 as usize].clone();
                     self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
+                }
+                Step::Dispatch { bindings, push_constants, .. } if push_constants.is_empty() => {
+                    if self.device.executes {
+                        self.buffers[bindings[0].0 as usize][..2].copy_from_slice(&shaders::canary::STORED);
+                    }
                 }
                 Step::Dispatch { workgroups, push_constants, .. } => {
                     if push_constants.len() == StressParameters::BYTES as usize {
