@@ -4,17 +4,7 @@
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn compile(criterion: &mut Criterion) {
-    let config = shaders::KernelConfig {
-        subgroup_size: 8,
-        lanes: 8,
-        lanes_with_loops: u32::MAX,
-        max_workgroup_invocations: 1024,
-        device_scope: true,
-        loop_bound: shaders::KernelConfig::LOOP_BOUND,
-        stressed: false,
-        thread_loops: false,
-        variant: shaders::Variant::default(),
-    };
+    let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN };
     let tests = [
         ("SB", include_str!("../tests/kernels/SB.litmus")),
         ("MP.guard", include_str!("../tests/kernels/MP.guard.litmus")),

@@ -7,7 +7,7 @@
 //! who finds the last counter above zero reads the memory itself.
 //!
 //! Both kernels take the push constants of the kernel whose memory they see, and go over all instances with a number of
-//! workgroups that does not change. Where things lie is said in [`crate::kernel`].
+//! workgroups that does not change. Where things lie is said in [`crate::contract`].
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{
@@ -15,21 +15,14 @@ use rspirv::spirv::{
     Word,
 };
 
-use crate::kernel::Parameters;
+use crate::contract::{Arithmetic, Operation, Parameter, Parameters, result_word, unit};
+use crate::loops::Loop;
 use crate::module::{Module, Preamble};
 
 /// Rows of a table at most.
 pub const MAX_ROWS: u32 = 1 << 14;
 /// Counters that a workgroup keeps for itself at most: 8 KiB, half of what every device has.
 const MAX_LOCAL: u32 = 2048;
-/// Places of the parameters that the kernels read, among the push constants.
-const GROUPS: u32 = 0;
-const ROUNDS: u32 = 1;
-const STRIDE: u32 = 8;
-const SPACING: u32 = 9;
-const POISON: u32 = 10;
-const DONE: u32 = 11;
-
 /// Where a word of an instance lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -149,8 +142,10 @@ pub struct Helper {
 pub fn reset(memory: &Memory) -> Helper {
     let mut code = Code::new(memory, vec![Shown::Results, Shown::Locations]);
     code.begin();
-    let poison = code.parameter(POISON);
-    let (stride, spacing) = (code.parameter(STRIDE), code.parameter(SPACING));
+    let poison = code.parameter(Parameter::Poison);
+    for parameter in [Parameter::Stride, Parameter::Spacing] {
+        code.parameter(parameter);
+    }
     let [words, size] =
         [memory.storage_words.max(1), memory.workgroup_size].map(|word| code.module.constant(word));
     let total = code.total;
@@ -161,7 +156,7 @@ pub fn reset(memory: &Memory) -> Helper {
             code.module.effect(Op::Store, [pointer, poison].map(Operand::IdRef));
         }
         for (number, bits) in (0..).zip(&memory.initial) {
-            let unit = code.unit(number, instance, stride, spacing);
+            let unit = code.unit(number, instance);
             let first = code.module.word(Op::IMul, &[unit, words]);
             for word in 0..memory.storage_words.max(1) {
                 // What a unit has besides the value is zero.
@@ -193,7 +188,7 @@ pub fn count(memory: &Memory, table: &Table) -> Helper {
         code.module.global(StorageClass::Workgroup, array, "counters of the workgroup")
     });
     code.begin();
-    for parameter in [POISON, DONE, STRIDE, SPACING] {
+    for parameter in [Parameter::Poison, Parameter::Done, Parameter::Stride, Parameter::Spacing] {
         code.parameter(parameter);
     }
     let [zero, one, size, counters] =
@@ -252,7 +247,7 @@ struct Code {
     workgroup_size: u32,
     workgroups: u32,
     device: Scope,
-    parameters: Vec<(u32, Word)>,
+    parameters: Vec<(Parameter, Word)>,
     /// Number of the invocation in its workgroup.
     own: Word,
     workgroup: Word,
@@ -260,6 +255,28 @@ struct Code {
     in_round: Word,
     /// Instances of the dispatch.
     total: Word,
+}
+
+impl Arithmetic for Code {
+    type Word = Word;
+
+    fn number(&mut self, value: u32) -> Word {
+        self.module.constant(value)
+    }
+
+    /// Its first use must be in the first block.
+    fn parameter(&mut self, parameter: Parameter) -> Word {
+        if let Some((_, known)) = self.parameters.iter().find(|(known, _)| *known == parameter) {
+            return *known;
+        }
+        let loaded = self.module.push_constant(self.block, parameter as u32);
+        self.parameters.push((parameter, loaded));
+        loaded
+    }
+
+    fn apply(&mut self, operation: Operation, left: Word, right: Word) -> Word {
+        self.module.word(operation.op(), &[left, right])
+    }
 }
 
 impl Code {
@@ -289,7 +306,7 @@ impl Code {
                 module.bound(StorageClass::StorageBuffer, words, number, name)
             })
             .collect();
-        let block = module.push_constants(Parameters::BYTES / 4, 0);
+        let block = module.push_constants(Parameters::WORDS, 0);
         let inputs = [
             module.built_in_word(BuiltIn::LocalInvocationIndex),
             module.built_in_vector(BuiltIn::WorkgroupId),
@@ -319,23 +336,10 @@ impl Code {
         let [own, workgroup] = self.inputs;
         self.own = self.module.word(Op::Load, &[own]);
         self.workgroup = self.module.load_x(workgroup);
-        let (groups, rounds) = (self.parameter(GROUPS), self.parameter(ROUNDS));
+        let (groups, rounds) = (self.parameter(Parameter::Groups), self.parameter(Parameter::Rounds));
         let lanes = self.module.constant(self.lanes);
         self.in_round = self.module.word(Op::IMul, &[groups, lanes]);
         self.total = self.module.word(Op::IMul, &[self.in_round, rounds]);
-    }
-
-    /// A parameter. Its first use must be in the first block.
-    fn parameter(&mut self, number: u32) -> Word {
-        if let Some((_, known)) = self.parameters.iter().find(|(known, _)| *known == number) {
-            return *known;
-        }
-        let member = self.module.constant(number);
-        let ty = self.module.pointer(StorageClass::PushConstant, self.module.u32);
-        let pointer = self.module.on_ids(Op::AccessChain, ty, &[self.block, member]);
-        let loaded = self.module.word(Op::Load, &[pointer]);
-        self.parameters.push((number, loaded));
-        loaded
     }
 
     /// The first instance of an invocation, and how many lie between two of its own.
@@ -347,24 +351,16 @@ impl Code {
 
     /// Code for each number from `first` up to `end`, `step` apart.
     fn each(&mut self, first: Word, end: Word, step: Word, body_of: impl FnOnce(&mut Code, Word)) {
-        let [header, test, body, continuing, merge, next] = std::array::from_fn(|_| self.module.id());
+        let mut turns = Loop::new(&mut self.module);
+        let next = self.module.id();
+        let number = self.module.id();
+        turns.count_as((number, next), first, step);
         let before = self.module.block();
-        self.module.branch(header);
-        self.module.begin(header);
-        let ty = self.module.u32;
-        let number = self.module.value(Op::Phi, ty, [first, before, next, continuing].map(Operand::IdRef));
-        self.module.loop_merge(merge, continuing);
-        self.module.branch(test);
-        self.module.begin(test);
+        turns.enter(&mut self.module, before);
         let more = self.module.truth(Op::ULessThan, &[number, end]);
-        self.module.branch_if(more, body, merge);
-        self.module.begin(body);
+        turns.goes_on_if(&mut self.module, more);
         body_of(self, number);
-        self.module.branch(continuing);
-        self.module.begin(continuing);
-        self.module.value_as(next, Op::IAdd, ty, [number, step].map(Operand::IdRef));
-        self.module.branch(header);
-        self.module.begin(merge);
+        turns.end(&mut self.module);
     }
 
     /// Number of an instance's row, or that of the counter for everything else.
@@ -386,7 +382,7 @@ impl Code {
                 continue;
             }
             let word = self.load(Source::Slot(slot), memory, instance);
-            let known = self.parameter(if is_done { DONE } else { POISON });
+            let known = self.parameter(if is_done { Parameter::Done } else { Parameter::Poison });
             let equal = self.module.truth(Op::IEqual, &[word, known]);
             let [equal_adds, other_adds] = if is_done { [zero, rows] } else { [rows, zero] };
             let added = self.module.word(Op::Select, &[equal, equal_adds, other_adds]);
@@ -414,18 +410,14 @@ impl Code {
     }
 
     fn load(&mut self, source: Source, memory: &Memory, instance: Word) -> Word {
-        let (stride, spacing) = match source {
-            Source::Slot(_) => (0, 0),
-            _ => (self.parameter(STRIDE), self.parameter(SPACING)),
-        };
         let pointer = match source {
             Source::Slot(slot) => self.result(slot, instance),
             Source::Storage { number, word } => {
-                let index = self.word_of(memory, (number, word), instance, (stride, spacing));
+                let index = self.word_of(memory, (number, word), instance);
                 self.element(Shown::Locations, index)
             }
             Source::Texel { number } => {
-                let index = self.word_of(memory, (number, 0), instance, (stride, spacing));
+                let index = self.word_of(memory, (number, 0), instance);
                 self.element(Shown::Texels, index)
             }
         };
@@ -433,32 +425,25 @@ impl Code {
     }
 
     /// Number of a word of a storage among those of all locations.
-    fn word_of(
-        &mut self,
-        memory: &Memory,
-        (number, word): (u32, u32),
-        instance: Word,
-        (stride, spacing): (Word, Word),
-    ) -> Word {
-        let unit = self.unit(number, instance, stride, spacing);
+    fn word_of(&mut self, memory: &Memory, (number, word): (u32, u32), instance: Word) -> Word {
+        let unit = self.unit(number, instance);
         let [words, word] = [memory.storage_words.max(1), word].map(|word| self.module.constant(word));
         let first = self.module.word(Op::IMul, &[unit, words]);
         self.module.word(Op::IAdd, &[first, word])
     }
 
     /// Number of the unit of a storage.
-    fn unit(&mut self, number: u32, instance: Word, stride: Word, spacing: Word) -> Word {
+    fn unit(&mut self, number: u32, instance: Word) -> Word {
         let number = self.module.constant(number);
-        let first = self.module.word(Op::IMul, &[instance, stride]);
-        let within = self.module.word(Op::IMul, &[number, spacing]);
-        self.module.word(Op::IAdd, &[first, within])
+        let stride = self.parameter(Parameter::Stride);
+        let first = self.multiply(instance, stride);
+        unit(self, first, number)
     }
 
     /// Pointer to a result word.
     fn result(&mut self, slot: u32, instance: Word) -> Word {
         let slot = self.module.constant(slot);
-        let first = self.module.word(Op::IMul, &[slot, self.total]);
-        let index = self.module.word(Op::IAdd, &[first, instance]);
+        let index = result_word(self, slot, self.total, instance);
         self.element(Shown::Results, index)
     }
 
@@ -466,9 +451,7 @@ impl Code {
     fn element(&mut self, shown: Shown, index: Word) -> Word {
         let bound = self.bindings.iter().zip(&self.buffers).find(|(known, _)| **known == shown);
         let buffer = bound.map_or(0, |(_, buffer)| *buffer);
-        let member = self.module.constant(0);
-        let ty = self.module.pointer(StorageClass::StorageBuffer, self.module.u32);
-        self.module.on_ids(Op::AccessChain, ty, &[buffer, member, index])
+        self.module.element(buffer, index)
     }
 
     /// Pointer to a counter of the workgroup.

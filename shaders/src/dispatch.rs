@@ -10,11 +10,13 @@ use litmus::{LocationId, LocationInit, Observable, Scope, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, AddressingModel, BuiltIn, Capability, LoopControl, Op, Word};
 
+use crate::contract::{Arithmetic, Operation, Parameter, Parameters, class_and_group, result_word, seat};
 use crate::flow::{self, Step};
 use crate::glsl;
 use crate::kernel::{
-    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
+    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Requirements, ResultSlot, Roles,
 };
+use crate::loops::Loop;
 use crate::memory::{Kind, Path, Target, Uses};
 use crate::module::{Module, Preamble};
 use crate::placement::Layout;
@@ -26,28 +28,6 @@ use place::Place;
 use reference::{Declared, WorkgroupStorage};
 use rounds::Rounds;
 pub(crate) use storages::{Storages, apart, storages};
-
-const WORDS_OF_PARAMETERS: u32 = Parameters::BYTES / 4;
-
-/// The fields of [`Parameters`] by their position among the push constants. Poison is the caller's business.
-#[derive(Clone, Copy)]
-enum Parameter {
-    Groups,
-    Rounds,
-    Spin,
-    Pairing,
-    GroupMultiplier,
-    GroupOffset,
-    LaneMultiplier,
-    LaneOffset,
-    Stride,
-    Spacing,
-    Done = 11,
-    Interval = 12,
-    Hold = 13,
-    Turn = 14,
-    Party = 15,
-}
 
 /// A thread's steps in a segment.
 struct Code {
@@ -127,7 +107,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         scratch_buffer: None,
         parameters_block: 0,
         thread_loops: 0,
-        parameters: [None; WORDS_OF_PARAMETERS as usize],
+        parameters: [None; Parameters::WORDS as usize],
     };
     emitter.find_workgroup_storages();
     emitter.list_results();
@@ -215,6 +195,34 @@ fn preamble(config: &KernelConfig, layout: &Layout, uses: &Uses) -> (Preamble, V
     (Preamble { version, capabilities, extensions, addressing, model, loops }, features)
 }
 
+impl Arithmetic for Emitter<'_> {
+    type Word = Word;
+
+    fn number(&mut self, value: u32) -> Word {
+        self.module.constant(value)
+    }
+
+    /// Its first use must be in the first block.
+    fn parameter(&mut self, parameter: Parameter) -> Word {
+        if let Some(known) = self.parameters.get(parameter as usize).copied().flatten() {
+            return known;
+        }
+        let fixed = self.company.fixed.and_then(|fixed| fixed.words().get(parameter as usize).copied());
+        let loaded = match fixed {
+            Some(value) => self.module.constant(value),
+            None => self.module.push_constant(self.parameters_block, parameter as u32),
+        };
+        if let Some(slot) = self.parameters.get_mut(parameter as usize) {
+            *slot = Some(loaded);
+        }
+        loaded
+    }
+
+    fn apply(&mut self, operation: Operation, left: Word, right: Word) -> Word {
+        self.module.word(operation.op(), &[left, right])
+    }
+}
+
 struct Emitter<'a> {
     test: &'a Test,
     config: &'a KernelConfig,
@@ -235,7 +243,7 @@ struct Emitter<'a> {
     /// As [`Kernel::thread_loops`].
     thread_loops: u32,
     /// Parameters that are loaded, by position.
-    parameters: [Option<Word>; WORDS_OF_PARAMETERS as usize],
+    parameters: [Option<Word>; Parameters::WORDS as usize],
 }
 
 impl Emitter<'_> {
@@ -282,34 +290,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// A parameter. Its first use must be in the first block.
-    fn parameter(&mut self, parameter: Parameter) -> Word {
-        if let Some(known) = self.parameters.get(parameter as usize).copied().flatten() {
-            return known;
-        }
-        let fixed = self.company.fixed.and_then(|fixed| fixed.words().get(parameter as usize).copied());
-        let loaded = match fixed {
-            Some(value) => self.module.constant(value),
-            None => {
-                let member = self.module.constant(parameter as u32);
-                let ty = self.module.pointer(spirv::StorageClass::PushConstant, self.module.u32);
-                let pointer = self.module.on_ids(Op::AccessChain, ty, &[self.parameters_block, member]);
-                self.module.word(Op::Load, &[pointer])
-            }
-        };
-        if let Some(slot) = self.parameters.get_mut(parameter as usize) {
-            *slot = Some(loaded);
-        }
-        loaded
-    }
-
-    /// Pointer to a word of a buffer of words.
-    fn element(&mut self, buffer: Word, index: Word) -> Word {
-        let member = self.module.constant(0);
-        let ty = self.module.pointer(spirv::StorageClass::StorageBuffer, self.module.u32);
-        self.module.on_ids(Op::AccessChain, ty, &[buffer, member, index])
-    }
-
     fn main(&mut self, segments: Vec<Segment>) -> Result<(), CompileError> {
         let workgroup_id = self.module.built_in_vector(BuiltIn::WorkgroupId);
         let local_index = self.module.built_in_word(BuiltIn::LocalInvocationIndex);
@@ -332,7 +312,7 @@ impl Emitter<'_> {
         let workgroup = self.module.load_x(workgroup_id);
         let (workgroup, extra) = self.workgroup_number(workgroup);
         let local = self.module.word(Op::Load, &[local_index]);
-        let (class, group) = self.class_and_group(workgroup);
+        let (class, group) = class_and_group(self, workgroup, self.layout.classes.len() as u32);
         let (role, slot) = match subgroup_inputs {
             None => (class, local),
             Some((subgroup, lane)) => {
@@ -342,7 +322,8 @@ impl Emitter<'_> {
             }
         };
         let role = self.role_or_none(role, extra);
-        let place = self.place(role, class, group, slot);
+        let sizes = (self.layout.lanes, self.company.first_class);
+        let place = Place { role, seat: seat(self, sizes, (class, group), slot) };
         let meeting = self.rendezvous_buffer.map(|buffer| self.meeting(buffer, group, extra));
         let pressure = extra.map(|extra| self.pressure(workgroup, extra));
         // Made in the first block, where they dominate everything.
@@ -502,28 +483,21 @@ impl Emitter<'_> {
     ) -> Result<(), CompileError> {
         let thread = ThreadId(code.part.thread as u16);
         let Some(own) = registers.get_mut(code.part.thread) else { return Ok(()) };
-        let [header, test, body, continuing, merge] = std::array::from_fn(|_| self.module.id());
-        self.module.branch(header);
-        self.module.begin(header);
-        self.module.loop_merge(merge, continuing);
-        self.module.branch(test);
-        self.module.begin(test);
+        let turns = Loop::new(&mut self.module);
+        let before = self.module.block();
+        turns.enter(&mut self.module, before);
         let around = self.surroundings(targets);
         let goes_on = ThreadCode { module: &mut self.module, around, thread, registers: own }.goes_on();
         let number = self.module.constant(thread.0.into());
         let mine = self.module.truth(Op::IEqual, &[place.role, number]);
         let goes_on = goes_on.map_or(mine, |goes_on| self.module.truth(Op::LogicalAnd, &[mine, goes_on]));
-        self.module.branch_if(goes_on, body, merge);
-        self.module.begin(body);
+        turns.goes_on_if(&mut self.module, goes_on);
         self.roles(&[code], place, |emitter, _| {
             let around = emitter.surroundings(targets);
             ThreadCode { module: &mut emitter.module, around, thread, registers: own }.turn(blocks)?;
             Ok(())
         })?;
-        self.module.branch(continuing);
-        self.module.begin(continuing);
-        self.module.branch(header);
-        self.module.begin(merge);
+        turns.end(&mut self.module);
         Ok(())
     }
 
@@ -584,9 +558,8 @@ impl Emitter<'_> {
     fn write_slot(&mut self, slot: ResultSlot, value: Word, place: &Place, instance: Word) {
         let Some(number) = self.results.iter().position(|known| *known == slot) else { return };
         let slot = self.module.constant(self.company.first_slot + number as u32);
-        let first = self.module.word(Op::IMul, &[slot, place.total]);
-        let index = self.module.word(Op::IAdd, &[first, instance]);
-        let pointer = self.element(self.results_buffer, index);
+        let index = result_word(self, slot, place.seat.total, instance);
+        let pointer = self.module.element(self.results_buffer, index);
         self.module.effect(Op::Store, [pointer, value].map(Operand::IdRef));
     }
 }

@@ -1,72 +1,8 @@
-//! What a compiled kernel is, and the contract between kernel and runner.
-//!
-//! # Where things run
-//! The threads of a test are its **roles**. Roles that share a workgroup (same queue family and workgroup number) form a
-//! *workgroup class*; within it, roles that share a subgroup form a *subgroup class*; within that, roles are told apart
-//! by lane. With `C` workgroup classes and `G` = [`Parameters::groups`], a dispatch has `C × G` workgroups.
-//! Workgroup `w` plays class `(w / p + t) mod C` for group `(w / (p × C)) × p + w mod p`, where `p` =
-//! [`Parameters::pairing`] divides `G` and `t` = [`Parameters::turn`]: 1 alternates the classes, `G` gives each class one contiguous range.
-//! The `L` = [`Kernel::lanes`] slots of a workgroup (each slot hosts every role of the workgroup's class once) are
-//! permuted: slot `l` of group `g` and class `c` plays instance
-//! `((g × group_multiplier + c × group_offset) mod G) × L + (l × lane_multiplier + c × lane_offset) mod L`.
-//! Multipliers are co-prime to `G` and to `L`; no product of the formulas here may exceed 32 bits. Where several kernels
-//! run at the same time, `c` in this formula counts the classes of all of them: it begins at [`Kernel::first_class`].
-//!
-//! Where every role has a workgroup of its own, slot `l` is the invocation with local index `l`. Otherwise the subgroup
-//! with id `s` hosts subgroup class `(s + t) mod S` of the workgroup's class, where `t` = [`Parameters::turn`] again and `S` is
-//! the number of subgroups of a workgroup (drivers that run one subgroup after the other then show every order), and its lane `j` is slot `j mod L` of that
-//! subgroup's `j / L`-th role, both in the order of the threads. `L` is then the subgroup size over the number of roles
-//! in the fullest subgroup (of any kernel of the [program](crate::Program)), and a workgroup has as many subgroups as the
-//! class with the most. Lanes without a role idle, but meet in control barriers.
-//!
-//! # Where things lie
-//! Every round `k` of `K` = [`Parameters::rounds`] has instances of its own: instance index `n = k × G × L + i`.
-//! Storage number `s` of instance `n` is unit `n × stride + s × spacing` of the location buffer, with
-//! [`Parameters::stride`] at least `storages × spacing` units; a unit has [`Kernel::storage_words`] words. Aliases of a
-//! storage are bindings of their own over the same buffer, and all of these bindings are decorated `Aliased`. Result
-//! slot `r` of instance `n` is word `(s + r) × K × G × L + n` of the result buffer, where `s` = [`Kernel::first_slot`].
-//! The caller fills the result buffer with [`Parameters::poison`] before each dispatch and the location buffer with the
-//! initial values.
-//!
-//! Storages in *images* are texels with the number of the first word of their unit: word `w` is texel `(w mod 4096,
-//! w / 4096)` of a two-dimensional image and texel `w` of a one-dimensional image or a texel buffer. Images hold the initial values like the location
-//! buffer does; a texel buffer shows the location buffer itself. Where a kernel has [`Kernel::addresses`], the address
-//! of the location buffer stands behind the parameters among the push constants, at byte [`Kernel::push_constant_bytes`].
-//!
-//! Where a variant puts some storages *apart*, a second buffer and other images hold those, each at the same place as it would
-//! have in the first ([`Kernel::apart`]); both are filled with the initial values of all.
-//!
-//! Storages in *workgroup memory* are made and read by the kernel: in every round one invocation of each slot writes the
-//! initial values, the workgroup meets in a control barrier, the threads run, the workgroup meets again, and the same
-//! invocation writes final values that belong to the outcome to result slots.
-//!
-//! # Loops
-//! A loop of a test makes [`KernelConfig::loop_bound`] turns at most in a round. A thread that has not left its loop by
-//! then ends, and its [`ResultSlot::Done`] holds the complement of [`Parameters::done`]: the instance is unresolved.
-//!
-//! # Meeting
-//! With [`Parameters::spin`] > 0, the workgroups of one group meet before round 0 and before every
-//! [`Parameters::interval`]-th round after it: one invocation of each adds 1 to word `g × 16` of the rendezvous buffer
-//! (relaxed, device or queue-family scope) and waits until it reads at least `a × m` at the `m`-th meeting, counted from
-//! 1, where `a` = [`Parameters::party`] is `C` or, where not so many workgroups run at once, less. The caller zeroes that
-//! buffer before each dispatch. Loads that find someone missing are counted over the whole dispatch: whoever has made `spin` of them does not wait again. So the long wait until all have been scheduled, and the
-//! short ones between rounds, have one bound. Who finds all there at the first look came last; the others learn of it
-//! only when the news has crossed from one processor to the other, so it makes [`Parameters::hold`] more loads before it
-//! goes on. Every invocation waits for itself: no barrier is needed, lanes in lockstep share one wait, and in a workgroup
-//! of several subgroups each subgroup begins its rounds no earlier than the other workgroups have arrived. `C` counts
-//! the classes of all kernels that run at the same time. Where there is one class, there is nobody to wait for and no
-//! rendezvous buffer.
-//!
-//! With `M` meetings an invocation spends at most `K` loop iterations on rounds and `(2 + hold) × M + spin` on waiting;
-//! some drivers bound the sum silently. Where each thread has a loop of its own ([`Kernel::thread_loops`]), each meeting costs
-//! an iteration more for each thread of the kernel, and one besides.
-//!
-//! # Memory stress
-//! Kernels that are made with [`KernelConfig::stressed`] have a [`Binding::Scratch`], more push constants and more
-//! workgroups: the contract is in [`crate::stress`].
+//! What a compiled kernel is, and what it is made for. How it is run says [`crate::contract`].
 
 use litmus::{Observable, ThreadId};
 
+use crate::contract::Parameters;
 use crate::variant::{Images, Variant};
 
 /// A compiled kernel.
@@ -221,6 +157,19 @@ impl KernelConfig {
     /// Turns of a loop in a round unless something else is said: many times a meeting's jitter, few enough for drivers
     /// that bound all loops of an invocation together.
     pub const LOOP_BOUND: u32 = 128;
+
+    /// Sizes that every device with the Vulkan memory model has, and nothing besides that may be asked for.
+    pub const PLAIN: KernelConfig = KernelConfig {
+        subgroup_size: 32,
+        lanes: 32,
+        lanes_with_loops: u32::MAX,
+        max_workgroup_invocations: 128,
+        device_scope: true,
+        loop_bound: KernelConfig::LOOP_BOUND,
+        stressed: false,
+        thread_loops: false,
+        variant: crate::variant::DEFAULT,
+    };
 }
 
 /// What a kernel needs of a device.
@@ -236,96 +185,6 @@ pub struct Requirements {
     pub host_visible: bool,
     /// A location is declared `[noncoherent]`: the location buffer lies in host-visible memory without host coherence.
     pub noncoherent: bool,
-}
-
-/// The push constants of a kernel, in this order, each a 32-bit word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
-    /// `G`: groups, that is, workgroups of each class.
-    pub groups: u32,
-    /// `K`: rounds.
-    pub rounds: u32,
-    /// Loads that an invocation spends at most on waiting in vain, over all rounds; 0: no rendezvous.
-    pub spin: u32,
-    /// `p`: workgroups of one class in a row; divides `groups`.
-    pub pairing: u32,
-    /// Co-prime to `groups`.
-    pub group_multiplier: u32,
-    /// Added per class.
-    pub group_offset: u32,
-    /// Co-prime to the kernel's lanes.
-    pub lane_multiplier: u32,
-    /// Added per class.
-    pub lane_offset: u32,
-    /// Words from one instance's locations to the next one's.
-    pub stride: u32,
-    /// Words from one storage of an instance to the next.
-    pub spacing: u32,
-    /// What the result memory is filled with.
-    pub poison: u32,
-    /// What a [`ResultSlot::Done`] holds.
-    pub done: u32,
-    /// Rounds from one meeting to the next; at least 1.
-    pub interval: u32,
-    /// Loads that whoever comes last to a meeting makes before it goes on.
-    pub hold: u32,
-    /// `t`: which class the first workgroups play, and which subgroup class the first subgroup of a workgroup hosts.
-    pub turn: u32,
-    /// Arrivals that each meeting waits for: `C`, or fewer where not so many workgroups run at once.
-    pub party: u32,
-}
-
-impl Parameters {
-    /// Size of the push constants in bytes.
-    pub const BYTES: u32 = 16 * 4;
-
-    /// The push constants as the kernel reads them (little-endian words, in the order of the fields).
-    pub fn to_bytes(self) -> Vec<u8> {
-        self.words().iter().flat_map(|word| word.to_le_bytes()).collect()
-    }
-
-    /// The words in the order of the fields.
-    pub fn words(self) -> [u32; Parameters::BYTES as usize / 4] {
-        [
-            self.groups,
-            self.rounds,
-            self.spin,
-            self.pairing,
-            self.group_multiplier,
-            self.group_offset,
-            self.lane_multiplier,
-            self.lane_offset,
-            self.stride,
-            self.spacing,
-            self.poison,
-            self.done,
-            self.interval,
-            self.hold,
-            self.turn,
-            self.party,
-        ]
-    }
-
-    /// One instance in each slot of one group, one round, nobody waits for anybody: as little around the threads of a
-    /// test as a kernel can have.
-    pub const SINGLE: Parameters = Parameters {
-        groups: 1,
-        rounds: 1,
-        spin: 0,
-        pairing: 1,
-        group_multiplier: 1,
-        group_offset: 0,
-        lane_multiplier: 1,
-        lane_offset: 0,
-        stride: 1024,
-        spacing: 64,
-        poison: 0,
-        done: 1,
-        interval: 1,
-        hold: 0,
-        turn: 0,
-        party: 1,
-    };
 }
 
 /// Why a test has no kernel.

@@ -10,17 +10,7 @@
 //! ld.atom.dv.sc0 r0, y | ld.atom.dv.sc0 r0, x ;
 //! exists (P0:r0 == 0 /\\ P1:r0 == 0)";
 //! let test = litmus::parse(text, "SB")?;
-//! let config = shaders::KernelConfig {
-//!     subgroup_size: 8,
-//!     lanes: 8,
-//!     lanes_with_loops: u32::MAX,
-//!     max_workgroup_invocations: 256,
-//!     device_scope: true,
-//!     loop_bound: shaders::KernelConfig::LOOP_BOUND,
-//!     stressed: false,
-//!     thread_loops: false,
-//!     variant: shaders::Variant::default(),
-//! };
+//! let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN };
 //! let kernel = shaders::compile(&test, &config)?;
 //! assert!(shaders::disassemble(&kernel.words)?.contains("OpMemoryModel Logical Vulkan"));
 //! shaders::lift::verify(&test, &kernel)?;
@@ -30,27 +20,32 @@
 //! | module | idea |
 //! |---|---|
 //! | [`program`](mod@program) | a test as several kernels, one after another or side by side |
-//! | [`kernel`] | what a kernel is, and the contract between it and who runs it |
+//! | [`kernel`] | what a kernel is, and what it is made for |
+//! | [`contract`] | how it is run: its push constants as one list, and the formulas of what plays and lies where |
 //! | [`rules`] | why a test has no kernel: the one list |
 //! | `placement`, `segments`, `flow` | threads to lanes, barriers to segments, jumps to selections |
 //! | `dispatch`, `thread` | the kernel around the threads, and the code of one thread |
 //! | `memory`, `glsl` | paths to memory and what they need; what a test means under GLSL450 |
 //! | [`stress`] | workgroups that keep memory busy beside a test |
 //! | [`variant`] | the ways to tell a test to a compiler |
-//! | `module`, `semantics` | SPIR-V under construction, scopes and semantics as words |
+//! | `module`, `loops`, `semantics` | SPIR-V under construction, its loops, scopes and semantics as words |
 //! | [`lift`] | reads a kernel back and compares it with the test |
 //! | [`classify`] | kernels that make memory ready and count outcomes on the device |
+//! | [`canary`] | a kernel that shows whether a device executes anything |
 //! | [`progress`] | kernels whose loops may go on for ever, released by the host |
 //! | [`check`] | rules of valid modules that validators miss |
 
+pub mod canary;
 pub mod check;
 pub mod classify;
+pub mod contract;
 mod dependency;
 mod dispatch;
 mod flow;
 mod glsl;
 pub mod kernel;
 pub mod lift;
+mod loops;
 mod memory;
 mod module;
 mod placement;
@@ -67,8 +62,9 @@ pub mod variant;
 use rspirv::binary::Disassemble;
 use rspirv::spirv::Op;
 
+pub use contract::Parameters;
 pub use kernel::{
-    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Parameters, Requirements, ResultSlot, Roles,
+    Binding, CompileError, ImageBinding, Kernel, KernelConfig, Requirements, ResultSlot, Roles,
 };
 pub use program::{Dependency, Part, Phase, Pipelines, Program, fixed_program, program};
 pub use stress::StressParameters;

@@ -10,9 +10,6 @@ use crate::module::Module;
 use crate::rules::Rule;
 use crate::variant::{Images, Pointers, Variant};
 
-/// Texels in a row of a two-dimensional image: every device has images of this width.
-pub(crate) const IMAGE_WIDTH: u32 = 4096;
-
 /// What lies in memory: an integer by its width, or a floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Element {

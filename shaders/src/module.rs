@@ -244,6 +244,21 @@ impl Module {
         self.value(Op::CompositeExtract, self.u32, [Operand::IdRef(loaded), Operand::LiteralBit32(0)])
     }
 
+    /// Loads a word of the block that [`Module::push_constants`] made.
+    pub fn push_constant(&mut self, block: Word, position: u32) -> Word {
+        let member = self.constant(position);
+        let ty = self.pointer(StorageClass::PushConstant, self.u32);
+        let pointer = self.on_ids(Op::AccessChain, ty, &[block, member]);
+        self.word(Op::Load, &[pointer])
+    }
+
+    /// Pointer to a word of a buffer of words.
+    pub fn element(&mut self, buffer: Word, index: Word) -> Word {
+        let member = self.constant(0);
+        let ty = self.pointer(StorageClass::StorageBuffer, self.u32);
+        self.on_ids(Op::AccessChain, ty, &[buffer, member, index])
+    }
+
     /// The label of the block under construction.
     pub fn block(&self) -> Word {
         self.function.blocks.last().and_then(Block::label_id).unwrap_or_default()

@@ -20,10 +20,11 @@ use litmus::{
     InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId,
 };
 
+use crate::contract::Parameters;
 use crate::dependency;
 pub use crate::dependency::Dependency;
 use crate::dispatch::{self, Company};
-use crate::kernel::{CompileError, Kernel, KernelConfig, Parameters, ResultSlot};
+use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
 use crate::memory::Uses;
 use crate::placement::Layout;
 use crate::rules::Rule;

@@ -24,6 +24,7 @@ mod emit;
 use litmus::{InstructionKind, Place, Test, ThreadId};
 use rspirv::spirv::{self, AddressingModel, Capability, LoopControl};
 
+use crate::contract::push_constants;
 use crate::dispatch::storages;
 use crate::kernel::CompileError;
 use crate::memory::{Element, Kind, Path, Uses};
@@ -101,26 +102,13 @@ pub struct ProgressConfig {
     pub settles: bool,
 }
 
-/// The push constants, in this order, each a 32-bit word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parameters {
+push_constants! {
+    /// The push constants, in this order, each a 32-bit word.
+    Parameters, Parameter;
     /// Copies of the test, from 1 to [`ProgressKernel::copies`].
-    pub copies: u32,
+    copies Copies,
     /// Parts that are dealt out in turn, from 1 to [`ProgressKernel::units`].
-    pub near: u32,
-}
-
-impl Parameters {
-    /// Their size.
-    pub const BYTES: u32 = 8;
-
-    /// The push constants as bytes.
-    pub fn bytes(&self) -> [u8; 8] {
-        let mut bytes = [0; 8];
-        bytes[..4].copy_from_slice(&self.copies.to_le_bytes());
-        bytes[4..].copy_from_slice(&self.near.to_le_bytes());
-        bytes
-    }
+    near Near,
 }
 
 /// A kernel.

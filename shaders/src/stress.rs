@@ -1,6 +1,6 @@
 //! Memory stress: workgroups that play no thread and keep scratch memory busy, and the same before each round of the others.
 //!
-//! The contract for kernels with a [`Binding::Scratch`](crate::Binding::Scratch), beside that of [`crate::kernel`]:
+//! The contract for kernels with a [`Binding::Scratch`](crate::Binding::Scratch), beside that of [`crate::contract`]:
 //!
 //! Each kernel is dispatched with `W = C × G + X` workgroups, `X` = [`StressParameters::workgroups`]. The workgroup with
 //! the device's number `w` has the number `v = (w × workgroup_multiplier + workgroup_offset) mod W` and stands in the
@@ -21,77 +21,53 @@ use rspirv::spirv::{
     Word,
 };
 
+use crate::contract::push_constants;
 use crate::kernel::KernelConfig;
+use crate::loops::Loop;
 use crate::module::{Module, Preamble};
 use crate::variant::MemoryModel;
 
-/// What memory stress needs to know in a dispatch: push constants behind those of [`crate::Parameters`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StressParameters {
+push_constants! {
+    /// What memory stress needs to know in a dispatch: push constants behind those of [`crate::Parameters`].
+    #[derive(Default)]
+    StressParameters, StressParameter;
     /// `X`: workgroups that play no thread.
-    pub workgroups: u32,
+    workgroups Workgroups,
     /// Co-prime to the number of workgroups of each kernel; its product with that number fits 32 bits.
-    pub workgroup_multiplier: u32,
+    workgroup_multiplier WorkgroupMultiplier,
     /// Added to that product, which still fits.
-    pub workgroup_offset: u32,
+    workgroup_offset WorkgroupOffset,
     /// Turns before each round of an invocation that plays no thread.
-    pub iterations: u32,
+    iterations Iterations,
     /// Turns before each round of all others.
-    pub before: u32,
+    before Before,
     /// A [`Pattern`] as a word.
-    pub pattern: u32,
+    pattern Pattern,
     /// Words that are targets; at least 1.
-    pub lines: u32,
+    lines Lines,
     /// Workgroups in a row with the same target; at least 1.
-    pub chunk: u32,
+    chunk Chunk,
     /// Words from one target to the next.
-    pub step: u32,
+    step Step,
     /// Word of the first target.
-    pub base: u32,
+    base Base,
     /// Words of scratch memory that are used; at least 1, and the product with `lines` fits 32 bits.
-    pub words: u32,
+    words Words,
 }
 
-/// Positions among all push constants.
-pub(crate) mod position {
-    /// The first one.
-    pub const FIRST: u32 = crate::Parameters::BYTES / 4;
-    pub const WORKGROUPS: u32 = FIRST;
-    pub const WORKGROUP_MULTIPLIER: u32 = FIRST + 1;
-    pub const WORKGROUP_OFFSET: u32 = FIRST + 2;
-    pub const ITERATIONS: u32 = FIRST + 3;
-    pub const BEFORE: u32 = FIRST + 4;
-    pub const PATTERN: u32 = FIRST + 5;
-    pub const LINES: u32 = FIRST + 6;
-    pub const CHUNK: u32 = FIRST + 7;
-    pub const STEP: u32 = FIRST + 8;
-    pub const BASE: u32 = FIRST + 9;
-    pub const WORDS: u32 = FIRST + 10;
-    /// One more than the last one, with a word that keeps what follows aligned to 8 bytes.
-    pub const END: u32 = FIRST + 12;
+/// Where a kernel has these parameters.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    /// Its push constants.
+    pub variable: Word,
+    /// Position of the first one among them.
+    pub first: u32,
 }
 
-impl StressParameters {
-    /// Size in bytes, a multiple of 8.
-    pub const BYTES: u32 = (position::END - position::FIRST) * 4;
-
-    /// The push constants as kernels read them.
-    pub fn to_bytes(self) -> Vec<u8> {
-        let words = [
-            self.workgroups,
-            self.workgroup_multiplier,
-            self.workgroup_offset,
-            self.iterations,
-            self.before,
-            self.pattern,
-            self.lines,
-            self.chunk,
-            self.step,
-            self.base,
-            self.words,
-            0,
-        ];
-        words.iter().flat_map(|word| word.to_le_bytes()).collect()
+impl Block {
+    /// Loads a parameter.
+    pub fn load(self, module: &mut Module, parameter: StressParameter) -> Word {
+        module.push_constant(self.variable, self.first + parameter as u32)
     }
 }
 
@@ -145,19 +121,14 @@ pub fn stress_kernel(config: &KernelConfig, workgroup_size: u32) -> StressKernel
         loops: LoopControl::NONE,
     });
     let scratch = scratch(&mut module, 0, MemoryModel::Vulkan);
-    let block = module.push_constants(position::END - position::FIRST, 0);
+    let block = module.push_constants(StressParameters::WORDS, 0);
     let workgroup_id = module.built_in_vector(BuiltIn::WorkgroupId);
     let entry = module.id();
     module.begin(entry);
     let workgroup = module.load_x(workgroup_id);
-    let mut parameter = |module: &mut Module, position: u32| {
-        let member = module.constant(position - position::FIRST);
-        let ty = module.pointer(StorageClass::PushConstant, module.u32);
-        let pointer = module.on_ids(Op::AccessChain, ty, &[block, member]);
-        module.word(Op::Load, &[pointer])
-    };
-    let turns = parameter(&mut module, position::ITERATIONS);
-    let pressure = Pressure::new(&mut module, scratch, workgroup, turns, &mut parameter);
+    let block = Block { variable: block, first: 0 };
+    let turns = block.load(&mut module, StressParameter::Iterations);
+    let pressure = Pressure::new(&mut module, scratch, workgroup, turns, block);
     pressure.emit(&mut module, MemoryModel::Vulkan, config.device_scope);
     module.effect(Op::Return, []);
     StressKernel { words: module.finish(workgroup_size), workgroup_size }
@@ -187,27 +158,20 @@ pub(crate) struct Pressure {
 
 impl Pressure {
     /// For the workgroup of a number, with so many turns; in the first block.
-    pub fn new(
-        module: &mut Module,
-        scratch: Word,
-        workgroup: Word,
-        turns: Word,
-        parameter: &mut dyn FnMut(&mut Module, u32) -> Word,
-    ) -> Pressure {
-        let chunk = parameter(module, position::CHUNK);
+    pub fn new(module: &mut Module, scratch: Word, workgroup: Word, turns: Word, block: Block) -> Pressure {
+        let chunk = block.load(module, StressParameter::Chunk);
         let number = module.word(Op::UDiv, &[workgroup, chunk]);
-        let lines = parameter(module, position::LINES);
+        let lines = block.load(module, StressParameter::Lines);
         let number = module.word(Op::UMod, &[number, lines]);
-        let step = parameter(module, position::STEP);
+        let step = block.load(module, StressParameter::Step);
         let distance = module.word(Op::IMul, &[number, step]);
-        let base = parameter(module, position::BASE);
+        let base = block.load(module, StressParameter::Base);
         let index = module.word(Op::IAdd, &[distance, base]);
-        let words = parameter(module, position::WORDS);
+        let words = block.load(module, StressParameter::Words);
         let index = module.word(Op::UMod, &[index, words]);
+        let target = module.element(scratch, index);
         let zero = module.constant(0);
-        let ty = module.pointer(StorageClass::StorageBuffer, module.u32);
-        let target = module.on_ids(Op::AccessChain, ty, &[scratch, zero, index]);
-        let pattern = parameter(module, position::PATTERN);
+        let pattern = block.load(module, StressParameter::Pattern);
         let [first_loads, second_loads] = [1, 2].map(|bit| {
             let bit = module.constant(bit);
             let masked = module.word(Op::BitwiseAnd, &[pattern, bit]);
@@ -224,20 +188,15 @@ impl Pressure {
         let scope = Operand::IdScope(module.constant(scope as u32));
         let semantics = Operand::IdMemorySemantics(module.constant(volatile.bits()));
         let (zero, one) = (module.constant(0), module.constant(1));
-        let [before, header, test, body, again, done] = std::array::from_fn(|_| module.id());
+        let before = module.id();
+        let mut turns = Loop::new(module);
         module.branch(before);
         module.begin(before);
-        module.branch(header);
-        module.begin(header);
-        let (turn, next) = (module.id(), module.id());
-        let word = module.u32;
-        module.value_as(turn, Op::Phi, word, [zero, before, next, again].map(Operand::IdRef));
-        module.loop_merge(done, again);
-        module.branch(test);
-        module.begin(test);
+        let turn = turns.count(module, zero, one);
+        turns.enter(module, before);
         let more = module.truth(Op::ULessThan, &[turn, self.turns]);
-        module.branch_if(more, body, done);
-        module.begin(body);
+        turns.goes_on_if(module, more);
+        let word = module.u32;
         for loads in [self.first_loads, self.second_loads] {
             let [load, store, merge] = std::array::from_fn(|_| module.id());
             module.selection_merge(merge);
@@ -251,10 +210,6 @@ impl Pressure {
             module.branch(merge);
             module.begin(merge);
         }
-        module.branch(again);
-        module.begin(again);
-        module.value_as(next, Op::IAdd, word, [turn, one].map(Operand::IdRef));
-        module.branch(header);
-        module.begin(done);
+        turns.end(module);
     }
 }

@@ -1,4 +1,4 @@
-//! Executes kernels invocation by invocation and holds them against the contract of `shaders::kernel`: every thread of
+//! Executes kernels invocation by invocation and holds them against the contract of `shaders::contract`: every thread of
 //! every instance runs once, where the formulas say, does exactly what the test says, and reports what it found.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

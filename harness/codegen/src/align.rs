@@ -100,14 +100,14 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
                 found: false,
             });
         }
-        for (number, slot) in (0_u64..).zip(&unit.kernel.results) {
+        for (number, slot) in (0..).zip(&unit.kernel.results) {
             if slot_thread(slot, unit) == Some(*thread) {
-                let slot = u64::from(unit.kernel.first_slot) + number;
+                let slot = unit.kernel.first_slot + number;
                 all.push(Expected {
                     source: Source::Result(*thread),
                     operation: Operation::Store,
                     path: Path::Buffer,
-                    offset: Some(4 * slot * u64::from(unit.kernel.lanes)),
+                    offset: Some(4 * u64::from(unit.parameters.result_word(unit.kernel.lanes, slot, 0))),
                     found: false,
                 });
             }
@@ -141,6 +141,6 @@ fn address(test: &Test, unit: &Unit, location: LocationId) -> u64 {
         }
     }
     let storage = test.storage_of(location);
-    let number = storages.iter().position(|known| *known == storage).unwrap_or(0) as u64;
-    number * u64::from(unit.parameters.spacing) * u64::from(unit.kernel.storage_words) * 4
+    let number = storages.iter().position(|known| *known == storage).unwrap_or(0) as u32;
+    4 * u64::from(unit.parameters.unit(0, number)) * u64::from(unit.kernel.storage_words)
 }

@@ -117,10 +117,9 @@ pub fn line_diff(old: &[String], new: &[String]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Dialect;
 
     fn machine(text: &str) -> Machine {
-        Machine::read(text, Dialect::Amd).unwrap()
+        Machine::read(text, &vendor::amd::DIALECT).unwrap()
     }
 
     const STORES: &str = "buffer_store_dword v0, off, s[4:7], 0 glc\ns_waitcnt vmcnt(0)\nbuffer_store_dword v0, off, s[4:7], 0 offset:256 glc";

@@ -152,13 +152,11 @@ pub fn program(test: &Test, form: Form, told: Variant, sizes: &Sizes) -> Result<
     let config = KernelConfig {
         subgroup_size: sizes.subgroup_size,
         lanes: sizes.lanes,
-        lanes_with_loops: u32::MAX,
         max_workgroup_invocations: sizes.max_workgroup_invocations,
         device_scope: sizes.device_scope,
         loop_bound: LOOP_BOUND,
-        stressed: false,
-        thread_loops: false,
         variant: form.told(told),
+        ..KernelConfig::PLAIN
     };
     fixed_program(test, &config, form.pipelines(), &Parameters::SINGLE)
 }

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::machine::{Line, LineKind, Machine};
-
-/// Instructions that only fill time, or say something about time.
-const FILLERS: [&str; 5] = ["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"];
+use crate::machine::{Dialect, Line, LineKind, Machine};
 
 /// Renames registers and labels in the order of their first use, and leaves fillers out.
 pub(crate) fn lines(machine: &Machine) -> Vec<String> {
     let mut names = Names::default();
-    let kept = machine.lines.iter().filter(|line| !is_filler(line));
-    kept.map(|line| names.rename(&line.text)).collect()
+    let dialect = machine.dialect;
+    let kept = machine.lines.iter().filter(|line| !is_filler(line, dialect));
+    kept.map(|line| names.rename(&line.text, dialect)).collect()
 }
 
 /// Mnemonics and what stands behind the operands of everything that has to do with memory.
@@ -19,7 +17,7 @@ pub(crate) fn skeleton(machine: &Machine) -> Vec<String> {
     let mut found = Vec::new();
     for line in &machine.lines {
         match line.kind {
-            LineKind::Access(_) => found.push(without_registers(&line.text)),
+            LineKind::Access(_) => found.push(without_registers(&line.text, machine.dialect)),
             LineKind::Order => found.push(line.text.clone()),
             _ => {}
         }
@@ -27,25 +25,25 @@ pub(crate) fn skeleton(machine: &Machine) -> Vec<String> {
     found
 }
 
-fn is_filler(line: &Line) -> bool {
-    FILLERS.iter().any(|filler| line.text.starts_with(filler))
+fn is_filler(line: &Line, dialect: &Dialect) -> bool {
+    dialect.fillers.iter().any(|filler| line.text.starts_with(filler))
 }
 
 /// The mnemonic, the constants and the modifiers of an access: what is no register.
-fn without_registers(text: &str) -> String {
-    let words = text.split([' ', ',']).filter(|word| !word.is_empty() && !is_register(word));
+fn without_registers(text: &str, dialect: &Dialect) -> String {
+    let words = text.split([' ', ',']).filter(|word| !word.is_empty() && !is_register(word, dialect));
     words.collect::<Vec<_>>().join(" ")
 }
 
-fn is_register(word: &str) -> bool {
-    matches!(word, "vcc" | "exec" | "m0" | "vcc_lo" | "vcc_hi" | "null" | "off" | "scc")
-        || register(word).is_some_and(|(_, rest)| rest.is_empty())
+fn is_register(word: &str, dialect: &Dialect) -> bool {
+    dialect.named_registers.contains(&word)
+        || register(word, dialect).is_some_and(|(_, rest)| rest.is_empty())
 }
 
 /// A register at the start of a text: its kind with its numbers, and what follows.
-fn register(text: &str) -> Option<((char, u32, u32), &str)> {
-    let kind = text.chars().next().filter(|kind| matches!(kind, 's' | 'v' | 'a'))?;
-    let rest = &text[1..];
+fn register<'t>(text: &'t str, dialect: &Dialect) -> Option<((char, u32, u32), &'t str)> {
+    let kind = text.chars().next().filter(|kind| dialect.registers.contains(kind))?;
+    let rest = &text[kind.len_utf8()..];
     if let Some(range) = rest.strip_prefix('[') {
         let (numbers, rest) = range.split_once(']')?;
         let (first, last) = numbers.split_once(':').unwrap_or((numbers, numbers));
@@ -72,17 +70,17 @@ struct Names {
 }
 
 impl Names {
-    fn rename(&mut self, text: &str) -> String {
+    fn rename(&mut self, text: &str, dialect: &Dialect) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
         let mut inside = false;
         while let Some(next) = rest.chars().next() {
-            if !inside && let Some((register, behind)) = register(rest) {
+            if !inside && let Some((register, behind)) = register(rest, dialect) {
                 out += &self.register(register);
                 rest = behind;
                 continue;
             }
-            if !inside && let Some(label) = label(rest) {
+            if !inside && let Some(label) = label(rest, dialect) {
                 let count = self.labels.len();
                 let number = *self.labels.entry(label.to_owned()).or_insert(count);
                 out += &format!("L{number}");
@@ -112,17 +110,17 @@ impl Names {
 }
 
 /// A block's label at the start of a text.
-fn label(text: &str) -> Option<&str> {
-    let digits = text.strip_prefix("BB")?.bytes().take_while(u8::is_ascii_digit).count();
-    (digits > 0).then(|| &text[..2 + digits])
+fn label<'t>(text: &'t str, dialect: &Dialect) -> Option<&'t str> {
+    let digits = text.strip_prefix(dialect.block)?.bytes().take_while(u8::is_ascii_digit).count();
+    (digits > 0).then(|| &text[..dialect.block.len() + digits])
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::machine::{Dialect, Machine};
+    use crate::machine::Machine;
 
     fn machine(text: &str) -> Machine {
-        Machine::read(text, Dialect::Amd).unwrap()
+        Machine::read(text, &vendor::amd::DIALECT).unwrap()
     }
 
     #[test]

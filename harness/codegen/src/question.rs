@@ -7,8 +7,10 @@ use std::collections::BTreeSet;
 use isa::question::{Initial, Kernel, Observed, Resource, Shows, Space, Word, Workgroup};
 use isa::{Family, Program as Text, Question};
 use litmus::{InstructionKind, Place, Prediction, ScalarType, Test, ThreadId, Value};
+use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::Images;
 use shaders::{Binding, Parameters, Program, ResultSlot};
+use vendor::Descriptors;
 
 /// The location buffer, and what shows the same memory.
 const LOCATIONS: Space = Space(0);
@@ -31,6 +33,8 @@ pub struct Kernels<'a> {
     pub texts: &'a [Text],
     /// The family that it is for.
     pub family: &'a Family,
+    /// How the driver lays descriptors out.
+    pub descriptors: Descriptors,
     /// Lanes of a wave.
     pub subgroup_size: u32,
 }
@@ -106,13 +110,13 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
             })
             .chain(kernel.images.iter().map(|image| match image.shape {
                 Images::TexelBuffer => Shows::Texels(LOCATIONS),
-                Images::TwoDimensional => Shows::Image { space: IMAGES, row: 4096 },
+                Images::TwoDimensional => Shows::Image { space: IMAGES, row: IMAGE_WIDTH },
                 Images::OneDimensional => Shows::Image { space: IMAGES, row: 0 },
             }))
             .collect();
         kernels.push(Kernel {
             program: text.clone(),
-            resources: Resource::radv(&shows),
+            resources: Resource::laid_out(&shows, of.descriptors),
             address: kernel.addresses.then_some(LOCATIONS),
         });
         for (id, threads) in kernel.roles.classes.iter().enumerate() {
@@ -129,7 +133,7 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
     }
 
     let parameters = Parameters::SINGLE;
-    let unit = |storage: u32| storage * parameters.spacing * 4 * program.storage_words.max(1);
+    let unit = |storage: u32| parameters.unit(0, storage) * 4 * program.storage_words.max(1);
     let in_image = program.in_image();
     let place = |storage: u32, bytes: u8| {
         if in_image.contains(&storage) {
@@ -144,8 +148,10 @@ pub fn question(of: &Kernels<'_>, prediction: &Prediction) -> Result<Question, N
         let bytes = if program.storage_words > 1 && !in_image.contains(&storage) { 8 } else { 4 };
         initial.push(Initial { place: place(storage, bytes), value: *value as u64 });
     }
-    let slot =
-        |number: usize, bytes| Word { space: RESULTS, offset: number as u32 * program.lanes * 4, bytes };
+    let slot = |number: usize, bytes| {
+        let word = parameters.result_word(program.lanes, number as u32, 0);
+        Word { space: RESULTS, offset: 4 * word, bytes }
+    };
 
     let mut columns = Vec::new();
     let mut observed = Vec::new();
@@ -230,23 +236,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use litmus::Race;
-    use shaders::{KernelConfig, Pipelines, Variant};
+    use shaders::{KernelConfig, Pipelines};
 
     use super::*;
 
     #[test]
     fn vectors_are_refused_by_name() {
-        let config = KernelConfig {
-            subgroup_size: 64,
-            lanes: 64,
-            lanes_with_loops: u32::MAX,
-            max_workgroup_invocations: 1024,
-            device_scope: true,
-            loop_bound: KernelConfig::LOOP_BOUND,
-            stressed: false,
-            thread_loops: false,
-            variant: Variant::default(),
-        };
+        let config = KernelConfig { subgroup_size: 64, lanes: 64, ..KernelConfig::PLAIN };
         for (declared, access) in
             [("u32x2 v = 0;", "st.sc0.u32 v, 1"), ("u32 v = 0;", "st.sc0.u16x2 v, {1, 2}")]
         {
@@ -270,8 +266,14 @@ mod tests {
                 complete: true,
             };
             let family = "GFX1036".parse().unwrap();
-            let kernels =
-                Kernels { test: &test, program: &program, texts: &[], family: &family, subgroup_size: 64 };
+            let kernels = Kernels {
+                test: &test,
+                program: &program,
+                texts: &[],
+                family: &family,
+                descriptors: vendor::amd::DESCRIPTORS,
+                subgroup_size: 64,
+            };
             assert_eq!(question(&kernels, &prediction).unwrap_err(), NoQuestion::Vectors);
         }
     }

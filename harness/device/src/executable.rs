@@ -7,7 +7,7 @@ use ash::{khr, vk};
 use plan::{DeviceError, Image, Kernel};
 
 use crate::error::failed;
-use crate::vulkan::VulkanDevice;
+use crate::pipeline::Maker;
 
 /// The extension that this rests on, as Vulkan names it.
 pub const EXECUTABLE_EXTENSION: &str = "VK_KHR_pipeline_executable_properties";
@@ -45,24 +45,20 @@ pub struct Representation {
     pub text: Option<String>,
 }
 
-impl VulkanDevice {
-    /// Compiles a kernel and asks the driver what it made of it. Nothing is executed, so that a device that cannot
-    /// execute answers too.
-    ///
-    /// # Errors
-    /// [`DeviceError::Unsupported`] with the name of the extension where the driver does not have it; otherwise what the
-    /// driver said.
-    pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
-        let functions = self
-            .executable_functions()
-            .ok_or_else(|| DeviceError::Unsupported(EXECUTABLE_EXTENSION.to_owned()))?;
-        let capture = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
-            | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
-        let pipeline = self.create_pipeline_with(kernel, images, capture)?;
-        let found = executables_of(functions, pipeline.raw);
-        self.destroy_pipeline(&pipeline);
-        found
-    }
+/// Compiles a kernel and asks the driver what it made of it, by the functions of the extension where it has them.
+pub(crate) fn executables(
+    functions: Option<&khr::pipeline_executable_properties::Device>,
+    maker: &Maker,
+    kernel: &Kernel,
+    images: &[Image],
+) -> Result<Vec<Executable>, DeviceError> {
+    let functions = functions.ok_or_else(|| DeviceError::Unsupported(EXECUTABLE_EXTENSION.to_owned()))?;
+    let capture = vk::PipelineCreateFlags::CAPTURE_STATISTICS_KHR
+        | vk::PipelineCreateFlags::CAPTURE_INTERNAL_REPRESENTATIONS_KHR;
+    let pipeline = maker.make_with(kernel, images, capture)?;
+    let found = executables_of(functions, pipeline.raw);
+    maker.destroy(&pipeline);
+    found
 }
 
 fn executables_of(

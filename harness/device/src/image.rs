@@ -6,11 +6,10 @@ use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
 use plan::{DeviceError, Image, ImageFormat, ImageShape, Memory};
 
 use crate::error::{allocation_failed, failed};
-use crate::memory::Words;
-use crate::vulkan::VulkanDevice;
+use crate::memory::{Heap, Words};
 
 /// An image with its memory and view, or the view of a texel buffer. To be given back by
-/// [`VulkanDevice::destroy_image`]; null handles where the making was cut short.
+/// [`Heap::destroy_image`]; null handles where the making was cut short.
 #[derive(Default)]
 pub(crate) struct Texels {
     raw: vk::Image,
@@ -32,7 +31,7 @@ const ALL: vk::ImageSubresourceRange = vk::ImageSubresourceRange {
     layer_count: 1,
 };
 
-impl VulkanDevice {
+impl Heap {
     /// Makes an image; `buffers` are those of the plan, for texel buffers.
     pub(crate) fn create_image(
         &self,
@@ -119,7 +118,7 @@ impl VulkanDevice {
             linear: false,
             allocation_scheme: AllocationScheme::GpuAllocatorManaged,
         };
-        let allocation = self.memory.borrow_mut().allocate(&description).map_err(allocation_failed)?;
+        let allocation = self.allocator.borrow_mut().allocate(&description).map_err(allocation_failed)?;
         // SAFETY: the handle is used only to bind the image to the range that was allocated for it.
         let bound =
             unsafe { self.raw.bind_image_memory(texels.raw, allocation.memory(), allocation.offset()) };
@@ -156,58 +155,46 @@ impl VulkanDevice {
             self.raw.free_memory(texels.own, None);
         }
         if let Some(allocation) = texels.allocation.take()
-            && let Err(error) = self.memory.borrow_mut().free(allocation)
+            && let Err(error) = self.allocator.borrow_mut().free(allocation)
         {
             tracing::error!(%error, "memory was not given back");
         }
     }
+}
 
-    /// Records that an image takes its texels from a buffer. What it held is lost, so its layout does not matter.
-    pub(crate) fn record_to_image(&self, commands: vk::CommandBuffer, from: &Words, to: &Texels) {
-        let work = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
-        let general = vk::ImageMemoryBarrier::default()
-            .src_access_mask(vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE)
-            .dst_access_mask(vk::AccessFlags::TRANSFER_WRITE)
-            .old_layout(vk::ImageLayout::UNDEFINED)
-            .new_layout(vk::ImageLayout::GENERAL)
-            .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
-            .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
-            .image(to.raw)
-            .subresource_range(ALL);
-        // SAFETY: the command buffer is being recorded; the image is the device's, and the buffer has a word for each
-        // texel, as the plan was validated.
-        unsafe {
-            self.raw.cmd_pipeline_barrier(
-                commands,
-                work,
-                vk::PipelineStageFlags::TRANSFER,
-                vk::DependencyFlags::empty(),
-                &[],
-                &[],
-                &[general],
-            );
-            self.raw.cmd_copy_buffer_to_image(
-                commands,
-                from.raw,
-                to.raw,
-                vk::ImageLayout::GENERAL,
-                &[to.region()],
-            );
-        }
+/// Records that an image takes its texels from a buffer. What it held is lost, so its layout does not matter.
+pub(crate) fn record_to_image(raw: &ash::Device, commands: vk::CommandBuffer, from: &Words, to: &Texels) {
+    let work = vk::PipelineStageFlags::COMPUTE_SHADER | vk::PipelineStageFlags::TRANSFER;
+    let general = vk::ImageMemoryBarrier::default()
+        .src_access_mask(vk::AccessFlags::SHADER_WRITE | vk::AccessFlags::TRANSFER_WRITE)
+        .dst_access_mask(vk::AccessFlags::TRANSFER_WRITE)
+        .old_layout(vk::ImageLayout::UNDEFINED)
+        .new_layout(vk::ImageLayout::GENERAL)
+        .src_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+        .dst_queue_family_index(vk::QUEUE_FAMILY_IGNORED)
+        .image(to.raw)
+        .subresource_range(ALL);
+    // SAFETY: the command buffer is being recorded; the image is the device's, and the buffer has a word for each
+    // texel, as the plan was validated.
+    unsafe {
+        raw.cmd_pipeline_barrier(
+            commands,
+            work,
+            vk::PipelineStageFlags::TRANSFER,
+            vk::DependencyFlags::empty(),
+            &[],
+            &[],
+            &[general],
+        );
+        raw.cmd_copy_buffer_to_image(commands, from.raw, to.raw, vk::ImageLayout::GENERAL, &[to.region()]);
     }
+}
 
-    /// Records that a buffer takes the texels of an image.
-    pub(crate) fn record_from_image(&self, commands: vk::CommandBuffer, from: &Texels, to: &Words) {
-        // SAFETY: as above; the image was filled before, which left it in this layout.
-        unsafe {
-            self.raw.cmd_copy_image_to_buffer(
-                commands,
-                from.raw,
-                vk::ImageLayout::GENERAL,
-                to.raw,
-                &[from.region()],
-            );
-        }
+/// Records that a buffer takes the texels of an image.
+pub(crate) fn record_from_image(raw: &ash::Device, commands: vk::CommandBuffer, from: &Texels, to: &Words) {
+    // SAFETY: as above; the image was filled before, which left it in this layout.
+    unsafe {
+        raw.cmd_copy_image_to_buffer(commands, from.raw, vk::ImageLayout::GENERAL, to.raw, &[from.region()]);
     }
 }
 

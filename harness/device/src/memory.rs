@@ -1,16 +1,17 @@
 //! Buffers: where they lie, and how the host reaches them.
 
+use std::cell::RefCell;
+use std::ffi::CString;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ash::vk;
+use ash::{ext, vk};
 use gpu_allocator::MemoryLocation;
-use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme};
+use gpu_allocator::vulkan::{Allocation, AllocationCreateDesc, AllocationScheme, Allocator};
 use plan::{DeviceError, Memory, MemoryKind, MemoryProperties};
 
 use crate::error::{allocation_failed, failed};
-use crate::vulkan::VulkanDevice;
 
-/// A buffer with its memory. To be given back by [`VulkanDevice::destroy_buffer`].
+/// A buffer with its memory. To be given back by [`Heap::destroy_buffer`].
 pub(crate) struct Words {
     pub(crate) raw: vk::Buffer,
     allocation: Option<Allocation>,
@@ -21,7 +22,29 @@ pub(crate) struct Words {
     len: usize,
 }
 
-impl VulkanDevice {
+/// Where buffers and images get their memory.
+pub(crate) struct Heap {
+    pub(crate) raw: ash::Device,
+    pub(crate) allocator: RefCell<Allocator>,
+    /// The memory types, by their index.
+    pub(crate) types: Vec<vk::MemoryPropertyFlags>,
+    /// Buffers may have addresses.
+    pub(crate) has_addresses: bool,
+    /// Device memory is out of the host's reach, so that results are copied.
+    pub(crate) stages: bool,
+    /// Where validation is on, its messages name objects.
+    pub(crate) names: Option<ext::debug_utils::Device>,
+}
+
+impl Heap {
+    /// Names an object for validation messages; without validation it does nothing.
+    pub(crate) fn set_name<T: vk::Handle>(&self, object: T, name: &str) -> Result<(), DeviceError> {
+        let (Some(names), Ok(name)) = (&self.names, CString::new(name)) else { return Ok(()) };
+        let info = vk::DebugUtilsObjectNameInfoEXT::default().object_handle(object).object_name(&name);
+        // SAFETY: the object is this device's, and the name lives until after the call.
+        unsafe { names.set_debug_utils_object_name(&info) }.map_err(failed("vkSetDebugUtilsObjectNameEXT"))
+    }
+
     /// Makes a buffer for the queue families given. Host-visible memory is coherent and stays mapped.
     pub(crate) fn create_buffer(
         &self,
@@ -74,7 +97,7 @@ impl VulkanDevice {
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
         let location = match memory {
             Memory::Of(kind) => return self.bind_own_memory(buffer, &requirements, kind),
-            Memory::Device if self.stages() => MemoryLocation::GpuOnly,
+            Memory::Device if self.stages => MemoryLocation::GpuOnly,
             Memory::Device | Memory::Readback => MemoryLocation::GpuToCpu,
             Memory::Shared => MemoryLocation::CpuToGpu,
         };
@@ -85,7 +108,7 @@ impl VulkanDevice {
             linear: true,
             allocation_scheme: AllocationScheme::GpuAllocatorManaged,
         };
-        let allocation = self.memory.borrow_mut().allocate(&description).map_err(allocation_failed)?;
+        let allocation = self.allocator.borrow_mut().allocate(&description).map_err(allocation_failed)?;
         // SAFETY: the handle is used only to bind the buffer to the range that was allocated for it.
         let bound =
             unsafe { self.raw.bind_buffer_memory(buffer.raw, allocation.memory(), allocation.offset()) };
@@ -115,7 +138,7 @@ impl VulkanDevice {
         requirements: &vk::MemoryRequirements,
         kind: MemoryKind,
     ) -> Result<(vk::DeviceMemory, vk::MemoryPropertyFlags), DeviceError> {
-        let found = (0_u32..).zip(&self.memory_types).find(|(index, flags)| {
+        let found = (0_u32..).zip(&self.types).find(|(index, flags)| {
             requirements.memory_type_bits & (1 << index) != 0
                 && properties_of(**flags).is_some_and(|properties| kind.holds(properties))
         });
@@ -125,7 +148,7 @@ impl VulkanDevice {
             vk::MemoryAllocateFlagsInfo::default().flags(vk::MemoryAllocateFlags::DEVICE_ADDRESS);
         let mut info =
             vk::MemoryAllocateInfo::default().allocation_size(requirements.size).memory_type_index(index);
-        if plan::Device::capabilities(self).features.iter().any(|feature| feature == "bufferDeviceAddress") {
+        if self.has_addresses {
             info = info.push_next(&mut flags_info);
         }
         // SAFETY: the device lives, and the index is one of its memory types.
@@ -141,7 +164,7 @@ impl VulkanDevice {
             self.raw.free_memory(buffer.own, None);
         }
         if let Some(allocation) = buffer.allocation.take()
-            && let Err(error) = self.memory.borrow_mut().free(allocation)
+            && let Err(error) = self.allocator.borrow_mut().free(allocation)
         {
             tracing::error!(%error, "memory was not given back");
         }

@@ -11,6 +11,7 @@ use crate::error::failed;
 use crate::features::{Available, Features};
 use crate::instance::Instance;
 use crate::memory::properties_of;
+use crate::null::is_shimmed;
 use crate::select::{Listed, SoftwareDriver};
 
 /// The loop iterations that lavapipe lets an invocation make in all before it leaves every loop without a word
@@ -91,7 +92,8 @@ impl Physical {
             vk::DriverId::GOOGLE_SWIFTSHADER => Some(SoftwareDriver::Swiftshader),
             _ => None,
         };
-        let executes = !is_null(&core, &memory);
+        let shimmed = core.device_type != vk::PhysicalDeviceType::CPU && is_shimmed();
+        let executes = !is_null(&core, &memory) && !shimmed;
         let identity = identity(&core, &properties, software, executes);
         let is_cpu = core.device_type == vk::PhysicalDeviceType::CPU;
         let memory_types: Vec<_> =
@@ -198,7 +200,7 @@ fn identity(
     executes: bool,
 ) -> Identity {
     let device_name = text(core.device_name_as_c_str().ok());
-    let name = if executes { None } else { compile_only::name_of(&device_name) };
+    let name = if executes { None } else { vendor::name_of(&device_name) };
     let version = core.api_version;
     Identity {
         name: name

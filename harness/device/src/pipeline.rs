@@ -4,7 +4,6 @@ use ash::vk;
 use plan::{DeviceError, Image, ImageShape, Kernel};
 
 use crate::error::failed;
-use crate::vulkan::VulkanDevice;
 
 /// A kernel's pipeline and layouts; null handles where the making was cut short.
 #[derive(Default)]
@@ -24,23 +23,6 @@ pub(crate) fn descriptor_type(shape: ImageShape) -> vk::DescriptorType {
     }
 }
 
-impl VulkanDevice {
-    /// A pipeline with flags, whose features the caller knows to be on.
-    pub(crate) fn create_pipeline_with(
-        &self,
-        kernel: &Kernel,
-        images: &[Image],
-        flags: vk::PipelineCreateFlags,
-    ) -> Result<Pipeline, DeviceError> {
-        self.maker().make_with(kernel, images, flags)
-    }
-
-    /// Gives a pipeline back. No submission may use it any more.
-    pub(crate) fn destroy_pipeline(&self, pipeline: &Pipeline) {
-        self.maker().destroy(pipeline);
-    }
-}
-
 /// What makes pipelines of a device, on any thread.
 #[derive(Clone)]
 pub(crate) struct Maker {
@@ -54,7 +36,8 @@ impl Maker {
         self.make_with(kernel, images, vk::PipelineCreateFlags::empty())
     }
 
-    fn make_with(
+    /// The same with flags, whose features the caller knows to be on.
+    pub(crate) fn make_with(
         &self,
         kernel: &Kernel,
         images: &[Image],

@@ -54,6 +54,11 @@ impl Pipelines {
         Pipelines { maker, made: Arc::default(), ahead: RefCell::default() }
     }
 
+    /// What makes them.
+    pub(crate) fn maker(&self) -> &Maker {
+        &self.maker
+    }
+
     /// A pipeline for each kernel; those that are missing are made at the same time.
     pub(crate) fn of(&self, kernels: &[Kernel], images: &[Image]) -> Result<Vec<Arc<Pipeline>>, DeviceError> {
         self.join();

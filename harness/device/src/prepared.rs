@@ -10,25 +10,24 @@ use plan::{
 };
 
 use crate::error::failed;
+use crate::gpu::Gpu;
 use crate::image::Texels;
 use crate::memory::Words;
 use crate::pipeline::{Pipeline, descriptor_type};
 use crate::queue::{QueueUse, assign_queues};
 use crate::record::{Recorder, record_copy_out};
 use crate::submission::{Submission, submissions};
-use crate::sync::Semaphores;
-use crate::vulkan::VulkanDevice;
+use crate::sync::{Semaphores, create_event};
 
 /// How long a copy to the host may take, in nanoseconds: whatever else the queue has to do comes first.
 const FETCH_PATIENCE: u64 = 10_000_000_000;
 
-/// A plan on a [`VulkanDevice`]. Poll a submission to its end before dropping this: dropped while one is in flight,
+/// A plan on a device. Poll a submission to its end before dropping this: dropped while one is in flight,
 /// everything that the device may still use is left alive for good, and so is the device.
 pub(crate) struct VulkanPrepared<'d> {
-    device: &'d VulkanDevice,
+    gpu: &'d Gpu,
     steps: Vec<Step>,
     memory: Vec<Memory>,
-    max_workgroups: u32,
     buffers: Vec<Words>,
     staging: Vec<Option<Words>>,
     pipelines: Vec<Arc<Pipeline>>,
@@ -59,13 +58,12 @@ enum State {
 
 impl<'d> VulkanPrepared<'d> {
     /// Builds everything; the plan is valid and within the device's capabilities.
-    pub(crate) fn new(device: &'d VulkanDevice, plan: &Plan) -> Result<VulkanPrepared<'d>, DeviceError> {
+    pub(crate) fn new(gpu: &'d Gpu, plan: &Plan) -> Result<VulkanPrepared<'d>, DeviceError> {
         // What is built is held by the value from the start, so that an error on the way gives it back.
         let mut prepared = VulkanPrepared {
-            device,
+            gpu,
             steps: plan.steps.clone(),
             memory: plan.buffers.iter().map(|buffer| buffer.memory).collect(),
-            max_workgroups: plan::Device::capabilities(device).max_workgroups,
             buffers: Vec::new(),
             staging: Vec::new(),
             pipelines: Vec::new(),
@@ -81,12 +79,12 @@ impl<'d> VulkanPrepared<'d> {
             fetched: None,
             state: State::NeverSubmitted,
         };
-        let places = assign_queues(&plan.queues, &device.families)?;
+        let places = assign_queues(&plan.queues, &gpu.families)?;
         let mut families: Vec<u32> = places.iter().map(|place| place.family.index).collect();
         families.sort_unstable();
         families.dedup();
         for (index, buffer) in (0..).map(BufferId).zip(&plan.buffers) {
-            prepared.buffers.push(device.create_buffer(
+            prepared.buffers.push(gpu.heap.create_buffer(
                 buffer.words,
                 buffer.memory,
                 &families,
@@ -95,15 +93,15 @@ impl<'d> VulkanPrepared<'d> {
             )?);
         }
         for image in &plan.images {
-            prepared.images.push(device.create_image(image, &prepared.buffers, &families)?);
+            prepared.images.push(gpu.heap.create_image(image, &prepared.buffers, &families)?);
         }
         for (index, buffer) in (0..).zip(&plan.buffers) {
             let read = plan
                 .steps
                 .iter()
                 .any(|step| matches!(step, Step::ToHost { buffer, .. } if *buffer == BufferId(index)));
-            let staging = if read && buffer.memory == Memory::Device && device.stages() {
-                Some(device.create_buffer(
+            let staging = if read && buffer.memory == Memory::Device && gpu.heap.stages {
+                Some(gpu.heap.create_buffer(
                     buffer.words,
                     Memory::Readback,
                     &families,
@@ -115,25 +113,25 @@ impl<'d> VulkanPrepared<'d> {
             };
             prepared.staging.push(staging);
         }
-        prepared.pipelines = device.pipelines.of(&plan.kernels, &plan.images)?;
+        prepared.pipelines = gpu.pipelines.of(&plan.kernels, &plan.images)?;
         prepared.create_descriptor_sets()?;
         for place in places {
             // Pushed before it is complete, for the same reason.
             prepared.queues.push(QueueUse::new(place));
             if let Some(queue) = prepared.queues.last_mut() {
-                queue.create(device)?;
+                queue.create(&gpu.raw)?;
             }
         }
         for submission in &mut prepared.submissions {
             let Some(queue) = prepared.queues.get_mut(submission.queue) else { continue };
             for recording in &mut submission.recordings {
-                recording.commands = queue.allocate_commands(device)?;
+                recording.commands = queue.allocate_commands(&gpu.raw)?;
             }
         }
-        prepared.semaphores.create(device, &plan.semaphores)?;
+        prepared.semaphores.create(&gpu.raw, &plan.semaphores)?;
         for (step, event) in plan.steps.iter().zip(&mut prepared.events) {
             if let Step::Dependency { kind: DependencyKind::Event, .. } = step {
-                *event = device.create_event()?;
+                *event = create_event(&gpu.raw)?;
             }
         }
         prepared.record()?;
@@ -141,7 +139,7 @@ impl<'d> VulkanPrepared<'d> {
     }
 
     fn create_descriptor_sets(&mut self) -> Result<(), DeviceError> {
-        let raw = &self.device.raw;
+        let raw = &self.gpu.raw;
         let sets = dispatches(&self.steps).count() as u32;
         if sets == 0 {
             return Ok(());
@@ -232,7 +230,7 @@ impl<'d> VulkanPrepared<'d> {
     /// Records what has changed since it was recorded. Nothing may be in flight.
     fn record(&mut self) -> Result<(), DeviceError> {
         let recorder = Recorder {
-            device: self.device,
+            heap: &self.gpu.heap,
             steps: &self.steps,
             buffers: &self.buffers,
             staging: &self.staging,
@@ -254,7 +252,7 @@ impl<'d> VulkanPrepared<'d> {
 
     /// Submits what comes before the host waits for the `stage`-th time, from 0. Nothing is in flight.
     fn start(&mut self, stage: usize) -> Result<(), DeviceError> {
-        let raw = &self.device.raw;
+        let raw = &self.gpu.raw;
         if stage == 0 {
             self.semaphores.begin();
             for event in self.events.iter().filter(|event| **event != vk::Event::null()) {
@@ -272,11 +270,11 @@ impl<'d> VulkanPrepared<'d> {
             let Some(queue) = self.queues.get(submission.queue) else { continue };
             let commands: Vec<_> = submission.recordings.iter().map(|recording| recording.commands).collect();
             let fence = if submission.fenced { queue.fence } else { vk::Fence::null() };
-            let result = self.semaphores.submit(self.device, queue.raw, submission, &commands, fence);
+            let result = self.semaphores.submit(&self.gpu.raw, queue.raw, submission, &commands, fence);
             if let Err(result) = result {
                 if submitted || result == vk::Result::ERROR_DEVICE_LOST {
                     // Part of the plan runs, and no fence will tell when it ends.
-                    self.device.abandon();
+                    self.gpu.abandon();
                 }
                 return Err(failed("vkQueueSubmit")(result));
             }
@@ -304,11 +302,11 @@ impl<'d> VulkanPrepared<'d> {
         }
         let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
         // SAFETY: the fences are this device's and were given to submissions.
-        match unsafe { self.device.raw.wait_for_fences(&fences, true, timeout) } {
+        match unsafe { self.gpu.raw.wait_for_fences(&fences, true, timeout) } {
             Ok(()) => Ok(true),
             Err(vk::Result::TIMEOUT) => Ok(false),
             Err(result) => {
-                self.device.abandon();
+                self.gpu.abandon();
                 Err(failed("vkWaitForFences")(result))
             }
         }
@@ -319,7 +317,7 @@ impl<'d> VulkanPrepared<'d> {
         let mut longest = None;
         for submission in self.submissions.iter().filter(|submission| submission.last) {
             if let Some(queue) = self.queues.get(submission.queue) {
-                longest = longest.max(queue.elapsed(self.device)?);
+                longest = longest.max(queue.elapsed(&self.gpu.raw, self.gpu.timestamp_period)?);
             }
         }
         Ok(longest)
@@ -327,7 +325,7 @@ impl<'d> VulkanPrepared<'d> {
 
     /// Errors while something is in flight.
     fn idle(&mut self) -> Result<(), DeviceError> {
-        if self.device.is_abandoned() {
+        if self.gpu.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
         }
         if matches!(self.state, State::InFlight { .. }) && self.poll(Duration::ZERO)? == Progress::Running {
@@ -370,21 +368,26 @@ impl<'d> VulkanPrepared<'d> {
         if room < words {
             let commands = match self.fetched.take() {
                 Some((mut old, commands)) => {
-                    self.device.destroy_buffer(&mut old);
+                    self.gpu.heap.destroy_buffer(&mut old);
                     commands
                 }
-                None => queue.allocate_commands(self.device)?,
+                None => queue.allocate_commands(&self.gpu.raw)?,
             };
             let none = vk::BufferUsageFlags::empty();
             let families = [queue.family()];
-            let room =
-                self.device.create_buffer(words, Memory::Readback, &families, none, "words for the host")?;
+            let room = self.gpu.heap.create_buffer(
+                words,
+                Memory::Readback,
+                &families,
+                none,
+                "words for the host",
+            )?;
             self.fetched = Some((room, commands));
         }
         let from = self.buffers.get(buffer.0 as usize).ok_or_else(|| out_of_reach(buffer))?;
         let (to, commands) = self.fetched.as_ref().ok_or_else(|| out_of_reach(buffer))?;
-        record_copy_out(self.device, *commands, from, to, words)?;
-        let (raw, fences, commands) = (&self.device.raw, [queue.fence], [*commands]);
+        record_copy_out(&self.gpu.raw, *commands, from, to, words)?;
+        let (raw, fences, commands) = (&self.gpu.raw, [queue.fence], [*commands]);
         let info = [vk::SubmitInfo::default().command_buffers(&commands)];
         // SAFETY: nothing of this plan is in flight, so that nothing uses its fence or these commands, which were recorded
         // on a pool of the queue's family.
@@ -397,14 +400,14 @@ impl<'d> VulkanPrepared<'d> {
         match unsafe { raw.wait_for_fences(&fences, true, FETCH_PATIENCE) } {
             Ok(()) => Ok(()),
             Err(result) => {
-                self.device.abandon();
+                self.gpu.abandon();
                 Err(failed("vkWaitForFences")(result))
             }
         }
     }
 
     fn shared(&self, buffer: BufferId) -> Result<&Words, DeviceError> {
-        if self.device.is_abandoned() {
+        if self.gpu.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
         }
         let index = buffer.0 as usize;
@@ -444,7 +447,7 @@ impl Prepared for VulkanPrepared<'_> {
             }
             // The host has waited: only now may it submit what follows.
             if let Err(error) = self.start(stage + 1) {
-                self.device.abandon();
+                self.gpu.abandon();
                 return Err(error);
             }
             self.state = State::InFlight { stage: stage + 1 };
@@ -470,7 +473,7 @@ impl Prepared for VulkanPrepared<'_> {
     }
 
     fn set_workgroups(&mut self, step: usize, new: u32) -> Result<(), DeviceError> {
-        let most = self.max_workgroups;
+        let most = self.gpu.max_workgroups;
         self.change(step, |workgroups, _| {
             if new == 0 {
                 return Err(DeviceError::InvalidPlan("a dispatch of no workgroup".to_owned()));
@@ -525,28 +528,28 @@ impl Drop for VulkanPrepared<'_> {
         if matches!(self.state, State::InFlight { .. })
             && !matches!(self.poll(Duration::ZERO), Ok(Progress::Finished { .. }))
         {
-            self.device.abandon();
+            self.gpu.abandon();
         }
-        if self.device.is_abandoned() {
+        if self.gpu.is_abandoned() {
             return;
         }
         // SAFETY: nothing is in flight, so nothing uses these objects; all are this device's or null.
-        unsafe { self.device.raw.destroy_descriptor_pool(self.descriptor_pool, None) };
-        self.semaphores.destroy(self.device);
+        unsafe { self.gpu.raw.destroy_descriptor_pool(self.descriptor_pool, None) };
+        self.semaphores.destroy(&self.gpu.raw);
         for event in &self.events {
             // SAFETY: as above.
-            unsafe { self.device.raw.destroy_event(*event, None) };
+            unsafe { self.gpu.raw.destroy_event(*event, None) };
         }
         for queue in &self.queues {
-            queue.destroy(self.device);
+            queue.destroy(&self.gpu.raw);
         }
-        self.device.pipelines.give_back(std::mem::take(&mut self.pipelines));
+        self.gpu.pipelines.give_back(std::mem::take(&mut self.pipelines));
         for image in &mut self.images {
-            self.device.destroy_image(image);
+            self.gpu.heap.destroy_image(image);
         }
         let fetched = self.fetched.iter_mut().map(|(buffer, _)| buffer);
         for buffer in self.buffers.iter_mut().chain(self.staging.iter_mut().flatten()).chain(fetched) {
-            self.device.destroy_buffer(buffer);
+            self.gpu.heap.destroy_buffer(buffer);
         }
     }
 }

@@ -7,7 +7,6 @@ use plan::{DeviceError, Queue};
 
 use crate::error::failed;
 use crate::physical::ComputeFamily;
-use crate::vulkan::VulkanDevice;
 
 /// A queue of the device: its family and its number there.
 #[derive(Clone, Copy, Debug)]
@@ -81,60 +80,59 @@ impl QueueUse {
         self.place.family.index
     }
 
-    pub(crate) fn create(&mut self, device: &VulkanDevice) -> Result<(), DeviceError> {
+    pub(crate) fn create(&mut self, raw: &ash::Device) -> Result<(), DeviceError> {
         let family = self.place.family;
         // SAFETY: every compute queue of the device was asked for when it was made.
-        self.raw = unsafe { device.raw.get_device_queue(family.index, self.place.index) };
+        self.raw = unsafe { raw.get_device_queue(family.index, self.place.index) };
         let info = vk::CommandPoolCreateInfo::default()
             .flags(vk::CommandPoolCreateFlags::RESET_COMMAND_BUFFER)
             .queue_family_index(family.index);
         // SAFETY: the family is one of the device's.
-        self.pool =
-            unsafe { device.raw.create_command_pool(&info, None) }.map_err(failed("vkCreateCommandPool"))?;
+        self.pool = unsafe { raw.create_command_pool(&info, None) }.map_err(failed("vkCreateCommandPool"))?;
         // SAFETY: the device lives.
-        self.fence = unsafe { device.raw.create_fence(&vk::FenceCreateInfo::default(), None) }
+        self.fence = unsafe { raw.create_fence(&vk::FenceCreateInfo::default(), None) }
             .map_err(failed("vkCreateFence"))?;
         if family.timestamp_bits > 0 {
             let info = vk::QueryPoolCreateInfo::default().query_type(vk::QueryType::TIMESTAMP).query_count(2);
             // SAFETY: the device lives.
-            let clock = unsafe { device.raw.create_query_pool(&info, None) };
+            let clock = unsafe { raw.create_query_pool(&info, None) };
             self.clock = Some(clock.map_err(failed("vkCreateQueryPool"))?);
         }
         Ok(())
     }
 
-    pub(crate) fn allocate_commands(&self, device: &VulkanDevice) -> Result<vk::CommandBuffer, DeviceError> {
+    pub(crate) fn allocate_commands(&self, raw: &ash::Device) -> Result<vk::CommandBuffer, DeviceError> {
         let info = vk::CommandBufferAllocateInfo::default()
             .command_pool(self.pool)
             .level(vk::CommandBufferLevel::PRIMARY)
             .command_buffer_count(1);
         // SAFETY: the pool is this device's.
-        let allocated = unsafe { device.raw.allocate_command_buffers(&info) };
+        let allocated = unsafe { raw.allocate_command_buffers(&info) };
         let allocated = allocated.map_err(failed("vkAllocateCommandBuffers"))?;
         allocated.first().copied().ok_or(DeviceError::OutOfMemory("vkAllocateCommandBuffers"))
     }
 
-    /// Time between the two timestamps. The submission has ended.
-    pub(crate) fn elapsed(&self, device: &VulkanDevice) -> Result<Option<Duration>, DeviceError> {
+    /// Time between the two timestamps, whose ticks take `period` nanoseconds. The submission has ended.
+    pub(crate) fn elapsed(&self, raw: &ash::Device, period: f32) -> Result<Option<Duration>, DeviceError> {
         let Some(clock) = self.clock else { return Ok(None) };
         let mut ticks = [0_u64; 2];
         let flags = vk::QueryResultFlags::TYPE_64;
         // SAFETY: the pool has two queries, both written by the submission that has ended.
-        unsafe { device.raw.get_query_pool_results(clock, 0, &mut ticks, flags) }
+        unsafe { raw.get_query_pool_results(clock, 0, &mut ticks, flags) }
             .map_err(failed("vkGetQueryPoolResults"))?;
         let [start, end] = ticks;
         let mask = u64::MAX >> (64 - self.place.family.timestamp_bits.clamp(1, 64));
-        let nanoseconds = (end.wrapping_sub(start) & mask) as f64 * f64::from(device.timestamp_period);
+        let nanoseconds = (end.wrapping_sub(start) & mask) as f64 * f64::from(period);
         Ok(Some(Duration::from_nanos(nanoseconds as u64)))
     }
 
     /// Gives everything back. Nothing may be in flight.
-    pub(crate) fn destroy(&self, device: &VulkanDevice) {
+    pub(crate) fn destroy(&self, raw: &ash::Device) {
         // SAFETY: the objects are this device's or null, and no submission uses them; command buffers go with their pool.
         unsafe {
-            device.raw.destroy_query_pool(self.clock.unwrap_or_default(), None);
-            device.raw.destroy_fence(self.fence, None);
-            device.raw.destroy_command_pool(self.pool, None);
+            raw.destroy_query_pool(self.clock.unwrap_or_default(), None);
+            raw.destroy_fence(self.fence, None);
+            raw.destroy_command_pool(self.pool, None);
         }
     }
 }

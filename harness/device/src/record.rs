@@ -6,11 +6,10 @@ use ash::vk;
 use plan::{Accesses, BufferId, DependencyKind, DeviceError, ImageId, Kernel, Step};
 
 use crate::error::failed;
-use crate::image::Texels;
-use crate::memory::Words;
+use crate::image::{Texels, record_from_image, record_to_image};
+use crate::memory::{Heap, Words};
 use crate::pipeline::Pipeline;
 use crate::submission::Recording;
-use crate::vulkan::VulkanDevice;
 
 /// Where kernels and copies happen. Timestamps apart, nothing else is recorded.
 const WORK: vk::PipelineStageFlags = vk::PipelineStageFlags::from_raw(
@@ -26,7 +25,7 @@ const ACCESSES: vk::AccessFlags = vk::AccessFlags::from_raw(
 
 /// What recording looks at.
 pub(crate) struct Recorder<'a> {
-    pub(crate) device: &'a VulkanDevice,
+    pub(crate) heap: &'a Heap,
     pub(crate) steps: &'a [Step],
     pub(crate) buffers: &'a [Words],
     /// Staging copies of the buffers that need one, by the number of the buffer.
@@ -47,7 +46,7 @@ impl Recorder<'_> {
         recording: &Recording,
         clock: Option<vk::QueryPool>,
     ) -> Result<(), DeviceError> {
-        let (raw, commands) = (&self.device.raw, recording.commands);
+        let (raw, commands) = (&self.heap.raw, recording.commands);
         let begin = vk::CommandBufferBeginInfo::default();
         // SAFETY: the command buffer is this device's and not in flight; its pool lets it be recorded anew.
         unsafe { raw.begin_command_buffer(commands, &begin) }.map_err(failed("vkBeginCommandBuffer"))?;
@@ -71,7 +70,7 @@ impl Recorder<'_> {
     }
 
     fn step(&self, commands: vk::CommandBuffer, number: usize, step: &Step) -> Result<(), DeviceError> {
-        let raw = &self.device.raw;
+        let raw = &self.heap.raw;
         match step {
             Step::Fill { buffer, value, .. } => {
                 let buffer = self.buffer(*buffer)?;
@@ -83,16 +82,16 @@ impl Recorder<'_> {
                 self.copy(commands, from, self.buffer(*to)?);
             }
             Step::ToImage { from, to, .. } => {
-                self.device.record_to_image(commands, self.buffer(*from)?, self.image(*to)?);
+                record_to_image(raw, commands, self.buffer(*from)?, self.image(*to)?);
             }
             Step::FromImage { from, to, .. } => {
-                self.device.record_from_image(commands, self.image(*from)?, self.buffer(*to)?);
+                record_from_image(raw, commands, self.image(*from)?, self.buffer(*to)?);
             }
             Step::Dispatch { kernel, workgroups, push_constants, .. } => {
                 let index = kernel.0 as usize;
                 let mut push_constants = push_constants.clone();
                 for buffer in self.kernels.get(index).into_iter().flat_map(|kernel| &kernel.addresses) {
-                    let address = self.device.address(self.buffer(*buffer)?);
+                    let address = self.heap.address(self.buffer(*buffer)?);
                     push_constants.extend_from_slice(&address.to_ne_bytes());
                 }
                 let pipeline = self.pipelines.get(index).ok_or_else(|| nothing("kernel", index))?;
@@ -145,7 +144,7 @@ impl Recorder<'_> {
     fn event(&self, commands: vk::CommandBuffer, step: usize, between: &Between) -> Result<(), DeviceError> {
         let event = self.events.get(step).copied().filter(|event| *event != vk::Event::null());
         let event = event.ok_or_else(|| nothing("event for step", step))?;
-        let raw = &self.device.raw;
+        let raw = &self.heap.raw;
         let Between { source, target, memory } = between;
         // SAFETY: the command buffer is being recorded, on a queue with compute; the event is the device's, the host resets
         // it before each submission, and plans with stages of the host before an event are not valid.
@@ -171,7 +170,7 @@ impl Recorder<'_> {
     fn copy(&self, commands: vk::CommandBuffer, from: &Words, to: &Words) {
         let region = vk::BufferCopy::default().size(from.bytes());
         // SAFETY: the command buffer is being recorded; both are copy buffers, and the target is no smaller.
-        unsafe { self.device.raw.cmd_copy_buffer(commands, from.raw, to.raw, &[region]) };
+        unsafe { self.heap.raw.cmd_copy_buffer(commands, from.raw, to.raw, &[region]) };
     }
 
     /// Everything recorded before on the queue happens before `after`; with `accesses`, its writes are also made
@@ -187,7 +186,7 @@ impl Recorder<'_> {
         let flags = vk::DependencyFlags::empty();
         // SAFETY: the command buffer is being recorded; stages and accesses fit each other and a queue with compute.
         unsafe {
-            self.device.raw.cmd_pipeline_barrier(commands, WORK, after, flags, memory.as_slice(), &[], &[]);
+            self.heap.raw.cmd_pipeline_barrier(commands, WORK, after, flags, memory.as_slice(), &[], &[]);
         }
     }
 
@@ -204,13 +203,12 @@ impl Recorder<'_> {
 
 /// Records commands that copy the first words of a buffer to one that the host reads, after all that was written so far.
 pub(crate) fn record_copy_out(
-    device: &VulkanDevice,
+    raw: &ash::Device,
     commands: vk::CommandBuffer,
     from: &Words,
     to: &Words,
     words: u64,
 ) -> Result<(), DeviceError> {
-    let raw = &device.raw;
     let begin = vk::CommandBufferBeginInfo::default();
     let none = vk::DependencyFlags::empty();
     let barrier = |accesses| [vk::MemoryBarrier::default().src_access_mask(WRITES).dst_access_mask(accesses)];

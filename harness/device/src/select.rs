@@ -69,7 +69,7 @@ impl FromStr for Selector {
 
     fn from_str(text: &str) -> Result<Selector, SelectorError> {
         let lower = text.trim().to_lowercase();
-        if lower == "sim" || lower.starts_with("radv:") {
+        if lower == "sim" || vendor::of_selector(&lower).is_some() {
             return Err(SelectorError::NotVulkan(lower));
         }
         let digits = lower.replace('-', "");

@@ -5,7 +5,6 @@ use plan::{DeviceError, Semaphore};
 
 use crate::error::failed;
 use crate::submission::Submission;
-use crate::vulkan::VulkanDevice;
 
 /// The semaphores of a plan.
 #[derive(Default)]
@@ -17,7 +16,7 @@ pub(crate) struct Semaphores {
 
 impl Semaphores {
     /// Makes them; what was made before an error is kept for [`Semaphores::destroy`].
-    pub(crate) fn create(&mut self, device: &VulkanDevice, wanted: &[Semaphore]) -> Result<(), DeviceError> {
+    pub(crate) fn create(&mut self, device: &ash::Device, wanted: &[Semaphore]) -> Result<(), DeviceError> {
         for kind in wanted {
             let mut timeline = vk::SemaphoreTypeCreateInfo::default()
                 .semaphore_type(vk::SemaphoreType::TIMELINE)
@@ -27,7 +26,7 @@ impl Semaphores {
                 info = info.push_next(&mut timeline);
             }
             // SAFETY: the device lives; plans with timeline semaphores are checked against its features.
-            let made = unsafe { device.raw.create_semaphore(&info, None) };
+            let made = unsafe { device.create_semaphore(&info, None) };
             self.raw.push((made.map_err(failed("vkCreateSemaphore"))?, *kind));
         }
         Ok(())
@@ -41,7 +40,7 @@ impl Semaphores {
     /// Submits commands between the semaphores that they wait for and those that they signal.
     pub(crate) fn submit(
         &self,
-        device: &VulkanDevice,
+        device: &ash::Device,
         queue: vk::Queue,
         submission: &Submission,
         commands: &[vk::CommandBuffer],
@@ -68,23 +67,20 @@ impl Semaphores {
         // SAFETY: the commands are recorded for this queue's family and not in flight; every semaphore is signalled once
         // and waited for once, in this order, as the plan was validated. The device is not shared between threads, so
         // nobody else uses the queue.
-        unsafe { device.raw.queue_submit(queue, &[info], fence) }
+        unsafe { device.queue_submit(queue, &[info], fence) }
     }
 
     /// Gives everything back. Nothing may be in flight.
-    pub(crate) fn destroy(&self, device: &VulkanDevice) {
+    pub(crate) fn destroy(&self, device: &ash::Device) {
         for (raw, _) in &self.raw {
             // SAFETY: the semaphore is this device's, and no submission uses it.
-            unsafe { device.raw.destroy_semaphore(*raw, None) };
+            unsafe { device.destroy_semaphore(*raw, None) };
         }
     }
 }
 
-impl VulkanDevice {
-    /// An event that the host resets.
-    pub(crate) fn create_event(&self) -> Result<vk::Event, DeviceError> {
-        // SAFETY: the device lives.
-        unsafe { self.raw.create_event(&vk::EventCreateInfo::default(), None) }
-            .map_err(failed("vkCreateEvent"))
-    }
+/// An event that the host resets.
+pub(crate) fn create_event(device: &ash::Device) -> Result<vk::Event, DeviceError> {
+    // SAFETY: the device lives.
+    unsafe { device.create_event(&vk::EventCreateInfo::default(), None) }.map_err(failed("vkCreateEvent"))
 }

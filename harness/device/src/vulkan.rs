@@ -1,19 +1,21 @@
 //! A Vulkan device behind the device interface.
 
-use std::cell::{Cell, RefCell};
-use std::ffi::CString;
+use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 
 use ash::{ext, khr, vk};
 use gpu_allocator::vulkan::{Allocator, AllocatorCreateDesc};
 use gpu_allocator::{AllocationSizes, AllocatorDebugSettings};
-use plan::{Capabilities, Device, DeviceError, Identity, Kernel, Plan, Prepared, Queue};
+use plan::{Capabilities, Device, DeviceError, Identity, Image, Kernel, Plan, Prepared, Queue};
 
 use crate::error::{allocation_failed, failed};
+use crate::executable::{self, Executable};
 use crate::features::Features;
+use crate::gpu::Gpu;
 use crate::instance::Instance;
+use crate::memory::Heap;
 use crate::null::NullPrepared;
-use crate::physical::{ComputeFamily, Physical, listed, physical_devices};
+use crate::physical::{Physical, listed, physical_devices};
 use crate::pipeline::Maker;
 use crate::pipelines::Pipelines;
 use crate::prepared::VulkanPrepared;
@@ -40,20 +42,10 @@ pub struct Options {
 pub struct VulkanDevice {
     identity: Identity,
     capabilities: Capabilities,
-    pub(crate) families: Vec<ComputeFamily>,
-    pub(crate) timestamp_period: f32,
-    pub(crate) may_require_subgroup_size: bool,
-    stages: bool,
-    pub(crate) memory_types: Vec<vk::MemoryPropertyFlags>,
-    /// Where validation is on, its messages name objects.
-    names: Option<ext::debug_utils::Device>,
     /// Where the driver tells what it made of a pipeline.
     executables: Option<khr::pipeline_executable_properties::Device>,
-    abandoned: Cell<bool>,
-    pub(crate) pipelines: Pipelines,
-    // Dropped in this order: memory, device, instance.
-    pub(crate) memory: ManuallyDrop<RefCell<Allocator>>,
-    pub(crate) raw: ash::Device,
+    // Ended in this order: memory and logical device, instance.
+    gpu: Gpu,
     instance: Instance,
 }
 
@@ -134,57 +126,33 @@ impl VulkanDevice {
             .features
             .executables()
             .then(|| khr::pipeline_executable_properties::Device::new(&instance.raw, &raw));
-        Ok(VulkanDevice {
+        let maker = Maker { raw: raw.clone(), may_require_subgroup_size: physical.may_require_subgroup_size };
+        let heap = Heap {
+            raw,
+            allocator: RefCell::new(memory),
+            types: physical.memory_types,
+            has_addresses: physical.features.buffer_device_address(),
+            stages: options.staging || !physical.unified_memory,
             names,
+        };
+        let figures = (physical.timestamp_period, physical.capabilities.max_workgroups);
+        Ok(VulkanDevice {
             executables,
             identity: physical.identity,
             capabilities: physical.capabilities,
-            families: physical.families,
-            timestamp_period: physical.timestamp_period,
-            may_require_subgroup_size: physical.may_require_subgroup_size,
-            stages: options.staging || !physical.unified_memory,
-            memory_types: physical.memory_types,
-            abandoned: Cell::new(false),
-            pipelines: Pipelines::new(Maker {
-                raw: raw.clone(),
-                may_require_subgroup_size: physical.may_require_subgroup_size,
-            }),
-            memory: ManuallyDrop::new(RefCell::new(memory)),
-            raw,
+            gpu: Gpu::new(heap, Pipelines::new(maker), physical.families, figures),
             instance,
         })
     }
 
-    /// The functions of the extension by which a pipeline tells its code, where the driver has it.
-    pub(crate) fn executable_functions(&self) -> Option<&khr::pipeline_executable_properties::Device> {
-        self.executables.as_ref()
-    }
-
-    /// What makes its pipelines.
-    pub(crate) fn maker(&self) -> Maker {
-        Maker { raw: self.raw.clone(), may_require_subgroup_size: self.may_require_subgroup_size }
-    }
-
-    /// Whether device memory is out of the host's reach, so that results are copied.
-    pub(crate) fn stages(&self) -> bool {
-        self.stages
-    }
-
-    /// Names an object for validation messages; without validation it does nothing.
-    pub(crate) fn set_name<T: vk::Handle>(&self, object: T, name: &str) -> Result<(), DeviceError> {
-        let (Some(names), Ok(name)) = (&self.names, CString::new(name)) else { return Ok(()) };
-        let info = vk::DebugUtilsObjectNameInfoEXT::default().object_handle(object).object_name(&name);
-        // SAFETY: the object is this device's, and the name lives until after the call.
-        unsafe { names.set_debug_utils_object_name(&info) }.map_err(failed("vkSetDebugUtilsObjectNameEXT"))
-    }
-
-    /// Leaves everything to the end of the process: something still runs.
-    pub(crate) fn abandon(&self) {
-        self.abandoned.set(true);
-    }
-
-    pub(crate) fn is_abandoned(&self) -> bool {
-        self.abandoned.get()
+    /// Compiles a kernel and asks the driver what it made of it. Nothing is executed, so that a device that cannot
+    /// execute answers too.
+    ///
+    /// # Errors
+    /// [`DeviceError::Unsupported`] with the name of the extension where the driver does not have it; otherwise what the
+    /// driver said.
+    pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
+        executable::executables(self.executables.as_ref(), self.gpu.pipelines.maker(), kernel, images)
     }
 }
 
@@ -200,13 +168,13 @@ impl Device for VulkanDevice {
     fn prepare(&self, plan: &Plan) -> Result<Box<dyn Prepared + '_>, DeviceError> {
         plan.validate()?;
         self.capabilities.check(plan)?;
-        if self.is_abandoned() {
+        if self.gpu.is_abandoned() {
             return Err(DeviceError::DeviceLost("an earlier submission"));
         }
         if !self.capabilities.executes {
             return Ok(Box::new(NullPrepared));
         }
-        Ok(Box::new(VulkanPrepared::new(self, plan)?))
+        Ok(Box::new(VulkanPrepared::new(&self.gpu, plan)?))
     }
 
     fn compile_ahead(&self, kernels: Vec<Kernel>) {
@@ -216,13 +184,13 @@ impl Device for VulkanDevice {
             let plan = Plan { kernels: vec![kernel.clone()], queues, ..Plan::default() };
             kernel.images.is_empty() && plan.validate().is_ok() && self.capabilities.check(&plan).is_ok()
         };
-        if self.capabilities.executes && !self.is_abandoned() {
-            self.pipelines.make_ahead(kernels.into_iter().filter(wanted).collect(), Vec::new());
+        if self.capabilities.executes && !self.gpu.is_abandoned() {
+            self.gpu.pipelines.make_ahead(kernels.into_iter().filter(wanted).collect(), Vec::new());
         }
     }
 
     fn forget_compiled(&self) {
-        self.pipelines.forget();
+        self.gpu.pipelines.forget();
     }
 
     fn validation_messages(&self) -> Vec<String> {
@@ -232,17 +200,17 @@ impl Device for VulkanDevice {
 
 impl Drop for VulkanDevice {
     fn drop(&mut self) {
-        if self.is_abandoned() {
+        if self.gpu.is_abandoned() {
             self.instance.abandon();
             return;
         }
         // Every prepared plan borrows the device, so all are gone; each has waited for its submission or abandoned the
         // device.
-        self.pipelines.forget();
+        self.gpu.pipelines.forget();
         // SAFETY: the allocator is not used again, and goes before the device that it allocates from.
         unsafe {
-            ManuallyDrop::drop(&mut self.memory);
-            self.raw.destroy_device(None);
+            ManuallyDrop::drop(&mut self.gpu.heap);
+            self.gpu.raw.destroy_device(None);
         }
     }
 }

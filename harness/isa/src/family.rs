@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use vendor::amd::RADV;
+
 /// A generation of the instruction set, with counters, bits and caches of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Generation {
@@ -77,59 +79,11 @@ pub struct Family {
 
 /// A name that is no family.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no AMD family `{name}`; known are {} and gfxNNN", NAMES.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))]
+#[error("no AMD family `{name}`; known are {} and gfxNNN", RADV.families.iter().map(|family| family.name).collect::<Vec<_>>().join(", "))]
 pub struct UnknownFamily {
     /// The name.
     pub name: String,
 }
-
-const NAMES: &[(&str, Generation)] = &[
-    ("tahiti", Generation::Gfx6),
-    ("pitcairn", Generation::Gfx6),
-    ("verde", Generation::Gfx6),
-    ("oland", Generation::Gfx6),
-    ("hainan", Generation::Gfx6),
-    ("bonaire", Generation::Gfx7),
-    ("kaveri", Generation::Gfx7),
-    ("kabini", Generation::Gfx7),
-    ("hawaii", Generation::Gfx7),
-    ("tonga", Generation::Gfx8),
-    ("iceland", Generation::Gfx8),
-    ("carrizo", Generation::Gfx8),
-    ("fiji", Generation::Gfx8),
-    ("stoney", Generation::Gfx8),
-    ("polaris10", Generation::Gfx8),
-    ("polaris11", Generation::Gfx8),
-    ("polaris12", Generation::Gfx8),
-    ("vegam", Generation::Gfx8),
-    ("vega10", Generation::Gfx9),
-    ("vega12", Generation::Gfx9),
-    ("vega20", Generation::Gfx9),
-    ("raven", Generation::Gfx9),
-    ("raven2", Generation::Gfx9),
-    ("renoir", Generation::Gfx9),
-    ("arcturus", Generation::Gfx9),
-    ("mi100", Generation::Gfx9),
-    ("aldebaran", Generation::Gfx940),
-    ("mi200", Generation::Gfx940),
-    ("gfx940", Generation::Gfx940),
-    ("navi10", Generation::Gfx10),
-    ("navi12", Generation::Gfx10),
-    ("navi14", Generation::Gfx10),
-    ("navi21", Generation::Gfx10),
-    ("navi22", Generation::Gfx10),
-    ("navi23", Generation::Gfx10),
-    ("navi24", Generation::Gfx10),
-    ("vangogh", Generation::Gfx10),
-    ("rembrandt", Generation::Gfx10),
-    ("raphael", Generation::Gfx10),
-    ("raphael_mendocino", Generation::Gfx10),
-    ("navi31", Generation::Gfx11),
-    ("navi32", Generation::Gfx11),
-    ("navi33", Generation::Gfx11),
-    ("phoenix", Generation::Gfx11),
-    ("phoenix2", Generation::Gfx11),
-];
 
 impl Family {
     /// The name in lower case.
@@ -148,8 +102,8 @@ impl FromStr for Family {
 
     fn from_str(text: &str) -> Result<Family, UnknownFamily> {
         let name = text.trim().to_ascii_lowercase();
-        let named = NAMES.iter().find(|(known, _)| *known == name).map(|(_, generation)| *generation);
-        match named.or_else(|| by_number(&name)) {
+        let target = RADV.family(&name).map_or(name.as_str(), |family| family.target);
+        match by_number(target) {
             Some(generation) => Ok(Family { name, generation }),
             None => Err(UnknownFamily { name: text.to_owned() }),
         }
@@ -189,10 +143,19 @@ mod tests {
 
     #[test]
     fn names_and_numbers() {
-        for (name, generation) in NAMES {
-            assert_eq!(name.parse::<Family>().unwrap().generation(), *generation, "{name}");
+        for family in RADV.families {
+            assert!(family.names().all(|name| name.parse::<Family>().is_ok()), "{family:?}");
         }
         for (name, generation) in [
+            ("tahiti", Generation::Gfx6),
+            ("kabini", Generation::Gfx7),
+            ("stoney", Generation::Gfx8),
+            ("arcturus", Generation::Gfx9),
+            ("mi200", Generation::Gfx940),
+            ("vangogh", Generation::Gfx10),
+            ("raphael", Generation::Gfx10),
+            ("phoenix2", Generation::Gfx11),
+            ("gfx1153", Generation::Gfx11),
             ("gfx600", Generation::Gfx6),
             ("gfx803", Generation::Gfx8),
             ("gfx90c", Generation::Gfx9),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use vendor::Descriptors;
+
 use crate::facts::Profile;
 use crate::family::Family;
 use crate::text::Program;
@@ -64,14 +66,16 @@ pub enum Shows {
 }
 
 impl Resource {
-    /// Descriptors as RADV lays them out in a set: in the order of their bindings, buffers and texel buffers 16 bytes
-    /// each, images 32 and aligned to 32.
-    pub fn radv(shows: &[Shows]) -> Vec<Resource> {
+    /// Descriptors as a driver lays them out in a set, in the order of their bindings.
+    pub fn laid_out(shows: &[Shows], sizes: Descriptors) -> Vec<Resource> {
         let mut next = 0_u32;
         shows
             .iter()
             .map(|shows| {
-                let size = if matches!(shows, Shows::Image { .. }) { 32 } else { 16 };
+                let size = match shows {
+                    Shows::Image { .. } => sizes.image_bytes,
+                    Shows::Buffer(_) | Shows::Texels(_) => sizes.buffer_bytes,
+                };
                 let offset = next.next_multiple_of(size);
                 next = offset.saturating_add(size);
                 Resource { offset, shows: *shows }

@@ -43,17 +43,7 @@ fn host(criterion: &mut Criterion) {
 
 /// What every test costs before its first dispatch.
 fn kernels(criterion: &mut Criterion) {
-    let config = shaders::KernelConfig {
-        subgroup_size: 8,
-        lanes: 8,
-        lanes_with_loops: u32::MAX,
-        max_workgroup_invocations: 1024,
-        device_scope: true,
-        loop_bound: shaders::KernelConfig::LOOP_BOUND,
-        stressed: false,
-        thread_loops: false,
-        variant: shaders::Variant::default(),
-    };
+    let config = shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN };
     let mut group = criterion.benchmark_group("kernel generation");
     for (name, text) in [
         ("SB+rlx-rlx", include_str!("../../../litmus/corpus/sb/SB+rlx-rlx.litmus")),

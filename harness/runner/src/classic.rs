@@ -61,12 +61,10 @@ impl StoreBuffering {
 /// Runs iterations on `device` for `time`, at least one.
 ///
 /// # Errors
-/// What the device said; [`Cause::TimedOut`] when an iteration takes longer than `patience`, after which the device must
+/// What the device said; [`Cause::NullDevice`] for one that executes nothing; [`Cause::TimedOut`] when an iteration takes longer than `patience`, after which the device must
 /// not be destroyed.
 pub fn run(device: &dyn Device, time: Duration, patience: Duration) -> Result<StoreBuffering, Cause> {
-    if !device.capabilities().executes {
-        return Err(Cause::NullDevice);
-    }
+    crate::canary::check(device, patience)?;
     let mut seen = StoreBuffering::default();
     let started = Instant::now();
     loop {

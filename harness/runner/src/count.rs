@@ -300,10 +300,9 @@ impl Counter {
     /// Words of the location buffer that the outcomes of a dispatch are read from.
     fn location_words(&self, dispatched: &Dispatched<'_>) -> usize {
         let Dispatched { parameters, instances, .. } = dispatched;
-        let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
         let last = |column: &Column| match column.source {
             Source::Storage(storage) if *instances > 0 => {
-                ((instances - 1) * stride + storage * spacing + 1) * self.storage_words
+                (unit(parameters, instances - 1, storage) + 1) * self.storage_words
             }
             _ => 0,
         };
@@ -329,10 +328,9 @@ impl Counter {
                     }
                 }
                 Source::Storage(storage) => {
-                    let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
-                    let first = (start * stride + storage * spacing) * self.storage_words;
-                    let first = first + column.word;
-                    let words = locations[first..].iter().step_by(stride * self.storage_words);
+                    let first = unit(parameters, start, storage) * self.storage_words + column.word;
+                    let step = parameters.stride as usize * self.storage_words;
+                    let words = locations[first..].iter().step_by(step);
                     for ((key, odd), word) in cells.zip(words) {
                         column.add_to(key, odd, column.number(*word));
                     }
@@ -372,8 +370,8 @@ impl Counter {
         self.row.extend(self.columns.iter().map(|column| match column.source {
             Source::Slot(number) => slot(number),
             Source::Storage(storage) => {
-                let unit = instance * parameters.stride as usize + storage * parameters.spacing as usize;
-                column.number(locations[unit * self.storage_words + column.word])
+                let first = unit(parameters, instance, storage) * self.storage_words;
+                column.number(locations[first + column.word])
             }
         }));
         if let Some(batching) = &mut self.batching
@@ -504,6 +502,11 @@ fn find(test: &Test, program: &Program, observable: Observable, high: bool) -> O
     slot.map(Source::Slot).or_else(storage)
 }
 
+/// Number of the unit of a storage of an instance, by the contract of kernels.
+pub(crate) fn unit(parameters: &Parameters, instance: usize, storage: usize) -> usize {
+    parameters.unit(instance as u32, storage as u32) as usize
+}
+
 /// Whether some word is not 0; without an early end, so that it runs on whole vectors.
 fn any(words: &[u32]) -> bool {
     words.iter().fold(0, |all, word| all | word) != 0
@@ -516,7 +519,7 @@ fn holds(words: &[u32], wanted: u32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use shaders::{KernelConfig, Pipelines, Variant};
+    use shaders::{KernelConfig, Pipelines};
 
     use super::*;
 
@@ -532,17 +535,8 @@ mod tests {
         let text = "VULKAN T { x = 0; y = 0; } P0@sg 0, wg 0, qf 0 | P1@sg 0, wg 1, qf 0 ;
                     ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, y ; exists (P0:r0 == 1)";
         let test = litmus::parse(text, "T").unwrap();
-        let config = KernelConfig {
-            subgroup_size: 8,
-            lanes: 8,
-            lanes_with_loops: u32::MAX,
-            max_workgroup_invocations: 64,
-            device_scope: true,
-            loop_bound: 1,
-            stressed: false,
-            thread_loops: false,
-            variant: Variant::default(),
-        };
+        let config =
+            KernelConfig { subgroup_size: 8, lanes: 8, max_workgroup_invocations: 64, ..KernelConfig::PLAIN };
         let program = shaders::program(&test, &config, Pipelines::Merged).unwrap();
         let mut counter = Counter::new(&test, &program, false, false).unwrap();
         // By block how many values there are, and whether some are too large for a key.

@@ -4,6 +4,7 @@ mod stress;
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
 use shaders::variant::Images;
 use shaders::{ImageBinding, Parameters, Program, StressParameters};
 
@@ -16,8 +17,6 @@ const LOCATION_BYTES: u64 = 32 << 20;
 const RESULT_BYTES: u64 = 16 << 20;
 /// Turns of the order of subgroups that are drawn: enough for every number of subgroups that tests name.
 const MAX_TURN: u32 = 12;
-/// Words between the rendezvous counters of two groups.
-const RENDEZVOUS_STRIDE: u64 = 16;
 
 /// What bounds the parameters of a kernel on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +84,7 @@ impl Bounds {
 
         let by_memory = (results / (lanes * u64::from(slots)))
             .min(locations / (lanes * u64::from(storages)))
-            .min(device_words / RENDEZVOUS_STRIDE);
+            .min(device_words / u64::from(RENDEZVOUS_SPACING));
         let by_count = u64::from(capabilities.max_workgroups / classes);
         let most = u32::try_from(by_memory.min(by_count)).unwrap_or(MAX_GROUPS).min(MAX_GROUPS);
         if most == 0 {
@@ -114,7 +113,7 @@ impl Bounds {
             groups,
             location_units: whole_rows(instances.saturating_mul(stride).clamp(1, locations), by_images),
             result_words: instances.saturating_mul(u64::from(slots)).min(results),
-            rendezvous_words: u64::from(groups.1) * RENDEZVOUS_STRIDE,
+            rendezvous_words: u64::from(groups.1) * u64::from(RENDEZVOUS_SPACING),
             loop_budget: capabilities.loop_budget,
             idle_lanes,
             scratch_words: scratch_words(program, stress).min(device_words),
@@ -149,14 +148,18 @@ fn processors() -> u32 {
 
 /// As many units as fill whole rows of an image, where there is one: at least a row, whose length every image limit has.
 fn whole_rows(units: u64, by_images: Option<u64>) -> u64 {
-    if by_images.is_some() { units.next_multiple_of(4096).min(by_images.unwrap_or(units)) } else { units }
+    if by_images.is_some() {
+        units.next_multiple_of(IMAGE_WIDTH.into()).min(by_images.unwrap_or(units))
+    } else {
+        units
+    }
 }
 
 /// Texels that an image of any device can hold.
 fn most_texels(image: &ImageBinding) -> u64 {
     match image.shape {
         // Every device has more; each submission copies all of them.
-        Images::TwoDimensional => 4096 * 256,
+        Images::TwoDimensional => u64::from(IMAGE_WIDTH) * 256,
         Images::OneDimensional => 4096,
         Images::TexelBuffer => 65536,
     }
@@ -409,13 +412,10 @@ mod tests {
                 // The contract of the kernel.
                 let mut played = vec![0u64; instances as usize];
                 for workgroup in 0..classes * groups {
-                    let class = (workgroup / p.pairing + p.turn) % classes;
-                    let group = (workgroup / (p.pairing * classes)) * p.pairing + workgroup % p.pairing;
+                    let (class, group) = p.class_and_group(workgroup, classes);
                     prop_assert!(group < groups);
                     for (round, lane) in (0..p.rounds).flat_map(|round| (0..lanes).map(move |lane| (round, lane))) {
-                        let i = ((group * p.group_multiplier + class * p.group_offset) % groups) * lanes
-                            + (lane * p.lane_multiplier + class * p.lane_offset) % lanes;
-                        let instance = &mut played[(round * groups * lanes + i) as usize];
+                        let instance = &mut played[p.instance(lanes, (class, group), lane, round) as usize];
                         prop_assert_eq!(*instance & (1 << class), 0, "class {} twice", class);
                         *instance |= 1 << class;
                     }

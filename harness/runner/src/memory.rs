@@ -5,6 +5,7 @@ use plan::{
     Plan, Prepared, Queue, QueueId, Step,
 };
 use shaders::classify::{Helper, Shown};
+use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
 use shaders::stress::StressKernel;
 use shaders::variant::Images as Shape;
 use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParameters};
@@ -23,8 +24,6 @@ const LOCATIONS_BACK: BufferId = BufferId(4);
 const COUNTERS: BufferId = BufferId(2);
 const COUNTERS_BACK: BufferId = BufferId(3);
 
-/// Words between the rendezvous counters of two groups.
-const RENDEZVOUS_STRIDE: usize = 16;
 /// Units for each storage up to which memory is filled whole: then there is a storage in every cache line, and writing all of a
 /// line is faster than a part of it.
 const DENSE: usize = 8;
@@ -380,7 +379,7 @@ impl Layout {
         match self.sharing {
             Sharing::Direct => {
                 start_of(prepared.write(RESULTS)?, slots * instances).fill(parameters.poison);
-                let counters = parameters.groups as usize * RENDEZVOUS_STRIDE;
+                let counters = parameters.groups as usize * RENDEZVOUS_SPACING as usize;
                 for buffer in &self.rendezvous {
                     start_of(prepared.write(*buffer)?, counters).fill(0);
                 }
@@ -410,8 +409,8 @@ impl Layout {
         {
             return start_of(words, instances * stride * self.storage_words).fill(only as u32);
         }
-        for (storage, value) in self.initial.iter().enumerate() {
-            let first = storage * parameters.spacing as usize * self.storage_words;
+        for (storage, value) in (0..).zip(&self.initial) {
+            let first = parameters.unit(0, storage) as usize * self.storage_words;
             // The words of a storage, the low one first; what a unit has besides is zero.
             for word in 0..self.storage_words {
                 let part = if word < 4 { (value >> (32 * word)) as u32 } else { 0 };
@@ -501,9 +500,6 @@ struct Images {
     bindings: Vec<ImageBinding>,
     images: Vec<Image>,
 }
-
-/// Texels in a row of a two-dimensional image, by the contract of kernels.
-const IMAGE_WIDTH: u32 = 4096;
 
 impl Images {
     /// The images with that many texels; those that lie apart in the second memory, where the second location buffer is.

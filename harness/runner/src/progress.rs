@@ -307,7 +307,7 @@ fn plan_of(kernel: &ProgressKernel, parameters: &Parameters) -> Plan {
                 kernel: KernelId(0),
                 workgroups,
                 bindings,
-                push_constants: parameters.bytes().to_vec(),
+                push_constants: parameters.to_bytes(),
             },
             Step::Barrier { queue: QUEUE },
             Step::Copy { queue: QUEUE, from: RECORDS, to: RECORDS_BACK },

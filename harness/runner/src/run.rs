@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
 use crate::classify::{COMPARED, Classifier, Classify, numbers, words_of};
-use crate::count::{Counter, Dispatched};
+use crate::count::{Counter, Dispatched, unit};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::join::Join;
@@ -359,14 +359,12 @@ impl Place<'_> {
             if !self.layout.elsewhere.is_empty() {
                 self.locations.clear();
                 self.locations.extend_from_slice(look(self.prepared.as_mut(), counted, locations, used)?);
-                let (stride, spacing) = (parameters.stride as usize, parameters.spacing as usize);
                 let unit_words = self.layout.storage_words;
                 // Units of storages in images, or apart, take the place of what the buffer has for them.
                 for (buffer, storages) in &self.layout.elsewhere {
                     let theirs = look(self.prepared.as_mut(), counted, *buffer, used)?;
                     for storage in storages {
-                        let first = *storage as usize * spacing;
-                        let units = (0..instances).map(|instance| instance * stride + first);
+                        let units = (0..instances).map(|n| unit(parameters, n, *storage as usize));
                         for start in units.map(|unit| unit * unit_words) {
                             let unit = start..start + unit_words;
                             if let (Some(words), Some(theirs)) =

@@ -203,17 +203,7 @@ mod tests {
     use super::*;
 
     fn config() -> shaders::KernelConfig {
-        shaders::KernelConfig {
-            subgroup_size: 8,
-            lanes: 8,
-            lanes_with_loops: u32::MAX,
-            max_workgroup_invocations: 1024,
-            device_scope: true,
-            loop_bound: 8,
-            stressed: false,
-            thread_loops: false,
-            variant: shaders::Variant::default(),
-        }
+        shaders::KernelConfig { subgroup_size: 8, lanes: 8, ..shaders::KernelConfig::PLAIN }
     }
 
     fn capable() -> Capabilities {

@@ -21,7 +21,7 @@ use crate::ways::{Known, Way, run_ways};
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
-use crate::{affinity, pool, twin};
+use crate::{affinity, canary, pool, twin};
 
 /// How often a worker says how far it is.
 const PROGRESS: Duration = Duration::from_millis(200);
@@ -157,9 +157,15 @@ pub(crate) fn requests() -> Receiver<io::Result<String>> {
     requests
 }
 
+/// A device that was opened, and what became of its canary.
+struct Open {
+    device: Box<dyn Device>,
+    canary: Result<(), Cause>,
+}
+
 /// The devices of a worker.
 pub(crate) struct Devices<'a> {
-    open: BTreeMap<String, Box<dyn Device>>,
+    open: BTreeMap<String, Open>,
     make: MakeDevice<'a>,
 }
 
@@ -172,22 +178,25 @@ impl<'a> Devices<'a> {
     /// Leaves all of them as they are: a device that hangs or was lost must not be destroyed, since that may wait for
     /// ever.
     pub fn forget(&mut self) {
-        std::mem::take(&mut self.open).into_values().for_each(std::mem::forget);
+        std::mem::take(&mut self.open).into_values().for_each(|open| std::mem::forget(open.device));
     }
 
-    /// The device of a selector.
-    pub fn get(&mut self, selector: &str) -> Result<&dyn Device, DeviceError> {
+    /// The device of a selector, which has shown that it executes, or says that it does not.
+    pub fn get(&mut self, selector: &str) -> Result<&dyn Device, Cause> {
         if !self.open.contains_key(selector) {
             let before = affinity::threads();
             let device = (self.make)(selector)?;
             if device.capabilities().is_cpu {
                 affinity::spread_new_threads(&before);
             }
-            self.open.insert(selector.to_owned(), device);
+            let executes = device.capabilities().executes;
+            let canary = if executes { canary::check(device.as_ref(), Settings::PATIENCE) } else { Ok(()) };
+            self.open.insert(selector.to_owned(), Open { device, canary });
         }
         match self.open.get(selector) {
-            Some(device) => Ok(device.as_ref()),
-            None => Err(DeviceError::NoSuchDevice(selector.to_owned())),
+            Some(Open { device, canary: Ok(()) }) => Ok(device.as_ref()),
+            Some(Open { canary: Err(cause), .. }) => Err(cause.clone()),
+            None => Err(DeviceError::NoSuchDevice(selector.to_owned()).into()),
         }
     }
 }

@@ -148,17 +148,7 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
 #[test]
 fn steps_have_the_masks_of_the_text() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/corpus");
-    let config = KernelConfig {
-        subgroup_size: 8,
-        lanes: 8,
-        lanes_with_loops: u32::MAX,
-        max_workgroup_invocations: 128,
-        device_scope: true,
-        loop_bound: 8,
-        stressed: false,
-        thread_loops: false,
-        variant: shaders::Variant::default(),
-    };
+    let config = KernelConfig { subgroup_size: 8, lanes: 8, ..KernelConfig::PLAIN };
     let (mut tests, mut masked, mut dependencies) = (0, 0, 0);
     for folder in std::fs::read_dir(corpus).unwrap() {
         let folder = folder.unwrap().path();

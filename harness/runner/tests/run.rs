@@ -10,7 +10,7 @@ use std::time::Duration;
 use common::{Fake, Happening, kernel, play, serve, store_buffering};
 use litmus::{Observation, Outcome, Value};
 use plan::{DeviceError, Step};
-use runner::{Budget, Cause, MemoryStress, RunError, Settings, Stress, run};
+use runner::{Budget, Cause, MemoryStress, RunError, Settings, Stress, canary, run};
 
 const IS_CPU: [bool; 2] = [true, false];
 
@@ -369,4 +369,26 @@ fn a_kernel_that_hides_a_register_is_refused() {
     let error = run(&device, &kernel, &store_buffering(), &settings(1), &mut |_| ControlFlow::Continue(()))
         .unwrap_err();
     assert_eq!(error.to_string(), "the kernel does not fit its test: no `P0:r0`");
+}
+
+#[test]
+fn a_device_that_does_not_store_is_a_null_device() {
+    for is_cpu in [false, true] {
+        let mut device = Fake::conforming(is_cpu);
+        assert_eq!(canary::check(&device, Settings::PATIENCE), Ok(()));
+        device.executes = false;
+        assert!(device.capabilities.executes);
+        assert_eq!(canary::check(&device, Settings::PATIENCE), Err(Cause::NullDevice));
+    }
+}
+
+/// A device that executes wrongly is no null device: what it does wrong is for tests to show.
+#[test]
+fn the_simulated_gpu_executes_whatever_its_fault() {
+    for fault in sim::FAULTS.iter().map(|row| row.fault).chain([sim::Fault::None]) {
+        let device = sim::SimDevice::new(fault);
+        assert_eq!(canary::check(&device, Settings::PATIENCE), Ok(()), "{fault:?}");
+    }
+    let scheduled = sim::SimDevice::scheduled("obe".parse().unwrap());
+    assert_eq!(canary::check(&scheduled, Settings::PATIENCE), Ok(()));
 }

@@ -46,6 +46,7 @@ fn make_device(selector: &str) -> Result<Box<dyn Device>, DeviceError> {
         }),
     };
     device.capabilities.executes = executes;
+    device.executes = selector != "idle";
     device.capabilities.memory_model = true;
     device.capabilities.device_scope = true;
     device.capabilities.availability_visibility_chains = true;
@@ -139,6 +140,8 @@ fn each_failure_has_its_kind() {
     assert!(matches!(failure(job("VULKAN", "fine")), Failure::Test { .. }));
     assert!(matches!(failure(job(STORE_BUFFERING, "missing")), Failure::NoDevice { .. }));
     assert_eq!(failure(job(STORE_BUFFERING, "null")), Failure::NullDevice);
+    // It says that it executes; its memory would show that no test was.
+    assert_eq!(failure(job(STORE_BUFFERING, "idle")), Failure::NullDevice);
     assert!(matches!(failure(job(STORE_BUFFERING, "lost")), Failure::DeviceLost { .. }));
     assert!(matches!(failure(job(STORE_BUFFERING, "hangs")), Failure::TimedOut { .. }));
     let needy = STORE_BUFFERING.replace("clause:", "needs: rayQuery\nclause:");

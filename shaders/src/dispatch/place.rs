@@ -1,43 +1,21 @@
-//! The formulas of the contract: which thread of which instance an invocation plays, where it lies, when groups meet.
+//! Which thread of which instance an invocation plays, and when groups meet.
 
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Op, Word};
 
-use super::{Emitter, Parameter};
+use super::Emitter;
+use crate::contract::{Arithmetic, Parameter, RENDEZVOUS_SPACING, Seat};
+use crate::loops::Loop;
 use crate::variant::MemoryModel;
-
-/// Words between the meeting places of two groups: a cache line each.
-const RENDEZVOUS_SPACING: u32 = 16;
 
 /// What an invocation knows before the first round.
 pub(super) struct Place {
     /// Index of the thread that it plays; the number of threads where it plays none.
     pub role: Word,
-    /// Instance within a round.
-    pub instance: Word,
-    /// Instances of a round.
-    pub round_size: Word,
-    /// Instances of the dispatch.
-    pub total: Word,
-    /// The instance's place in its workgroup.
-    pub lane: Word,
+    pub seat: Seat<Word>,
 }
 
 impl Emitter<'_> {
-    /// Class `(w / p + t) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
-    pub(super) fn class_and_group(&mut self, workgroup: Word) -> (Word, Word) {
-        let pairing = self.parameter(Parameter::Pairing);
-        let classes = self.module.constant(self.layout.classes.len() as u32);
-        let run = self.module.word(Op::UDiv, &[workgroup, pairing]);
-        let turn = self.parameter(Parameter::Turn);
-        let turned = self.module.word(Op::IAdd, &[run, turn]);
-        let class = self.module.word(Op::UMod, &[turned, classes]);
-        let lap = self.module.word(Op::UDiv, &[run, classes]);
-        let first = self.module.word(Op::IMul, &[lap, pairing]);
-        let rest = self.module.word(Op::UMod, &[workgroup, pairing]);
-        (class, self.module.word(Op::IAdd, &[first, rest]))
-    }
-
     /// The thread and the slot that a lane plays where threads share workgroups.
     pub(super) fn role_and_slot(&mut self, class: Word, subgroup: Word, lane: Word) -> (Word, Word) {
         let lanes = self.module.constant(self.layout.lanes);
@@ -63,44 +41,13 @@ impl Emitter<'_> {
         (role, slot)
     }
 
-    /// The instance of a slot: the co-prime permutation of groups and lanes.
-    pub(super) fn place(&mut self, role: Word, class: Word, group: Word, slot: Word) -> Place {
-        let groups = self.parameter(Parameter::Groups);
-        let lanes = self.module.constant(self.layout.lanes);
-        let class = match self.company.first_class {
-            0 => class,
-            first => {
-                let first = self.module.constant(first);
-                self.module.word(Op::IAdd, &[class, first])
-            }
-        };
-        let [group, lane] = [
-            (group, Parameter::GroupMultiplier, Parameter::GroupOffset, groups),
-            (slot, Parameter::LaneMultiplier, Parameter::LaneOffset, lanes),
-        ]
-        .map(|(index, multiplier, offset, modulus)| {
-            let multiplier = self.parameter(multiplier);
-            let offset = self.parameter(offset);
-            let scaled = self.module.word(Op::IMul, &[index, multiplier]);
-            let shift = self.module.word(Op::IMul, &[class, offset]);
-            let sum = self.module.word(Op::IAdd, &[scaled, shift]);
-            self.module.word(Op::UMod, &[sum, modulus])
-        });
-        let first = self.module.word(Op::IMul, &[group, lanes]);
-        let instance = self.module.word(Op::IAdd, &[first, lane]);
-        let round_size = self.module.word(Op::IMul, &[groups, lanes]);
-        let rounds = self.parameter(Parameter::Rounds);
-        let total = self.module.word(Op::IMul, &[rounds, round_size]);
-        Place { role, instance, round_size, total, lane }
-    }
-
     /// What meetings need, in the first block.
     pub(super) fn meeting(&mut self, buffer: Word, group: Word, extra: Option<Word>) -> Meeting {
         let [spacing, zero, one] = [RENDEZVOUS_SPACING, 0, 1].map(|value| self.module.constant(value));
         let index = self.module.word(Op::IMul, &[group, spacing]);
         let interval = self.parameter(Parameter::Interval);
         Meeting {
-            counter: self.element(buffer, index),
+            counter: self.module.element(buffer, index),
             spin: self.patience(extra),
             zero,
             one,
@@ -110,21 +57,9 @@ impl Emitter<'_> {
         }
     }
 
-    /// What the kernel's loop carries from one meeting to the next, in the block that begins a round.
-    pub(super) fn carry_meeting(
-        &mut self,
-        meeting: &Meeting,
-        due: Due,
-        entry: Word,
-        continuing: Word,
-    ) -> Carried {
-        let word = self.module.u32;
-        let mut carried = |first: Word| {
-            let (now, next) = (self.module.id(), self.module.id());
-            let sources = [first, entry, next, continuing].map(Operand::IdRef);
-            self.module.value_as(now, Op::Phi, word, sources);
-            (now, next)
-        };
+    /// What the kernel's loop carries from one meeting to the next.
+    pub(super) fn carry_meeting(&mut self, meeting: &Meeting, due: Due, turns: &mut Loop) -> Carried {
+        let mut carried = |first: Word| turns.carry(&mut self.module, first);
         Carried {
             patience: carried(meeting.spin),
             until: (due == Due::Counted).then(|| carried(meeting.zero)),
@@ -142,11 +77,10 @@ impl Emitter<'_> {
             if self.config.device_scope || glsl { spirv::Scope::Device } else { spirv::Scope::QueueFamily };
         let scope = Operand::IdScope(self.module.constant(scope as u32));
         let relaxed = Operand::IdMemorySemantics(zero);
-        let [arrive_if, arrive, wait, header, test, look, again, waited] =
-            std::array::from_fn(|_| self.module.id());
-        let [hold_header, hold_test, hold_look, hold_again, held, met] =
-            std::array::from_fn(|_| self.module.id());
-        let before = self.module.id();
+        let [arrive_if, arrive, wait] = std::array::from_fn(|_| self.module.id());
+        let mut looks = Loop::new(&mut self.module);
+        let mut holding = Loop::new(&mut self.module);
+        let [met, before] = std::array::from_fn(|_| self.module.id());
         self.module.branch(before);
         self.module.begin(before);
         let waits = self.module.truth(Op::INotEqual, &[spin, zero]);
@@ -169,53 +103,37 @@ impl Emitter<'_> {
         self.module.branch(wait);
 
         self.module.begin(wait);
-        self.module.branch(header);
-        self.module.begin(header);
-        let (spent, spent_more) = (self.module.id(), self.module.id());
-        self.module.value_as(spent, Op::Phi, word, [zero, wait, spent_more, again].map(Operand::IdRef));
-        self.module.loop_merge(waited, again);
-        self.module.branch(test);
-        self.module.begin(test);
+        let spent = looks.count(&mut self.module, zero, one);
+        looks.enter(&mut self.module, wait);
         let patient = self.module.truth(Op::ULessThan, &[spent, patience]);
-        self.module.branch_if(patient, look, waited);
-        self.module.begin(look);
+        looks.goes_on_if(&mut self.module, patient);
         let load = [Operand::IdRef(counter), scope, relaxed];
         let arrived = self.module.value(Op::AtomicLoad, word, load.clone());
         let all_here = self.module.truth(Op::UGreaterThanEqual, &[arrived, expected]);
         let rest = self.module.word(Op::ISub, &[patience, spent]);
-        self.module.branch_if(all_here, waited, again);
-        self.module.begin(again);
-        self.module.value_as(spent_more, Op::IAdd, word, [spent, one].map(Operand::IdRef));
-        self.module.branch(header);
-        self.module.begin(waited);
-        let kept = self.module.value(Op::Phi, word, [zero, test, rest, look].map(Operand::IdRef));
+        looks.end_unless(&mut self.module, all_here);
+        let kept = self.module.value(Op::Phi, word, [zero, looks.test, rest, looks.body].map(Operand::IdRef));
 
         // Whoever comes last sees all at once, and the others only when the news has reached them.
         let at_once = self.module.truth(Op::IEqual, &[kept, patience]);
         let had_patience = self.module.truth(Op::INotEqual, &[patience, zero]);
         let last = self.module.truth(Op::LogicalAnd, &[at_once, had_patience]);
         let pause = self.module.word(Op::Select, &[last, hold, zero]);
-        self.module.branch(hold_header);
-        self.module.begin(hold_header);
-        let (looked, looked_more) = (self.module.id(), self.module.id());
-        let sources = [zero, waited, looked_more, hold_again].map(Operand::IdRef);
-        self.module.value_as(looked, Op::Phi, word, sources);
-        self.module.loop_merge(held, hold_again);
-        self.module.branch(hold_test);
-        self.module.begin(hold_test);
+        let looked = holding.count(&mut self.module, zero, one);
+        holding.enter(&mut self.module, looks.merge);
         let holds = self.module.truth(Op::ULessThan, &[looked, pause]);
-        self.module.branch_if(holds, hold_look, held);
-        self.module.begin(hold_look);
+        holding.goes_on_if(&mut self.module, holds);
         self.module.value(Op::AtomicLoad, word, load);
-        self.module.branch(hold_again);
-        self.module.begin(hold_again);
-        self.module.value_as(looked_more, Op::IAdd, word, [looked, one].map(Operand::IdRef));
-        self.module.branch(hold_header);
-        self.module.begin(held);
+        holding.end(&mut self.module);
         self.module.branch(met);
 
         self.module.begin(met);
-        self.module.value_as(left, Op::Phi, word, [patience, before, kept, held].map(Operand::IdRef));
+        self.module.value_as(
+            left,
+            Op::Phi,
+            word,
+            [patience, before, kept, holding.merge].map(Operand::IdRef),
+        );
         let Some(((until, until_next), due)) = until.zip(due) else {
             self.module.value_as(expected_next, Op::IAdd, word, [expected, party].map(Operand::IdRef));
             return;

@@ -4,11 +4,12 @@ use litmus::{LocationId, Observable, StorageClass, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, Decoration, MemoryAccess, MemorySemantics, Op, Word};
 
+use super::Emitter;
 use super::place::Place;
-use super::{Emitter, Parameter};
+use crate::contract::{Arithmetic, IMAGE_WIDTH, Parameter, unit};
 use crate::glsl;
 use crate::kernel::{Binding, ImageBinding};
-use crate::memory::{Element, IMAGE_WIDTH, Kind, Path, Target, image_type, spirv_class};
+use crate::memory::{Element, Kind, Path, Target, image_type, spirv_class};
 use crate::stress;
 use crate::variant::{Images, MemoryModel, Pointers, References};
 
@@ -161,14 +162,9 @@ impl Emitter<'_> {
     }
 
     /// What the paths of the test lead to for an instance: unit `n × stride + s × spacing` through each reference.
-    pub(super) fn targets(
-        &mut self,
-        instance: Word,
-        stride: Word,
-        spacing: Word,
-        place: &Place,
-    ) -> Vec<(Path, Target)> {
+    pub(super) fn targets(&mut self, instance: Word, place: &Place) -> Vec<(Path, Target)> {
         let mut targets = Vec::new();
+        let stride = self.parameter(Parameter::Stride);
         let base = self.module.word(Op::IMul, &[instance, stride]);
         let mut units: Vec<Option<Word>> = vec![None; self.storage_numbers.len()];
         let paths = self.uses.paths.clone();
@@ -180,8 +176,7 @@ impl Emitter<'_> {
                 let known = units.get(storage as usize).copied().flatten();
                 let unit = known.unwrap_or_else(|| {
                     let number = self.module.constant(storage);
-                    let offset = self.module.word(Op::IMul, &[number, spacing]);
-                    self.module.word(Op::IAdd, &[base, offset])
+                    unit(self, base, number)
                 });
                 if let Some(slot) = units.get_mut(storage as usize) {
                     *slot = Some(unit);
@@ -278,14 +273,14 @@ impl Emitter<'_> {
         let position = self.workgroup_storages.iter().position(|known| known.storage == storage);
         if self.uses.explicit_workgroup {
             let first = self.module.constant(position.unwrap_or_default() as u32 * self.layout.lanes);
-            let unit = self.module.word(Op::IAdd, &[first, place.lane]);
+            let unit = self.module.word(Op::IAdd, &[first, place.seat.lane]);
             return self.unit_target(path, Kind::Workgroup, unit);
         }
         let element = path.ty(&mut self.module);
         let pointer_type = self.module.pointer(spirv::StorageClass::Workgroup, element);
         let variable = self.variable_of(path);
         let zero = self.module.constant(0);
-        let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, place.lane]);
+        let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, place.seat.lane]);
         Target::Memory { pointer: self.detour(pointer_type, pointer, &[variable, zero]), alignment: None }
     }
 

@@ -4,9 +4,11 @@ use rspirv::dr::Operand;
 use rspirv::spirv::{Op, Word};
 
 use super::place::{Due, Meeting, Place};
-use super::{Code, Emitter, Parameter};
+use super::{Code, Emitter};
+use crate::contract::{Arithmetic, Parameter, instance_of};
 use crate::flow;
 use crate::kernel::CompileError;
+use crate::loops::Loop;
 use crate::memory::{Path, Target};
 use crate::segments;
 use crate::semantics::semantics_word;
@@ -45,29 +47,14 @@ impl Emitter<'_> {
     ) -> Result<(), CompileError> {
         let Rounds { entry, place, .. } = around;
         let rounds = self.parameter(Parameter::Rounds);
-        let [header, test, body, continuing, merge] = std::array::from_fn(|_| self.module.id());
+        let mut turns = Loop::new(&mut self.module);
         let (zero, one) = (self.module.constant(0), self.module.constant(1));
-        self.module.branch(header);
-        self.module.begin(header);
-        let round_type = self.module.u32;
-        let (round, next_round) = (self.module.id(), self.module.id());
-        self.module.value_as(
-            round,
-            Op::Phi,
-            round_type,
-            [zero, *entry, next_round, continuing].map(Operand::IdRef),
-        );
-        let meeting = around.meeting.map(|meeting| {
-            let carried = self.carry_meeting(&meeting, Due::Counted, *entry, continuing);
-            (meeting, carried)
-        });
-        self.module.loop_merge(merge, continuing);
-        self.module.branch(test);
-        self.module.begin(test);
+        let round = turns.count(&mut self.module, zero, one);
+        let meeting =
+            around.meeting.map(|meeting| (meeting, self.carry_meeting(&meeting, Due::Counted, &mut turns)));
+        turns.enter(&mut self.module, *entry);
         let more = self.module.truth(Op::ULessThan, &[round, rounds]);
-        self.module.branch_if(more, body, merge);
-
-        self.module.begin(body);
+        turns.goes_on_if(&mut self.module, more);
         let (instance, targets) = self.round(place, round);
         self.initialize_workgroup(place, &targets);
         if let Some((meeting, carried)) = &meeting {
@@ -95,11 +82,7 @@ impl Emitter<'_> {
             }
         }
         self.finish_workgroup(place, instance, &targets);
-        self.module.branch(continuing);
-        self.module.begin(continuing);
-        self.module.value_as(next_round, Op::IAdd, round_type, [round, one].map(Operand::IdRef));
-        self.module.branch(header);
-        self.module.begin(merge);
+        turns.end(&mut self.module);
         Ok(())
     }
 
@@ -114,7 +97,7 @@ impl Emitter<'_> {
     ) -> Result<(), CompileError> {
         let Rounds { entry, place, .. } = around;
         let rounds = self.parameter(Parameter::Rounds);
-        let [header, test, body, continuing, merge] = std::array::from_fn(|_| self.module.id());
+        let mut stretches = Loop::new(&mut self.module);
         let (zero, one) = (self.module.constant(0), self.module.constant(1));
         // Without meetings all rounds are one stretch.
         let stretch = around.meeting.map_or(rounds, |meeting| {
@@ -122,68 +105,44 @@ impl Emitter<'_> {
             let meets = self.module.truth(Op::INotEqual, &[meeting.spin, zero]);
             self.module.word(Op::Select, &[meets, interval, rounds])
         });
-        let word = self.module.u32;
-        self.module.branch(header);
-        self.module.begin(header);
-        let (begin, end) = (self.module.id(), self.module.id());
-        self.module.value_as(begin, Op::Phi, word, [zero, *entry, end, continuing].map(Operand::IdRef));
-        let meeting = around.meeting.map(|meeting| {
-            let carried = self.carry_meeting(&meeting, Due::Always, *entry, continuing);
-            (meeting, carried)
-        });
-        self.module.loop_merge(merge, continuing);
-        self.module.branch(test);
-        self.module.begin(test);
+        let (begin, end) = stretches.carry(&mut self.module, zero);
+        let meeting = around
+            .meeting
+            .map(|meeting| (meeting, self.carry_meeting(&meeting, Due::Always, &mut stretches)));
+        stretches.enter(&mut self.module, *entry);
         let more = self.module.truth(Op::ULessThan, &[begin, rounds]);
-        self.module.branch_if(more, body, merge);
-
-        self.module.begin(body);
+        stretches.goes_on_if(&mut self.module, more);
         if let Some((meeting, carried)) = &meeting {
             self.meet(meeting, carried, around.local);
         }
         let left = self.module.word(Op::ISub, &[rounds, begin]);
         let whole = self.module.truth(Op::ULessThan, &[stretch, left]);
         let length = self.module.word(Op::Select, &[whole, stretch, left]);
-        self.module.value_as(end, Op::IAdd, word, [begin, length].map(Operand::IdRef));
+        self.module.value_as(end, Op::IAdd, self.module.u32, [begin, length].map(Operand::IdRef));
         for code in parts {
-            let [before, header, test, body, continuing, merge] = std::array::from_fn(|_| self.module.id());
+            let before = self.module.id();
+            let mut turns = Loop::new(&mut self.module);
             let number = self.module.constant(code.part.thread as u32);
             let mine = self.module.truth(Op::IEqual, &[place.role, number]);
             self.module.branch(before);
             self.module.begin(before);
-            self.module.branch(header);
-            self.module.begin(header);
-            let (round, next_round) = (self.module.id(), self.module.id());
-            let sources = [begin, before, next_round, continuing].map(Operand::IdRef);
-            self.module.value_as(round, Op::Phi, word, sources);
-            self.module.loop_merge(merge, continuing);
-            self.module.branch(test);
-            self.module.begin(test);
+            let round = turns.count(&mut self.module, begin, one);
+            turns.enter(&mut self.module, before);
             let more = self.module.truth(Op::ULessThan, &[round, end]);
             let plays = self.module.truth(Op::LogicalAnd, &[mine, more]);
-            self.module.branch_if(plays, body, merge);
-            self.module.begin(body);
+            turns.goes_on_if(&mut self.module, plays);
             let (instance, targets) = self.round(place, round);
             self.segment(std::slice::from_ref(code), place, instance, &targets, registers)?;
-            self.module.branch(continuing);
-            self.module.begin(continuing);
-            self.module.value_as(next_round, Op::IAdd, word, [round, one].map(Operand::IdRef));
-            self.module.branch(header);
-            self.module.begin(merge);
+            turns.end(&mut self.module);
         }
-        self.module.branch(continuing);
-        self.module.begin(continuing);
-        self.module.branch(header);
-        self.module.begin(merge);
+        stretches.end(&mut self.module);
         Ok(())
     }
 
     /// The instance of a round, and where its memory lies.
     fn round(&mut self, place: &Place, round: Word) -> (Word, Vec<(Path, Target)>) {
-        let (stride, spacing) = (self.parameter(Parameter::Stride), self.parameter(Parameter::Spacing));
-        let earlier = self.module.word(Op::IMul, &[round, place.round_size]);
-        let instance = self.module.word(Op::IAdd, &[earlier, place.instance]);
-        let targets = self.targets(instance, stride, spacing, place);
+        let instance = instance_of(self, &place.seat, round);
+        let targets = self.targets(instance, place);
         (instance, targets)
     }
 }

@@ -1,15 +1,15 @@
 //! Memory stress around the threads: who makes it, and what its workgroups do without.
 
-use rspirv::spirv::{Op, StorageClass, Word};
+use rspirv::spirv::{Op, Word};
 
-use super::{Emitter, Parameter, WORDS_OF_PARAMETERS};
-use crate::module::Module;
-use crate::stress::{Pressure, position};
+use super::Emitter;
+use crate::contract::{Arithmetic, Parameter, Parameters};
+use crate::stress::{Block, Pressure, StressParameter, StressParameters};
 
 impl Emitter<'_> {
     /// Words of push constants before an address.
     pub(super) fn words_of_parameters(&self) -> u32 {
-        if self.config.stressed { position::END } else { WORDS_OF_PARAMETERS }
+        Parameters::WORDS + if self.config.stressed { StressParameters::WORDS } else { 0 }
     }
 
     /// The number by which a workgroup plays, and with memory stress whether it plays no thread.
@@ -20,9 +20,13 @@ impl Emitter<'_> {
         let groups = self.parameter(Parameter::Groups);
         let classes = self.module.constant(self.layout.classes.len() as u32);
         let playing = self.module.word(Op::IMul, &[classes, groups]);
-        let [more, multiplier, offset] =
-            [position::WORKGROUPS, position::WORKGROUP_MULTIPLIER, position::WORKGROUP_OFFSET]
-                .map(|position| load(&mut self.module, self.parameters_block, position));
+        let block = self.stress_block();
+        let [more, multiplier, offset] = [
+            StressParameter::Workgroups,
+            StressParameter::WorkgroupMultiplier,
+            StressParameter::WorkgroupOffset,
+        ]
+        .map(|parameter| block.load(&mut self.module, parameter));
         let all = self.module.word(Op::IAdd, &[playing, more]);
         let scaled = self.module.word(Op::IMul, &[workgroup, multiplier]);
         let shifted = self.module.word(Op::IAdd, &[scaled, offset]);
@@ -47,19 +51,16 @@ impl Emitter<'_> {
 
     /// What its turns need.
     pub(super) fn pressure(&mut self, workgroup: Word, extra: Word) -> Pressure {
-        let block = self.parameters_block;
-        let [iterations, before] =
-            [position::ITERATIONS, position::BEFORE].map(|position| load(&mut self.module, block, position));
+        let block = self.stress_block();
+        let [iterations, before] = [StressParameter::Iterations, StressParameter::Before]
+            .map(|parameter| block.load(&mut self.module, parameter));
         let turns = self.module.word(Op::Select, &[extra, iterations, before]);
         let scratch = self.scratch_buffer.unwrap_or_default();
-        let mut parameter = |module: &mut Module, position| load(module, block, position);
-        Pressure::new(&mut self.module, scratch, workgroup, turns, &mut parameter)
+        Pressure::new(&mut self.module, scratch, workgroup, turns, block)
     }
-}
 
-fn load(module: &mut Module, block: Word, position: u32) -> Word {
-    let member = module.constant(position);
-    let ty = module.pointer(StorageClass::PushConstant, module.u32);
-    let pointer = module.on_ids(Op::AccessChain, ty, &[block, member]);
-    module.word(Op::Load, &[pointer])
+    /// Those of memory stress stand behind the other parameters.
+    fn stress_block(&self) -> Block {
+        Block { variable: self.parameters_block, first: Parameters::WORDS }
+    }
 }

@@ -4,9 +4,13 @@ use litmus::{InstructionKind, LocationInit, RegisterId, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, BuiltIn, Decoration, MemorySemantics, Op, Word};
 
-use super::{CLOCK, ENDED, FIELDS, Field, Level, ProgressConfig, SPACING, STOP, STUCK, Spread, leaders};
+use super::{
+    CLOCK, ENDED, FIELDS, Field, Level, Parameter, Parameters, ProgressConfig, SPACING, STOP, STUCK, Spread,
+    leaders,
+};
 use crate::dispatch::Storages;
 use crate::kernel::CompileError;
+use crate::loops::Loop;
 use crate::memory::{Kind, Path, Target};
 use crate::module::Module;
 use crate::rules::{Rule, label_position};
@@ -66,7 +70,7 @@ impl Emitter<'_> {
         let locations = buffers.len() as u32;
         let records = self.module.bound(spirv::StorageClass::StorageBuffer, block, locations, "records");
         let control = self.module.bound(spirv::StorageClass::StorageBuffer, block, locations + 1, "control");
-        let parameters = self.module.push_constants(2, 0);
+        let parameters = self.module.push_constants(Parameters::WORDS, 0);
         let workgroup_input = self.module.built_in_vector(BuiltIn::WorkgroupId);
         let local_input = self.module.built_in_word(BuiltIn::LocalInvocationIndex);
         let subgroup_inputs = self.spread.layout.subgroup_size.map(|_| {
@@ -83,8 +87,8 @@ impl Emitter<'_> {
                 self.module.effect(Op::Store, [variable, zero].map(Operand::IdRef));
             }
         }
-        let copies = self.parameter(parameters, 0);
-        let near = self.parameter(parameters, 1);
+        let [copies, near] = [Parameter::Copies, Parameter::Near]
+            .map(|parameter| self.module.push_constant(parameters, parameter as u32));
         let workgroup = self.module.load_x(workgroup_input);
         let local = self.module.word(Op::Load, &[local_input]);
         let (subgroup, lane) = match subgroup_inputs {
@@ -122,7 +126,7 @@ impl Emitter<'_> {
             };
             let offset = self.module.constant(self.storages.number_of(path.location) * SPACING);
             let index = self.module.word(Op::IAdd, &[first, offset]);
-            let pointer = self.element(*buffer, index);
+            let pointer = self.module.element(*buffer, index);
             targets.push((*path, Target::Memory { pointer, alignment: None }));
         }
         let here = Here { role, record, records, control, targets };
@@ -162,13 +166,6 @@ impl Emitter<'_> {
         }
     }
 
-    fn parameter(&mut self, block: Word, member: u32) -> Word {
-        let member = self.module.constant(member);
-        let ty = self.module.pointer(spirv::StorageClass::PushConstant, self.module.u32);
-        let pointer = self.module.on_ids(Op::AccessChain, ty, &[block, member]);
-        self.module.word(Op::Load, &[pointer])
-    }
-
     /// The thread that an invocation plays; their number where it plays none.
     fn role(&mut self, part: Word, subgroup: Word, lane: Word) -> Word {
         let mut role = self.module.constant(self.test.threads.len() as u32);
@@ -198,12 +195,6 @@ impl Emitter<'_> {
         role
     }
 
-    fn element(&mut self, buffer: Word, index: Word) -> Word {
-        let member = self.module.constant(0);
-        let ty = self.module.pointer(spirv::StorageClass::StorageBuffer, self.module.u32);
-        self.module.on_ids(Op::AccessChain, ty, &[buffer, member, index])
-    }
-
     fn scope(&mut self, scope: litmus::Scope) -> Result<Word, Rule> {
         let word = scope_operand(scope, self.variant)?;
         Ok(self.module.constant(word))
@@ -219,7 +210,7 @@ impl Emitter<'_> {
     fn field(&mut self, here: &Here, thread: usize, field: Field) -> Word {
         let offset = self.module.constant(thread as u32 * FIELDS + field as u32);
         let index = self.module.word(Op::IAdd, &[here.record, offset]);
-        self.element(here.records, index)
+        self.module.element(here.records, index)
     }
 
     /// Writes a field so that the host may see it while the kernel runs.
@@ -244,7 +235,7 @@ impl Emitter<'_> {
     /// Reads the stop word, several times where turns are to take long.
     fn stop(&mut self, here: &Here, looks: u32) -> Word {
         let index = self.module.constant(STOP as u32);
-        let pointer = self.element(here.control, index);
+        let pointer = self.module.element(here.control, index);
         let (scope, relaxed) = (self.widest(), self.module.constant(0));
         let word = self.module.u32;
         let mut seen: Option<Word> = None;
@@ -265,7 +256,7 @@ impl Emitter<'_> {
     /// The clock, which goes on by one.
     fn tick(&mut self, here: &Here) -> Word {
         let index = self.module.constant(CLOCK as u32);
-        let pointer = self.element(here.control, index);
+        let pointer = self.module.element(here.control, index);
         let (scope, relaxed, one) = (self.widest(), self.module.constant(0), self.module.constant(1));
         let word = self.module.u32;
         self.module.value(
@@ -439,18 +430,14 @@ impl Emitter<'_> {
         here: &Here,
         starts: &[usize],
     ) -> Result<(), CompileError> {
-        let [header, test, body, continuing, merge] = std::array::from_fn(|_| self.module.id());
+        let turns = Loop::new(&mut self.module);
         let end = self.module.constant(starts.len() as u32);
         let [zero, one] = [0, 1].map(|value| self.module.constant(value));
-        self.module.branch(header);
-        self.module.begin(header);
-        self.module.loop_merge(merge, continuing);
-        self.module.branch(test);
-        self.module.begin(test);
+        let before = self.module.block();
+        turns.enter(&mut self.module, before);
         let block = self.load(own.block);
         let goes_on = self.module.truth(Op::INotEqual, &[block, end]);
-        self.module.branch_if(goes_on, body, merge);
-        self.module.begin(body);
+        turns.goes_on_if(&mut self.module, goes_on);
         let made = self.load(own.turns);
         let made = self.module.word(Op::IAdd, &[made, one]);
         self.set(own.turns, made);
@@ -467,7 +454,7 @@ impl Emitter<'_> {
                 // Whoever begins or ends from now on has a later clock.
                 let clock = this.tick(here);
                 let index = this.module.constant(STOP as u32);
-                let pointer = this.element(here.control, index);
+                let pointer = this.module.element(here.control, index);
                 let clock = this.module.word(Op::IAdd, &[clock, one]);
                 this.store_relaxed(pointer, clock);
                 Ok(())
@@ -485,10 +472,7 @@ impl Emitter<'_> {
         self.blocks(part, own, here, starts)?;
         self.module.branch(after);
         self.module.begin(after);
-        self.module.branch(continuing);
-        self.module.begin(continuing);
-        self.module.branch(header);
-        self.module.begin(merge);
+        turns.end(&mut self.module);
         Ok(())
     }
 

@@ -11,13 +11,9 @@ use shaders::{Kernel, KernelConfig, variant};
 pub const LAVAPIPE: KernelConfig = KernelConfig {
     subgroup_size: 8,
     lanes: 8,
-    lanes_with_loops: u32::MAX,
     max_workgroup_invocations: 1024,
-    device_scope: true,
     loop_bound: 3,
-    stressed: false,
-    thread_loops: false,
-    variant: variant::DEFAULT,
+    ..KernelConfig::PLAIN
 };
 
 /// A device without Device scope and with small subgroups.

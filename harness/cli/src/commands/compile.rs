@@ -18,19 +18,6 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print};
 use crate::probe;
 
-/// What a kernel is made for when no device is named: sizes that every device with the Vulkan memory model has.
-const PLAIN: KernelConfig = KernelConfig {
-    subgroup_size: 32,
-    lanes: 32,
-    lanes_with_loops: u32::MAX,
-    max_workgroup_invocations: 128,
-    device_scope: true,
-    loop_bound: KernelConfig::LOOP_BOUND,
-    stressed: false,
-    thread_loops: false,
-    variant: shaders::variant::DEFAULT,
-};
-
 /// Runs the command.
 ///
 /// # Errors
@@ -60,7 +47,7 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     let simulated = arguments.device.as_ref().filter(|_| target.is_none());
     let simulated = simulated.map(|_| probe::simulated(0, Fault::None));
     let config = match target.as_ref().map(|target| &target.listed).or(simulated.as_ref()) {
-        None => PLAIN,
+        None => KernelConfig::PLAIN,
         Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities)
             .map_err(Failure::environment_error)?
             .kernel_config(&listed.capabilities),

@@ -249,7 +249,10 @@ fn asked(spelling: &Spelling, workgroups: &[Vec<Vec<Step>>]) -> Question {
     for (number, waves) in workgroups.iter().enumerate() {
         kernels.push(Kernel {
             program: parse(&text(spelling, waves, first)).unwrap(),
-            resources: Resource::radv(&[Shows::Buffer(LOCATIONS), Shows::Buffer(RESULTS)]),
+            resources: Resource::laid_out(
+                &[Shows::Buffer(LOCATIONS), Shows::Buffer(RESULTS)],
+                vendor::amd::DESCRIPTORS,
+            ),
             address: None,
         });
         placed.push(Workgroup { kernel: number, id: 0, wave_size: 64, waves: vec![vec![0]; waves.len()] });

@@ -99,6 +99,7 @@ fn asks(family: &str, sample: &Sample, told: &Told, texts: &[Text], prediction: 
         program: &told.program,
         texts,
         family: &family,
+        descriptors: vendor::amd::DESCRIPTORS,
         subgroup_size: SIZES.subgroup_size,
     };
     codegen::question(&kernels, prediction).map_err(|error| format!("{}: {error}", sample.name)).unwrap()

@@ -161,6 +161,8 @@ pub struct Fake {
     pub identity: Identity,
     pub capabilities: Capabilities,
     pub regroups: bool,
+    /// Whether anything is executed, whatever the capabilities say.
+    pub executes: bool,
     pub script: Script,
     /// Submissions made.
     pub submissions: Cell<u64>,
@@ -191,6 +193,7 @@ impl Fake {
                 ..Capabilities::default()
             },
             regroups: true,
+            executes: true,
             script: Box::new(script),
             submissions: Cell::default(),
             drawn: RefCell::default(),
@@ -267,6 +270,11 @@ impl Prepared for FakePrepared<'_> {
                 Step::Copy { from, to, .. } => {
                     let words = self.buffers[from.0 as usize].clone();
                     self.buffers[to.0 as usize][..words.len()].copy_from_slice(&words);
+                }
+                Step::Dispatch { bindings, push_constants, .. } if push_constants.is_empty() => {
+                    if self.device.executes {
+                        self.buffers[bindings[0].0 as usize][..2].copy_from_slice(&shaders::canary::STORED);
+                    }
                 }
                 Step::Dispatch { workgroups, push_constants, .. } => {
                     if push_constants.len() == StressParameters::BYTES as usize {
@@ -353,26 +361,7 @@ impl Drop for FakePrepared<'_> {
 }
 
 fn parameters(bytes: &[u8]) -> Parameters {
-    let words: Vec<u32> =
-        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect();
-    let parameters = Parameters {
-        groups: words[0],
-        rounds: words[1],
-        spin: words[2],
-        pairing: words[3],
-        group_multiplier: words[4],
-        group_offset: words[5],
-        lane_multiplier: words[6],
-        lane_offset: words[7],
-        stride: words[8],
-        spacing: words[9],
-        poison: words[10],
-        done: words[11],
-        interval: words[12],
-        hold: words[13],
-        turn: words[14],
-        party: words[15],
-    };
+    let parameters = Parameters::from_bytes(bytes).unwrap();
     assert_eq!(parameters.to_bytes(), bytes);
     parameters
 }

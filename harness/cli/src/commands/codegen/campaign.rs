@@ -182,7 +182,7 @@ fn kernel(
     test: &Test,
     unit: &Unit,
     compiled: &Compiled,
-    dialect: Dialect,
+    dialect: &'static Dialect,
     emit: Option<CodegenEmit>,
 ) -> CodegenKernel {
     let machine = Machine::read(compiled.assembly(), dialect);

@@ -244,9 +244,12 @@ fn asks(
     target: &Target,
     asked: &Asked,
 ) -> Result<isa::Question, String> {
-    let family = target.family.ok_or("machine code of another maker")?.name;
+    let family = target.family.ok_or("machine code of another maker")?;
+    let descriptors = family.vendor().and_then(|vendor| vendor.descriptors);
+    let descriptors = descriptors.ok_or("the explorer does not know this maker's machine code")?;
     let sizes = target.sizes(asked.lanes);
-    let family: Family = family.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
+    let family: Family =
+        family.name.parse().map_err(|error: isa::family::UnknownFamily| error.to_string())?;
     let read: Result<Vec<isa::Program>, _> = texts.iter().map(|text| isa::parse(text)).collect();
     let texts = read.map_err(|error| error.to_string())?;
     let program = form::program(&item.test, question.form, item.variant.told, &sizes)
@@ -256,6 +259,7 @@ fn asks(
         program: &program,
         texts: &texts,
         family: &family,
+        descriptors,
         subgroup_size: sizes.subgroup_size,
     };
     codegen::question(&kernels, prediction).map_err(|error| error.to_string())

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use codegen::machine::Dialect;
+use codegen::machine::{Dialect, PLAIN};
 use codegen::{Sizes, Unit};
 use device::{DriverEnvironment, Family, Listed};
 
@@ -19,7 +19,7 @@ pub struct Target {
     pub selector: String,
     /// The device.
     pub listed: Listed,
-    /// Its family, where it is AMD's.
+    /// Its family, where its vendor is known.
     pub family: Option<&'static Family>,
     process: Process,
 }
@@ -69,8 +69,8 @@ impl Target {
     }
 
     /// How its machine code is read.
-    pub fn dialect(&self) -> Dialect {
-        if self.family.is_some() { Dialect::Amd } else { Dialect::Other }
+    pub fn dialect(&self) -> &'static Dialect {
+        self.family.and_then(Family::vendor).map_or(&PLAIN, |vendor| vendor.dialect)
     }
 
     /// What the device lacks for kernels, by name; `needs` are features that the test names itself.
@@ -176,35 +176,5 @@ fn add_compile_only(found: &mut Vec<Target>, device: CompileOnly) {
 fn add(found: &mut Vec<Target>, target: Target) {
     if !found.iter().any(|known| known.name == target.name) {
         found.push(target);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use device::Generation as Chip;
-    use isa::Generation as Rules;
-
-    /// The two crates know generations for different reasons: `device` tells people which chip a driver means, `isa` knows
-    /// whose rules machine code follows, which several generations of chips share. They agree on every family.
-    #[test]
-    fn chips_follow_the_rules_of_their_generation() {
-        for family in device::FAMILIES {
-            for name in [Some(family.name), family.earlier].into_iter().flatten() {
-                let rules = name.parse::<isa::Family>().unwrap().generation();
-                let expected = match family.generation {
-                    Chip::Gfx6 => Rules::Gfx6,
-                    Chip::Gfx7 => Rules::Gfx7,
-                    Chip::Gfx8 => Rules::Gfx8,
-                    Chip::Gfx9 => Rules::Gfx9,
-                    // The first of them has the memory system of Vega.
-                    Chip::Cdna if family.name == "mi100" => Rules::Gfx9,
-                    Chip::Cdna => Rules::Gfx940,
-                    Chip::Gfx10 | Chip::Gfx10_3 => Rules::Gfx10,
-                    Chip::Gfx11 | Chip::Gfx11_5 => Rules::Gfx11,
-                    Chip::Gfx12 => Rules::Gfx12,
-                };
-                assert_eq!(rules, expected, "{name}");
-            }
-        }
     }
 }

@@ -1,0 +1,49 @@
+//! What plans are prepared with: a logical device, its memory, its pipelines, and whether something was left running.
+
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+
+use crate::memory::Heap;
+use crate::physical::ComputeFamily;
+use crate::pipelines::Pipelines;
+
+/// A logical device and what belongs to it. Whoever owns it ends it.
+pub(crate) struct Gpu {
+    pub(crate) raw: ash::Device,
+    /// Ends before the logical device.
+    pub(crate) heap: ManuallyDrop<Heap>,
+    pub(crate) pipelines: Pipelines,
+    pub(crate) families: Vec<ComputeFamily>,
+    /// Nanoseconds of a tick of the device's clock.
+    pub(crate) timestamp_period: f32,
+    pub(crate) max_workgroups: u32,
+    abandoned: Cell<bool>,
+}
+
+impl Gpu {
+    pub(crate) fn new(
+        heap: Heap,
+        pipelines: Pipelines,
+        families: Vec<ComputeFamily>,
+        (timestamp_period, max_workgroups): (f32, u32),
+    ) -> Gpu {
+        Gpu {
+            raw: heap.raw.clone(),
+            heap: ManuallyDrop::new(heap),
+            pipelines,
+            families,
+            timestamp_period,
+            max_workgroups,
+            abandoned: Cell::new(false),
+        }
+    }
+
+    /// Leaves everything to the end of the process: something still runs.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.set(true);
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.abandoned.get()
+    }
+}

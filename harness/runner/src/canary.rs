@@ -1,0 +1,70 @@
+//! Whether a device executes at all, whatever it says of itself: before its first test, a kernel stores two words that are
+//! read back. Drivers on a kernel device that is not there signal their fences and leave memory as it was, and some tests
+//! would call that a violation.
+
+use std::time::Duration;
+
+use plan::{Buffer, BufferId, Device, Kernel, KernelId, Memory, Plan, Progress, Queue, QueueId, Step};
+use shaders::canary::{STORED, kernel};
+
+use crate::error::Cause;
+
+const STORE: BufferId = BufferId(0);
+const BACK: BufferId = BufferId(1);
+const QUEUE: QueueId = QueueId(0);
+
+/// Asks a device to execute something.
+///
+/// # Errors
+/// [`Cause::NullDevice`] where it does not; [`Cause::TimedOut`] where it does not end, after which the device must not be
+/// destroyed; what the device said.
+pub fn check(device: &dyn Device, patience: Duration) -> Result<(), Cause> {
+    let mut prepared = device.prepare(&plan())?;
+    prepared.submit()?;
+    match prepared.poll(patience)? {
+        Progress::Finished { .. } => {}
+        Progress::NotExecuted => return Err(Cause::NullDevice),
+        Progress::Running => {
+            // A driver that hangs would wait for ever if it were told to destroy what it uses.
+            std::mem::forget(prepared);
+            return Err(Cause::TimedOut { after: patience });
+        }
+    }
+    if prepared.read(BACK)?.starts_with(&STORED) { Ok(()) } else { Err(Cause::NullDevice) }
+}
+
+fn plan() -> Plan {
+    let words = STORED.len() as u64;
+    let barrier = Step::Barrier { queue: QUEUE };
+    Plan {
+        kernels: vec![Kernel {
+            words: kernel(),
+            bindings: 1,
+            images: Vec::new(),
+            push_constant_bytes: 0,
+            addresses: Vec::new(),
+            subgroup_size: None,
+        }],
+        buffers: vec![
+            Buffer { words, memory: Memory::Device, name: "canary" },
+            Buffer { words, memory: Memory::Readback, name: "canary for the host" },
+        ],
+        queues: vec![Queue { family: 0 }],
+        steps: vec![
+            Step::Fill { queue: QUEUE, buffer: STORE, value: 0 },
+            Step::Fill { queue: QUEUE, buffer: BACK, value: 0 },
+            barrier.clone(),
+            Step::Dispatch {
+                queue: QUEUE,
+                kernel: KernelId(0),
+                workgroups: 1,
+                bindings: vec![STORE],
+                push_constants: Vec::new(),
+            },
+            barrier,
+            Step::Copy { queue: QUEUE, from: STORE, to: BACK },
+            Step::ToHost { queue: QUEUE, buffer: BACK },
+        ],
+        ..Plan::default()
+    }
+}

@@ -1,0 +1,193 @@
+//! AMD: RADV, Mesa's driver, on its null back end; LLVM's assembly for its graphics cores, or what ACO prints where it has
+//! no disassembler.
+
+use crate::text::{Access, Dialect, LineKind, Operation, Path};
+use crate::{Descriptors, Family, Vendor};
+
+/// Mesa's RADV.
+pub const RADV: Vendor = Vendor {
+    word: "radv",
+    driver: "RADV",
+    driver_file: "radeon_icd",
+    library: "libvulkan_radeon.so",
+    chip_variable: "RADV_FORCE_FAMILY",
+    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_word: ("RADV_DEBUG", "nocache"),
+    before_chip: "(RADV ",
+    families: FAMILIES,
+    dialect: &DIALECT,
+    descriptors: Some(DESCRIPTORS),
+};
+
+/// How RADV lays descriptors out.
+pub const DESCRIPTORS: Descriptors = Descriptors { buffer_bytes: 16, image_bytes: 32 };
+
+/// The names that some Mesa knows (`ac_get_family_name` in its `src/amd/common`), and LLVM's targets.
+const FAMILIES: &[Family] = &[
+    family("tahiti", &[], "gfx600"),
+    family("pitcairn", &[], "gfx601"),
+    family("verde", &[], "gfx601"),
+    family("oland", &[], "gfx601"),
+    family("hainan", &[], "gfx602"),
+    family("bonaire", &[], "gfx704"),
+    family("hawaii", &[], "gfx701"),
+    family("kaveri", &[], "gfx700"),
+    family("kabini", &[], "gfx703"),
+    family("iceland", &[], "gfx802"),
+    family("tonga", &[], "gfx802"),
+    family("fiji", &[], "gfx803"),
+    family("polaris10", &[], "gfx803"),
+    family("polaris11", &[], "gfx803"),
+    family("polaris12", &[], "gfx803"),
+    family("vegam", &[], "gfx803"),
+    family("carrizo", &[], "gfx801"),
+    family("stoney", &[], "gfx810"),
+    family("vega10", &[], "gfx900"),
+    family("vega12", &[], "gfx904"),
+    family("vega20", &[], "gfx906"),
+    family("raven", &[], "gfx902"),
+    family("raven2", &[], "gfx909"),
+    family("renoir", &[], "gfx90c"),
+    family("mi100", &["arcturus"], "gfx908"),
+    family("mi200", &["aldebaran"], "gfx90a"),
+    family("gfx940", &[], "gfx940"),
+    family("navi10", &[], "gfx1010"),
+    family("navi12", &[], "gfx1011"),
+    family("navi14", &[], "gfx1012"),
+    family("navi21", &[], "gfx1030"),
+    family("navi22", &[], "gfx1031"),
+    family("navi23", &[], "gfx1032"),
+    family("navi24", &[], "gfx1034"),
+    family("vangogh", &[], "gfx1033"),
+    family("rembrandt", &[], "gfx1035"),
+    family("raphael_mendocino", &["gfx1036", "raphael"], "gfx1036"),
+    family("navi31", &["gfx1100"], "gfx1100"),
+    family("navi32", &["gfx1101"], "gfx1101"),
+    family("navi33", &["gfx1102"], "gfx1102"),
+    family("phoenix", &["gfx1103_r1"], "gfx1103"),
+    family("phoenix2", &["gfx1103_r2"], "gfx1103"),
+    family("gfx1150", &[], "gfx1150"),
+    family("gfx1151", &[], "gfx1151"),
+    family("gfx1152", &[], "gfx1152"),
+    family("gfx1153", &[], "gfx1153"),
+    family("gfx1200", &[], "gfx1200"),
+    family("gfx1201", &[], "gfx1201"),
+];
+
+const fn family(name: &'static str, others: &'static [&'static str], target: &'static str) -> Family {
+    Family { name, others, target }
+}
+
+/// How its machine code reads.
+pub const DIALECT: Dialect = Dialect {
+    name: "amd",
+    read,
+    tells_memory: true,
+    fillers: &["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"],
+    registers: &['s', 'v', 'a'],
+    named_registers: &["vcc", "exec", "m0", "vcc_lo", "vcc_hi", "null", "off", "scc"],
+    block: "BB",
+};
+
+fn read(line: &str) -> Option<(&str, LineKind)> {
+    let text = line.split([';', '/']).next().unwrap_or(line).trim();
+    (!text.is_empty()).then(|| (text, kind_of(text)))
+}
+
+/// The mnemonic of a line: ACO's own form of the code puts what is defined before it.
+fn mnemonic(text: &str) -> &str {
+    let text = text.rsplit_once(" = ").map_or(text, |(_, instruction)| instruction);
+    let word = text.split(' ').next().unwrap_or(text);
+    word.strip_prefix("p_").map_or(word, |_| word)
+}
+
+fn kind_of(text: &str) -> LineKind {
+    if text.ends_with(':') || text.starts_with("BB") {
+        return LineKind::Label;
+    }
+    let mnemonic = mnemonic(text);
+    let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| mnemonic.starts_with(prefix));
+    if is(&[
+        "s_waitcnt",
+        "s_wait_",
+        "s_barrier",
+        "buffer_gl",
+        "buffer_wb",
+        "buffer_inv",
+        "global_inv",
+        "global_wb",
+        "s_dcache",
+        "s_gl1_inv",
+    ]) {
+        return LineKind::Order;
+    }
+    if is(&["s_cbranch", "s_branch", "s_setpc"]) {
+        return LineKind::Jump;
+    }
+    let path = if is(&["buffer_", "s_buffer_load"]) {
+        Path::Buffer
+    } else if is(&["global_", "flat_"]) {
+        Path::Address
+    } else if is(&["image_", "tbuffer_"]) {
+        Path::Image
+    } else if is(&[
+        "ds_read",
+        "ds_write",
+        "ds_load",
+        "ds_store",
+        "ds_add",
+        "ds_sub",
+        "ds_and",
+        "ds_or",
+        "ds_xor",
+        "ds_min",
+        "ds_max",
+        "ds_cmp",
+        "ds_wrxchg",
+        "ds_storexchg",
+        "ds_rsub",
+        "ds_mskor",
+        "ds_inc",
+        "ds_dec",
+    ]) {
+        Path::Workgroup
+    } else if is(&["s_load"]) {
+        return LineKind::Descriptor;
+    } else {
+        return LineKind::Other;
+    };
+    let operation = if path == Path::Workgroup {
+        match mnemonic {
+            _ if mnemonic.starts_with("ds_storexchg") => Operation::Atomic,
+            _ if is(&["ds_read", "ds_load"]) => Operation::Load,
+            _ if is(&["ds_write", "ds_store"]) => Operation::Store,
+            _ => Operation::Atomic,
+        }
+    } else if mnemonic.contains("atomic") {
+        Operation::Atomic
+    } else if mnemonic.contains("store") {
+        Operation::Store
+    } else {
+        Operation::Load
+    };
+    // Formats and 16-bit halves: `buffer_load_format_x` goes the way of texels.
+    let path = if mnemonic.contains("format") { Path::Image } else { path };
+    LineKind::Access(Access { operation, path, offset: offset_of(text) })
+}
+
+/// The constant of an address: `offset:256`, or the last operand of a scalar load.
+fn offset_of(text: &str) -> u64 {
+    let named = text.split([' ', ',']).find_map(|word| word.strip_prefix("offset:"));
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    if let Some(named) = named {
+        return number(named).unwrap_or(0);
+    }
+    if mnemonic(text).starts_with("s_buffer_load") {
+        let operand = text.split(", ").nth(2).and_then(|operand| operand.split(' ').next());
+        return operand.and_then(number).unwrap_or(0);
+    }
+    0
+}

@@ -1,0 +1,167 @@
+//! Vendors of GPUs, as plain data: a driver that compiles without its hardware, the chips that it compiles for, and how
+//! the text of its machine code reads. All that is known of one stands in one file, and [`VENDORS`] lists them.
+//!
+//! Who starts drivers (`device`), who reads their text (`codegen`) and who explores it (`isa`) take from here what they
+//! need.
+//!
+//! ```
+//! let (vendor, chip) = vendor::of_device("AMD Radeon RX 6800 (RADV NAVI21)").unwrap();
+//! assert_eq!((vendor.word, chip.name, chip.target), ("radv", "navi21", "gfx1030"));
+//! ```
+
+pub mod amd;
+pub mod text;
+
+pub use text::Dialect;
+
+/// A vendor's driver.
+#[derive(Debug)]
+pub struct Vendor {
+    /// What selectors of its compile-only devices begin with, before a colon: `radv`.
+    pub word: &'static str,
+    /// What people call the driver.
+    pub driver: &'static str,
+    /// What the names of its driver files begin with.
+    pub driver_file: &'static str,
+    /// The library behind them, where a driver file names none that is found.
+    pub library: &'static str,
+    /// The variable of the environment that chooses a chip which is not there.
+    pub chip_variable: &'static str,
+    /// Variables that are set besides: caches would hide crashes and times.
+    pub settings: &'static [(&'static str, &'static str)],
+    /// A variable that lists words, and the word that is added to what it lists already.
+    pub debug_word: (&'static str, &'static str),
+    /// What stands before a chip in the names that it gives to devices: `(RADV ` of `… (RADV NAVI31)`.
+    pub before_chip: &'static str,
+    /// The chips that some version knows, oldest first.
+    pub families: &'static [Family],
+    /// How its machine code reads.
+    pub dialect: &'static Dialect,
+    /// How descriptors lie in a set, where the explorer knows the code.
+    pub descriptors: Option<Descriptors>,
+}
+
+/// A family of chips for which there is code of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Its name in selectors: what the latest driver calls it, in lower case. No two vendors have a name in common.
+    pub name: &'static str,
+    /// What others call it: earlier drivers first.
+    pub others: &'static [&'static str],
+    /// The target of compilers that code for it has: `gfx1030`.
+    pub target: &'static str,
+}
+
+/// Bytes of descriptors in a set, to multiples of which they are aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptors {
+    /// Of a buffer or texel buffer.
+    pub buffer_bytes: u32,
+    /// Of an image.
+    pub image_bytes: u32,
+}
+
+/// Every vendor.
+pub const VENDORS: &[&Vendor] = &[&amd::RADV];
+
+impl Vendor {
+    /// The family that is meant by a name, whatever the case: its own, or what others call it.
+    pub fn family(&self, name: &str) -> Option<&'static Family> {
+        self.families.iter().find(|family| family.names().any(|known| known.eq_ignore_ascii_case(name)))
+    }
+
+    /// The chip that its driver names in a device's name, in lower case; some version may know one that is not listed.
+    pub fn chip_of(&self, device_name: &str) -> Option<String> {
+        let (_, behind) = device_name.split_once(self.before_chip)?;
+        let chip = behind.split([')', ' ']).next().filter(|chip| !chip.is_empty())?;
+        Some(chip.to_lowercase())
+    }
+}
+
+impl Family {
+    /// All its names, its own first.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.name).chain(self.others.iter().copied())
+    }
+
+    /// The family of any vendor that is meant by a name, whatever the case.
+    pub fn named(name: &str) -> Option<&'static Family> {
+        VENDORS.iter().find_map(|vendor| vendor.family(name))
+    }
+
+    /// Whose it is.
+    pub fn vendor(&self) -> Option<&'static Vendor> {
+        VENDORS.iter().copied().find(|vendor| vendor.families.contains(self))
+    }
+}
+
+/// The vendor and the family of a device by the name that its driver gives it.
+pub fn of_device(device_name: &str) -> Option<(&'static Vendor, &'static Family)> {
+    VENDORS.iter().find_map(|vendor| Some((*vendor, vendor.family(&vendor.chip_of(device_name)?)?)))
+}
+
+/// The name of a compile-only device by the name that its driver gives it: `radv:navi31`.
+pub fn name_of(device_name: &str) -> Option<String> {
+    VENDORS.iter().find_map(|vendor| {
+        let chip = vendor.chip_of(device_name)?;
+        let name = vendor.family(&chip).map_or(chip.as_str(), |family| family.name);
+        Some(format!("{}:{name}", vendor.word))
+    })
+}
+
+/// The vendor that a selector names, and what stands behind its colon.
+pub fn of_selector(text: &str) -> Option<(&'static Vendor, &str)> {
+    let (word, rest) = text.split_once(':')?;
+    let vendor = VENDORS.iter().find(|vendor| vendor.word.eq_ignore_ascii_case(word))?;
+    Some((vendor, rest))
+}
+
+/// The vendor whose driver file has this name.
+pub fn of_driver_file(name: &str) -> Option<&'static Vendor> {
+    let is_its = |vendor: &&Vendor| name.starts_with(vendor.driver_file) && name.ends_with(".json");
+    VENDORS.iter().copied().find(is_its)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_are_found_by_all_their_names() {
+        let name = |text| Family::named(text).map(|family| family.name);
+        assert_eq!(name("NAVI31"), Some("navi31"));
+        assert_eq!(name("gfx1100"), Some("navi31"));
+        assert_eq!(name("raphael"), Some("raphael_mendocino"));
+        assert_eq!(name("bogus"), None);
+    }
+
+    #[test]
+    fn every_name_means_one_family_of_one_vendor() {
+        let families = || VENDORS.iter().flat_map(|vendor| vendor.families);
+        let names: Vec<&str> = families().flat_map(Family::names).collect();
+        let mut once = names.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), names.len());
+        for vendor in VENDORS {
+            assert!(
+                vendor.families.iter().all(|family| family.vendor().map(|v| v.word) == Some(vendor.word))
+            );
+            assert_eq!(
+                of_selector(&format!("{}:*", vendor.word)).map(|(v, rest)| (v.word, rest)),
+                Some((vendor.word, "*"))
+            );
+            assert!(of_driver_file(&format!("{}.json", vendor.driver_file)).is_some());
+        }
+    }
+
+    #[test]
+    fn compile_only_devices_are_named_after_their_family() {
+        assert_eq!(name_of("Null hardware (RADV GFX1100)").as_deref(), Some("radv:navi31"));
+        // With another backend.
+        assert_eq!(name_of("Null hardware (RADV VEGA10 (LLVM 19.1.7))").as_deref(), Some("radv:vega10"));
+        // One that no list has yet.
+        assert_eq!(name_of("Null hardware (RADV GFX1300)").as_deref(), Some("radv:gfx1300"));
+        assert!(of_device("llvmpipe").is_none());
+    }
+}

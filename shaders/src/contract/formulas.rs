@@ -1,0 +1,200 @@
+//! The formulas of the contract, each written once: over numbers for whoever runs a kernel, and over the words of a module
+//! for whoever makes one.
+
+use rspirv::spirv::Op;
+
+use super::parameters::{Parameter, Parameters};
+
+/// An operation on two words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Add,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+impl Operation {
+    /// The instruction.
+    pub fn op(self) -> Op {
+        match self {
+            Operation::Add => Op::IAdd,
+            Operation::Multiply => Op::IMul,
+            Operation::Divide => Op::UDiv,
+            Operation::Remainder => Op::UMod,
+        }
+    }
+}
+
+/// Whatever formulas are computed in: numbers, or the instructions of a kernel under construction.
+pub(crate) trait Arithmetic {
+    /// A word, or what stands for one.
+    type Word: Copy;
+
+    fn number(&mut self, value: u32) -> Self::Word;
+    fn parameter(&mut self, parameter: Parameter) -> Self::Word;
+    fn apply(&mut self, operation: Operation, left: Self::Word, right: Self::Word) -> Self::Word;
+
+    fn add(&mut self, left: Self::Word, right: Self::Word) -> Self::Word {
+        self.apply(Operation::Add, left, right)
+    }
+    fn multiply(&mut self, left: Self::Word, right: Self::Word) -> Self::Word {
+        self.apply(Operation::Multiply, left, right)
+    }
+    fn divide(&mut self, left: Self::Word, right: Self::Word) -> Self::Word {
+        self.apply(Operation::Divide, left, right)
+    }
+    fn remainder(&mut self, left: Self::Word, right: Self::Word) -> Self::Word {
+        self.apply(Operation::Remainder, left, right)
+    }
+}
+
+/// Class `(w / p + t) mod C` and group `(w / (p × C)) × p + w mod p` of workgroup `w`.
+pub(crate) fn class_and_group<A: Arithmetic>(
+    of: &mut A,
+    workgroup: A::Word,
+    classes: u32,
+) -> (A::Word, A::Word) {
+    let pairing = of.parameter(Parameter::Pairing);
+    let classes = of.number(classes);
+    let run = of.divide(workgroup, pairing);
+    let turn = of.parameter(Parameter::Turn);
+    let turned = of.add(run, turn);
+    let class = of.remainder(turned, classes);
+    let lap = of.divide(run, classes);
+    let first = of.multiply(lap, pairing);
+    let rest = of.remainder(workgroup, pairing);
+    (class, of.add(first, rest))
+}
+
+/// What an invocation plays in each round.
+#[derive(Clone, Copy)]
+pub(crate) struct Seat<W> {
+    /// Instance within a round.
+    pub instance: W,
+    /// The instance's place in its workgroup.
+    pub lane: W,
+    /// Instances of a round.
+    pub round_size: W,
+    /// Instances of the dispatch.
+    pub total: W,
+}
+
+/// The seat of a slot of a class and a group: the co-prime permutation of groups and lanes. Classes of other kernels come
+/// before the `first_class`.
+pub(crate) fn seat<A: Arithmetic>(
+    of: &mut A,
+    (lanes, first_class): (u32, u32),
+    (class, group): (A::Word, A::Word),
+    slot: A::Word,
+) -> Seat<A::Word> {
+    let groups = of.parameter(Parameter::Groups);
+    let lanes = of.number(lanes);
+    let class = match first_class {
+        0 => class,
+        first => {
+            let first = of.number(first);
+            of.add(class, first)
+        }
+    };
+    let [group, lane] = [
+        (group, Parameter::GroupMultiplier, Parameter::GroupOffset, groups),
+        (slot, Parameter::LaneMultiplier, Parameter::LaneOffset, lanes),
+    ]
+    .map(|(index, multiplier, offset, modulus)| {
+        let multiplier = of.parameter(multiplier);
+        let offset = of.parameter(offset);
+        let scaled = of.multiply(index, multiplier);
+        let shift = of.multiply(class, offset);
+        let sum = of.add(scaled, shift);
+        of.remainder(sum, modulus)
+    });
+    let first = of.multiply(group, lanes);
+    let instance = of.add(first, lane);
+    let round_size = of.multiply(groups, lanes);
+    let rounds = of.parameter(Parameter::Rounds);
+    Seat { instance, lane, round_size, total: of.multiply(rounds, round_size) }
+}
+
+/// The instance that a seat has in a round: `k × G × L + i`.
+pub(crate) fn instance_of<A: Arithmetic>(of: &mut A, seat: &Seat<A::Word>, round: A::Word) -> A::Word {
+    let earlier = of.multiply(round, seat.round_size);
+    of.add(earlier, seat.instance)
+}
+
+/// The unit of a storage: `n × stride + s × spacing`, where `first` is what there is before the plus sign.
+pub(crate) fn unit<A: Arithmetic>(of: &mut A, first: A::Word, storage: A::Word) -> A::Word {
+    let spacing = of.parameter(Parameter::Spacing);
+    let within = of.multiply(storage, spacing);
+    of.add(first, within)
+}
+
+/// The word of a result slot: `r × total + n`.
+pub(crate) fn result_word<A: Arithmetic>(
+    of: &mut A,
+    slot: A::Word,
+    total: A::Word,
+    instance: A::Word,
+) -> A::Word {
+    let first = of.multiply(slot, total);
+    of.add(first, instance)
+}
+
+/// Arithmetic on numbers.
+struct Numbers([u32; Parameters::WORDS as usize]);
+
+impl Arithmetic for Numbers {
+    type Word = u32;
+
+    fn number(&mut self, value: u32) -> u32 {
+        value
+    }
+
+    fn parameter(&mut self, parameter: Parameter) -> u32 {
+        self.0.get(parameter as usize).copied().unwrap_or_default()
+    }
+
+    /// As a device computes it; there, division by 0 has no defined result.
+    fn apply(&mut self, operation: Operation, left: u32, right: u32) -> u32 {
+        match operation {
+            Operation::Add => left.wrapping_add(right),
+            Operation::Multiply => left.wrapping_mul(right),
+            Operation::Divide => left.checked_div(right).unwrap_or_default(),
+            Operation::Remainder => left.checked_rem(right).unwrap_or_default(),
+        }
+    }
+}
+
+/// The formulas on numbers. No product may exceed 32 bits.
+impl Parameters {
+    /// Class and group of a workgroup, with so many classes.
+    pub fn class_and_group(&self, workgroup: u32, classes: u32) -> (u32, u32) {
+        class_and_group(&mut Numbers(self.words()), workgroup, classes)
+    }
+
+    /// The instance that a slot of a class and a group plays in a round, with so many lanes. The class counts those of all
+    /// kernels that run at the same time.
+    pub fn instance(&self, lanes: u32, class_and_group: (u32, u32), slot: u32, round: u32) -> u32 {
+        let numbers = &mut Numbers(self.words());
+        let seat = seat(numbers, (lanes, 0), class_and_group, slot);
+        instance_of(numbers, &seat, round)
+    }
+
+    /// Instances of the dispatch, with so many lanes.
+    pub fn instances(&self, lanes: u32) -> u32 {
+        seat(&mut Numbers(self.words()), (lanes, 0), (0, 0), 0).total
+    }
+
+    /// Number of the unit of location memory of a storage of an instance.
+    pub fn unit(&self, instance: u32, storage: u32) -> u32 {
+        let numbers = &mut Numbers(self.words());
+        let first = numbers.multiply(instance, self.stride);
+        unit(numbers, first, storage)
+    }
+
+    /// Number of the word in result memory of a slot of an instance, with so many lanes.
+    pub fn result_word(&self, lanes: u32, slot: u32, instance: u32) -> u32 {
+        let total = self.instances(lanes);
+        result_word(&mut Numbers(self.words()), slot, total, instance)
+    }
+}

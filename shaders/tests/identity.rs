@@ -1,0 +1,171 @@
+//! The bytes of every kernel, as hashes: a change that means to leave kernels alone leaves this table alone, and one that
+//! changes them shows which. Kernels of the corpus stand in it twice, by how they are made and by family.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use common::{LAVAPIPE, NARROW};
+use litmus::Test;
+use shaders::classify::{Column, Memory, Source, Table, count, reset};
+use shaders::progress::ProgressConfig;
+use shaders::stress::stress_kernel;
+use shaders::{CompileError, KernelConfig, Parameters, Pipelines, Program, Variant, fixed_program, program};
+
+/// FNV-1a with 64 bits.
+#[derive(Clone, Copy)]
+struct Hash {
+    state: u64,
+    kernels: usize,
+}
+
+impl Hash {
+    const EMPTY: Hash = Hash { state: 0xcbf2_9ce4_8422_2325, kernels: 0 };
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.state = (self.state ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn kernel(&mut self, words: &[u32]) {
+        self.kernels += 1;
+        words.iter().for_each(|word| self.bytes(&word.to_le_bytes()));
+    }
+
+    fn made(&mut self, made: &Result<Program, CompileError>) {
+        match made {
+            Ok(program) => program.kernels().for_each(|kernel| self.kernel(&kernel.words)),
+            Err(error) => self.bytes(error.to_string().as_bytes()),
+        }
+    }
+}
+
+/// A way to make kernels of a test.
+struct Way {
+    name: String,
+    make: Box<Make>,
+}
+
+type Make = dyn Fn(&Test) -> Result<Program, CompileError>;
+
+/// Every variant merged in one loop a thread and split under stress, then what other configurations change.
+fn ways() -> Vec<Way> {
+    let mut ways = Vec::new();
+    let mut add = |name: String, config: KernelConfig, pipelines| {
+        ways.push(Way { name, make: Box::new(move |test| program(test, &config, pipelines)) });
+    };
+    let variants = std::iter::once(("plain", Variant::default())).chain(shaders::variant::words());
+    for (word, variant) in variants {
+        let loops = KernelConfig { thread_loops: true, variant, ..LAVAPIPE };
+        add(format!("{word} merged"), loops, Pipelines::Merged);
+        let stressed = KernelConfig { stressed: true, variant, ..NARROW };
+        add(format!("{word} split stressed"), stressed, Pipelines::Split);
+    }
+    add("one loop".to_owned(), LAVAPIPE, Pipelines::Merged);
+    add("without device scope".to_owned(), NARROW, Pipelines::Merged);
+    for (name, pipelines) in [("fixed merged", Pipelines::Merged), ("fixed split", Pipelines::Split)] {
+        let config = KernelConfig { lanes: 1, loop_bound: 1, ..LAVAPIPE };
+        let make = move |test: &Test| fixed_program(test, &config, pipelines, &Parameters::SINGLE);
+        ways.push(Way { name: name.to_owned(), make: Box::new(make) });
+    }
+    ways
+}
+
+#[test]
+fn kernels_have_these_bytes() {
+    let ways = ways();
+    let mut by_way = vec![Hash::EMPTY; ways.len()];
+    let mut by_family: BTreeMap<String, Hash> = BTreeMap::new();
+    for entry in litmus::corpus::tests() {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        let Ok(test) = litmus::convert::for_device(&test) else { continue };
+        let family = entry.id.split('/').next().unwrap_or_default().to_owned();
+        let family = by_family.entry(family).or_insert(Hash::EMPTY);
+        for (way, hash) in ways.iter().zip(&mut by_way) {
+            let made = (way.make)(&test);
+            hash.made(&made);
+            family.made(&made);
+        }
+    }
+    assert!(by_way.iter().all(|hash| hash.kernels > 100));
+    let ways = ways.into_iter().map(|way| way.name).zip(by_way);
+    let helpers = [
+        ("forward progress".to_owned(), progress()),
+        ("memory stress".to_owned(), stress()),
+        ("classification".to_owned(), classification()),
+    ];
+    let mut table = String::new();
+    for (name, hash) in ways.chain(by_family).chain(helpers) {
+        writeln!(table, "{:016x} {:>6} {name}", hash.state, hash.kernels).unwrap();
+    }
+    insta::assert_snapshot!(table);
+}
+
+fn progress() -> Hash {
+    let mut hash = Hash::EMPTY;
+    let roomy = ProgressConfig {
+        subgroup_size: 8,
+        max_workgroup_invocations: 1024,
+        max_workgroup_subgroups: 32,
+        device_scope: true,
+        copies: 64,
+        whole_subgroups: true,
+        bound: Some(60_000),
+        looks: 2,
+        settles: false,
+    };
+    let bare =
+        ProgressConfig { device_scope: false, copies: 1, bound: None, looks: 1, settles: true, ..roomy };
+    for entry in litmus::corpus::progress() {
+        let test = litmus::parse(entry.text, &entry.id).unwrap();
+        for config in [roomy, bare] {
+            match shaders::progress::compile(&test, &config) {
+                Ok(kernel) => hash.kernel(&kernel.words),
+                Err(error) => hash.bytes(error.to_string().as_bytes()),
+            }
+        }
+    }
+    hash
+}
+
+fn stress() -> Hash {
+    let mut hash = Hash::EMPTY;
+    for config in [LAVAPIPE, NARROW] {
+        hash.kernel(&stress_kernel(&config, 32).words);
+    }
+    hash
+}
+
+fn classification() -> Hash {
+    let mut hash = Hash::EMPTY;
+    let column = |source, words: &[u32]| Column { source, words: words.to_vec() };
+    let few = [0, 1, 2];
+    let many: Vec<u32> = (0..100).collect();
+    let tables = [
+        vec![column(Source::Slot(0), &few), column(Source::Slot(1), &[7, u32::MAX])],
+        vec![column(Source::Storage { number: 0, word: 1 }, &few), column(Source::Texel { number: 1 }, &few)],
+        vec![column(Source::Slot(0), &many), column(Source::Slot(1), &many)],
+    ];
+    for columns in tables {
+        let table = Table::new(columns).unwrap();
+        for (by_round, device_scope, storage_words) in [(false, true, 1), (true, false, 2)] {
+            let memory = Memory {
+                lanes: 8,
+                slots: 3,
+                storage_words,
+                initial: vec![0, 5, 3 << 32],
+                done: vec![2],
+                by_round,
+                workgroup_size: 64,
+                workgroups: 5,
+                device_scope,
+            };
+            hash.kernel(&reset(&memory).words);
+            hash.kernel(&count(&memory, &table).words);
+        }
+    }
+    hash
+}
