@@ -257,9 +257,9 @@ pub struct Parameters {
     pub lane_multiplier: u32,
     /// Added per class.
     pub lane_offset: u32,
-    /// Words from one instance's locations to the next one's.
+    /// Units from one instance's locations to the next one's; a unit has [`Kernel::storage_words`] words.
     pub stride: u32,
-    /// Words from one storage of an instance to the next.
+    /// Units from one storage of an instance to the next.
     pub spacing: u32,
     /// What the result memory is filled with.
     pub poison: u32,

@@ -63,7 +63,7 @@ pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> 
 
 fn answers(test: &litmus::Test, variant: &str, targets: &[Target]) -> Result<Answers, Failure> {
     let variant = variant.parse().map_err(Failure::input_error)?;
-    Ok(targets.iter().map(|target| plan::kernel(test, variant, target).err()).collect())
+    Ok(targets.iter().map(|target| target.told(test, variant).err()).collect())
 }
 
 fn names_of_the_cts(targets: &[Target]) -> Result<String, Failure> {

@@ -176,11 +176,9 @@ fn that_ran(
     of_run: &plan::Target,
     target: &Target,
 ) -> Result<Vec<CodegenForm>, NoCode> {
-    let config = of_run.stress.kernel_config(&of_run.listed.capabilities);
     let test = &item.loaded.test;
-    let told = shaders::program(test, &item.variant.kernel_config(config), item.variant.pipelines)
-        .map_err(|error| NoCode::Other(error.to_string()))?;
-    let parts: Vec<_> = told.phases.iter().flat_map(|phase| &phase.parts).collect();
+    let told = of_run.told(test, item.variant).map_err(NoCode::Other)?;
+    let parts: Vec<_> = told.program.phases.iter().flat_map(|phase| &phase.parts).collect();
     let kernels: Vec<Kernel> = parts.iter().map(|part| Kernel::from(&part.kernel)).collect();
     let asking = Asking { forms: false, patience: SHORT_PATIENCE, misbehave: None };
     let mut ran = Vec::new();

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use device::DriverEnvironment;
@@ -14,7 +15,7 @@ use results::folder::Folder;
 use results::wire::RunLine;
 use results::write::RunWriter;
 use runner::Settings;
-use runner::pool::{self, Calls, Event, Limits};
+use runner::pool::{self, Calls, Event, Limits, Report};
 use runner::wire::{Answer, Job, Snapshot};
 
 use super::misbehave::Misbehaviour;
@@ -69,6 +70,14 @@ pub struct Ended {
     pub validation_messages: usize,
     /// Whether it was interrupted.
     pub interrupted: bool,
+}
+
+/// What the pool tells.
+enum Happened<'a> {
+    /// A test goes on.
+    Progress(&'a Cell, Snapshot),
+    /// The next test has ended.
+    Finished(Box<Report<Snapshot, Answer>>),
 }
 
 /// What grows while tests end.
@@ -195,13 +204,39 @@ impl Execution<'_> {
             ..Limits::DEFAULT
         };
         book.last_failure = None;
-        let mut broken = None;
         let mut finished: VecDeque<usize> = waiting.iter().copied().collect();
+        // Judging may take seconds. It must not keep the pool from workers that are overdue, which would go on meanwhile.
+        let (events, inbox) = channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.run_pool(&limits, target, waiting, &program, events));
+            // Where a verdict cannot be booked, nobody listens any more, and the pool ends.
+            inbox.into_iter().try_for_each(|event| match event {
+                Happened::Progress(cell, snapshot) => {
+                    self.show(cell, &snapshot, &book.progress);
+                    Ok(())
+                }
+                Happened::Finished(report) => match finished.pop_front() {
+                    Some(index) => self.book(index, &Ran::new(*report, book.last_failure), book),
+                    None => Ok(()),
+                },
+            })
+        })
+    }
+
+    /// Runs the tests of a device in workers, which live as long as the thread that calls this.
+    fn run_pool<'s>(
+        &'s self,
+        limits: &Limits,
+        target: usize,
+        waiting: &[usize],
+        program: &std::path::Path,
+        events: Sender<Happened<'s>>,
+    ) {
         pool::run(
-            &limits,
+            limits,
             waiting.len(),
             Calls::<Job, Snapshot, Answer> {
-                command: &mut || self.worker(&program, target),
+                command: &mut || self.worker(program, target),
                 job: &mut |job, share| {
                     let numbered = |number: usize| waiting.get(number).copied();
                     // With several workers, nobody knows which of them gets the next one; and CPU drivers have no time to
@@ -216,30 +251,20 @@ impl Execution<'_> {
                     if self.is_interrupted() {
                         return ControlFlow::Break(());
                     }
-                    match event {
-                        Event::Progress { job, snapshot } => {
-                            if let Some(cell) = waiting.get(job).and_then(|index| self.plan.cells.get(*index))
-                            {
-                                self.show(cell, snapshot, &book.progress);
-                            }
-                            ControlFlow::Continue(())
-                        }
-                        Event::Finished(report) => {
-                            let Some(index) = finished.pop_front() else { return ControlFlow::Break(()) };
-                            let ran = Ran::new(report, book.last_failure);
-                            match self.book(index, &ran, book) {
-                                Ok(()) => ControlFlow::Continue(()),
-                                Err(failure) => {
-                                    broken = Some(failure);
-                                    ControlFlow::Break(())
-                                }
-                            }
-                        }
+                    let happened = match event {
+                        Event::Progress { job, snapshot } => waiting
+                            .get(job)
+                            .and_then(|index| self.plan.cells.get(*index))
+                            .map(|cell| Happened::Progress(cell, snapshot.clone())),
+                        Event::Finished(report) => Some(Happened::Finished(Box::new(report))),
+                    };
+                    match happened.map_or(Ok(()), |happened| events.send(happened)) {
+                        Ok(()) => ControlFlow::Continue(()),
+                        Err(_) => ControlFlow::Break(()),
                     }
                 },
             },
         );
-        broken.map_or(Ok(()), Err)
     }
 
     /// Judges a test and books the verdict.
@@ -299,6 +324,7 @@ impl Execution<'_> {
             id: item.loaded.source.id.clone(),
             text: item.loaded.text.clone(),
             variant: item.variant.to_string(),
+            kernel: cell.kernel.clone(),
             device: self.misbehaviour.selector(&item.loaded.source.id, &target.selector),
             stress: Some(target.stress.clone()),
             instances,

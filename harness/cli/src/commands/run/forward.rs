@@ -498,6 +498,7 @@ impl Whole<'_> {
         let job = Job {
             id: "health".to_owned(),
             text: HEALTH.to_owned(),
+            kernel: String::new(),
             device: self.devices[device].selector.clone(),
             placement: Placement::Plain,
             runs: 1,
@@ -550,6 +551,7 @@ impl Whole<'_> {
         Job {
             id: self.id(cell),
             text: item.loaded.text.clone(),
+            kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
             device: self.misbehaviour.selector(&self.id(cell), &tested.selector),
             placement: cell.placement,
             runs: self.runs(),
@@ -621,8 +623,7 @@ impl Whole<'_> {
                 .collect(),
             environment: Some(plan::environment(self.arguments)),
         };
-        let text = serde_json::to_string(&record).map_err(Failure::environment_error)?;
-        record.plan = choice::hash(&text);
+        record.plan = record.hash().map_err(Failure::environment_error)?;
         record.seed = seed;
         Ok(record)
     }

@@ -1,7 +1,7 @@
 //! What is to be run: tests × devices, each with the model that judges, its prediction and its kernel.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use device::Listed;
@@ -11,8 +11,7 @@ use model::{Model, Options, PredictError, predict};
 use plan::Capabilities;
 use results::portability::{Beside, beside};
 use results::wire::{DeviceRecord, EnvironmentRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
-use runner::{Stress, Variant};
-use shaders::Program;
+use runner::{Runnable, Stress, Variant, told};
 
 use crate::arguments::{Run, Shard};
 use crate::choice::{self, Chosen};
@@ -51,6 +50,14 @@ impl Target {
             None => &self.selector,
         }
     }
+
+    /// What runs of a test on it.
+    ///
+    /// # Errors
+    /// What the test is skipped for.
+    pub fn told(&self, test: &Test, variant: Variant) -> Result<Runnable, String> {
+        told(test, variant, &self.stress, &self.listed.capabilities).map_err(|lack| lack.to_string())
+    }
 }
 
 /// A test of the plan.
@@ -87,11 +94,11 @@ pub struct Cell {
     /// Index into [`Plan::targets`].
     pub target: usize,
     /// The model that judges.
-    pub model: Rc<Chosen>,
+    pub model: Arc<Chosen>,
     /// What it says, or what the test is skipped for.
-    pub ready: Result<Rc<Prediction>, String>,
+    pub ready: Result<Arc<Prediction>, String>,
     /// What HSA says of the test that the program was lowered from.
-    pub beside: Option<Rc<Beside>>,
+    pub beside: Option<Arc<Beside>>,
     /// BLAKE3 hash of the kernel; empty where there is none.
     pub kernel: String,
 }
@@ -294,12 +301,14 @@ impl Plan {
                 let kernel = match (skips(&device.name, &item.loaded.source.id), &item.hsa) {
                     (Some(reason), _) => Err(reason),
                     (None, Some(FromHsa { lowered: Err(why), .. })) => Err(why.to_string()),
-                    (None, _) => kernel(&item.loaded.test, item.variant, device),
+                    (None, _) => {
+                        device.told(&item.loaded.test, item.variant).map(|runnable| runnable.hash())
+                    }
                 };
                 cells.push((index, target, model, kernel));
             }
         }
-        let mut asked: BTreeMap<(usize, String), Rc<Chosen>> = BTreeMap::new();
+        let mut asked: BTreeMap<(usize, String), Arc<Chosen>> = BTreeMap::new();
         for (item, _, model, kernel) in &cells {
             if kernel.is_ok() {
                 asked.insert((*item, model.argument.clone()), model.clone());
@@ -459,7 +468,7 @@ pub fn environment(arguments: &Run) -> EnvironmentRecord {
 /// The models loaded so far.
 #[derive(Default)]
 struct Models {
-    loaded: BTreeMap<String, Rc<Chosen>>,
+    loaded: BTreeMap<String, Arc<Chosen>>,
 }
 
 impl Models {
@@ -469,7 +478,7 @@ impl Models {
         loaded: &Loaded,
         asked: Option<&str>,
         capabilities: &Capabilities,
-    ) -> Result<Rc<Chosen>, Failure> {
+    ) -> Result<Arc<Chosen>, Failure> {
         let wanted = match asked {
             Some(name) => name,
             // An HSA test without a Vulkan program has no other model to be judged by either.
@@ -488,34 +497,14 @@ impl Models {
         Ok(chosen)
     }
 
-    fn named(&mut self, name: &str) -> Result<Rc<Chosen>, Failure> {
+    fn named(&mut self, name: &str) -> Result<Arc<Chosen>, Failure> {
         if let Some(chosen) = self.loaded.get(name) {
             return Ok(chosen.clone());
         }
-        let chosen = Rc::new(choice::load(name)?);
+        let chosen = Arc::new(choice::load(name)?);
         self.loaded.insert(name.to_owned(), chosen.clone());
         Ok(chosen)
     }
-}
-
-/// The hash of a test's kernels, or what it is skipped for.
-pub fn kernel(test: &Test, variant: Variant, target: &Target) -> Result<String, String> {
-    let capabilities = &target.listed.capabilities;
-    if let Some(reason) = variant.refused(capabilities) {
-        return Err(reason);
-    }
-    let config = variant.kernel_config(target.stress.kernel_config(capabilities));
-    let program = shaders::program(test, &config, variant.pipelines).map_err(|error| error.to_string())?;
-    match variant.lacking(&program, &test.metadata.needs, capabilities) {
-        Some(missing) => Err(missing),
-        None => Ok(hash_of(&program)),
-    }
-}
-
-fn hash_of(program: &Program) -> String {
-    let words = program.kernels().flat_map(|kernel| &kernel.words);
-    let bytes: Vec<u8> = words.flat_map(|word| word.to_le_bytes()).collect();
-    blake3::hash(&bytes).to_hex().to_string()
 }
 
 /// The test without its filter, but with the same outcomes to list.
@@ -531,7 +520,7 @@ pub fn without_filter(test: &Test) -> Test {
     judged
 }
 
-type Predicted = Result<Rc<Prediction>, String>;
+type Predicted = Result<Arc<Prediction>, String>;
 
 /// Puts the Vulkan program of an HSA test in its place.
 fn lowered(loaded: &mut Loaded) -> FromHsa {
@@ -554,7 +543,7 @@ fn besides(
     predictions: &BTreeMap<(usize, String), Predicted>,
     models: &mut Models,
     time: Option<Duration>,
-) -> Result<BTreeMap<(usize, String), Rc<Beside>>, Failure> {
+) -> Result<BTreeMap<(usize, String), Arc<Beside>>, Failure> {
     let started = Instant::now();
     let mut found = BTreeMap::new();
     let mut answers: BTreeMap<usize, Option<Prediction>> = BTreeMap::new();
@@ -580,7 +569,7 @@ fn besides(
         if let Some(fault) = beside.fault.as_ref().filter(|_| name.starts_with(VULKAN)) {
             return Err(Failure::environment_message(format!("{}: {fault}", item.loaded.source.file)));
         }
-        found.insert(key.clone(), Rc::new(beside));
+        found.insert(key.clone(), Arc::new(beside));
     }
     Ok(found)
 }
@@ -588,7 +577,7 @@ fn besides(
 /// Asks the models, on all processors.
 fn predictions(
     items: &[Item],
-    asked: &BTreeMap<(usize, String), Rc<Chosen>>,
+    asked: &BTreeMap<(usize, String), Arc<Chosen>>,
     time: Option<Duration>,
 ) -> BTreeMap<(usize, String), Predicted> {
     let started = Instant::now();
@@ -616,7 +605,7 @@ fn predictions(
     asked
         .keys()
         .cloned()
-        .zip(answers.into_iter().map(|answer| answer.map(Rc::new).map_err(|error| error.to_string())))
+        .zip(answers.into_iter().map(|answer| answer.map(Arc::new).map_err(|error| error.to_string())))
         .collect()
 }
 

@@ -33,11 +33,7 @@ pub struct Kernel {
 impl Kernel {
     /// The same of a whole kernel.
     pub fn of(kernel: &ProgressKernel) -> Kernel {
-        let mut hasher = blake3::Hasher::new();
-        kernel.words.iter().for_each(|word| {
-            hasher.update(&word.to_le_bytes());
-        });
-        Kernel { hash: hasher.finalize().to_hex().to_string(), units: kernel.units, level: kernel.level }
+        Kernel { hash: runner::hash(&kernel.words), units: kernel.units, level: kernel.level }
     }
 }
 
