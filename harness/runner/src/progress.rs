@@ -262,14 +262,8 @@ fn run_kernel(
     };
     let plan = plan_of(kernel, &parameters);
     let ran = device.prepare(&plan).map_err(Cause::from).and_then(|prepared| {
-        let mut runs = Runs {
-            prepared: Some(prepared),
-            kernel,
-            copies,
-            near: parameters.near,
-            device,
-            settings,
-        };
+        let mut runs =
+            Runs { prepared: Some(prepared), kernel, copies, near: parameters.near, device, settings };
         let result = runs.go(&mut seen, on_run);
         if result.is_err() {
             // Its memory may be in use for good: to destroy it would wait for ever.

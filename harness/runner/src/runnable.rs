@@ -72,7 +72,8 @@ pub(crate) fn check(planned: &str, compiled: &str) -> Result<(), Failure> {
     if planned.is_empty() || planned == compiled {
         return Ok(());
     }
-    let message = format!("an error of this tool: kernel {compiled} was compiled, kernel {planned} was planned");
+    let message =
+        format!("an error of this tool: kernel {compiled} was compiled, kernel {planned} was planned");
     Err(Failure::Internal { message })
 }
 

@@ -301,9 +301,7 @@ impl Plan {
                 let kernel = match (skips(&device.name, &item.loaded.source.id), &item.hsa) {
                     (Some(reason), _) => Err(reason),
                     (None, Some(FromHsa { lowered: Err(why), .. })) => Err(why.to_string()),
-                    (None, _) => {
-                        device.told(&item.loaded.test, item.variant).map(|runnable| runnable.hash())
-                    }
+                    (None, _) => device.told(&item.loaded.test, item.variant).map(|runnable| runnable.hash()),
                 };
                 cells.push((index, target, model, kernel));
             }
