@@ -5,12 +5,12 @@
 
 use std::time::{Duration, Instant};
 
+use campaign::choice::{self, Chosen};
 use litmus::{Dialect, Test};
 use model::{Answer, ExplainOptions, Explanation, Model, explain};
 use results::wire::{RunLine, VerdictWord};
 use runner::Variant;
 
-use crate::choice::{self, Chosen};
 use crate::explanation;
 
 /// The longest that a model is asked about one outcome.

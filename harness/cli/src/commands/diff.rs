@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use campaign::parallel::in_order;
 use results::diff::diff as compare;
 use results::read::Results;
 use results::show;
@@ -14,7 +15,6 @@ use crate::arguments::{Diff, ListFormat};
 use crate::commands::report::read_all;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
-use crate::parallel::in_order;
 use crate::reasons::{self, Models};
 
 /// The time for naming broken rules.

@@ -1,5 +1,7 @@
 //! `explain`: why a model allows or forbids an outcome; what compilers make of the test, and Vulkan of an HSA test.
 
+use campaign::choice;
+use campaign::source::Loaded;
 use litmus::Dialect;
 use litmus::convert::for_device;
 use model::{Answer, ExplainOptions, Model, Options, explain as ask, predict};
@@ -7,13 +9,11 @@ use results::portability::{self, Class};
 use runner::Variant;
 
 use crate::arguments::{Explain, ExplainFormat};
-use crate::choice;
 use crate::commands::codegen::{beside, targets};
 use crate::commands::convert::one;
 use crate::commands::run::plan::{mark_filtered, without_filter};
 use crate::exit::{Failure, Outcome};
 use crate::explanation::{self, Explained};
-use crate::inputs::Loaded;
 use crate::output::{Data, say};
 
 /// Runs the command.

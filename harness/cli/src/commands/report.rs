@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use campaign::parallel::in_order;
 use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
 use results::report::{Report, Row, weak_seen};
@@ -16,7 +17,6 @@ use crate::arguments;
 use crate::exit::{Failure, Outcome};
 use crate::explanation::{self, Explained};
 use crate::output::{Data, cannot_print, say};
-use crate::parallel::in_order;
 use crate::reasons::{self, Models};
 
 /// The most tests that are explained on a page, those first that say most.

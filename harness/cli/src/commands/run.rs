@@ -4,10 +4,8 @@ pub mod execute;
 pub mod expect;
 pub mod forward;
 pub mod gtest;
-pub mod misbehave;
 pub mod plan;
 pub mod progress;
-pub mod shard;
 pub mod verdict;
 
 use std::collections::BTreeMap;
@@ -17,6 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime};
 
+use campaign::choice;
+use campaign::inputs;
+use campaign::misbehave::Misbehaviour;
+use campaign::source::Loaded;
+use campaign::{shard, targets};
 use rand::Rng;
 use results::expectation::{Expectations, Standing};
 use results::folder::{self, Folder};
@@ -28,15 +31,12 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Run;
-use crate::choice;
 use crate::commands::codegen::beside;
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
-use crate::inputs::{self, Loaded};
 use crate::output::{Data, cannot_print, complain, layout, say};
 use execute::Execution;
 use expect::Expected;
-use misbehave::Misbehaviour;
 use plan::Plan;
 use verdict::LineContext;
 
@@ -102,7 +102,7 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         // What was wrong before weighs more than a device that is not there.
         Err(failure) => {
             complain(failure.report());
-            outcome.note(failure.outcome());
+            outcome.note(Outcome::from(&failure));
         }
     }
     Ok(outcome)
@@ -154,15 +154,15 @@ impl Prepared<'_> {
         if let Some(path) = arguments.out.as_deref().filter(|_| !arguments.resume) {
             folder::ensure_empty(path).map_err(folder_failure)?;
         }
-        let stress = arguments.stress.as_deref().map(plan::stress).transpose()?;
+        let stress = arguments.stress.as_deref().map(targets::stress).transpose()?;
         let simulated = [SimDevice::NAME.to_owned()];
         let fault = fault(arguments)?;
         let devices = if fault == Fault::None { &arguments.device[..] } else { &simulated[..] };
-        let (mut targets, environment) = plan::targets(devices, stress.as_ref())?;
+        let mut targets = targets::targets(devices, stress.as_ref(), &say)?;
         if writer.is_none() && targets.len() > 1 {
             return Err(Failure::input_message("names of Google Test hold no device: run on one at a time"));
         }
-        plan::break_rule(&mut targets, fault);
+        targets::break_rule(&mut targets, fault);
         let prediction_time = match budget {
             Budget::Time(time) => Some(time / PREDICTION_PART),
             Budget::Instances(_) => None,
@@ -190,7 +190,6 @@ impl Prepared<'_> {
                 jobs: arguments.jobs.get(),
                 retries: arguments.retries,
                 validate: arguments.validate,
-                environment: &environment,
                 misbehaviour: &misbehaviour,
                 interrupted,
                 // Lines that come while tests run would tear the bar apart.
@@ -224,7 +223,7 @@ impl Prepared<'_> {
         ended.folder.finish(&ended.lines).map_err(folder_failure)?;
         if !ended.interrupted {
             let known = results::read::machine_code(ended.folder.path()).map_err(read_failure)?;
-            let codes = beside::violations(&plan, &environment, &ended.lines, known)?;
+            let codes = beside::violations(&plan, &ended.lines, known)?;
             ended.folder.keep_machine_code(&codes).map_err(folder_failure)?;
         }
         if !quiet {
@@ -324,13 +323,13 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
             Err(rejected) => {
                 let (source, rejection) = *rejected;
                 let failure = rejection.failure(&source.file);
-                outcome.note(failure.outcome());
+                outcome.note(Outcome::from(&failure));
                 complain(failure.report());
             }
         }
     }
     let ids = tests.iter().map(|test| test.source.id.clone()).collect();
-    Ok((plan::part(gtest::filtered(arguments, tests), arguments.shard), ids))
+    Ok((shard::part(gtest::filtered(arguments, tests), arguments.shard), ids))
 }
 
 /// Verdicts that are there already, by device and test id.

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::campaign::choice;
+use ::campaign::compiling::Compiled;
+use ::campaign::parallel::in_order;
 use codegen::{Form, Kernels, Unit, form, trust};
 use isa::{Facts, Family, Profile, Verdict};
 use litmus::{Prediction, Race};
@@ -13,10 +16,7 @@ use results::wire::{
 };
 
 use crate::arguments::Codegen;
-use crate::choice;
-use crate::compiling::Compiled;
 use crate::exit::{Failure, Outcome};
-use crate::parallel::in_order;
 
 use super::engine::{Asking, Made, Question, program};
 use super::report::Printer;

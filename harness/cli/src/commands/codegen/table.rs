@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ::campaign::compiling::Compiled;
+use ::campaign::parallel::in_order;
 use codegen::differ::{kind_of_step, shape_of};
 use codegen::{Difference, Form, Machine, Unit, units};
 use litmus::Test;
@@ -10,10 +12,8 @@ use model::{Model, Options};
 use results::wire::{CODEGEN_DIFF_SCHEMA, CodegenDiffLine, CodegenDiffVerdict};
 
 use crate::arguments::Codegen;
-use crate::compiling::Compiled;
 use crate::exit::{Failure, Outcome};
 use crate::output::say;
-use crate::parallel::in_order;
 
 use super::engine::{Asking, Made, Question, program};
 use super::report::Printer;

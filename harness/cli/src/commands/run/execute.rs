@@ -2,13 +2,13 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-use device::DriverEnvironment;
+use campaign::misbehave::Misbehaviour;
+use campaign::workers::{self, Task};
 use litmus::{Observation, Overlap, Race};
 use results::Reason;
 use results::folder::Folder;
@@ -18,7 +18,6 @@ use runner::Settings;
 use runner::pool::{self, Calls, Event, Limits, Report};
 use runner::wire::{Answer, Job, Snapshot};
 
-use super::misbehave::Misbehaviour;
 use super::plan::{Cell, Plan};
 use super::progress::Progress;
 use super::verdict::{LineContext, Ran, failure_of};
@@ -48,8 +47,6 @@ pub struct Execution<'a> {
     pub retries: u32,
     /// Whether the validation layers are on.
     pub validate: bool,
-    /// Where workers find drivers.
-    pub environment: &'a DriverEnvironment,
     /// A hook for tests.
     pub misbehaviour: &'a Misbehaviour,
     /// Set when the run is to end.
@@ -196,7 +193,7 @@ impl Execution<'_> {
     }
 
     fn run_device(&self, target: usize, waiting: &[usize], book: &mut Book<'_>) -> Result<(), Failure> {
-        let program = std::env::current_exe().map_err(Failure::environment_error)?;
+        let program = workers::program()?;
         let limits = Limits {
             workers: self.jobs,
             time: self.time(target, waiting.len()),
@@ -232,11 +229,12 @@ impl Execution<'_> {
         program: &std::path::Path,
         events: Sender<Happened<'s>>,
     ) {
+        let task = Task::Run { validate: self.validate };
         pool::run(
             limits,
             waiting.len(),
             Calls::<Job, Snapshot, Answer> {
-                command: &mut || self.worker(program, target),
+                command: &mut || self.plan.targets[target].process.command(program, &task),
                 job: &mut |job, share| {
                     let numbered = |number: usize| waiting.get(number).copied();
                     // With several workers, nobody knows which of them gets the next one; and CPU drivers have no time to
@@ -289,27 +287,6 @@ impl Execution<'_> {
         let seen = Observation::from(&snapshot.observation);
         let device = &self.plan.targets[cell.target].name;
         progress.shows(device, &item.loaded.source.id, seen.instances(), seen.seconds);
-    }
-
-    /// The command of a worker. It leads a process group of its own: an interrupt from the keyboard is for the parent,
-    /// which ends its workers itself.
-    fn worker(&self, program: &std::path::Path, target: usize) -> Command {
-        let compile_only = self.plan.targets.get(target).and_then(|target| target.compile_only.as_ref());
-        let mut command = match compile_only {
-            Some(device) => device.command(program),
-            None => {
-                let mut command = Command::new(program);
-                command.envs(self.environment.variables());
-                command
-            }
-        };
-        command.arg("worker");
-        if self.validate {
-            command.arg("--validate");
-        }
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command
     }
 
     fn job(&self, index: usize, share: Option<Duration>) -> Job {

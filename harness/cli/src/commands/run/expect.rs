@@ -5,14 +5,14 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
+use campaign::cts;
+use campaign::inputs::{self, CTS_FOLDER};
+use campaign::targets::{self, Target};
 use results::expectation::{Expectations, Kind, Place, Standing, Status};
 use results::show::line as shown;
 use results::wire::{DeviceRecord, RunLine};
 
-use super::plan::{self, Target};
-use crate::cts;
 use crate::exit::{Failure, Outcome};
-use crate::inputs::{self, CTS_FOLDER};
 use crate::output::say;
 
 /// The largest file that is read.
@@ -211,5 +211,5 @@ pub fn reason(place: &Place) -> String {
 /// # Errors
 /// When one cannot be written.
 pub fn devices(targets: &[Target]) -> Result<Vec<DeviceRecord>, Failure> {
-    targets.iter().map(plan::device_record).collect()
+    targets.iter().map(targets::device_record).collect()
 }

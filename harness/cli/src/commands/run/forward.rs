@@ -6,10 +6,17 @@
 mod judge;
 
 use std::ops::ControlFlow;
-use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
-use device::DriverEnvironment;
+use campaign::choice::{self, Chosen};
+use campaign::inputs;
+use campaign::misbehave::Misbehaviour;
+use campaign::parallel::in_order;
+use campaign::probe;
+use campaign::shard;
+use campaign::source::Loaded;
+use campaign::targets::{self, SCHEDULER, Target};
+use campaign::workers::{self, Process, Task};
 use litmus::corpus::PROGRESS_SUITE;
 use litmus::{Race, Test};
 use model::progress::{
@@ -25,17 +32,11 @@ use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
 use sim::SimDevice;
 
 use super::expect::{self, Expected};
-use super::misbehave::Misbehaviour;
-use super::plan::{self, Target};
 use super::progress::Progress;
 use super::{Done, folder_failure, interrupted, judgement_outcome};
 use crate::arguments::Run;
-use crate::choice::{self, Chosen};
 use crate::exit::{Failure, Outcome};
-use crate::inputs::{self, Loaded};
 use crate::output::{Data, cannot_print, complain, layout, say};
-use crate::parallel::in_order;
-use crate::probe;
 
 /// Dispatches of a test in one placement.
 const RUNS: u32 = 20;
@@ -121,7 +122,7 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         folder::ensure_empty(path).map_err(folder_failure)?;
     }
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(MODEL))?;
-    let (targets, environment) = targets(arguments, scheduler.is_some())?;
+    let targets = chosen_targets(arguments, scheduler.is_some())?;
     let items = items(arguments, &chosen, &mut outcome)?;
     if items.is_empty() {
         return Err(Failure::input_message("no test to run"));
@@ -131,7 +132,7 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         let claim = claim(arguments, &target)?;
         let selector = if probe::is_sim(&target.listed) {
             let model = scheduler.unwrap_or(ProgressModel::uniform(Promise::Fair));
-            format!("{}:{}{model}", SimDevice::NAME, super::super::worker::SCHEDULER)
+            format!("{}:{}{model}", SimDevice::NAME, SCHEDULER)
         } else {
             target.selector.clone()
         };
@@ -145,22 +146,12 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     }
     let cells = cells(&items, &devices);
     let records =
-        devices.iter().map(|tested| plan::device_record(&tested.target)).collect::<Result<_, _>>()?;
+        devices.iter().map(|tested| targets::device_record(&tested.target)).collect::<Result<_, _>>()?;
     let expectations = arguments.expect.as_deref().map(expect::load).transpose()?.unwrap_or_default();
     let ids: Vec<String> = cells.iter().map(|cell| id(&items, cell)).collect();
     let expected = Expected::new(expectations, &ids, records);
-    let mut whole = Whole {
-        items,
-        devices,
-        cells,
-        chosen,
-        scheduler,
-        arguments,
-        quiet,
-        environment,
-        misbehaviour,
-        expected,
-    };
+    let mut whole =
+        Whole { items, devices, cells, chosen, scheduler, arguments, quiet, misbehaviour, expected };
     whole.skip_as_expected();
     outcome.note(whole.run(writer.as_mut())?);
     Ok(outcome)
@@ -172,10 +163,10 @@ fn scheduler(text: &str) -> Result<ProgressModel, Failure> {
 }
 
 /// The devices; hardware only by name.
-fn targets(arguments: &Run, scheduled: bool) -> Result<(Vec<Target>, DriverEnvironment), Failure> {
+fn chosen_targets(arguments: &Run, scheduled: bool) -> Result<Vec<Target>, Failure> {
     let simulated = [SimDevice::NAME.to_owned()];
     let named = if scheduled && arguments.device.is_empty() { &simulated[..] } else { &arguments.device[..] };
-    let (targets, environment) = plan::targets(named, None)?;
+    let targets = targets::targets(named, None, &say)?;
     for target in &targets {
         let simulated = probe::is_sim(&target.listed);
         if scheduled && !simulated {
@@ -188,7 +179,7 @@ fn targets(arguments: &Run, scheduled: bool) -> Result<(Vec<Target>, DriverEnvir
             )));
         }
     }
-    Ok((targets, environment))
+    Ok(targets)
 }
 
 /// The tests: those that are named, else the suite; each with what the checker says.
@@ -201,7 +192,7 @@ fn items(arguments: &Run, chosen: &Chosen, outcome: &mut Outcome) -> Result<Vec<
         inputs::collect(&arguments.tests, suite, None, || Ok(Vec::new()))?
     };
     let mut loaded: Vec<(Loaded, Vec<Placement>)> = Vec::new();
-    for source in plan::part(sources, arguments.shard) {
+    for source in shard::part(sources, arguments.shard) {
         let placements = placements(&source.variant).ok_or_else(|| {
             Failure::input_message(format!(
                 "{}: expected a placement behind `@`: plain, round-robin, chunked or mixed",
@@ -213,7 +204,7 @@ fn items(arguments: &Run, chosen: &Chosen, outcome: &mut Outcome) -> Result<Vec<
             Err(rejected) => {
                 let (source, rejection) = *rejected;
                 let failure = rejection.failure(&source.file);
-                outcome.note(failure.outcome());
+                outcome.note(Outcome::from(&failure));
                 complain(failure.report());
             }
         }
@@ -328,7 +319,6 @@ struct Whole<'a> {
     scheduler: Option<ProgressModel>,
     arguments: &'a Run,
     quiet: bool,
-    environment: DriverEnvironment,
     misbehaviour: Misbehaviour,
     expected: Expected,
 }
@@ -457,8 +447,10 @@ impl Whole<'_> {
         let mut broken = Ok(());
         let mut judged = 0;
         let mut spoiled = false;
+        let Some(first) = cells.first() else { return Ok(0) };
+        let process = &self.devices[first.device].target.process;
         let jobs: Vec<Job> = cells.iter().map(|cell| self.job(cell, seed)).collect();
-        self.pool(&jobs, &mut |event| {
+        self.pool(process, &jobs, &mut |event| {
             if is_stopped() {
                 return ControlFlow::Break(());
             }
@@ -507,7 +499,7 @@ impl Whole<'_> {
             seed: 0,
         };
         let mut ill = Some("it does not answer".to_owned());
-        self.pool(&[job], &mut |event| {
+        self.pool(&self.devices[device].target.process, &[job], &mut |event| {
             if let Event::Finished(report) = event {
                 ill = match &report.last.end {
                     pool::End::Answered(answer) if pool::Answer::health(answer) == Health::Good => None,
@@ -521,23 +513,20 @@ impl Whole<'_> {
         ill
     }
 
-    fn pool(&self, jobs: &[Job], event: &mut dyn FnMut(Event<'_, Seen, Answer>) -> ControlFlow<()>) {
-        let program = std::env::current_exe();
+    fn pool(
+        &self,
+        process: &Process,
+        jobs: &[Job],
+        event: &mut dyn FnMut(Event<'_, Seen, Answer>) -> ControlFlow<()>,
+    ) {
+        let program = workers::program();
+        let task = Task::Progress { validate: self.arguments.validate };
         let limits = Limits { workers: 1, silence: SILENCE, ..Limits::DEFAULT };
         pool::run(
             &limits,
             jobs.len(),
             Calls::<Job, Seen, Answer> {
-                command: &mut || {
-                    let mut command = Command::new(program.as_deref().unwrap_or("vk-litmus".as_ref()));
-                    command.args(["worker", "--progress"]).envs(self.environment.variables());
-                    if self.arguments.validate {
-                        command.arg("--validate");
-                    }
-                    #[cfg(unix)]
-                    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-                    command
-                },
+                command: &mut || process.command(program.as_deref().unwrap_or("vk-litmus".as_ref()), &task),
                 job: &mut |job, _| jobs.get(job).cloned().unwrap_or_else(|| jobs[0].clone()),
                 event,
             },
@@ -602,7 +591,7 @@ impl Whole<'_> {
             devices: self
                 .devices
                 .iter()
-                .map(|tested| plan::device_record(&tested.target))
+                .map(|tested| targets::device_record(&tested.target))
                 .collect::<Result<_, _>>()?,
             tests: self
                 .cells
@@ -621,7 +610,7 @@ impl Whole<'_> {
                     }
                 })
                 .collect(),
-            environment: Some(plan::environment(self.arguments)),
+            environment: Some(targets::environment(self.arguments.jobs.get())),
         };
         record.plan = record.hash().map_err(Failure::environment_error)?;
         record.seed = seed;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use campaign::probe;
 use litmus::{InstructionKind, Race, Test};
 use model::progress::{Beside, PROMISES, ProgressModel, Promise, Watched, keeps_promises};
 use results::wire::{
@@ -19,7 +20,6 @@ use shaders::progress::{Level, ProgressKernel};
 
 use super::super::verdict::driver_record;
 use super::{Cell, Ended, Stopped, Whole};
-use crate::probe;
 
 /// What a judge must know of a kernel.
 pub struct Kernel {

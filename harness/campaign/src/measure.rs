@@ -1,13 +1,8 @@
 //! Trials: one test under one stress for a short time in a worker process, and the rates that come of it.
 
-use std::io::Read;
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use device::DriverEnvironment;
 use litmus::{Observation, Outcome, Prediction, Test};
 use model::{Model, Options, predict};
 use results::bench::Counts;
@@ -15,9 +10,10 @@ use runner::pool::{self, Calls, End, Event, Limits};
 use runner::wire::{Answer, Job, Snapshot};
 use runner::{Settings, Stress};
 
-use crate::choice;
-use crate::exit::Failure;
-use crate::inputs::{self, Loaded};
+use crate::source::Loaded;
+use crate::targets::Target;
+use crate::workers::{self, Process, Said, Task};
+use crate::{Failure, choice, inputs};
 
 /// The longest that a model is asked about a test.
 const MAX_PREDICTION: Duration = Duration::from_secs(5);
@@ -127,18 +123,16 @@ pub type Outcomes = Result<Observation, String>;
 ///
 /// # Errors
 /// When no worker can be started at all.
-pub fn run(
-    environment: &DriverEnvironment,
-    selector: &str,
-    trials: &[Trial<'_>],
-    limit: Duration,
-) -> Result<Vec<Outcomes>, Failure> {
+pub fn run(target: &Target, trials: &[Trial<'_>], limit: Duration) -> Result<Vec<Outcomes>, Failure> {
     let job = |number: usize, share: Option<Duration>| {
         let Some(trial) = trials.get(number) else { return Job::default() };
         let time = share.map_or(trial.time, |share| share.min(trial.time));
-        Job { seconds: Some(time.as_secs_f64()), ..trial.subject.job(selector, trial.stress, trial.seed) }
+        Job {
+            seconds: Some(time.as_secs_f64()),
+            ..trial.subject.job(&target.selector, trial.stress, trial.seed)
+        }
     };
-    let ended = run_jobs(environment, trials.len(), job, limit)?;
+    let ended = run_jobs(&target.process, trials.len(), job, limit)?;
     Ok(ended.into_iter().map(|ended| ended.map(|answer| Observation::from(&answer.observation))).collect())
 }
 
@@ -148,12 +142,12 @@ pub fn run(
 /// # Errors
 /// When no worker can be started at all.
 pub fn run_jobs(
-    environment: &DriverEnvironment,
+    process: &Process,
     jobs: usize,
     mut job: impl FnMut(usize, Option<Duration>) -> Job,
     limit: Duration,
 ) -> Result<Vec<Result<Answer, String>>, Failure> {
-    let program = std::env::current_exe().map_err(Failure::environment_error)?;
+    let program = workers::program()?;
     let limits = Limits {
         time: Some(limit),
         overrun: Duration::from_secs(1),
@@ -165,7 +159,7 @@ pub fn run_jobs(
         &limits,
         jobs,
         Calls::<Job, Snapshot, Answer> {
-            command: &mut || worker(&program, environment),
+            command: &mut || process.command(&program, &Task::Run { validate: false }),
             job: &mut job,
             event: &mut |event| {
                 if let Event::Finished(report) = event {
@@ -185,55 +179,19 @@ pub fn run_jobs(
     Ok(ended)
 }
 
-/// The command of a worker. It leads a process group of its own: an interrupt from the keyboard is for the parent, and a
-/// worker ends with its parent.
-fn worker(program: &Path, environment: &DriverEnvironment) -> Command {
-    let mut command = Command::new(program);
-    command.arg("worker").envs(environment.variables());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    command
-}
-
-/// What a worker process prints that is started with `arguments`, after the last [`crate::probe::SEPARATOR`].
+/// What the worker of a task prints that answers once.
 ///
 /// # Errors
 /// When it says nothing within `patience`: then it is ended.
-pub fn ask(
-    environment: &DriverEnvironment,
-    arguments: &[String],
-    patience: Duration,
-) -> Result<String, Failure> {
-    let program = std::env::current_exe().map_err(Failure::environment_error)?;
-    let mut child = worker(&program, environment)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(Failure::environment_error)?;
-    let (sender, receiver) = channel();
-    let stdout = child.stdout.take();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
-        // Whoever waited may have given up.
-        let _ = sender.send(read.map(|_| bytes));
-    });
-    let answer = receiver.recv_timeout(patience);
-    if answer.is_err() {
-        child.kill().map_err(Failure::environment_error)?;
-    }
-    let status = child.wait().map_err(Failure::environment_error)?;
-    let Ok(bytes) = answer else {
-        return Err(Failure::environment_message(format!(
+pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<String, Failure> {
+    match workers::ask(process, task, patience)? {
+        Said::Ended(Some(text), _) => Ok(text),
+        Said::Ended(None, status) => {
+            Err(Failure::environment_message(format!("a worker ended without an answer ({status})")))
+        }
+        Said::Nothing => Err(Failure::environment_message(format!(
             "a worker did not answer within {} s",
             patience.as_secs()
-        )));
-    };
-    let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
-    match text.rsplit_once(crate::probe::SEPARATOR) {
-        Some((_, line)) => Ok(line.trim_end().to_owned()),
-        None => Err(Failure::environment_message(format!("a worker ended without an answer ({status})"))),
+        ))),
     }
 }

@@ -1,10 +1,8 @@
 //! The devices of this machine, listed by a process of their own: a driver that crashes or hangs while it is looked at
 //! ends that process and nothing else.
 
-use std::io::Read;
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::channel;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use device::{COMPILE_ONLY_PREFIX, DriverEnvironment, Family, Listed, Mesa, Selector};
@@ -12,13 +10,12 @@ use plan::{Capabilities, Device, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 use sim::{Fault, SimDevice};
 
-use crate::exit::Failure;
+use crate::Failure;
 use crate::parallel::in_order;
+use crate::workers::{self, Process, Said, Task};
 
 /// How long listing may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Begins the answer's line, so that whatever a driver prints is told apart.
-pub const SEPARATOR: char = '\u{1e}';
 
 /// What the listing process says.
 #[derive(Debug, Serialize, Deserialize)]
@@ -147,10 +144,7 @@ pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Lis
 
 /// What the listing process says.
 fn list_vulkan(environment: &DriverEnvironment) -> Result<Answer, Failure> {
-    let program = std::env::current_exe().map_err(Failure::environment_error)?;
-    let mut command = Command::new(program);
-    command.envs(environment.variables());
-    let (answer, status) = ask(command)?;
+    let (answer, status) = ask(&Process::Drivers(environment.clone()))?;
     answer.ok_or_else(|| {
         Failure::environment_message(format!(
             "a Vulkan driver crashed while devices were listed ({status}); VK_DRIVER_FILES chooses drivers"
@@ -159,35 +153,14 @@ fn list_vulkan(environment: &DriverEnvironment) -> Result<Answer, Failure> {
 }
 
 /// Lets a process list its devices. No answer: a driver ended it.
-fn ask(mut command: Command) -> Result<(Option<Answer>, ExitStatus), Failure> {
-    let mut child = command
-        .args(["worker", "--list"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(Failure::environment_error)?;
-    let (sender, receiver) = channel();
-    let stdout = child.stdout.take();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        let read = stdout.map(|mut stdout| stdout.read_to_end(&mut bytes));
-        // Whoever waited may have given up.
-        let _ = sender.send(read.map(|_| bytes));
-    });
-    let Ok(bytes) = receiver.recv_timeout(PATIENCE) else {
-        let _ = child.kill();
-        let _ = child.wait();
-        return Err(Failure::environment_message(format!(
+fn ask(process: &Process) -> Result<(Option<Answer>, ExitStatus), Failure> {
+    match workers::ask(process, &Task::List, PATIENCE)? {
+        Said::Ended(text, status) => Ok((text.and_then(|text| serde_json::from_str(&text).ok()), status)),
+        Said::Nothing => Err(Failure::environment_message(format!(
             "a Vulkan driver hung while devices were listed: no answer within {} s",
             PATIENCE.as_secs()
-        )));
-    };
-    let status = child.wait().map_err(Failure::environment_error)?;
-    let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
-    let answer =
-        text.split(SEPARATOR).next_back().and_then(|line| serde_json::from_str(line.trim_end()).ok());
-    Ok((answer, status))
+        ))),
+    }
 }
 
 /// Reads selectors.
@@ -228,9 +201,9 @@ pub struct CompileOnly {
 }
 
 impl CompileOnly {
-    /// The command of a process of this program whose only Vulkan device is this one.
-    pub fn command(&self, program: &Path) -> Command {
-        self.mesa.command(program, &self.family)
+    /// A process whose only Vulkan device is this one.
+    pub fn process(&self) -> Process {
+        Process::CompileOnly { mesa: self.mesa.clone(), family: self.family.clone() }
     }
 
     /// Its name: `radv:navi31@25.0.7`.
@@ -346,9 +319,8 @@ pub fn compile_only_at(meant: &Meant, before: usize) -> Option<CompileOnly> {
 
 /// Asks a Mesa for a family, in a process that ends if it does not know it.
 fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> {
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    let (answer, status) =
-        ask(mesa.command(&program, family)).map_err(|failure| failure.report().to_string())?;
+    let process = Process::CompileOnly { mesa: mesa.clone(), family: family.to_owned() };
+    let (answer, status) = ask(&process).map_err(|failure| failure.report().to_string())?;
     let place = mesa.driver_file().display();
     match answer.map(|answer| answer.devices) {
         Some(Ok(found)) => found

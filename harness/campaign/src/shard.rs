@@ -1,12 +1,52 @@
 //! The part of the tests that this process runs, from the variables by which CI systems, Slurm arrays and indexed jobs
 //! of Kubernetes tell their parts apart.
 
-use crate::arguments::Shard;
-
 /// Our own variable: `i/n` as in `--shard`.
 const OWN: &str = "VK_LITMUS_SHARD";
 /// The task of a Slurm array.
 const SLURM_TASK: &str = "SLURM_ARRAY_TASK_ID";
+
+/// A part of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub index: usize,
+    /// Of how many.
+    pub count: usize,
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.index, self.count)
+    }
+}
+
+/// The part that a text such as `2/4` names.
+///
+/// # Errors
+/// When it names none.
+pub fn shard(text: &str) -> Result<Shard, String> {
+    let parsed = text
+        .split_once('/')
+        .and_then(|(index, count)| Some(Shard { index: index.parse().ok()?, count: count.parse().ok()? }));
+    match parsed {
+        Some(shard) if (1..=shard.count).contains(&shard.index) => Ok(shard),
+        _ => Err("expected i/n with i from 1 to n, such as 2/4".to_owned()),
+    }
+}
+
+/// Every `count`-th test from the `index`-th on: neighbours are alike, so that stripes are fairer than blocks.
+pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
+    match shard {
+        None => all,
+        Some(Shard { index, count }) => all
+            .into_iter()
+            .enumerate()
+            .filter(|(i, _)| i % count == index - 1)
+            .map(|(_, item)| item)
+            .collect(),
+    }
+}
 
 /// A pair of variables that numbers the parts of a job.
 struct Pair {
@@ -84,7 +124,7 @@ pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<N
     let get = |name: &str| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let named = match get(OWN) {
         Some(text) => {
-            let shard = crate::arguments::shard(&text).map_err(|_| ShardError::Own(text))?;
+            let shard = shard(&text).map_err(|_| ShardError::Own(text))?;
             Some(Named { shard, variables: OWN.to_owned() })
         }
         None => first_of_the_systems(&get)?,
@@ -170,6 +210,14 @@ mod tests {
         from_environment(&get)
             .map(|named| named.map(|named| format!("{} by {}", named.shard, named.variables)))
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn shards() {
+        assert_eq!(shard("2/4"), Ok(Shard { index: 2, count: 4 }));
+        for wrong in ["0/4", "5/4", "1/0", "1", "a/b", "-1/2", ""] {
+            assert!(shard(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

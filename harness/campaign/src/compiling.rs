@@ -7,13 +7,11 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use device::{Executable, Options, Selector, VulkanDevice};
-use plan::{BufferId, DeviceError, Image, ImageFormat, ImageId, ImageShape, Memory};
+use plan::{BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, Memory};
 use runner::pool::{self, Health};
 use runner::worker::Say;
 use serde::{Deserialize, Serialize};
 use shaders::variant::Images;
-
-use crate::commands::worker::compile_only;
 
 /// Kernels to compile on one device.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -178,6 +176,18 @@ fn fill(
         }
     }
     Ok(())
+}
+
+/// The compile-only device of this process, which was started for it and has no other.
+///
+/// # Errors
+/// [`DeviceError::NoSuchDevice`] in a process that was not.
+pub fn compile_only(selector: &str, options: Options) -> Result<VulkanDevice, DeviceError> {
+    let device = VulkanDevice::open(&Selector::Best, options)?;
+    if device.capabilities().executes || device.identity().name != selector {
+        return Err(DeviceError::NoSuchDevice(selector.to_owned()));
+    }
+    Ok(device)
 }
 
 fn compiled(executables: Vec<Executable>, took: Duration, forms: bool) -> Compiled {

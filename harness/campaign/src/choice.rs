@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model::Model;
 
-use crate::exit::Failure;
+use crate::Failure;
 
 /// A model that can be asked, with the hash of its text.
 #[derive(Debug)]

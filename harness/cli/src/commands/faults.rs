@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use campaign::choice;
+use campaign::inputs;
 use litmus::{Prediction, Test};
 use model::{Options, predict};
 use plan::Device;
@@ -15,10 +17,8 @@ use shaders::{CompileError, Pipelines, Program};
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
 use crate::arguments::ListFormat;
-use crate::choice;
-use crate::commands::print_json;
 use crate::exit::{Failure, Outcome};
-use crate::inputs;
+use crate::output::print_json;
 use crate::output::{Data, say};
 
 /// The format of the published object.
@@ -91,7 +91,7 @@ struct Case {
 ///
 /// # Errors
 /// When the suite cannot be read, or nothing can be printed.
-pub fn campaign(format: ListFormat) -> Result<Outcome, Failure> {
+pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
     let cases = cases()?;
     let mut faults = Vec::with_capacity(FAULTS.len());
     for row in FAULTS {
@@ -109,7 +109,7 @@ pub fn campaign(format: ListFormat) -> Result<Outcome, Failure> {
     let missed: Vec<&str> = faults.iter().filter(|fault| !fault.found).map(|fault| fault.fault).collect();
     let outcome =
         if missed.is_empty() && false_alarms.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
-    let campaign = Campaign {
+    let record = Campaign {
         schema: SCHEMA,
         suite: SUITE,
         tests: cases.len(),
@@ -119,18 +119,18 @@ pub fn campaign(format: ListFormat) -> Result<Outcome, Failure> {
         faults,
     };
     if format == ListFormat::Json {
-        print_json(&campaign)?;
+        print_json(&record)?;
         return Ok(outcome);
     }
-    let visible = campaign.faults.iter().filter(|fault| fault.expect != "invisible").count();
+    let visible = record.faults.iter().filter(|fault| fault.expect != "invisible").count();
     Data::new().print(&format!(
         "{visible} of {} faults can be seen, {} led to something else; {} false alarms in {} instances\n",
-        campaign.faults.len(),
-        campaign.missed.len(),
-        campaign.false_alarms.len(),
-        campaign.sound_instances
+        record.faults.len(),
+        record.missed.len(),
+        record.false_alarms.len(),
+        record.sound_instances
     ))?;
-    campaign.false_alarms.iter().for_each(|alarm| say(alarm));
+    record.false_alarms.iter().for_each(|alarm| say(alarm));
     Ok(outcome)
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use plan::DeviceError;
 
-use crate::exit::Failure;
+use crate::Failure;
 
 /// Begins a marked selector. No device has such a name.
 const MARK: &str = "misbehave:";

@@ -3,8 +3,8 @@
 use globset::GlobBuilder;
 use litmus::cts::{self, Case, PREFIX};
 
-use crate::exit::Failure;
-use crate::inputs::Source;
+use crate::Failure;
+use crate::source::Source;
 
 /// The tests whose names match: a complete name, or a glob over complete names (`*` crosses dots), each with or without
 /// [`PREFIX`].
