@@ -4,15 +4,19 @@
 //! worker process. What a device shows in short trials is [`measure`]d, and what its compiler makes of kernels is told by
 //! [`compiling`]. Nothing here prints: what people should know is handed to a [`targets::Tell`].
 
+pub mod book;
 pub mod choice;
 pub mod compiling;
 pub mod cts;
+pub mod expect;
 mod failure;
 pub mod inputs;
+pub mod kinds;
 pub mod measure;
 pub mod misbehave;
 pub mod parallel;
 pub mod probe;
+pub mod run;
 pub mod shard;
 pub mod source;
 pub mod targets;

@@ -10,6 +10,7 @@ use runner::pool::{self, Calls, End, Event, Limits};
 use runner::wire::{Answer, Job, Snapshot};
 use runner::{Settings, Stress};
 
+use crate::kinds::litmus::plausible;
 use crate::source::Loaded;
 use crate::targets::Target;
 use crate::workers::{self, Process, Said, Task};
@@ -75,16 +76,6 @@ impl Subject {
             seconds: seen.seconds,
         }
     }
-
-    /// The words that an instance may show by the prediction.
-    fn plausible(&self) -> Vec<u32> {
-        let outcomes = self.prediction.outcomes.keys();
-        let mut words: Vec<u32> =
-            outcomes.flat_map(|outcome| &outcome.0).map(|value| value.0 as u32).collect();
-        words.sort_unstable();
-        words.dedup();
-        words
-    }
 }
 
 impl Subject {
@@ -96,7 +87,7 @@ impl Subject {
             device: selector.to_owned(),
             stress: Some(stress.clone()),
             seed,
-            plausible: self.plausible(),
+            plausible: plausible(&self.prediction),
             patience: Settings::PATIENCE.as_secs_f64(),
             ..Job::default()
         }

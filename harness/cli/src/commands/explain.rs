@@ -1,6 +1,7 @@
 //! `explain`: why a model allows or forbids an outcome; what compilers make of the test, and Vulkan of an HSA test.
 
 use campaign::choice;
+use campaign::kinds::litmus::plan::{mark_filtered, without_filter};
 use campaign::source::Loaded;
 use litmus::Dialect;
 use litmus::convert::for_device;
@@ -11,7 +12,6 @@ use runner::Variant;
 use crate::arguments::{Explain, ExplainFormat};
 use crate::commands::codegen::{beside, targets};
 use crate::commands::convert::one;
-use crate::commands::run::plan::{mark_filtered, without_filter};
 use crate::exit::{Failure, Outcome};
 use crate::explanation::{self, Explained};
 use crate::output::{Data, say};
@@ -93,7 +93,7 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
             },
         ),
     };
-    let argument = super::run::verdict::quoted(&loaded.source.argument);
+    let argument = campaign::kinds::quoted(&loaded.source.argument);
     Ok(format!(
         "\nOn a Vulkan device ({class}): {means}.\nvk-litmus convert {argument} --to litmus shows that program.\n"
     ))

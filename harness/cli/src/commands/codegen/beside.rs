@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::campaign::compiling::Kernel;
+use ::campaign::kinds::litmus::plan::{self, Plan};
 use ::campaign::probe;
 use ::campaign::targets;
 use codegen::Form;
@@ -23,7 +24,6 @@ use super::engine::{Asking, Made, program};
 use super::targets::Target;
 use super::{Asked, Item, campaign, report};
 use crate::arguments::CodegenEmit;
-use crate::commands::run::plan::{self, Plan};
 use crate::exit::{Failure, Outcome};
 
 /// Invocations of a workgroup where each thread has one of its own, as `codegen` has it.

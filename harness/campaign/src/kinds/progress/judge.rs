@@ -6,20 +6,21 @@
 
 use std::collections::BTreeMap;
 
-use campaign::probe;
 use litmus::{InstructionKind, Race, Test};
 use model::progress::{Beside, PROMISES, ProgressModel, Promise, Watched, keeps_promises};
 use results::wire::{
     HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
 };
-use results::{Reason, state::State};
-use runner::pool::{Attempt, End, Failure as Broken};
-use runner::progress::{Hang, Seen, Thread};
+use results::{Ending, Reason, state::State};
+use runner::pool::{Attempt, End, Report};
+use runner::progress::{Answer, Hang, Seen, Thread};
 use runner::wire::Failure as Told;
 use shaders::progress::{Level, ProgressKernel};
 
-use super::super::verdict::driver_record;
-use super::{Cell, Ended, Stopped, Whole};
+use super::{Cell, Progress};
+use crate::kinds::{driver_record, quoted};
+use crate::probe;
+use crate::run::{Judged, ending, failure_of};
 
 /// What a judge must know of a kernel.
 pub struct Kernel {
@@ -34,15 +35,6 @@ impl Kernel {
     /// The same of a whole kernel.
     pub fn of(kernel: &ProgressKernel) -> Kernel {
         Kernel { hash: runner::hash(&kernel.words), units: kernel.units, level: kernel.level }
-    }
-}
-
-/// Whether the worker and perhaps the device are in a state that no further job should meet.
-pub fn spoils(report: &Ended) -> bool {
-    match &report.last.end {
-        End::Answered(answer) => answer.failure.as_ref().is_some_and(Told::spoils_worker),
-        End::Failed(_) => true,
-        End::NotRun(_) => false,
     }
 }
 
@@ -66,75 +58,61 @@ impl Says {
 }
 
 /// The line of a test that has no kernel, or that nothing can be asked about.
-pub fn skipped(whole: &Whole<'_>, cell: &Cell, seed: u64, why: &str) -> RunLine {
+pub fn skipped(whole: &Progress<'_>, cell: &Cell, why: &str) -> RunLine {
     let says = Says {
         verdict: VerdictWord::Skipped,
         reason: Some(why.to_owned()),
         detail: Some(why.to_owned()),
         exercised: false,
     };
-    line(whole, cell, seed, says, &Seen::default(), None)
-}
-
-/// The line of a test that was not tried any more.
-pub fn not_run(whole: &Whole<'_>, cell: &Cell, seed: u64, why: &Stopped) -> RunLine {
-    let says = match why {
-        Stopped::Gone(what) => Says::inconclusive(
-            Reason::DeviceLost,
-            format!("the device did not come back after a hang: {what}"),
-        ),
-        Stopped::TimeIsUp => {
-            Says::inconclusive(Reason::TimedOut, "the time was over before the test began".to_owned())
-        }
-    };
-    line(whole, cell, seed, says, &Seen::default(), None)
+    line(whole, cell, says, &Seen::default(), None)
 }
 
 /// The line of what a worker reported.
-pub fn judged(whole: &Whole<'_>, cell: &Cell, seed: u64, report: &Ended) -> RunLine {
-    let Attempt { end, snapshot, .. } = &report.last;
-    let (seen, failure) = match end {
-        End::Answered(answer) => (answer.seen.clone(), answer.failure.as_ref().map(told)),
-        End::Failed(failure) => (snapshot.clone().unwrap_or_default(), Some(Err(broken(failure)))),
-        End::NotRun(why) => {
-            (Seen::default(), Some(Err(Says::inconclusive(Reason::Crashed, why.to_string()))))
+pub fn judged(
+    whole: &Progress<'_>,
+    cell: &Cell,
+    report: Report<Seen, Answer>,
+    before: Option<Reason>,
+) -> Judged {
+    let Attempt { end, snapshot, .. } = report.last;
+    let ending = ending::<Progress<'_>>(&end, before);
+    let failure = failure_of(&ending);
+    let says_of = |ending: &Ending| match ending {
+        Ending::Finished => None,
+        Ending::NullDevice => Some((Reason::NullDevice, Told::NullDevice.to_string())),
+        Ending::TimedOut(why) => Some((Reason::TimedOut, why.clone())),
+        Ending::Crashed(why) => Some((Reason::Crashed, why.clone())),
+        Ending::DeviceLost(why) => Some((Reason::DeviceLost, why.clone())),
+    };
+    let failed = match &ending {
+        Ok(ending) => says_of(ending).map(|(reason, why)| Says::inconclusive(reason, why)),
+        Err(missing) => {
+            return Judged { line: skipped(whole, cell, missing), failure, validation: Vec::new() };
         }
     };
-    let failure = match failure {
-        Some(Ok(missing)) => return skipped(whole, cell, seed, &missing),
-        Some(Err(says)) => Some(says),
-        None => None,
+    let (seen, validation) = match end {
+        End::Answered(answer) => (answer.seen, answer.validation),
+        End::Failed(_) => (snapshot.unwrap_or_default(), Vec::new()),
+        End::NotRun(why) => {
+            let says = failed.unwrap_or_else(|| Says::inconclusive(Reason::Crashed, why.to_string()));
+            let line = line(whole, cell, says, &Seen::default(), None);
+            return Judged { line, failure, validation: Vec::new() };
+        }
     };
     let progress = progress(whole, cell, &seen);
-    let says = says(whole, cell, &seen, &progress, failure);
-    line(whole, cell, seed, says, &seen, Some(progress))
+    let says = says(whole, cell, &seen, &progress, failed);
+    Judged { line: line(whole, cell, says, &seen, Some(progress)), failure, validation }
 }
 
-/// What a failure of a worker makes of the verdict, or what the test is skipped for.
-fn told(failure: &Told) -> Result<String, Says> {
-    let reason = match failure {
-        Told::NotPlaceable { rule } => return Ok(rule.clone()),
-        Told::Lacks { what } => return Ok(what.clone()),
-        Told::NullDevice => Reason::NullDevice,
-        Told::DeviceLost { .. } | Told::NoDevice { .. } => Reason::DeviceLost,
-        Told::TimedOut { .. } => Reason::TimedOut,
-        Told::Test { .. } | Told::Stress { .. } | Told::Driver { .. } | Told::Internal { .. } => {
-            Reason::Crashed
-        }
-    };
-    Err(Says::inconclusive(reason, failure.to_string()))
-}
-
-fn broken(failure: &Broken) -> Says {
-    let reason = match failure {
-        Broken::TimedOut { .. } => Reason::TimedOut,
-        Broken::Crashed { .. } | Broken::Garbled { .. } | Broken::CannotStart { .. } => Reason::Crashed,
-    };
-    Says::inconclusive(reason, failure.to_string())
-}
-
-fn says(whole: &Whole<'_>, cell: &Cell, seen: &Seen, progress: &ProgressRun, failure: Option<Says>) -> Says {
-    let racy = matches!(&whole.items[cell.item].verdicts, Ok(verdicts) if verdicts.race == Race::Racy);
+fn says(
+    whole: &Progress<'_>,
+    cell: &Cell,
+    seen: &Seen,
+    progress: &ProgressRun,
+    failure: Option<Says>,
+) -> Says {
+    let racy = matches!(&whole.plan.items[cell.item].verdicts, Ok(verdicts) if verdicts.race == Race::Racy);
     if racy {
         return Says {
             verdict: VerdictWord::Undefined,
@@ -145,7 +123,7 @@ fn says(whole: &Whole<'_>, cell: &Cell, seen: &Seen, progress: &ProgressRun, fai
     }
     let detail = detail(whole, seen, progress);
     // A claim that was broken is never washed out by what came after it.
-    if let Some(claim) = whole.devices[cell.device].claim
+    if let Some(claim) = whole.plan.devices[cell.device].claim
         && breaks_claim(whole, cell, seen, &claim)
     {
         return Says {
@@ -173,10 +151,10 @@ fn says(whole: &Whole<'_>, cell: &Cell, seen: &Seen, progress: &ProgressRun, fai
 }
 
 /// What was seen, in words.
-fn detail(whole: &Whole<'_>, seen: &Seen, progress: &ProgressRun) -> String {
+fn detail(whole: &Progress<'_>, seen: &Seen, progress: &ProgressRun) -> String {
     let mut text = format!("ended {} of {}", seen.ended, seen.runs);
     let Some(hang) = progress.hangs.first() else {
-        return match whole.scheduler {
+        return match whole.plan.scheduler {
             Some(model) => format!("{text} under {model}"),
             None => text,
         };
@@ -194,9 +172,9 @@ fn detail(whole: &Whole<'_>, seen: &Seen, progress: &ProgressRun) -> String {
     text
 }
 
-fn progress(whole: &Whole<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
-    let item = &whole.items[cell.item];
-    let tested = &whole.devices[cell.device];
+fn progress(whole: &Progress<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
+    let item = &whole.plan.items[cell.item];
+    let tested = &whole.plan.devices[cell.device];
     let test = &item.loaded.test;
     let ends = item.verdicts.as_ref().map(|verdicts| verdicts.ends.as_slice()).unwrap_or_default();
     let ended =
@@ -224,6 +202,7 @@ fn progress(whole: &Whole<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
             .collect(),
         claim: tested.claim.map(|claim| claim.to_string()),
         scheduler: whole
+            .plan
             .scheduler
             .filter(|_| probe::is_sim(&tested.target.listed))
             .map(|model| model.to_string()),
@@ -331,11 +310,11 @@ fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &
     hang.witnesses.iter().any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), beside))
 }
 
-fn breaks_claim(whole: &Whole<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
-    let tested = &whole.devices[cell.device];
+fn breaks_claim(whole: &Progress<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
+    let tested = &whole.plan.devices[cell.device];
     let ends = tested.ends_under_claim.get(cell.item).copied().flatten() == Some(true);
     let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
-    let test = &whole.items[cell.item].loaded.test;
+    let test = &whole.plan.items[cell.item].loaded.test;
     ends && seen.hangs.iter().any(|hang| breaks(test, claim, level, seen.copies, hang))
 }
 
@@ -397,25 +376,25 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
 }
 
 fn line(
-    whole: &Whole<'_>,
+    whole: &Progress<'_>,
     cell: &Cell,
-    seed: u64,
     says: Says,
     seen: &Seen,
     progress: Option<ProgressRun>,
 ) -> RunLine {
-    let item = &whole.items[cell.item];
-    let tested = &whole.devices[cell.device];
+    let item = &whole.plan.items[cell.item];
+    let tested = &whole.plan.devices[cell.device];
     let test = &item.loaded.test;
-    let id = whole.id(cell);
+    let Progress { seed, .. } = *whole;
+    let id = cell.id.clone();
     let bare = item.loaded.source.argument.split('@').next().unwrap_or_default();
     let argument = format!("{bare}@{}", cell.placement.name());
-    let mut replay = format!("vk-litmus run {} --suite progress", super::super::verdict::quoted(&argument));
-    replay += &format!(" --device {} --seed {seed}", super::super::verdict::quoted(tested.target.device()));
-    if let Some(instances) = whole.arguments.instances {
+    let mut replay = format!("vk-litmus run {} --suite progress", quoted(&argument));
+    replay += &format!(" --device {} --seed {seed}", quoted(tested.target.device()));
+    if let Some(instances) = whole.options.instances {
         replay += &format!(" --instances {instances}");
     }
-    if let Some(model) = whole.scheduler {
+    if let Some(model) = whole.plan.scheduler {
         replay += &format!(" --progress {model}");
     }
     RunLine {
@@ -423,7 +402,7 @@ fn line(
         id,
         name: test.name.clone(),
         device: tested.target.name.clone(),
-        model: whole.chosen.model.name().to_owned(),
+        model: whole.plan.chosen.model.name().to_owned(),
         verdict: says.verdict,
         reason: says.reason,
         detail: says.detail,
@@ -437,7 +416,7 @@ fn line(
         outcomes: if says.verdict == VerdictWord::Skipped { Vec::new() } else { outcomes(test, seen) },
         unexpected: Vec::new(),
         seed,
-        stress: whole.scheduler.map_or_else(|| "progress".to_owned(), |model| format!("progress {model}")),
+        stress: whole.plan.stress(),
         replay,
         memory: None,
         counted_by_host: None,
@@ -445,7 +424,7 @@ fn line(
         progress,
         hashes: Hashes {
             test: item.hash.clone(),
-            model: whole.chosen.hash.clone(),
+            model: whole.plan.chosen.hash.clone(),
             kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
         },
         question: test.question.as_ref().map(|question| question.text(test)),

@@ -4,10 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use campaign::choice::{self, Chosen};
-use campaign::parallel::in_order;
-use campaign::source::Loaded;
-use campaign::targets::{Target, device_record, environment};
 use litmus::convert::guarded;
 use litmus::{Dialect, Lowered, LoweringError, Prediction, Term, Test};
 use model::{Model, Options, PredictError, predict};
@@ -16,8 +12,12 @@ use results::portability::{Beside, beside};
 use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
 use runner::Variant;
 
-use crate::arguments::Run;
-use crate::exit::Failure;
+use super::Budget;
+use crate::choice::{self, Chosen};
+use crate::parallel::in_order;
+use crate::source::Loaded;
+use crate::targets::{Target, device_record, environment};
+use crate::{Failure, kinds};
 
 /// How the names of the models begin that say what Vulkan owes.
 const VULKAN: &str = "vulkan";
@@ -155,11 +155,11 @@ impl Plan {
         Ok(Plan { targets, items, cells })
     }
 
-    /// The published form, with the hash that a resumed run must share.
+    /// The published form, without its hash and seed.
     ///
     /// # Errors
-    /// None that can be helped.
-    pub fn record(&self, arguments: &Run, budget: &str, seed: u64) -> Result<PlanRecord, Failure> {
+    /// When the stress of a device cannot be written.
+    pub fn record(&self, options: &kinds::Options, budget: Budget) -> Result<PlanRecord, Failure> {
         let models = |item: usize| {
             self.cells
                 .iter()
@@ -171,14 +171,14 @@ impl Plan {
                 .collect()
         };
         let stresses: Vec<&str> = self.targets.iter().map(|target| target.stress.name.as_str()).collect();
-        let mut record = PlanRecord {
+        Ok(PlanRecord {
             schema: PLAN_SCHEMA.to_owned(),
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             plan: String::new(),
             seed: 0,
-            budget: budget.to_owned(),
+            budget: budget.to_string(),
             stress: stresses.join(","),
-            shard: arguments.shard.map(|shard| shard.to_string()),
+            shard: options.shard.map(|shard| shard.to_string()),
             devices: self.targets.iter().map(device_record).collect::<Result<_, _>>()?,
             tests: self
                 .items
@@ -194,11 +194,8 @@ impl Plan {
                     clauses: item.loaded.test.metadata.clauses.clone(),
                 })
                 .collect(),
-            environment: Some(environment(arguments.jobs.get())),
-        };
-        record.plan = record.hash().map_err(Failure::environment_error)?;
-        record.seed = seed;
-        Ok(record)
+            environment: Some(environment(options.jobs)),
+        })
     }
 }
 

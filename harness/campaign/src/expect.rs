@@ -5,15 +5,13 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use campaign::cts;
-use campaign::inputs::{self, CTS_FOLDER};
-use campaign::targets::{self, Target};
 use results::expectation::{Expectations, Kind, Place, Standing, Status};
 use results::show::line as shown;
 use results::wire::{DeviceRecord, RunLine};
 
-use crate::exit::{Failure, Outcome};
-use crate::output::say;
+use crate::inputs::CTS_FOLDER;
+use crate::targets::Tell;
+use crate::{Failure, cts, inputs};
 
 /// The largest file that is read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -99,7 +97,12 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 impl Expected {
     /// The expectations for a run of tests with `ids` on `devices`.
-    pub fn new(expectations: Expectations, ids: &[String], devices: Vec<DeviceRecord>) -> Expected {
+    pub fn new(
+        expectations: Expectations,
+        ids: &[String],
+        devices: Vec<DeviceRecord>,
+        say: Tell<'_>,
+    ) -> Expected {
         let mut known: BTreeSet<String> = ids.iter().cloned().collect();
         if !expectations.is_empty() {
             known.extend(inputs::all_embedded().into_iter().map(|source| source.id));
@@ -154,12 +157,12 @@ impl Expected {
         not_here.len().saturating_sub(unmatched)
     }
 
-    /// Says what was expected and what was not, and what that makes of the exit code.
-    pub fn report(&self, lines: &[RunLine], quiet: bool) -> Outcome {
+    /// Says what was expected and what was not; whether all of it was met.
+    pub fn report(&self, lines: &[RunLine], quiet: bool, say: Tell<'_>) -> bool {
         if self.expectations.is_empty() {
-            return Outcome::Success;
+            return true;
         }
-        let mut outcome = Outcome::Success;
+        let mut met = true;
         let (mut expected, mut flakes, mut skipped, mut unmet) = (0_usize, 0_usize, 0_usize, 0_usize);
         for line in lines {
             let standing = self.standing(line);
@@ -177,19 +180,19 @@ impl Expected {
                 say(&format!("{} on {}: {}", shown(&line.id), shown(&line.device), shown(&text)));
             }
             if standing.is_unmet() {
-                outcome.note(Outcome::RuleBroken);
+                met = false;
             }
         }
         let unmatched = self.unmatched();
         for (place, pattern) in &unmatched {
             say(&format!("{place}: no test is like `{}`", shown(pattern)));
-            outcome.note(Outcome::RuleBroken);
+            met = false;
         }
         let unexpected = lines
             .iter()
             .filter(|line| self.standing(line) == Standing::Unlisted && Status::of(line) == Status::Fail)
             .count();
-        if !quiet || outcome != Outcome::Success {
+        if !quiet || !met {
             say(&format!(
                 "expectations: {expected} failed as expected, {flakes} known flakes, {skipped} not run, {unmet} not met, \
                  {} patterns unmatched, {} for tests that are not in this run; {unexpected} violations are on no list",
@@ -197,19 +200,11 @@ impl Expected {
                 self.elsewhere(unmatched.len())
             ));
         }
-        outcome
+        met
     }
 }
 
 /// The reasons for which tests of a plan are not run.
 pub fn reason(place: &Place) -> String {
     format!("skip list {place}")
-}
-
-/// The published records of devices.
-///
-/// # Errors
-/// When one cannot be written.
-pub fn devices(targets: &[Target]) -> Result<Vec<DeviceRecord>, Failure> {
-    targets.iter().map(targets::device_record).collect()
 }
