@@ -398,6 +398,16 @@ fn progress_goes_on_with_other_workers_around_it() {
     assert_eq!(came.asked[0].kernel, came.ended.lines[1].hashes.kernel);
 }
 
+#[test]
+fn progress_skips_a_test_without_a_kernel_by_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (progress_plan(&["progress/barrier-in-loop"]), options(1));
+    let came = progress_run(&plan, &options, &place(folder.path(), false, Some(1)), None, &went_on).unwrap();
+    assert!(came.asked.is_empty());
+    let skipped = (VerdictWord::Skipped, Some("control barrier under a branch"));
+    assert!(by_id(&came.ended).values().all(|verdict| *verdict == skipped), "{:?}", came.ended.lines);
+}
+
 /// After a worker that had to be ended, the device must get a store through; where it does not, nothing more is tried.
 #[test]
 fn progress_asks_for_health_after_a_worker_that_broke() {

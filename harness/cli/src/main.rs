@@ -3,7 +3,6 @@
 mod arguments;
 mod commands;
 mod exit;
-mod explanation;
 mod output;
 mod reasons;
 

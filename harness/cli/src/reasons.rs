@@ -11,8 +11,6 @@ use model::{Answer, ExplainOptions, Explanation, Model, explain};
 use results::wire::{RunLine, VerdictWord};
 use runner::Variant;
 
-use crate::explanation;
-
 /// The longest that a model is asked about one outcome.
 const PATIENCE: Duration = Duration::from_secs(1);
 

@@ -3,6 +3,7 @@
 use campaign::choice;
 use campaign::kinds::litmus::plan::{mark_filtered, without_filter};
 use campaign::source::Loaded;
+use explanation::Explained;
 use litmus::Dialect;
 use litmus::convert::for_device;
 use model::{Answer, ExplainOptions, Model, Options, explain as ask, predict};
@@ -13,7 +14,6 @@ use crate::arguments::{Explain, ExplainFormat};
 use crate::commands::codegen::{beside, targets};
 use crate::commands::convert::one;
 use crate::exit::{Failure, Outcome};
-use crate::explanation::{self, Explained};
 use crate::output::{Data, say};
 
 /// Runs the command.

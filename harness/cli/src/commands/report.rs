@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use campaign::parallel::in_order;
+use explanation::Explained;
 use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
 use results::report::{Report, Row, weak_seen};
@@ -15,7 +16,6 @@ use results::write::{self, ReportFormat};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
-use crate::explanation::{self, Explained};
 use crate::output::{Data, cannot_print, say};
 use crate::reasons::{self, Models};
 
