@@ -1,6 +1,7 @@
 //! Work on all processors, with results in order.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
@@ -42,6 +43,18 @@ pub fn in_order<T: Sync, R: Send, E>(
         }
         Ok(())
     })
+}
+
+/// Does `work` for every item on all processors; gives the results in the order of the items.
+pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let mut results = Vec::with_capacity(items.len());
+    let done: Result<(), Infallible> = in_order(items, work, |result| {
+        results.push(result);
+        Ok(())
+    });
+    match done {
+        Ok(()) => results,
+    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use sim::{Fault, SimDevice};
 
 use crate::Failure;
-use crate::parallel::in_order;
+use crate::parallel::map;
 use crate::workers::{self, Process, Said, Task};
 
 /// How long listing may take.
@@ -238,18 +238,11 @@ pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
 pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
     let asked: Vec<(&Mesa, &Family)> =
         mesas.iter().flat_map(|mesa| mesa.families().into_iter().map(move |family| (mesa, family))).collect();
-    let mut found = Vec::new();
-    let done: Result<(), std::convert::Infallible> = in_order(
-        &asked,
-        |(mesa, family)| probe_compile_only(mesa, family.name).ok(),
-        |one| {
-            found.extend(one);
-            Ok(())
-        },
-    );
-    match done {
-        Ok(()) => found,
-    }
+    let found: Vec<CompileOnly> = map(&asked, |(mesa, family)| probe_compile_only(mesa, family.name).ok())
+        .into_iter()
+        .flatten()
+        .collect();
+    found
 }
 
 /// The compile-only devices that are meant. Without a version, a family is that of the first Mesa that knows it, and `*`

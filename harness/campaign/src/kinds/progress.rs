@@ -25,7 +25,7 @@ use sim::SimDevice;
 use super::{Options, seed_of};
 use crate::choice::{self, Chosen};
 use crate::misbehave::Misbehaviour;
-use crate::parallel::in_order;
+use crate::parallel::map;
 use crate::run::{self, Judged, Kind};
 use crate::shard::{Shard, part};
 use crate::source::Loaded;
@@ -243,18 +243,7 @@ impl Plan {
         scheduler: Option<ProgressModel>,
         claims: Option<&Path>,
     ) -> Result<Plan, Failure> {
-        let mut verdicts = Vec::with_capacity(tests.len());
-        let done: Result<(), std::convert::Infallible> = in_order(
-            &tests,
-            |(loaded, _)| ask(&loaded.test, &chosen),
-            |answer| {
-                verdicts.push(answer);
-                Ok(())
-            },
-        );
-        match done {
-            Ok(()) => {}
-        }
+        let verdicts = map(&tests, |(loaded, _)| ask(&loaded.test, &chosen));
         let items: Vec<Item> = tests
             .into_iter()
             .zip(verdicts)

@@ -13,7 +13,7 @@ pub mod targets;
 use std::sync::Arc;
 
 use ::campaign::inputs;
-use ::campaign::parallel::in_order;
+use ::campaign::parallel::{in_order, map};
 use codegen::{Form, Sizes, units};
 use litmus::Test;
 use litmus::convert::for_device;
@@ -160,18 +160,8 @@ fn kernels(asked: &Asked) -> Vec<(Sizes, Vec<Vec<Told>>)> {
         if found.iter().any(|(known, _)| *known == sizes) {
             continue;
         }
-        let mut told = Vec::with_capacity(asked.items.len());
-        let done: Result<(), std::convert::Infallible> = in_order(
-            &asked.items,
-            |item| told_of(item, &asked.forms, &sizes),
-            |one| {
-                told.push(one);
-                Ok(())
-            },
-        );
-        match done {
-            Ok(()) => found.push((sizes, told)),
-        }
+        let told = map(&asked.items, |item| told_of(item, &asked.forms, &sizes));
+        found.push((sizes, told));
     }
     found
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use litmus::convert::guarded;
 use litmus::{Dialect, Lowered, LoweringError, Prediction, Term, Test};
-use model::{Model, Options, PredictError, predict};
+use model::{Model, Options, predict};
 use plan::Capabilities;
 use results::portability::{Beside, beside};
 use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
@@ -14,7 +14,7 @@ use runner::Variant;
 
 use super::Budget;
 use crate::choice::{self, Chosen};
-use crate::parallel::in_order;
+use crate::parallel::map;
 use crate::source::Loaded;
 use crate::targets::{Target, device_record, environment};
 use crate::{Failure, kinds};
@@ -317,25 +317,14 @@ fn predictions(
     let started = Instant::now();
     let questions: Vec<(&Item, &model::Model)> =
         asked.iter().filter_map(|((item, _), chosen)| Some((items.get(*item)?, &chosen.model))).collect();
-    let mut answers = Vec::new();
-    let done: Result<(), std::convert::Infallible> = in_order(
-        &questions,
-        |(item, model)| {
-            let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
-            let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
-            predict(&item.judged, model, &options).map(|mut prediction| {
-                mark_filtered(&item.loaded.test, &mut prediction);
-                prediction
-            })
-        },
-        |answer: Result<Prediction, PredictError>| {
-            answers.push(answer);
-            Ok(())
-        },
-    );
-    match done {
-        Ok(()) => {}
-    }
+    let answers = map(&questions, |(item, model)| {
+        let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
+        let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+        predict(&item.judged, model, &options).map(|mut prediction| {
+            mark_filtered(&item.loaded.test, &mut prediction);
+            prediction
+        })
+    });
     asked
         .keys()
         .cloned()

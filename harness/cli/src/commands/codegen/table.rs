@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::campaign::compiling::Compiled;
-use ::campaign::parallel::in_order;
+use ::campaign::parallel::{in_order, map};
 use codegen::differ::{kind_of_step, shape_of};
 use codegen::{Difference, Form, Machine, Unit, units};
 use litmus::Test;
@@ -73,23 +73,13 @@ pub fn table(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Resul
 pub fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
     let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
     let model = model.map_err(Failure::input)?;
-    let mut all = Vec::new();
-    let done: Result<(), std::convert::Infallible> = in_order(
-        &asked.items,
-        |item| {
-            item.test.question.is_some()
-                && model.judges(item.test.dialect)
-                && model::verdict(&item.test, &model, &Options::default())
-                    .is_ok_and(|says| standing_of(&item.test, &says) == Standing::Forbidden)
-        },
-        |one| {
-            all.push(one);
-            Ok(())
-        },
-    );
-    match done {
-        Ok(()) => Ok(all),
-    }
+    let all = map(&asked.items, |item| {
+        item.test.question.is_some()
+            && model.judges(item.test.dialect)
+            && model::verdict(&item.test, &model, &Options::default())
+                .is_ok_and(|says| standing_of(&item.test, &says) == Standing::Forbidden)
+    });
+    Ok(all)
 }
 
 fn relaxations(asked: &Asked) -> Result<Vec<Relaxed>, Failure> {
