@@ -238,11 +238,8 @@ pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
 pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
     let asked: Vec<(&Mesa, &Family)> =
         mesas.iter().flat_map(|mesa| mesa.families().into_iter().map(move |family| (mesa, family))).collect();
-    let found: Vec<CompileOnly> = map(&asked, |(mesa, family)| probe_compile_only(mesa, family.name).ok())
-        .into_iter()
-        .flatten()
-        .collect();
-    found
+    let found = map(&asked, |(mesa, family)| probe_compile_only(mesa, family.name).ok());
+    found.into_iter().flatten().collect()
 }
 
 /// The compile-only devices that are meant. Without a version, a family is that of the first Mesa that knows it, and `*`
