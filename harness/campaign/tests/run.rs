@@ -207,7 +207,7 @@ fn a_plan_says_what_runs_and_what_does_not() {
     for cell in &plan.cells {
         assert_eq!(cell.kernel.len(), if cell.ready.is_ok() { 64 } else { 0 });
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/unplaceable.litmus");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/all/cases/files/unplaceable.litmus");
     let unplaceable = self::plan(&["a"], &[path]);
     assert_eq!(unplaceable.cells[0].ready.as_ref().err().map(String::as_str), Some("CrossDevice scope"));
     assert_ne!(plan.cells[0].kernel, plan.cells[3].kernel, "kernels of their own are other kernels");
