@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use campaign::shard::{Shard, shard};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use codegen::Form;
@@ -546,35 +547,6 @@ pub struct Worker {
     pub seconds: Option<f64>,
 }
 
-/// A part of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// Which part, from 1.
-    pub index: usize,
-    /// Of how many.
-    pub count: usize,
-}
-
-impl std::fmt::Display for Shard {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.index, self.count)
-    }
-}
-
-/// The part that a text such as `2/4` names.
-///
-/// # Errors
-/// When it names none.
-pub fn shard(text: &str) -> Result<Shard, String> {
-    let parsed = text
-        .split_once('/')
-        .and_then(|(index, count)| Some(Shard { index: index.parse().ok()?, count: count.parse().ok()? }));
-    match parsed {
-        Some(shard) if (1..=shard.count).contains(&shard.index) => Ok(shard),
-        _ => Err("expected i/n with i from 1 to n, such as 2/4".to_owned()),
-    }
-}
-
 /// A span of time: `15s`, `2m 30s`; a bare number means seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let duration = match text.parse::<f64>() {
@@ -592,14 +564,6 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         CommandLine::command().debug_assert();
-    }
-
-    #[test]
-    fn shards() {
-        assert_eq!(shard("2/4"), Ok(Shard { index: 2, count: 4 }));
-        for wrong in ["0/4", "5/4", "1/0", "1", "a/b", "-1/2", ""] {
-            assert!(shard(wrong).is_err(), "{wrong}");
-        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ pub mod convert;
 pub mod coverage;
 pub mod diff;
 pub mod explain;
+pub mod faults;
 pub mod generate;
 pub mod growth;
 pub mod lists;
@@ -20,9 +21,7 @@ pub mod tune;
 pub mod worker;
 
 use crate::arguments::Command;
-use crate::campaign;
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
 
 /// Does what was asked for.
 ///
@@ -46,7 +45,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),
         Command::Codegen(arguments) => codegen::codegen(&arguments, quiet),
-        Command::Bench(arguments) if arguments.faults => campaign::campaign(arguments.format),
+        Command::Bench(arguments) if arguments.faults => faults::faults(arguments.format),
         Command::Bench(arguments) => match arguments.growth {
             Some(most) => growth::growth(&arguments, most),
             None => bench::bench(&arguments, quiet),
@@ -56,15 +55,4 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Diff(arguments) => diff::diff(&arguments, quiet),
         Command::Merge(arguments) => merge::merge(&arguments, quiet),
     }
-}
-
-/// Prints a value as JSON.
-///
-/// # Errors
-/// When it cannot be printed.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
-    let mut text = serde_json::to_string_pretty(value).map_err(Failure::environment_error)?;
-    text.push('\n');
-    Data::new().print(&text)?;
-    Ok(Outcome::Success)
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use miette::Diagnostic;
+pub use campaign::Failure;
 
 /// Nothing was wrong.
 pub const SUCCESS: u8 = 0;
@@ -50,95 +50,13 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// An error that ends a command, with the side that it is on.
-#[derive(Debug)]
-pub enum Failure {
-    /// The input or the command line is wrong.
-    Input(miette::Report),
-    /// The environment failed.
-    Environment(miette::Report),
-}
-
-/// Something of the command line that is not built yet.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("{what} is not available")]
-#[diagnostic(help("this version does not have it yet"))]
-pub struct NotAvailable {
-    what: String,
-}
-
-/// A plain message.
-#[derive(Debug, thiserror::Error, Diagnostic)]
-#[error("{0}")]
-struct Message(String);
-
-impl Message {
-    /// A message that quotes what others wrote, and so must not reach a terminal as it is.
-    fn new(text: impl Into<String>) -> Message {
-        Message(results::show::block(&text.into()).into_owned())
-    }
-}
-
-impl Failure {
-    /// The refusal of something that is not built yet.
-    pub fn not_available(what: impl Into<String>) -> Failure {
-        Failure::input(NotAvailable { what: what.into() })
-    }
-
-    /// Wrong input, told by an error with its place.
-    pub fn input(error: impl Diagnostic + Send + Sync + 'static) -> Failure {
-        Failure::Input(miette::Report::new(error))
-    }
-
-    /// Wrong input, told by an error and those under it.
-    pub fn input_error(error: impl std::error::Error) -> Failure {
-        Failure::Input(miette::Report::new(Message::new(chain(&error))))
-    }
-
-    /// A failure of the environment, told by an error and those under it.
-    pub fn environment_error(error: impl std::error::Error) -> Failure {
-        Failure::Environment(miette::Report::new(Message::new(chain(&error))))
-    }
-
-    /// Wrong input in words.
-    pub fn input_message(text: impl Into<String>) -> Failure {
-        Failure::Input(miette::Report::new(Message::new(text)))
-    }
-
-    /// A failure of the environment in words.
-    pub fn environment_message(text: impl Into<String>) -> Failure {
-        Failure::Environment(miette::Report::new(Message::new(text)))
-    }
-
-    /// The error for people.
-    pub fn report(&self) -> &miette::Report {
-        match self {
-            Failure::Input(report) | Failure::Environment(report) => report,
-        }
-    }
-
-    /// What it makes of the exit code.
-    pub fn outcome(&self) -> Outcome {
-        match self {
+impl From<&Failure> for Outcome {
+    fn from(failure: &Failure) -> Outcome {
+        match failure {
             Failure::Input(_) => Outcome::Input,
             Failure::Environment(_) => Outcome::Environment,
         }
     }
-}
-
-/// An error and those under it, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(inner) = next {
-        let inner_text = inner.to_string();
-        // Many errors repeat what lies under them.
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        next = inner.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,18 +1,9 @@
 //! The command line: a thin shell over the crates of the project, and the only one that prints or exits.
 
 mod arguments;
-mod campaign;
-mod choice;
 mod commands;
-mod compiling;
-mod cts;
 mod exit;
-mod explanation;
-mod inputs;
-mod measure;
 mod output;
-mod parallel;
-mod probe;
 mod reasons;
 
 use std::ffi::OsString;
@@ -40,7 +31,7 @@ fn main() -> ExitCode {
         Ok(outcome) => outcome.into(),
         Err(failure) => {
             output::complain(failure.report());
-            failure.outcome().into()
+            Outcome::from(&failure).into()
         }
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use results::show::block as shown_lines;
 use results::write::Layout;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 
 /// Columns of diagnostics.
 const WIDTH: usize = 100;
@@ -73,6 +73,17 @@ impl Write for Data {
             other => other,
         }
     }
+}
+
+/// Prints a value as JSON.
+///
+/// # Errors
+/// When it cannot be printed.
+pub fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
+    let mut text = serde_json::to_string_pretty(value).map_err(Failure::environment_error)?;
+    text.push('\n');
+    Data::new().print(&text)?;
+    Ok(Outcome::Success)
 }
 
 /// Whether a byte may begin what a terminal acts upon.

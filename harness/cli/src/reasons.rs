@@ -5,13 +5,11 @@
 
 use std::time::{Duration, Instant};
 
+use campaign::choice::{self, Chosen};
 use litmus::{Dialect, Test};
 use model::{Answer, ExplainOptions, Explanation, Model, explain};
 use results::wire::{RunLine, VerdictWord};
 use runner::Variant;
-
-use crate::choice::{self, Chosen};
-use crate::explanation;
 
 /// The longest that a model is asked about one outcome.
 const PATIENCE: Duration = Duration::from_secs(1);

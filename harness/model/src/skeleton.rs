@@ -426,8 +426,33 @@ fn shares(left: Option<Placement>, right: Option<Placement>, scope: Scope) -> bo
     }
 }
 
-/// How many steps of each path execute before a control barrier blocks it for ever: the least solution.
+/// How many steps of each path execute: up to a control barrier that blocks it for ever, and none where the whole thread
+/// comes after one that does not end (`#synchronization-dependencies`).
 fn executed_steps(test: &Test, paths: &[&Path], semantic: Semantic) -> Vec<usize> {
+    let mut begun = vec![true; paths.len()];
+    loop {
+        let executed = steps_up_to_barriers(test, paths, &begun, semantic);
+        let ends = |thread: ThreadId| {
+            let index = usize::from(thread.0);
+            paths[index].terminated && begun[index] && executed[index] == paths[index].steps.len()
+        };
+        let whole = |point: &litmus::SyncPoint| point.instruction.is_none();
+        let waiting = test.system_sync.iter().find(|sync| {
+            let other = sync.from.thread != sync.to.thread;
+            let begun = begun[usize::from(sync.to.thread.0)];
+            other && begun && whole(&sync.from) && whole(&sync.to) && !ends(sync.from.thread)
+        });
+        match waiting {
+            Some(sync) => begun[usize::from(sync.to.thread.0)] = false,
+            None => return executed,
+        }
+    }
+}
+
+/// How many steps of each path execute before a control barrier blocks it for ever: the least solution. Those that have not
+/// begun execute none.
+fn steps_up_to_barriers(test: &Test, paths: &[&Path], begun: &[bool], semantic: Semantic) -> Vec<usize> {
+    let all = |thread: usize| if begun[thread] { paths[thread].steps.len() } else { 0 };
     let stop_after = |path: &Path, from: usize| {
         path.steps[from..]
             .iter()
@@ -435,13 +460,17 @@ fn executed_steps(test: &Test, paths: &[&Path], semantic: Semantic) -> Vec<usize
             .map_or(path.steps.len(), |offset| from + offset)
     };
     if semantic.barriers_anywhere {
-        return paths.iter().map(|path| path.steps.len()).collect();
+        return (0..paths.len()).map(all).collect();
     }
     // Position of the barrier each thread stands at, or the end of its path.
-    let mut at: Vec<usize> = paths.iter().map(|path| stop_after(path, 0)).collect();
+    let mut at: Vec<usize> =
+        (0..paths.len()).map(|thread| stop_after(paths[thread], 0).min(all(thread))).collect();
     loop {
         let reached = |thread: usize, instruction: usize, occurrence: u16| {
             let path = paths[thread];
+            if !begun[thread] {
+                return false;
+            }
             path.steps.iter().take(at[thread] + 1).any(|step| {
                 usize::from(step.instruction) == instruction
                     && step.occurrence == occurrence
@@ -449,6 +478,9 @@ fn executed_steps(test: &Test, paths: &[&Path], semantic: Semantic) -> Vec<usize
             })
         };
         let passes = |thread: usize| {
+            if !begun[thread] {
+                return None;
+            }
             let path = paths[thread];
             let step = path.steps.get(at[thread])?;
             let id = ThreadId(thread as u16);
@@ -1192,7 +1224,7 @@ impl Event {
 
     fn access(&mut self, test: &Test, memory: &Memory, host: bool) {
         self.reference = Some(memory.location);
-        self.block = block_of(test, memory.location);
+        self.block = (memory.class == StorageClass::Workgroup).then(|| test.storage_of(memory.location));
         self.extent = Some(memory.extent);
         self.tags.classes = 1 << memory.class.index();
         if host {

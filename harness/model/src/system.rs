@@ -221,6 +221,26 @@ pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
             started.extend(named);
         }
     }
+    in_one_family(test)
+}
+
+/// Shader calls stay within a queue family (VK-DOM-08), and fragments that overlap belong to one draw.
+fn in_one_family(test: &Test) -> Option<&'static str> {
+    let family = |index: usize| match test.threads.get(index)?.place {
+        Place::Device(placement) => Some(placement.queue_family),
+        Place::Host => None,
+    };
+    let calls = call_groups(test);
+    for left in 0..test.threads.len() {
+        for right in (0..left).filter(|right| family(left) != family(*right)) {
+            if calls[left] == calls[right] {
+                return Some("shader calls from one queue family into another");
+            }
+            if overlap(test, ThreadId(left as u16), ThreadId(right as u16)) {
+                return Some("one interlocked section in several queue families");
+            }
+        }
+    }
     None
 }
 

@@ -159,6 +159,12 @@ pub enum NotRun {
     /// The time for all jobs was over.
     #[error("the time was over before the test began")]
     TimeIsUp,
+    /// The device was not in order any more.
+    #[error("the device did not come back after a hang: {why}")]
+    Gone {
+        /// What it said.
+        why: String,
+    },
     /// Too many jobs in a row had failed.
     #[error("not tried any more after {failures} failures in a row, the last one: {last}")]
     GivenUp {
@@ -178,6 +184,14 @@ pub struct Report<P, R> {
     pub last: Attempt<P, R>,
     /// Those before it, all failed: what they had seen counts too.
     pub earlier: Vec<Attempt<P, R>>,
+}
+
+impl<P, R> Report<P, R> {
+    /// That of a job that never began.
+    pub fn not_run(job: usize, why: NotRun) -> Report<P, R> {
+        let last = Attempt { end: End::NotRun(why), snapshot: None, took: Duration::ZERO };
+        Report { job, last, earlier: Vec::new() }
+    }
 }
 
 /// What the pool tells its caller.
@@ -319,8 +333,7 @@ where
     fn start_jobs(&mut self) -> ControlFlow<()> {
         while let Some(reason) = self.reason_to_stop() {
             let Some(job) = self.waiting.pop_front() else { break };
-            let end = End::NotRun(reason);
-            self.finish(job, Attempt { end, snapshot: None, took: Duration::ZERO })?;
+            self.finish(job, Report::<P, R>::not_run(job, reason).last)?;
         }
         for number in 0..self.slots.len() {
             let starting = self.slots.iter().any(Slot::is_starting);

@@ -236,11 +236,20 @@ pub fn run(
     settings: &Settings,
     on_run: &mut dyn FnMut(&Seen),
 ) -> (Seen, Option<Failure>) {
+    match kernel(test, device.capabilities(), settings.placement) {
+        Ok(kernel) => run_kernel(device, &kernel, settings, on_run),
+        Err(failure) => (Seen::default(), Some(failure)),
+    }
+}
+
+/// Runs the kernel of a test.
+fn run_kernel(
+    device: &dyn Device,
+    kernel: &ProgressKernel,
+    settings: &Settings,
+    on_run: &mut dyn FnMut(&Seen),
+) -> (Seen, Option<Failure>) {
     let mut seen = Seen::default();
-    let kernel = match kernel(test, device.capabilities(), settings.placement) {
-        Ok(kernel) => kernel,
-        Err(failure) => return (seen, Some(failure)),
-    };
     let copies = if settings.placement == Placement::Plain { 1 } else { kernel.copies };
     seen.copies = copies;
     let parameters = Parameters {
@@ -251,16 +260,10 @@ pub fn run(
             Placement::Mixed => kernel.units.saturating_sub(1).max(1),
         },
     };
-    let plan = plan_of(&kernel, &parameters);
+    let plan = plan_of(kernel, &parameters);
     let ran = device.prepare(&plan).map_err(Cause::from).and_then(|prepared| {
-        let mut runs = Runs {
-            prepared: Some(prepared),
-            kernel: &kernel,
-            copies,
-            near: parameters.near,
-            device,
-            settings,
-        };
+        let mut runs =
+            Runs { prepared: Some(prepared), kernel, copies, near: parameters.near, device, settings };
         let result = runs.go(&mut seen, on_run);
         if result.is_err() {
             // Its memory may be in use for good: to destroy it would wait for ever.

@@ -64,6 +64,10 @@ pub struct Job {
     pub text: String,
     /// How it is told, by the words of its [`Variant`](crate::Variant); empty for the default.
     pub variant: String,
+    /// [Hash](crate::Runnable::hash) of the kernels that are planned; a worker that compiles others runs nothing. Empty where
+    /// none are.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kernel: String,
     /// Selector of the device.
     pub device: String,
     /// How the test is spread; the preset of the device where absent.
@@ -110,8 +114,6 @@ pub struct Answer {
     pub capabilities: Option<Capabilities>,
     /// The stress that was used.
     pub stress: Option<Stress>,
-    /// Hash (BLAKE3, hexadecimal) of the kernel's words.
-    pub kernel: Option<String>,
     /// The memory type that the locations lay in, by the names of its properties; behind `and` that of those that lay apart.
     pub memory: Option<String>,
     /// Why the host counted all outcomes although the device was to.

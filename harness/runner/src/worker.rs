@@ -15,9 +15,10 @@ use plan::{Device, DeviceError};
 use crate::error::{Cause, RunError};
 use crate::pool::Health;
 use crate::run::{Budget, Settings};
+use crate::runnable::{self, told};
 use crate::stress::Stress;
-use crate::variant::{Variant, has_feature};
-use crate::ways::{Known, Way, run_ways};
+use crate::variant::Variant;
+use crate::ways::{Known, run_ways};
 use crate::wire::{
     Answer, Failure, Job, Message, RECORD_SEPARATOR, Request, Snapshot, VERSION, WireObservation,
 };
@@ -210,7 +211,6 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_snapshot: OnSnapshot<'_>) -> 
         device: None,
         capabilities: None,
         stress: None,
-        kernel: None,
         memory: None,
         counted_by_host: None,
         peak_bytes: None,
@@ -279,14 +279,13 @@ fn fill(
     }
     // A GPU's driver compiles what comes next while this runs; a CPU driver would take the time from what it runs.
     let mut ahead = !device.capabilities().is_cpu;
-    let attempt = run_one(device, &test, variant, &own, &mut |seen| {
+    let attempt = run_one(device, &test, variant, &job.kernel, &own, &mut |seen| {
         if std::mem::take(&mut ahead) {
             device.compile_ahead(what_follows(job, twin.as_ref(), variant, device, &settings(TWIN_PART)));
         }
         on_snapshot(&|| Snapshot { observation: (&seen()).into(), twin: None })
     });
     answer.validation = device.validation_messages();
-    answer.kernel = attempt.kernel;
     let memory: Vec<String> = attempt.known.memory.iter().map(ToString::to_string).collect();
     answer.memory = (!memory.is_empty()).then(|| memory.join(" and "));
     answer.counted_by_host = attempt.known.counted_by_host;
@@ -296,7 +295,7 @@ fn fill(
     let needless = overlap == Overlap::Possible && interleaved(&attempt.seen, &job.serial) >= job.enough;
     if let Some(twin) = twin.filter(|_| !needless) {
         let first = answer.observation.clone();
-        let attempt = run_one(device, &twin, variant, &settings(TWIN_PART), &mut |seen| {
+        let attempt = run_one(device, &twin, variant, "", &settings(TWIN_PART), &mut |seen| {
             on_snapshot(&|| Snapshot { observation: first.clone(), twin: Some((&seen()).into()) })
         });
         answer.twin = Some((&attempt.seen).into());
@@ -318,7 +317,6 @@ fn interleaved(seen: &Observation, serial: &[Vec<u64>]) -> u64 {
 /// What came of running one test.
 #[derive(Default)]
 struct Ran {
-    kernel: Option<String>,
     known: Known,
     seen: Observation,
     failure: Option<Failure>,
@@ -328,31 +326,18 @@ fn run_one(
     device: &dyn Device,
     test: &Test,
     variant: Variant,
+    planned: &str,
     settings: &Settings,
     on_snapshot: &mut dyn FnMut(&dyn Fn() -> Observation) -> ControlFlow<()>,
 ) -> Ran {
-    let capabilities = device.capabilities();
-    if let Some(what) = variant.refused(capabilities) {
-        return Ran { failure: Some(Failure::Lacks { what }), ..Ran::default() };
-    }
-    let config = variant.kernel_config(settings.stress.kernel_config(capabilities));
-    let program = match shaders::program(test, &config, variant.pipelines) {
-        Ok(program) => program,
-        Err(error) => return Ran { failure: Some(error.into()), ..Ran::default() },
+    let mut ran = Ran::default();
+    let runnable = told(test, variant, &settings.stress, device.capabilities())
+        .and_then(|runnable| runnable::check(planned, &runnable.hash()).map(|()| runnable));
+    let runnable = match runnable {
+        Ok(runnable) => runnable,
+        Err(failure) => return Ran { failure: Some(failure), ..ran },
     };
-    let mut hasher = blake3::Hasher::new();
-    for word in program.kernels().flat_map(|kernel| &kernel.words) {
-        hasher.update(&word.to_le_bytes());
-    }
-    let mut ran = Ran { kernel: Some(hasher.finalize().to_hex().to_string()), ..Ran::default() };
-    if let Some(what) = variant.lacking(&program, &test.metadata.needs, capabilities) {
-        return Ran { failure: Some(Failure::Lacks { what }), ..ran };
-    }
-    let way = Way {
-        joins: &variant.joins(&program, |feature| has_feature(capabilities, feature)),
-        memory: variant.memory(&program),
-    };
-    match run_ways(device, &program, &way, test, settings, &mut ran.known, on_snapshot) {
+    match run_ways(device, &runnable.program, &runnable.way(), test, settings, &mut ran.known, on_snapshot) {
         Ok(seen) => Ran { seen, ..ran },
         Err(RunError { cause, seen }) => Ran { seen: *seen, failure: Some(cause.into()), ..ran },
     }
@@ -380,18 +365,10 @@ fn what_follows(
 
 /// The kernels that a run of a test needs; none where it cannot run. Why is said when it is run.
 fn kernels_of(device: &dyn Device, test: &Test, variant: Variant, settings: &Settings) -> Vec<plan::Kernel> {
-    let capabilities = device.capabilities();
-    if variant.refused(capabilities).is_some() {
-        return Vec::new();
+    match told(test, variant, &settings.stress, device.capabilities()) {
+        Ok(runnable) => runnable.way().kernels(device, &runnable.program, test, settings),
+        Err(_) => Vec::new(),
     }
-    let config = variant.kernel_config(settings.stress.kernel_config(capabilities));
-    let Ok(program) = shaders::program(test, &config, variant.pipelines) else { return Vec::new() };
-    if variant.lacking(&program, &test.metadata.needs, capabilities).is_some() {
-        return Vec::new();
-    }
-    let joins = variant.joins(&program, |feature| has_feature(capabilities, feature));
-    let way = Way { joins: &joins, memory: variant.memory(&program) };
-    way.kernels(device, &program, test, settings)
 }
 
 /// Seconds of a job; what is no time at all counts as none.

@@ -67,6 +67,7 @@ fn job(text: &str, device: &str, instances: u64) -> Job {
         id: "T".into(),
         text: text.into(),
         variant: String::new(),
+        kernel: String::new(),
         device: device.into(),
         stress: None,
         instances: Some(instances),

@@ -62,6 +62,7 @@ fn job(text: &str, device: &str) -> Job {
         id: "family/T".into(),
         text: text.into(),
         variant: String::new(),
+        kernel: String::new(),
         device: device.into(),
         stress: None,
         instances: Some(20_000),
@@ -119,9 +120,15 @@ fn a_job_is_run_and_answered() {
     let weak = Outcome(vec![Value(0), Value(0)]);
     assert_eq!(seen.histogram.counts.keys().collect::<Vec<_>>(), [&weak]);
     assert_eq!(answer.device.as_ref().unwrap().name, "fake");
-    assert_eq!(answer.kernel.as_ref().unwrap().len(), 64);
     assert_eq!(answer.stress.as_ref().unwrap().name, "swiftshader");
     assert_eq!(answer.twin, None);
+}
+
+fn another_kernel_than_the_planned_one_is_not_run() {
+    let reports = run(&patient(), &[Job { kernel: "planned".into(), ..job(STORE_BUFFERING, "fine") }]);
+    let answer = answer(&reports[0]);
+    assert!(matches!(answer.failure, Some(Failure::Internal { .. })), "{:?}", answer.failure);
+    assert_eq!(Observation::from(&answer.observation).instances(), 0);
 }
 
 fn a_test_with_a_control_barrier_brings_its_twin() {
@@ -216,6 +223,7 @@ fn main() {
     let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
     for (name, test) in tests![
         a_job_is_run_and_answered,
+        another_kernel_than_the_planned_one_is_not_run,
         a_test_with_a_control_barrier_brings_its_twin,
         each_failure_has_its_kind,
         what_was_seen_before_a_failure_is_in_the_answer,

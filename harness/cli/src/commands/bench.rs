@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use campaign::measure::{self, Subject, Trial};
+use campaign::targets::{self, Target};
+use campaign::workers::Task;
 use litmus::Observation;
 use results::bench::{
     BENCH_SCHEMA, Baseline, BaselineRun, Counts, Purpose, Rates, Report, Run, Seen, median,
@@ -11,10 +14,8 @@ use runner::classic::StoreBuffering;
 use runner::native;
 
 use crate::arguments::{Bench, ListFormat};
-use crate::commands::print_json;
-use crate::commands::run::plan::{self, Target};
 use crate::exit::{Failure, Outcome};
-use crate::measure::{self, Subject, Trial};
+use crate::output::print_json;
 use crate::output::{Data, say};
 
 /// The test whose rates are the headline.
@@ -72,7 +73,7 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
     let scaled = |time: Duration| time.mul_f64(arguments.scale);
     let started = Instant::now();
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
-    let (targets, environment) = plan::targets(&devices, None)?;
+    let targets = targets::targets(&devices, None, &say)?;
     let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
     let throughput = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
     let headline = Subject::of_arguments(&[HEADLINE])?;
@@ -85,12 +86,12 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
     let planned = planned(target, headline, &others, &throughput, arguments.scale);
     let trials: Vec<Trial<'_>> = planned.iter().map(|(_, trial)| *trial).collect();
     let mut calibration = vec![native::run(scaled(NATIVE))];
-    let ended = measure::run(&environment, &target.selector, &trials, LIMIT)?;
+    let ended = measure::run(target, &trials, LIMIT)?;
     let classic = (0..CLASSIC.1)
         .map(|_| {
-            let seconds = scaled(CLASSIC.0).as_secs_f64().to_string();
-            let arguments = ["--classic", &target.selector, "--seconds", &seconds].map(str::to_owned);
-            let text = measure::ask(&environment, &arguments, CLASSIC.0 + CLASSIC_PATIENCE)?;
+            let seconds = scaled(CLASSIC.0).as_secs_f64();
+            let task = Task::Classic { selector: target.selector.clone(), seconds };
+            let text = measure::ask(&target.process, &task, CLASSIC.0 + CLASSIC_PATIENCE)?;
             serde_json::from_str(&text)
                 .map_err(|_| Failure::environment_message(format!("the classic scheme: {text}")))
         })

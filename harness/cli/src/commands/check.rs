@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use campaign::choice::{self, Chosen};
+use campaign::inputs;
+use campaign::parallel::in_order;
+use campaign::source::{Loaded, Source};
 use litmus::{Dialect, Race};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
 use model::{Model, Options, answer_queries, predict, predict_growing};
@@ -10,11 +14,8 @@ use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RejectedLine
 use results::write::check_writer;
 
 use crate::arguments::Check;
-use crate::choice::{self, Chosen};
 use crate::exit::{Failure, Outcome};
-use crate::inputs::{self, Loaded, Source};
 use crate::output::{Data, cannot_print, complain, say};
-use crate::parallel::in_order;
 
 /// What became of one source.
 enum Checked {
@@ -57,7 +58,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
             }
             Checked::Rejected(line, failure) => {
                 rejected += 1;
-                outcome.note(failure.outcome());
+                outcome.note(Outcome::from(&failure));
                 complain(failure.report());
                 writer.rejected(&line).map_err(cannot_print)
             }

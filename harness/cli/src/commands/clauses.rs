@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use campaign::parallel::in_order;
 use litmus::{Test, corpus};
 use model::clauses::{Clause, Disposition, citations, clauses as inventory};
 use model::mutation::{Difference, Equivalent, MUTATED, Mutant, equivalents, killer, mutants};
@@ -11,10 +12,9 @@ use model::{Model, Options, PredictError, Verdict, verdict};
 use results::wire::{ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus};
 
 use crate::arguments::ListFormat;
-use crate::commands::print_json;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
-use crate::parallel::in_order;
+use crate::output::print_json;
 
 /// How long one test may take under one mutant.
 const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(2)), unroll: 1 };

@@ -12,6 +12,8 @@ pub mod targets;
 
 use std::sync::Arc;
 
+use ::campaign::inputs;
+use ::campaign::parallel::{in_order, map};
 use codegen::{Form, Sizes, units};
 use litmus::Test;
 use litmus::convert::for_device;
@@ -19,9 +21,7 @@ use runner::Variant;
 
 use crate::arguments::{Codegen, CodegenEmit};
 use crate::exit::{Failure, Outcome};
-use crate::inputs;
 use crate::output::complain;
-use crate::parallel::in_order;
 use engine::Question;
 use report::Printer;
 use targets::Target;
@@ -144,7 +144,7 @@ fn load(arguments: &Codegen, outcome: &mut Outcome) -> Result<Vec<Item>, Failure
             Err(rejected) => {
                 let (source, rejection) = *rejected;
                 let failure = rejection.failure(&source.file);
-                outcome.note(failure.outcome());
+                outcome.note(Outcome::from(&failure));
                 complain(failure.report());
             }
         }
@@ -160,18 +160,8 @@ fn kernels(asked: &Asked) -> Vec<(Sizes, Vec<Vec<Told>>)> {
         if found.iter().any(|(known, _)| *known == sizes) {
             continue;
         }
-        let mut told = Vec::with_capacity(asked.items.len());
-        let done: Result<(), std::convert::Infallible> = in_order(
-            &asked.items,
-            |item| told_of(item, &asked.forms, &sizes),
-            |one| {
-                told.push(one);
-                Ok(())
-            },
-        );
-        match done {
-            Ok(()) => found.push((sizes, told)),
-        }
+        let told = map(&asked.items, |item| told_of(item, &asked.forms, &sizes));
+        found.push((sizes, told));
     }
     found
 }

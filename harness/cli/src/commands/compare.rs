@@ -2,6 +2,10 @@
 
 use std::time::Duration;
 
+use campaign::choice::{self, Chosen};
+use campaign::inputs;
+use campaign::parallel::in_order;
+use campaign::source::Source;
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
 use model::synthesis::{LARGEST, distinguish, operations};
@@ -12,13 +16,10 @@ use results::wire::{
 };
 
 use crate::arguments::{Compare, ListFormat};
-use crate::choice::{self, Chosen};
 use crate::commands::clauses::difference_word;
-use crate::commands::print_json;
 use crate::exit::{Failure, Outcome};
-use crate::inputs::{self, Source};
+use crate::output::print_json;
 use crate::output::{Data, complain, say};
-use crate::parallel::in_order;
 
 /// How long one test may take under one model.
 const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(5)), unroll: 1 };
@@ -119,7 +120,7 @@ fn over_tests(
                 Compared::Rejected(line, failure) => {
                     // Of the embedded tests those count that both models have words for.
                     if !arguments.tests.is_empty() {
-                        outcome.note(failure.outcome());
+                        outcome.note(Outcome::from(&failure));
                         complain(failure.report());
                     }
                     record.rejected.push(line);

@@ -4,6 +4,8 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use campaign::compiling::Kernel;
+use campaign::probe;
 use litmus::convert::for_device;
 use runner::{Stress, Variant};
 use shaders::KernelConfig;
@@ -13,10 +15,8 @@ use crate::arguments::{Compile, Emit};
 use crate::commands::codegen::engine::{self, Asking, Made};
 use crate::commands::codegen::targets::{self, Target};
 use crate::commands::convert::one;
-use crate::compiling::Kernel;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print};
-use crate::probe;
 
 /// Runs the command.
 ///

@@ -1,10 +1,11 @@
 //! `convert`: a test in another syntax.
 
+use campaign::inputs;
+use campaign::source::Loaded;
 use litmus::convert::{to_khronos, to_vulkan};
 
 use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
-use crate::inputs::{self, Loaded};
 use crate::output::Data;
 
 /// Runs the command.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use campaign::targets::{self, Target};
 use litmus::convert::for_device;
 use litmus::corpus;
 use litmus::cts::{self, Case, Stage};
 
-use crate::commands::run::plan::{self, Target};
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
+use crate::output::{Data, say};
 
 /// What becomes of a test on each device: nothing where it runs, else what it is skipped for.
 type Answers = Vec<Option<String>>;
@@ -51,7 +51,7 @@ impl Reasons {
 /// # Errors
 /// When a device is not there, or the output cannot be written.
 pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> {
-    let (targets, _) = plan::targets(devices, None)?;
+    let targets = targets::targets(devices, None, &say)?;
     let mut text = String::new();
     if with_cts {
         text += &names_of_the_cts(&targets)?;
@@ -63,7 +63,7 @@ pub fn coverage(devices: &[String], with_cts: bool) -> Result<Outcome, Failure> 
 
 fn answers(test: &litmus::Test, variant: &str, targets: &[Target]) -> Result<Answers, Failure> {
     let variant = variant.parse().map_err(Failure::input_error)?;
-    Ok(targets.iter().map(|target| plan::kernel(test, variant, target).err()).collect())
+    Ok(targets.iter().map(|target| target.told(test, variant).err()).collect())
 }
 
 fn names_of_the_cts(targets: &[Target]) -> Result<String, Failure> {

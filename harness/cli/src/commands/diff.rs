@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use campaign::parallel::map;
 use results::diff::diff as compare;
 use results::read::Results;
 use results::show;
@@ -14,7 +15,6 @@ use crate::arguments::{Diff, ListFormat};
 use crate::commands::report::read_all;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
-use crate::parallel::in_order;
 use crate::reasons::{self, Models};
 
 /// The time for naming broken rules.
@@ -60,18 +60,10 @@ fn name_rules(diff: &mut DiffRecord, new: &Results) {
         let explanation = reasons::explained(&test, line, Some(outcome), &models, deadline)?;
         reasons::broken_rule(&explanation)
     };
-    let mut rules = Vec::new();
-    let done: Result<(), std::convert::Infallible> = in_order(
+    let rules = map(
         &diff.changes,
         |change| if change.kind == ChangeKind::NewViolation { rule(change) } else { None },
-        |rule| {
-            rules.push(rule);
-            Ok(())
-        },
     );
-    match done {
-        Ok(()) => {}
-    }
     for (change, rule) in diff.changes.iter_mut().zip(rules) {
         change.rules.extend(rule);
     }

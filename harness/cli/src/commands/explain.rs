@@ -1,5 +1,9 @@
 //! `explain`: why a model allows or forbids an outcome; what compilers make of the test, and Vulkan of an HSA test.
 
+use campaign::choice;
+use campaign::kinds::litmus::plan::{mark_filtered, without_filter};
+use campaign::source::Loaded;
+use explanation::Explained;
 use litmus::Dialect;
 use litmus::convert::for_device;
 use model::{Answer, ExplainOptions, Model, Options, explain as ask, predict};
@@ -7,13 +11,9 @@ use results::portability::{self, Class};
 use runner::Variant;
 
 use crate::arguments::{Explain, ExplainFormat};
-use crate::choice;
 use crate::commands::codegen::{beside, targets};
 use crate::commands::convert::one;
-use crate::commands::run::plan::{mark_filtered, without_filter};
 use crate::exit::{Failure, Outcome};
-use crate::explanation::{self, Explained};
-use crate::inputs::Loaded;
 use crate::output::{Data, say};
 
 /// Runs the command.
@@ -93,7 +93,7 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
             },
         ),
     };
-    let argument = super::run::verdict::quoted(&loaded.source.argument);
+    let argument = campaign::kinds::quoted(&loaded.source.argument);
     Ok(format!(
         "\nOn a Vulkan device ({class}): {means}.\nvk-litmus convert {argument} --to litmus shows that program.\n"
     ))

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use campaign::choice;
+use campaign::parallel::in_order;
 use litmus::{Dialect, Expectation, Race, Reachability, Span, Test};
 use model::mutation::mutants;
 use model::synthesis::{Below, Cell, SHAPES, Weakened, distinguish, minimal_below, operations, placements};
 use model::{Model, Options};
 
 use crate::arguments::Generate;
-use crate::choice;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, say};
-use crate::parallel::in_order;
 
 /// How long one test may take.
 const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(5)), unroll: 1 };

@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use campaign::measure::{self, Subject};
+use campaign::targets;
 use litmus::Observation;
 use runner::Stress;
 use serde::Serialize;
 
 use crate::arguments::{Bench, ListFormat};
-use crate::commands::print_json;
-use crate::commands::run::plan;
 use crate::exit::{Failure, Outcome};
-use crate::measure::{self, Subject};
-use crate::output::Data;
+use crate::output::print_json;
+use crate::output::{Data, say};
 
 /// The format of the published object.
 const SCHEMA: &str = "vk-litmus/bench-growth/1";
@@ -50,7 +50,7 @@ pub fn growth(arguments: &Bench, most: u64) -> Result<Outcome, Failure> {
         return Err(Failure::input_message(format!("`--growth` begins at {FIRST} instances")));
     }
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
-    let (targets, environment) = plan::targets(&devices, None)?;
+    let targets = targets::targets(&devices, None, &say)?;
     let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
     let stress = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
     let subjects = Subject::of_arguments(&[TEST])?;
@@ -62,7 +62,7 @@ pub fn growth(arguments: &Bench, most: u64) -> Result<Outcome, Failure> {
         let job = subject.job(&target.selector, &stress, SEED);
         runner::wire::Job { instances: wanted.get(number).copied(), ..job }
     };
-    let ended = measure::run_jobs(&environment, wanted.len(), job, LIMIT)?;
+    let ended = measure::run_jobs(&target.process, wanted.len(), job, LIMIT)?;
     let mut rows = Vec::with_capacity(ended.len());
     for ended in ended {
         let answer =

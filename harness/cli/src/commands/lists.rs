@@ -1,5 +1,7 @@
 //! What there is: devices, models, tests; and what describes the command line itself.
 
+use campaign::cts;
+use campaign::probe::{self, Found};
 use clap::CommandFactory;
 use clap_complete::Shell;
 use litmus::corpus;
@@ -9,11 +11,10 @@ use serde::Serialize;
 use sim::{Expect, FAULTS};
 
 use crate::arguments::{CommandLine, ListFormat, Tests};
-use crate::commands::{coverage, print_json};
-use crate::cts;
+use crate::commands::coverage;
 use crate::exit::{Failure, Outcome};
+use crate::output::print_json;
 use crate::output::{Data, say};
-use crate::probe::{self, Found};
 
 /// `devices`.
 ///
@@ -85,7 +86,7 @@ pub fn models(format: ListFormat) -> Result<Outcome, Failure> {
             .map(|(name, description)| ModelEntry {
                 name,
                 description,
-                hash: crate::choice::hash(Model::text(name).unwrap_or_default()),
+                hash: ::campaign::choice::hash(Model::text(name).unwrap_or_default()),
             })
             .collect();
         return print_json(&models);

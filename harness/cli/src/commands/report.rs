@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use campaign::parallel::map;
+use explanation::Explained;
 use results::folder::JOURNAL;
 use results::read::{self, ReadError, Results};
 use results::report::{Report, Row, weak_seen};
@@ -14,9 +16,7 @@ use results::write::{self, ReportFormat};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
-use crate::explanation::{self, Explained};
 use crate::output::{Data, cannot_print, say};
-use crate::parallel::in_order;
 use crate::reasons::{self, Models};
 
 /// The most tests that are explained on a page, those first that say most.
@@ -114,18 +114,8 @@ fn pictures(report: &Report) -> Vec<Option<Picture>> {
     let mut order: Vec<usize> = (0..report.tests.len()).collect();
     order.sort_by_key(|index| report.tests.get(*index).map(|row| std::cmp::Reverse(weight(row))));
     order.truncate(MOST_PICTURES);
-    let mut drawn: Vec<Option<Picture>> = Vec::new();
-    let done: Result<(), std::convert::Infallible> = in_order(
-        &order,
-        |index| report.tests.get(*index).and_then(|row| picture(row, &models, deadline)),
-        |picture| {
-            drawn.push(picture);
-            Ok(())
-        },
-    );
-    match done {
-        Ok(()) => {}
-    }
+    let drawn: Vec<Option<Picture>> =
+        map(&order, |index| report.tests.get(*index).and_then(|row| picture(row, &models, deadline)));
     let mut pictures = vec![None; report.tests.len()];
     let many = report.tests.len().saturating_mul(report.devices.len()) >= MANY_VERDICTS;
     let most = if many { MOST_PICTURE_BYTES_OF_MANY } else { MOST_PICTURE_BYTES };

@@ -1,44 +1,38 @@
 //! `run`: tests on devices, judged as they come.
 
-pub mod execute;
-pub mod expect;
-pub mod forward;
 pub mod gtest;
-pub mod misbehave;
-pub mod plan;
-pub mod progress;
-pub mod shard;
-pub mod verdict;
+mod progress;
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
-use rand::Rng;
+use campaign::book::{Done, Place};
+use campaign::expect::{self, Expected};
+use campaign::kinds::litmus::plan::Plan;
+use campaign::kinds::litmus::{Budget, Litmus};
+use campaign::kinds::{Options, progress as forward};
+use campaign::misbehave::Misbehaviour;
+use campaign::run::{self, Ended, Kind, Processes};
+use campaign::source::Loaded;
+use campaign::{choice, inputs, shard, targets};
+use litmus::corpus::PROGRESS_SUITE;
 use results::expectation::{Expectations, Standing};
 use results::folder::{self, Folder};
 use results::wire::{RunLine, VerdictWord};
 use results::write::gtest::Gtest;
-use results::write::{Format, RunWriter, run_writer};
+use results::write::{Format, RunWriter, number, run_writer};
 use runner::Variant;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Run;
-use crate::choice;
 use crate::commands::codegen::beside;
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
-use crate::inputs::{self, Loaded};
 use crate::output::{Data, cannot_print, complain, layout, say};
-use execute::Execution;
-use expect::Expected;
-use misbehave::Misbehaviour;
-use plan::Plan;
-use verdict::LineContext;
+use progress::Bar;
 
 /// The suite that is run when nothing else is asked for.
 const DEFAULT_SUITE: &str = "quick";
@@ -46,36 +40,16 @@ const DEFAULT_SUITE: &str = "quick";
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
 /// The part of the time that predictions may take.
 const PREDICTION_PART: u32 = 4;
-/// Where results folders are made when no other place is named.
-const DEFAULT_OUT: &str = "vk-litmus-out";
 /// The devices where the command line names none.
 const DEVICE_VARIABLE: &str = "VK_LITMUS_DEVICE";
-
-/// How long each test is run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Budget {
-    /// All tests on one device together.
-    Time(Duration),
-    /// Each test on each device.
-    Instances(u64),
-}
-
-impl std::fmt::Display for Budget {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Budget::Time(time) => write!(f, "{} a device", humantime::format_duration(*time)),
-            Budget::Instances(instances) => write!(f, "{instances} instances a test"),
-        }
-    }
-}
 
 /// Runs the command.
 ///
 /// # Errors
 /// What ended it before anything was run, or kept it from going on.
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
-    if forward::is_asked(arguments) {
-        return forward::run(arguments, quiet);
+    if arguments.suite.as_deref() == Some(PROGRESS_SUITE) || arguments.progress.is_some() {
+        return forward_progress(arguments, quiet);
     }
     // Runners of Google Test show everything on standard error as an error.
     let quiet = quiet || gtest::is_spoken(arguments);
@@ -102,10 +76,104 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         // What was wrong before weighs more than a device that is not there.
         Err(failure) => {
             complain(failure.report());
-            outcome.note(failure.outcome());
+            outcome.note(Outcome::from(&failure));
         }
     }
     Ok(outcome)
+}
+
+/// `run --suite progress`: which loops end.
+fn forward_progress(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
+    let refused = [
+        ("--fault", arguments.fault.is_some()),
+        ("--stress", arguments.stress.is_some()),
+        ("--cts-name", arguments.cts_name.is_some()),
+        ("--save-baseline", arguments.save_baseline),
+        ("--gtest_list_tests", arguments.gtest_list_tests),
+        ("--gtest_filter", arguments.gtest_filter.is_some()),
+        ("--gtest_output", arguments.gtest_output.is_some()),
+    ];
+    if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
+        return Err(Failure::not_available(format!("`{flag}` with tests of forward progress")));
+    }
+    let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
+    let scheduler =
+        arguments.progress.as_deref().map(str::parse).transpose().map_err(Failure::input_error)?;
+    let mut writer =
+        run_writer(arguments.format, Data::coloured(), layout()).map_err(Failure::input_error)?;
+    let place = place(arguments, quiet);
+    place.check()?;
+    let chosen = choice::load(arguments.model.as_deref().unwrap_or(forward::MODEL))?;
+    let targets = forward::targets(&arguments.device, scheduler.is_some(), &say)?;
+    let (tests, rejected) = forward::load(&arguments.tests, arguments.suite.as_deref(), arguments.shard)?;
+    let mut outcome = Outcome::Success;
+    for failure in &rejected {
+        complain(failure.report());
+        outcome.note(Outcome::from(failure));
+    }
+    if tests.is_empty() {
+        return Err(Failure::input_message("no test to run"));
+    }
+    let mut plan = forward::Plan::new(targets, tests, chosen, scheduler, arguments.expect.as_deref())?;
+    let expectations = arguments.expect.as_deref().map(expect::load).transpose()?.unwrap_or_default();
+    let expected = Expected::new(expectations, &plan.ids(), plan.devices()?, &say);
+    plan.skip(&|device, id| expected.skips(device, id).map(|place| expect::reason(&place)));
+
+    // From the journal's first moment on, an interruption ends in order.
+    let interrupted = interrupted()?;
+    let options = &options(arguments);
+    let (folder, seed, done) = place.open(plan.record(options)?, &say)?;
+    let started = Instant::now();
+    let kind =
+        forward::Progress { plan: &plan, options, time: arguments.time, seed, misbehaviour: &misbehaviour };
+    let bar = Bar::new(kind.cells().len(), shows(arguments, quiet), None);
+    let ended = go(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
+    let took = format!("{}, ", number::seconds(started.elapsed().as_secs_f64()));
+    outcome.note(conclude(&ended, arguments, &expected, quiet, &took));
+    Ok(outcome)
+}
+
+/// Where a run is kept.
+fn place(arguments: &Run, quiet: bool) -> Place<'_> {
+    Place {
+        out: arguments.out.as_deref(),
+        resume: arguments.resume,
+        seed: arguments.seed,
+        tells_seed: !quiet,
+    }
+}
+
+/// What is asked for besides tests and devices.
+fn options(arguments: &Run) -> Options {
+    Options {
+        model: arguments.model.clone(),
+        stress: arguments.stress.clone(),
+        fault: arguments.fault.clone(),
+        instances: arguments.instances,
+        jobs: arguments.jobs.get(),
+        retries: arguments.retries,
+        validate: arguments.validate,
+        shard: arguments.shard,
+    }
+}
+
+/// Whether to show progress: lines that come while tests run would tear the bar apart.
+fn shows(arguments: &Run, quiet: bool) -> bool {
+    !quiet && (arguments.format == Format::Text || !std::io::stdout().is_terminal())
+}
+
+/// Runs a kind in processes of this program.
+fn go<K: Kind>(
+    kind: &K,
+    folder: Folder,
+    done: Done,
+    remembered: &Done,
+    writer: &mut dyn RunWriter,
+    watch: &Bar,
+    interrupted: &AtomicBool,
+) -> Result<Ended, Failure> {
+    let run = run::Run { kind, workers: &Processes::new()?, watch, interrupted, remembered };
+    run.go(folder, done, writer)
 }
 
 /// What the environment says where the command line does not.
@@ -146,71 +214,40 @@ impl Prepared<'_> {
     fn tests(self, tests: Vec<Loaded>, writer: Option<&mut dyn RunWriter>) -> Result<Outcome, Failure> {
         let Prepared { arguments, quiet, .. } = self;
         let started = Instant::now();
-        let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
+        let misbehaviour = &Misbehaviour::parse(&arguments.misbehave)?;
         let budget = self.budget(tests.len());
         if tests.is_empty() {
             return self.nothing(writer);
         }
-        if let Some(path) = arguments.out.as_deref().filter(|_| !arguments.resume) {
-            folder::ensure_empty(path).map_err(folder_failure)?;
-        }
-        let stress = arguments.stress.as_deref().map(plan::stress).transpose()?;
-        let simulated = [SimDevice::NAME.to_owned()];
-        let fault = fault(arguments)?;
-        let devices = if fault == Fault::None { &arguments.device[..] } else { &simulated[..] };
-        let (mut targets, environment) = plan::targets(devices, stress.as_ref())?;
-        if writer.is_none() && targets.len() > 1 {
-            return Err(Failure::input_message("names of Google Test hold no device: run on one at a time"));
-        }
-        plan::break_rule(&mut targets, fault);
+        let place = place(arguments, quiet);
+        place.check()?;
+        let targets = devices(arguments, writer.is_none())?;
         let prediction_time = match budget {
             Budget::Time(time) => Some(time / PREDICTION_PART),
             Budget::Instances(_) => None,
         };
-        let expected = Expected::new(self.expectations, &self.ids, expect::devices(&targets)?);
+        let records = targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
+        let expected = Expected::new(self.expectations, &self.ids, records, &say);
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
-        let plan = Plan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
+        let plan = &Plan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
 
         // From the journal's first moment on, an interruption ends in order.
         let interrupted = interrupted()?;
-        let (folder, seed, done) = open_folder(arguments, &plan, budget, quiet)?;
-        let context = LineContext {
-            seed,
-            instances: arguments.instances,
-            model: arguments.model.clone(),
-            stress: arguments.stress.clone(),
-            fault: arguments.fault.clone(),
-        };
-        let execute = |remembered: &Done, writer: &mut dyn RunWriter| {
-            let execution = Execution {
-                plan: &plan,
-                context,
-                budget,
-                started,
-                jobs: arguments.jobs.get(),
-                retries: arguments.retries,
-                validate: arguments.validate,
-                environment: &environment,
-                misbehaviour: &misbehaviour,
-                interrupted,
-                // Lines that come while tests run would tear the bar apart.
-                progress: !quiet && (arguments.format == Format::Text || !std::io::stdout().is_terminal()),
-                remembered,
-            };
-            let ended = execution.go(folder, done, writer)?;
-            writer.finish().map_err(cannot_print)?;
-            Ok::<_, Failure>(ended)
-        };
+        let options = &options(arguments);
+        let (folder, seed, done) = place.open(plan.record(options, budget)?, &say)?;
+        let kind = Litmus { plan, options, budget, seed, started, misbehaviour };
+        let bar = Bar::new(plan.cells.len(), shows(arguments, quiet), kind.whole_time());
         let ended = match writer {
-            Some(writer) => execute(&Done::new(), writer)?,
+            Some(writer) => go(&kind, folder, done, &Done::new(), writer, &bar, &interrupted)?,
             None => {
                 let standing = |line: &RunLine| expected.standing(line);
                 let mut writer = Gtest::new(Data::new(), Box::new(standing), arguments.strict);
                 let ended = match gtest::Memory::of_runner()? {
-                    None => execute(&Done::new(), &mut writer)?,
+                    None => go(&kind, folder, done, &Done::new(), &mut writer, &bar, &interrupted)?,
                     Some(memory) => {
-                        let remembered = memory.recall(&plan)?;
-                        execute(&remembered, &mut gtest::Remembering { inner: &mut writer, memory })?
+                        let remembered = memory.recall(plan)?;
+                        let mut writer = gtest::Remembering { inner: &mut writer, memory };
+                        go(&kind, folder, done, &remembered, &mut writer, &bar, &interrupted)?
                     }
                 };
                 if let Some(output) = &self.output {
@@ -219,31 +256,12 @@ impl Prepared<'_> {
                 ended
             }
         };
-
-        let mut outcome = Outcome::Success;
-        ended.folder.finish(&ended.lines).map_err(folder_failure)?;
         if !ended.interrupted {
             let known = results::read::machine_code(ended.folder.path()).map_err(read_failure)?;
-            let codes = beside::violations(&plan, &environment, &ended.lines, known)?;
-            ended.folder.keep_machine_code(&codes).map_err(folder_failure)?;
+            let codes = beside::violations(plan, &ended.lines, known)?;
+            ended.folder.keep_machine_code(&codes).map_err(Failure::folder)?;
         }
-        if !quiet {
-            say(&format!("results in {}", ended.folder.path().display()));
-        }
-        if arguments.save_baseline {
-            outcome.note(save_baseline(&ended, quiet));
-        }
-        if ended.validation_messages > 0 {
-            say(&format!("error: {} messages of the validation layers", ended.validation_messages));
-            outcome.note(Outcome::Environment);
-        }
-        if ended.interrupted {
-            say(&format!("interrupted: go on with --resume --out {}", ended.folder.path().display()));
-            outcome.note(Outcome::Environment);
-        }
-        outcome.note(judgement_outcome(&ended.lines, arguments, &expected, quiet));
-        outcome.note(expected.report(&ended.lines, quiet));
-        Ok(outcome)
+        Ok(conclude(&ended, arguments, &expected, quiet, ""))
     }
 
     /// How long the tests of this part are run.
@@ -274,8 +292,47 @@ impl Prepared<'_> {
     }
 }
 
+/// The devices of a run, with the fault that is asked for.
+fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> {
+    let stress = arguments.stress.as_deref().map(targets::stress).transpose()?;
+    let simulated = [SimDevice::NAME.to_owned()];
+    let fault = fault(arguments)?;
+    let named = if fault == Fault::None { &arguments.device[..] } else { &simulated[..] };
+    let mut targets = targets::targets(named, stress.as_ref(), &say)?;
+    if one && targets.len() > 1 {
+        return Err(Failure::input_message("names of Google Test hold no device: run on one at a time"));
+    }
+    targets::break_rule(&mut targets, fault);
+    Ok(targets)
+}
+
+/// Says how a run ended, and what that makes of the exit code; `took` stands before its folder.
+fn conclude(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, took: &str) -> Outcome {
+    let mut outcome = Outcome::Success;
+    let path = ended.folder.path().display();
+    if !quiet {
+        say(&format!("{took}results in {path}"));
+    }
+    if arguments.save_baseline {
+        outcome.note(save_baseline(ended, quiet));
+    }
+    if ended.validation_messages > 0 {
+        say(&format!("error: {} messages of the validation layers", ended.validation_messages));
+        outcome.note(Outcome::Environment);
+    }
+    if ended.interrupted {
+        say(&format!("interrupted: go on with --resume --out {path}"));
+        outcome.note(Outcome::Environment);
+    }
+    outcome.note(judgement_outcome(&ended.lines, arguments, expected, quiet));
+    if !expected.report(&ended.lines, quiet, &say) {
+        outcome.note(Outcome::RuleBroken);
+    }
+    outcome
+}
+
 /// Keeps the verdicts as the devices' baselines.
-fn save_baseline(ended: &execute::Ended, quiet: bool) -> Outcome {
+fn save_baseline(ended: &Ended, quiet: bool) -> Outcome {
     let planned = folder::planned(ended.folder.path());
     let saved = planned.map_err(results::baseline::BaselineError::from).and_then(|plan| match plan {
         Some(plan) => results::baseline::save(results::baseline::FOLDER.as_ref(), &plan, &ended.lines),
@@ -324,62 +381,13 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
             Err(rejected) => {
                 let (source, rejection) = *rejected;
                 let failure = rejection.failure(&source.file);
-                outcome.note(failure.outcome());
+                outcome.note(Outcome::from(&failure));
                 complain(failure.report());
             }
         }
     }
     let ids = tests.iter().map(|test| test.source.id.clone()).collect();
-    Ok((plan::part(gtest::filtered(arguments, tests), arguments.shard), ids))
-}
-
-/// Verdicts that are there already, by device and test id.
-pub type Done = BTreeMap<(String, String), RunLine>;
-
-fn open_folder(
-    arguments: &Run,
-    plan: &Plan,
-    budget: Budget,
-    quiet: bool,
-) -> Result<(Folder, u64, Done), Failure> {
-    let planned = match &arguments.out {
-        Some(path) if arguments.resume => folder::planned(path).map_err(folder_failure)?,
-        _ => None,
-    };
-    let seed = match (arguments.seed, &planned) {
-        (Some(seed), _) => seed,
-        (None, Some(planned)) => planned.seed,
-        (None, None) => {
-            // Short enough to be typed again.
-            let seed = u64::from(rand::rng().next_u32());
-            if !quiet {
-                say(&format!("seed {seed}"));
-            }
-            seed
-        }
-    };
-    let record = plan.record(arguments, &budget.to_string(), seed)?;
-    let path: PathBuf = match &arguments.out {
-        Some(path) => path.clone(),
-        None => {
-            let now = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-            folder::fresh(DEFAULT_OUT.as_ref(), &now.replace(':', "-")).map_err(folder_failure)?
-        }
-    };
-    if !arguments.resume {
-        return Ok((Folder::start(&path, &record).map_err(folder_failure)?, seed, Done::new()));
-    }
-    let (folder, recovered) = Folder::resume(&path, &record).map_err(folder_failure)?;
-    if recovered.truncated_bytes > 0 {
-        say("warning: the journal ended in the middle of a line: that test is run again");
-    }
-    let done =
-        recovered.lines.into_iter().map(|line| ((line.device.clone(), line.id.clone()), line)).collect();
-    Ok((folder, seed, done))
-}
-
-fn folder_failure(error: folder::FolderError) -> Failure {
-    if error.is_input() { Failure::input_error(error) } else { Failure::environment_error(error) }
+    Ok((shard::part(gtest::filtered(arguments, tests), arguments.shard), ids))
 }
 
 /// A flag that SIGINT and SIGTERM set; a second one ends the program at once.

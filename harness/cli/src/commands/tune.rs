@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use campaign::measure::{self, Subject, Trial};
+use campaign::targets::{self, Target};
 use rand::Rng;
 use results::bench::Counts;
 use results::statistics::Proportion;
@@ -9,9 +11,7 @@ use runner::Stress;
 use runner::tune::Candidates;
 
 use crate::arguments::Tune;
-use crate::commands::run::plan::{self, Target};
 use crate::exit::{Failure, Outcome};
-use crate::measure::{self, Subject, Trial};
 use crate::output::{Data, say};
 
 /// Relaxed tests that stand for the families: what they show, their synchronized siblings could have shown.
@@ -93,7 +93,7 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
         return Err(Failure::input_message(format!("{}: a preset is a .toml file", arguments.out.display())));
     }
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
-    let (targets, environment) = plan::targets(&devices, None)?;
+    let targets = targets::targets(&devices, None, &say)?;
     let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
     let capabilities = &target.listed.capabilities;
     let subjects = match arguments.tests.is_empty() {
@@ -103,12 +103,11 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     };
     let mut first = Vec::with_capacity(arguments.from.len());
     for name in &arguments.from {
-        first.push(plan::stress_for(Some(&plan::stress(name)?), &target.listed)?);
+        first.push(targets::stress_for(Some(&targets::stress(name)?), &target.listed, &say)?);
     }
     let seed = arguments.seed.unwrap_or_else(|| rand::rng().next_u32().into());
     let mut search = Search {
         target,
-        environment: &environment,
         subjects: &subjects,
         started: Instant::now(),
         time: arguments.time,
@@ -134,7 +133,6 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
 
 struct Search<'a> {
     target: &'a Target,
-    environment: &'a device::DriverEnvironment,
     subjects: &'a [Subject],
     started: Instant,
     time: Duration,
@@ -235,7 +233,7 @@ impl Search<'_> {
             .collect();
         let count = u32::try_from(trials.len()).unwrap_or(u32::MAX);
         let limit = OVERHEAD + (time + BUILDING).saturating_mul(count);
-        let ended = measure::run(self.environment, &self.target.selector, &trials, limit)?;
+        let ended = measure::run(self.target, &trials, limit)?;
         let counts = trials.iter().zip(ended).map(|(trial, seen)| match seen {
             Ok(seen) => trial.subject.counts(&seen),
             // A candidate that breaks a run is no candidate; one whose tests are skipped shows nothing.

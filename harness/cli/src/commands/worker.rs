@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use device::{COMPILE_ONLY_PREFIX, DriverEnvironment, Options, Selector, VulkanDevice};
+use campaign::compiling;
+use campaign::misbehave;
+use campaign::probe::{Answer, Found};
+use campaign::targets::SCHEDULER;
+use campaign::workers::SEPARATOR;
+use device::{COMPILE_ONLY_PREFIX, DriverEnvironment, Options, VulkanDevice};
 use plan::{Device, DeviceError};
 use runner::Settings;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Worker;
-use crate::commands::run::misbehave;
-use crate::compiling;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
-use crate::probe::{Answer, Found, SEPARATOR};
 
 /// Runs the command.
 ///
@@ -39,9 +41,6 @@ pub fn worker(arguments: &Worker) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
-/// Stands before the progress model of the simulated GPU in a selector: `sim:progress=obe`.
-pub const SCHEDULER: &str = "progress=";
-
 fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError> {
     misbehave::act(selector)?;
     let (name, fault) = selector.split_once(':').unwrap_or((selector, ""));
@@ -55,22 +54,10 @@ fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError
         return Ok(Box::new(SimDevice::new(fault)));
     }
     if selector.starts_with(COMPILE_ONLY_PREFIX) {
-        return Ok(Box::new(compile_only(selector, options)?));
+        return Ok(Box::new(compiling::compile_only(selector, options)?));
     }
     let meant = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
     Ok(Box::new(VulkanDevice::open(&meant, options)?))
-}
-
-/// The compile-only device of this process, which was started for it and has no other.
-///
-/// # Errors
-/// [`DeviceError::NoSuchDevice`] in a process that was not.
-pub fn compile_only(selector: &str, options: Options) -> Result<VulkanDevice, DeviceError> {
-    let device = VulkanDevice::open(&Selector::Best, options)?;
-    if device.capabilities().executes || device.identity().name != selector {
-        return Err(DeviceError::NoSuchDevice(selector.to_owned()));
-    }
-    Ok(device)
 }
 
 /// The classic scheme, for `bench`. Whoever asked ends this process when it takes too long.

@@ -92,17 +92,6 @@ fn what_cannot_be_is_refused_by_name() {
 }
 
 #[test]
-fn a_test_without_a_kernel_is_skipped_by_rule() {
-    let ran = run(&["--device", "sim", "--progress", "obe", "progress/barrier-in-loop"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let line = &ran.json_lines()[0];
-    assert_eq!(
-        (&line["verdict"], &line["reason"]),
-        (&"skipped".into(), &"control barrier under a branch".into())
-    );
-}
-
-#[test]
 fn a_racy_program_is_undefined() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("racy.litmus");
@@ -113,21 +102,6 @@ fn a_racy_program_is_undefined() {
     let ran = run(&["--device", "sim", "--progress", "obe", path.to_str().unwrap()]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.json_lines()[0]["verdict"], "undefined");
-}
-
-#[test]
-fn a_worker_that_breaks_is_replaced_by_a_healthy_one() {
-    let tests = ["progress/mutex", "progress/handoff-up"];
-    let broken = ["--misbehave", "crash:progress/mutex@plain"];
-    let ran = run(&[&["--device", "sim", "--progress", "fair"], &broken[..], &tests[..]].concat());
-    assert_eq!(ran.code, 3, "{}", ran.stderr);
-    let lines = ran.json_lines();
-    let verdict = |id: &str| {
-        let line = lines.iter().find(|line| line["id"] == id).unwrap();
-        (line["verdict"].as_str().unwrap(), line["reason"].as_str())
-    };
-    assert_eq!(verdict("progress/mutex@plain"), ("inconclusive", Some("crashed")));
-    assert_eq!(verdict("progress/handoff-up@plain"), ("conforms", None));
 }
 
 #[test]

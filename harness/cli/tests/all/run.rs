@@ -164,20 +164,6 @@ fn every_instance_is_accounted_for_and_every_record_is_valid() {
 }
 
 #[test]
-fn what_cannot_be_placed_is_skipped_by_its_rule() {
-    for driver in software_drivers() {
-        let folder = tempfile::tempdir().unwrap();
-        let test = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/unplaceable.litmus");
-        let ran = Ran::of(&mut run_in(folder.path(), driver, &[test.to_str().unwrap()]));
-        assert_eq!(ran.code, 0, "{ran:?}");
-        let line = &ran.json_lines()[0];
-        assert_eq!(line["verdict"], "skipped");
-        assert_eq!(line["reason"], "CrossDevice scope");
-        schemas("run.schema.json", "run.schema.json").iter().for_each(|schema| assert_valid(schema, line));
-    }
-}
-
-#[test]
 fn a_bad_test_is_told_and_the_others_run() {
     for driver in software_drivers() {
         let folder = tempfile::tempdir().unwrap();
@@ -262,12 +248,6 @@ fn a_run_that_was_killed_goes_on() {
         child.wait().unwrap();
         let before = lines_in(&journal);
 
-        let other =
-            Ran::of(&mut run_in(folder.path(), driver, &["--out", "out", "--resume", "sb/SB+rlx-rlx"]));
-        assert_eq!(other.code, 2, "another plan is refused: {other:?}");
-        let fresh = Ran::of(&mut run_in(folder.path(), driver, &["--out", "out", "sb/SB+rlx-rlx"]));
-        assert_eq!(fresh.code, 2, "a folder with something in it is refused: {fresh:?}");
-
         let ran = Ran::of(&mut run_in(folder.path(), driver, &arguments));
         let after = lines_in(&journal);
         assert_eq!(after[..before.len()], before, "what was there stays");
@@ -303,37 +283,6 @@ fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
         assert_eq!(ran.code, 3, "{ran:?}");
         assert!(ran.stderr.contains("--resume --out out"), "{}", ran.stderr);
     }
-}
-
-#[test]
-fn two_devices_of_one_process() {
-    let drivers = software_drivers();
-    if drivers.len() < 2 {
-        println!("1 skipped: two software drivers are needed");
-        return;
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let more = ["--instances", "1000", "sb/SB+rlx-rlx", "mp/MP+rel-acq"];
-    let ran = Ran::of(&mut run_in(folder.path(), &drivers.join(","), &more));
-    let devices: Vec<String> =
-        ran.json_lines().iter().map(|line| line["device"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(devices, [drivers[0], drivers[0], drivers[1], drivers[1]]);
-}
-
-#[test]
-fn shards_are_the_whole_without_overlap() {
-    let Some(driver) = software_drivers().into_iter().next() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let mut ids = Vec::new();
-    for shard in ["1/3", "2/3", "3/3"] {
-        let more = ["--instances", "100", "--shard", shard, "sb/*"];
-        let ran = Ran::of(&mut run_in(folder.path(), driver, &more));
-        ids.extend(ran.json_lines().iter().map(|line| line["id"].as_str().unwrap().to_owned()));
-    }
-    ids.sort();
-    let listed = Ran::of(&mut vk_litmus(["tests"]));
-    let all: Vec<&str> = listed.stdout.lines().filter(|id| id.starts_with("sb/")).collect();
-    assert_eq!(ids, all);
 }
 
 #[test]

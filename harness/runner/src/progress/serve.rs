@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Placement, Seen, Settings, run};
+use super::{Placement, Seen, Settings, kernel, run_kernel};
 use crate::pool::{self, Health};
+use crate::runnable::{check, hash};
 use crate::wire::{Failure, Message, Request, VERSION};
 use crate::worker::{Devices, MakeDevice, prepare_process, requests, send};
 
@@ -18,6 +19,9 @@ pub struct Job {
     pub id: String,
     /// Text of the test.
     pub text: String,
+    /// [Hash](crate::hash()) of the kernel that is planned; a worker that compiles another runs nothing. Empty where none is.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kernel: String,
     /// Selector of the device.
     pub device: String,
     /// Where copies go.
@@ -116,7 +120,12 @@ fn answer(job: &Job, devices: &mut Devices<'_>, on_run: &mut dyn FnMut(&Seen)) -
         longest: Duration::try_from_secs_f64(job.longest).unwrap_or_default(),
         seed: job.seed,
     };
-    (answer.seen, answer.failure) = run(device, &test, &settings, on_run);
+    let kernel = kernel(&test, device.capabilities(), job.placement)
+        .and_then(|kernel| check(&job.kernel, &hash(&kernel.words)).map(|()| kernel));
+    (answer.seen, answer.failure) = match kernel {
+        Ok(kernel) => run_kernel(device, &kernel, &settings, on_run),
+        Err(failure) => (Seen::default(), Some(failure)),
+    };
     answer.validation = device.validation_messages();
     answer
 }

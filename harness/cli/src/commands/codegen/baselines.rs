@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use ::campaign::compiling::Compiled;
 use codegen::baseline::ChangeKind;
 use codegen::{Baseline, Machine, Unit};
 
 use crate::arguments::Codegen;
-use crate::compiling::Compiled;
 use crate::exit::{Failure, Outcome};
 use crate::output::say;
 

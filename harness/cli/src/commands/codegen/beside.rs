@@ -5,6 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ::campaign::compiling::Kernel;
+use ::campaign::kinds::litmus::plan::{self, Plan};
+use ::campaign::probe;
+use ::campaign::targets;
 use codegen::Form;
 use litmus::Test;
 use results::wire::{
@@ -20,10 +24,7 @@ use super::engine::{Asking, Made, program};
 use super::targets::Target;
 use super::{Asked, Item, campaign, report};
 use crate::arguments::CodegenEmit;
-use crate::commands::run::plan::{self, Plan};
-use crate::compiling::Kernel;
 use crate::exit::{Failure, Outcome};
-use crate::probe;
 
 /// Invocations of a workgroup where each thread has one of its own, as `codegen` has it.
 const LANES: u32 = 64;
@@ -99,7 +100,6 @@ pub fn text(line: &CodegenLine) -> (String, Outcome) {
 /// When no worker can be started.
 pub fn violations(
     plan: &Plan,
-    environment: &device::DriverEnvironment,
     lines: &[RunLine],
     known: Vec<MachineCodeLine>,
 ) -> Result<Vec<MachineCodeLine>, Failure> {
@@ -118,7 +118,7 @@ pub fn violations(
         if probe::is_sim(&of_run.listed) {
             continue;
         }
-        let target = Target::of_run(of_run, environment);
+        let target = Target::of_run(of_run);
         let mut record = MachineCodeLine {
             schema: MACHINE_CODE_SCHEMA.to_owned(),
             id: line.id.clone(),
@@ -173,14 +173,12 @@ enum NoCode {
 fn that_ran(
     program: &Path,
     item: &plan::Item,
-    of_run: &plan::Target,
+    of_run: &targets::Target,
     target: &Target,
 ) -> Result<Vec<CodegenForm>, NoCode> {
-    let config = of_run.stress.kernel_config(&of_run.listed.capabilities);
     let test = &item.loaded.test;
-    let told = shaders::program(test, &item.variant.kernel_config(config), item.variant.pipelines)
-        .map_err(|error| NoCode::Other(error.to_string()))?;
-    let parts: Vec<_> = told.phases.iter().flat_map(|phase| &phase.parts).collect();
+    let told = of_run.told(test, item.variant).map_err(NoCode::Other)?;
+    let parts: Vec<_> = told.program.phases.iter().flat_map(|phase| &phase.parts).collect();
     let kernels: Vec<Kernel> = parts.iter().map(|part| Kernel::from(&part.kernel)).collect();
     let asking = Asking { forms: false, patience: SHORT_PATIENCE, misbehave: None };
     let mut ran = Vec::new();

@@ -1,5 +1,6 @@
 //! Whether every kernel compiles on every device, and what it becomes there.
 
+use ::campaign::compiling::Compiled;
 use codegen::machine::Dialect;
 use codegen::{Machine, Source, Unit, align};
 use litmus::Test;
@@ -9,7 +10,6 @@ use results::wire::{
 };
 
 use crate::arguments::{Codegen, CodegenEmit};
-use crate::compiling::Compiled;
 use crate::exit::{Failure, Outcome};
 
 use super::engine::{Asking, Made, Question, program};

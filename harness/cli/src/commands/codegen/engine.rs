@@ -10,11 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::campaign::compiling::{Answer, Compiled, Failure as Told, Job, Kernel};
 use codegen::{Form, Unit};
 use litmus::Test;
 use runner::pool::{self, Calls, End, Event, Limits};
 
-use crate::compiling::{Answer, Compiled, Failure as Told, Job, Kernel};
 use crate::exit::Failure;
 
 use super::targets::Target;

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use ::campaign::choice;
+use ::campaign::compiling::Compiled;
+use ::campaign::parallel::map;
 use codegen::{Form, Kernels, Unit, form, trust};
 use isa::{Facts, Family, Profile, Verdict};
 use litmus::{Prediction, Race};
@@ -13,10 +16,7 @@ use results::wire::{
 };
 
 use crate::arguments::Codegen;
-use crate::choice;
-use crate::compiling::Compiled;
 use crate::exit::{Failure, Outcome};
-use crate::parallel::in_order;
 
 use super::engine::{Asking, Made, Question, program};
 use super::report::Printer;
@@ -95,31 +95,20 @@ fn model_of(target: &Target) -> &'static str {
 fn predict_all(name: &str, asked: &Asked) -> Result<Predictions, Failure> {
     let model = Model::shipped(name).ok_or_else(|| Failure::not_available(format!("model `{name}`")))?;
     let model = model.map_err(Failure::input)?;
-    let mut all = Vec::new();
-    let done: Result<(), std::convert::Infallible> = in_order(
-        &asked.items,
-        |item| {
-            if !model.judges(item.test.dialect) {
-                return Err(format!("model `{name}` does not speak of this dialect"));
-            }
-            let said = shaders::meaning(&item.test, item.variant.told).map_err(|error| error.to_string())?;
-            let prediction =
-                predict(&said, &model, &Options::default()).map_err(|error| error.to_string())?;
-            match prediction.race {
-                Race::Free => Ok(prediction),
-                Race::Racy if prediction.race_thin_air => Ok(prediction),
-                Race::Racy => Err("the program races: nothing is forbidden".to_owned()),
-                Race::Unknown => Err("the model did not answer in time".to_owned()),
-            }
-        },
-        |one| {
-            all.push(one);
-            Ok(())
-        },
-    );
-    match done {
-        Ok(()) => Ok(all),
-    }
+    let all = map(&asked.items, |item| {
+        if !model.judges(item.test.dialect) {
+            return Err(format!("model `{name}` does not speak of this dialect"));
+        }
+        let said = shaders::meaning(&item.test, item.variant.told).map_err(|error| error.to_string())?;
+        let prediction = predict(&said, &model, &Options::default()).map_err(|error| error.to_string())?;
+        match prediction.race {
+            Race::Free => Ok(prediction),
+            Race::Racy if prediction.race_thin_air => Ok(prediction),
+            Race::Racy => Err("the program races: nothing is forbidden".to_owned()),
+            Race::Unknown => Err("the model did not answer in time".to_owned()),
+        }
+    });
+    Ok(all)
 }
 
 fn explore_on(

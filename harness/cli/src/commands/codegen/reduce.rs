@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
+use ::campaign::compiling::Kernel;
 use codegen::{Form, shrink, units};
 use litmus::Test;
 use model::synthesis::weakenings;
-
-use crate::compiling::Kernel;
 
 use super::engine::Asking;
 use super::targets::Target;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ::campaign::compiling::Compiled;
+use ::campaign::parallel::{in_order, map};
 use codegen::differ::{kind_of_step, shape_of};
 use codegen::{Difference, Form, Machine, Unit, units};
 use litmus::Test;
@@ -10,10 +12,8 @@ use model::{Model, Options};
 use results::wire::{CODEGEN_DIFF_SCHEMA, CodegenDiffLine, CodegenDiffVerdict};
 
 use crate::arguments::Codegen;
-use crate::compiling::Compiled;
 use crate::exit::{Failure, Outcome};
 use crate::output::say;
-use crate::parallel::in_order;
 
 use super::engine::{Asking, Made, Question, program};
 use super::report::Printer;
@@ -73,23 +73,13 @@ pub fn table(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Resul
 pub fn conforming(asked: &Asked) -> Result<Vec<bool>, Failure> {
     let model = Model::shipped(MODEL).ok_or_else(|| Failure::not_available(format!("model `{MODEL}`")))?;
     let model = model.map_err(Failure::input)?;
-    let mut all = Vec::new();
-    let done: Result<(), std::convert::Infallible> = in_order(
-        &asked.items,
-        |item| {
-            item.test.question.is_some()
-                && model.judges(item.test.dialect)
-                && model::verdict(&item.test, &model, &Options::default())
-                    .is_ok_and(|says| standing_of(&item.test, &says) == Standing::Forbidden)
-        },
-        |one| {
-            all.push(one);
-            Ok(())
-        },
-    );
-    match done {
-        Ok(()) => Ok(all),
-    }
+    let all = map(&asked.items, |item| {
+        item.test.question.is_some()
+            && model.judges(item.test.dialect)
+            && model::verdict(&item.test, &model, &Options::default())
+                .is_ok_and(|says| standing_of(&item.test, &says) == Standing::Forbidden)
+    });
+    Ok(all)
 }
 
 fn relaxations(asked: &Asked) -> Result<Vec<Relaxed>, Failure> {

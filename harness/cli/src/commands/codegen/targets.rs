@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
+use ::campaign::probe::{self, CompileOnly, Meant};
+use ::campaign::workers::{Process, Task};
 use codegen::machine::{Dialect, PLAIN};
 use codegen::{Sizes, Unit};
-use device::{DriverEnvironment, Family, Listed};
+use device::{Family, Listed};
 
 use crate::exit::Failure;
-use crate::probe::{self, CompileOnly, Meant};
 
 /// A device whose compiler is asked.
 #[derive(Clone, Debug)]
@@ -24,25 +25,15 @@ pub struct Target {
     process: Process,
 }
 
-/// What its worker is started as.
-#[derive(Clone, Debug)]
-enum Process {
-    Drivers(DriverEnvironment),
-    CompileOnly(Box<CompileOnly>),
-}
-
 impl Target {
     /// A device that tests were run on.
-    pub fn of_run(target: &crate::commands::run::plan::Target, environment: &DriverEnvironment) -> Target {
+    pub fn of_run(target: &::campaign::targets::Target) -> Target {
         Target {
             name: target.device().to_owned(),
             selector: target.selector.clone(),
             family: device::family_of(&target.listed.identity.device_name),
             listed: target.listed.clone(),
-            process: match &target.compile_only {
-                Some(device) => Process::CompileOnly(device.clone()),
-                None => Process::Drivers(environment.clone()),
-            },
+            process: target.process.clone(),
         }
     }
 
@@ -88,27 +79,16 @@ impl Target {
     /// The argument that makes the folder known that the device comes from, where it comes from one.
     pub fn folder_argument(&self) -> String {
         match &self.process {
-            Process::CompileOnly(device) => {
-                device.mesa.root().map_or_else(String::new, |root| format!(" --mesa '{}'", root.display()))
+            Process::CompileOnly { mesa, .. } => {
+                mesa.root().map_or_else(String::new, |root| format!(" --mesa '{}'", root.display()))
             }
             Process::Drivers(_) => String::new(),
         }
     }
 
-    /// The command of a worker, which leads a process group of its own.
+    /// The command of a worker.
     pub fn command(&self, program: &Path) -> Command {
-        let mut command = match &self.process {
-            Process::Drivers(environment) => {
-                let mut command = Command::new(program);
-                command.envs(environment.variables());
-                command
-            }
-            Process::CompileOnly(device) => device.command(program),
-        };
-        command.args(["worker", "--compile"]);
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        command
+        self.process.command(program, &Task::Compile)
     }
 }
 
@@ -168,7 +148,7 @@ fn add_compile_only(found: &mut Vec<Target>, device: CompileOnly) {
         selector: device.listed.identity.name.clone(),
         family: device::family_of(&device.listed.identity.device_name),
         listed: device.listed.clone(),
-        process: Process::CompileOnly(Box::new(device)),
+        process: device.process(),
     };
     add(found, target);
 }

@@ -6,15 +6,15 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use campaign::book::{DEFAULT_OUT, Done};
+use campaign::kinds::litmus::plan::{Cell, Plan};
+use campaign::source::Loaded;
 use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
 use results::write::gtest::{Case, json, list, name, xml};
 
-use super::plan::{Cell, Plan};
-use super::{DEFAULT_OUT, Done};
 use crate::arguments::Run;
 use crate::exit::{Failure, Outcome};
-use crate::inputs::Loaded;
 use crate::output::Data;
 
 /// Set by deqp-runner and its siblings for each process that they start, and by nothing else.

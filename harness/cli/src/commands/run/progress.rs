@@ -3,24 +3,25 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
+use campaign::run::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
 use results::show::line as shown;
 use results::write::number;
 
 /// A progress bar, or nothing where nobody watches.
-pub struct Progress {
+pub struct Bar {
     bar: ProgressBar,
     started: Instant,
     /// How long it takes, where that is bounded.
     time: Option<Duration>,
 }
 
-impl Progress {
+impl Bar {
     /// A bar over `tests` tests that take `time` together, where that is bounded.
-    pub fn new(tests: usize, wanted: bool, time: Option<Duration>) -> Progress {
+    pub fn new(tests: usize, wanted: bool, time: Option<Duration>) -> Bar {
         let started = Instant::now();
         if !wanted || !std::io::stderr().is_terminal() {
-            return Progress { bar: ProgressBar::hidden(), started, time };
+            return Bar { bar: ProgressBar::hidden(), started, time };
         }
         let bar = ProgressBar::new(tests as u64);
         // The template is a constant; the default will do where it does not parse.
@@ -28,24 +29,7 @@ impl Progress {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(250));
-        Progress { bar, started, time }
-    }
-
-    /// A test goes on: so many instances in so many seconds of dispatches.
-    pub fn shows(&self, device: &str, id: &str, instances: u64, seconds: f64) {
-        let rate = if seconds > 0.0 {
-            // Saturates.
-            format!(" ({} a second)", number::count((instances as f64 / seconds) as u64))
-        } else {
-            String::new()
-        };
-        let left = self.left().map(|left| format!("{left}, ")).unwrap_or_default();
-        self.bar.set_message(format!(
-            "{left}{} on {}: {}{rate}",
-            shown(id),
-            shown(device),
-            number::count(instances)
-        ));
+        Bar { bar, started, time }
     }
 
     /// How long it still takes: what is left of the time, or as long as the tests that are left would take.
@@ -62,19 +46,35 @@ impl Progress {
         let seconds = left.as_secs();
         Some(format!("{}:{:02} left", seconds / 60, seconds % 60))
     }
+}
 
-    /// A test has ended.
-    pub fn advance(&self) {
+impl Watch for Bar {
+    fn shows(&self, device: &str, id: &str, instances: u64, seconds: f64) {
+        let rate = if seconds > 0.0 {
+            // Saturates.
+            format!(" ({} a second)", number::count((instances as f64 / seconds) as u64))
+        } else {
+            String::new()
+        };
+        let left = self.left().map(|left| format!("{left}, ")).unwrap_or_default();
+        self.bar.set_message(format!(
+            "{left}{} on {}: {}{rate}",
+            shown(id),
+            shown(device),
+            number::count(instances)
+        ));
+    }
+
+    fn advances(&self) {
         self.bar.inc(1);
     }
 
-    /// Prints a message above the bar.
-    pub fn say(&self, text: &str) {
+    fn says(&self, text: &str) {
+        // Above the bar.
         self.bar.suspend(|| crate::output::say(text));
     }
 
-    /// All tests have ended.
-    pub fn end(&self) {
+    fn ends(&self) {
         self.bar.finish_and_clear();
     }
 }

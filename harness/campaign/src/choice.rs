@@ -1,0 +1,77 @@
+//! Which model answers: by name or file, and by what suits dialect and device.
+
+use std::path::{Path, PathBuf};
+
+use model::Model;
+
+use crate::Failure;
+
+/// A model that can be asked, with the hash of its text.
+#[derive(Debug)]
+pub struct Chosen {
+    /// The model.
+    pub model: Model,
+    /// How a command line names it.
+    pub argument: String,
+    /// BLAKE3 hash of its text, in hexadecimal digits.
+    pub hash: String,
+}
+
+/// The most bytes of a cat file that are read.
+const MAX_MODEL_BYTES: u64 = 1 << 20;
+
+/// Loads a shipped model by name, or a cat file.
+///
+/// # Errors
+/// When there is no such model, or its text is wrong.
+pub fn load(argument: &str) -> Result<Chosen, Failure> {
+    if let Some(shipped) = Model::shipped(argument) {
+        let model = shipped.map_err(Failure::input)?;
+        let text = Model::text(argument).unwrap_or_default();
+        return Ok(Chosen { model, argument: argument.to_owned(), hash: hash(text) });
+    }
+    let path = Path::new(argument);
+    if path.extension().is_none_or(|extension| extension != "cat") {
+        let known: Vec<&str> = Model::names().iter().map(|(name, _)| *name).collect();
+        return Err(Failure::input_message(format!(
+            "unknown model `{argument}`: give a cat file or one of {}",
+            known.join(", ")
+        )));
+    }
+    let text = read(path)?;
+    let folder: PathBuf = path.parent().map(Path::to_owned).unwrap_or_default();
+    let include = |name: &str| read(&folder.join(name)).ok();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let model = Model::from_text(&name, &text, &include).map_err(Failure::input)?;
+    Ok(Chosen { model, argument: argument.to_owned(), hash: hash(&text) })
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    use std::io::Read;
+    let wrong = |what: String| Failure::input_message(format!("{}: {what}", path.display()));
+    let metadata = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?;
+    if !metadata.is_file() {
+        return Err(wrong("not a regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_MODEL_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|error| wrong(error.to_string()))?;
+    if bytes.len() as u64 > MAX_MODEL_BYTES {
+        return Err(wrong(format!("larger than {} KiB", MAX_MODEL_BYTES / 1024)));
+    }
+    String::from_utf8(bytes).map_err(|_| wrong("not UTF-8".to_owned()))
+}
+
+/// BLAKE3 hash in hexadecimal digits.
+pub fn hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().to_string()
+}
+
+/// The twin of a shipped model for devices without availability and visibility chains.
+pub fn without_chains(name: &str) -> Option<&'static str> {
+    Model::names()
+        .iter()
+        .map(|(known, _)| *known)
+        .find(|known| known.strip_suffix("-nochains").is_some_and(|base| base == name))
+}

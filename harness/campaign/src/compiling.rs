@@ -1,0 +1,234 @@
+//! Compiling in worker processes: a driver's compiler that crashes or hangs ends its process, and the job that it had is
+//! told as such.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use device::{Executable, Options, Selector, VulkanDevice};
+use plan::{BufferId, Device, DeviceError, Image, ImageFormat, ImageId, ImageShape, Memory};
+use runner::pool::{self, Health};
+use runner::worker::Say;
+use serde::{Deserialize, Serialize};
+use shaders::variant::Images;
+
+/// Kernels to compile on one device.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Job {
+    /// Selector of the device.
+    pub device: String,
+    /// The kernels.
+    pub kernels: Vec<Kernel>,
+    /// Whether intermediate forms are wanted besides the last one.
+    pub forms: bool,
+    /// How the compiler is to behave, for this tool's own tests: `crash:OPCODE` or `hang:OPCODE`.
+    pub misbehave: Option<String>,
+}
+
+/// A kernel to compile.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Kernel {
+    words: Vec<u32>,
+    bindings: u32,
+    images: Vec<(u8, bool)>,
+    push_constant_bytes: u32,
+    addresses: usize,
+    subgroup_size: Option<u32>,
+}
+
+/// What became of the kernels of a job.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Answer {
+    /// In the order of the job: what the driver made of each, or the error that it gave.
+    pub kernels: Vec<Result<Compiled, String>>,
+    /// What the device lacks, by name, or what the driver said instead.
+    pub failure: Option<Failure>,
+}
+
+/// Why a job was not done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// The device lacks something, by name.
+    Lacks(String),
+    /// The driver gave an error.
+    Driver(String),
+}
+
+/// What a driver made of a kernel.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Compiled {
+    /// Time for it, in microseconds.
+    pub micros: u64,
+    /// The subgroup size that it was compiled for; 0 where the driver does not say.
+    pub subgroup_size: u32,
+    /// Figures by their names.
+    pub statistics: Vec<(String, f64)>,
+    /// Texts by their names, the machine code last.
+    pub forms: Vec<(String, String)>,
+}
+
+impl Compiled {
+    /// The machine code: the last text that the driver gives.
+    pub fn assembly(&self) -> &str {
+        self.forms.last().map_or("", |(_, text)| text)
+    }
+}
+
+impl From<&shaders::Kernel> for Kernel {
+    /// A kernel as a worker takes it.
+    fn from(kernel: &shaders::Kernel) -> Kernel {
+        let shape = |shape: Images| match shape {
+            Images::TwoDimensional => 2,
+            Images::OneDimensional => 1,
+            Images::TexelBuffer => 0,
+        };
+        Kernel {
+            words: kernel.words.clone(),
+            bindings: u32::try_from(kernel.bindings.len()).unwrap_or(u32::MAX),
+            images: kernel.images.iter().map(|image| (shape(image.shape), image.float)).collect(),
+            push_constant_bytes: kernel.push_constant_bytes(),
+            addresses: if kernel.addresses { 1 + usize::from(!kernel.apart.is_empty()) } else { 0 },
+            subgroup_size: kernel.requirements.subgroup_size,
+        }
+    }
+}
+
+impl Kernel {
+    fn images(&self) -> Vec<Image> {
+        let image = |(shape, float): &(u8, bool)| Image {
+            shape: match shape {
+                2 => ImageShape::TwoDimensional { width: 4096, height: 1 },
+                1 => ImageShape::OneDimensional { width: 4096 },
+                _ => ImageShape::Texels(BufferId(0)),
+            },
+            format: if *float { ImageFormat::Float } else { ImageFormat::Unsigned },
+            memory: Memory::Device,
+            name: "texels",
+        };
+        self.images.iter().map(image).collect()
+    }
+
+    fn kernel(&self) -> plan::Kernel {
+        plan::Kernel {
+            words: self.words.clone(),
+            bindings: self.bindings,
+            images: (0..).map(ImageId).take(self.images.len()).collect(),
+            push_constant_bytes: self.push_constant_bytes,
+            addresses: vec![BufferId(0); self.addresses],
+            subgroup_size: self.subgroup_size,
+        }
+    }
+}
+
+impl pool::Answer for Answer {
+    fn health(&self) -> Health {
+        if self.failure.is_some() { Health::Unknown } else { Health::Good }
+    }
+
+    fn ends_worker(&self) -> bool {
+        false
+    }
+}
+
+/// The worker's side: compiles until there are no more jobs.
+///
+/// # Errors
+/// When the parent cannot be understood or told anything.
+pub fn serve() -> io::Result<()> {
+    let mut devices: BTreeMap<String, VulkanDevice> = BTreeMap::new();
+    let _: ControlFlow<()> = runner::worker::serve_jobs::<Job, (), Answer>(&mut |job, say| {
+        let mut answer = Answer::default();
+        answer.failure = fill(&mut answer, job, &mut devices, say).err();
+        answer
+    })?;
+    Ok(())
+}
+
+fn fill(
+    answer: &mut Answer,
+    job: &Job,
+    devices: &mut BTreeMap<String, VulkanDevice>,
+    say: Say<'_, ()>,
+) -> Result<(), Failure> {
+    if !devices.contains_key(&job.device) {
+        let device = if job.device.starts_with(device::COMPILE_ONLY_PREFIX) {
+            compile_only(&job.device, Options::default())?
+        } else {
+            let selector: Selector = job
+                .device
+                .parse()
+                .map_err(|error: device::SelectorError| Failure::Driver(error.to_string()))?;
+            VulkanDevice::open(&selector, Options::default())?
+        };
+        devices.insert(job.device.clone(), device);
+    }
+    let Some(device) = devices.get(&job.device) else { return Ok(()) };
+    // Tells that the device is open.
+    let _ = say(&|| ());
+    for kernel in &job.kernels {
+        act(job.misbehave.as_deref(), &kernel.words);
+        let started = Instant::now();
+        match device.executables(&kernel.kernel(), &kernel.images()) {
+            Ok(executables) => answer.kernels.push(Ok(compiled(executables, started.elapsed(), job.forms))),
+            Err(DeviceError::Unsupported(what)) => return Err(Failure::Lacks(what)),
+            Err(error) => answer.kernels.push(Err(error.to_string())),
+        }
+    }
+    Ok(())
+}
+
+/// The compile-only device of this process, which was started for it and has no other.
+///
+/// # Errors
+/// [`DeviceError::NoSuchDevice`] in a process that was not.
+pub fn compile_only(selector: &str, options: Options) -> Result<VulkanDevice, DeviceError> {
+    let device = VulkanDevice::open(&Selector::Best, options)?;
+    if device.capabilities().executes || device.identity().name != selector {
+        return Err(DeviceError::NoSuchDevice(selector.to_owned()));
+    }
+    Ok(device)
+}
+
+fn compiled(executables: Vec<Executable>, took: Duration, forms: bool) -> Compiled {
+    let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    let mut compiled = Compiled { micros, ..Compiled::default() };
+    for executable in executables {
+        compiled.subgroup_size = compiled.subgroup_size.max(executable.subgroup_size);
+        let named = executable.statistics.into_iter().map(|figure| (figure.name, figure.value));
+        compiled.statistics.extend(named);
+        let texts = executable.representations.into_iter();
+        let mut texts: Vec<(String, String)> =
+            texts.filter_map(|form| Some((form.name, form.text?))).collect();
+        if !forms {
+            texts = texts.pop().into_iter().collect();
+        }
+        compiled.forms.extend(texts);
+    }
+    compiled
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Failure {
+        match error {
+            DeviceError::Unsupported(what) => Failure::Lacks(what),
+            other => Failure::Driver(other.to_string()),
+        }
+    }
+}
+
+/// Behaves as a broken compiler would on a module with an instruction.
+fn act(misbehave: Option<&str>, words: &[u32]) {
+    let Some((how, opcode)) = misbehave.and_then(|text| text.split_once(':')) else { return };
+    let text = shaders::disassemble(words).unwrap_or_default();
+    if !text.split_whitespace().any(|word| word == opcode) {
+        return;
+    }
+    match how {
+        "crash" => std::process::abort(),
+        "hang" => loop {
+            std::thread::sleep(Duration::from_secs(3600));
+        },
+        _ => {}
+    }
+}

@@ -1,0 +1,63 @@
+//! Tests by the names of the Vulkan CTS.
+
+use globset::GlobBuilder;
+use litmus::cts::{self, Case, PREFIX};
+
+use crate::Failure;
+use crate::source::Source;
+
+/// The tests whose names match: a complete name, or a glob over complete names (`*` crosses dots), each with or without
+/// [`PREFIX`].
+///
+/// # Errors
+/// When no name matches, or the glob is malformed.
+pub fn named(pattern: &str) -> Result<Vec<Source>, Failure> {
+    let bare = pattern.strip_prefix(PREFIX).unwrap_or(pattern);
+    let glob = GlobBuilder::new(bare)
+        .build()
+        .map_err(|error| Failure::input_message(format!("--cts-name: {error}")))?
+        .compile_matcher();
+    let full = GlobBuilder::new(pattern)
+        .build()
+        .map_err(|error| Failure::input_message(format!("--cts-name: {error}")))?
+        .compile_matcher();
+    let found: Vec<Source> = cts::cases()
+        .filter(|case| {
+            let name = case.name();
+            name == bare || glob.is_match(&name) || full.is_match(format!("{PREFIX}{name}"))
+        })
+        .map(|case| source(&case, true))
+        .collect();
+    if found.is_empty() {
+        return Err(Failure::input_message(format!(
+            "--cts-name: no test of the CTS has a name like `{pattern}`: `tests --cts` lists them"
+        )));
+    }
+    Ok(found)
+}
+
+/// The programs of the CTS's names whose ids are chosen, each once.
+pub fn chosen(is_chosen: impl Fn(&str) -> bool) -> Vec<Source> {
+    let mut found: Vec<Source> =
+        cts::cases().filter(|case| is_chosen(&case.id())).map(|case| source(&case, false)).collect();
+    found.sort_by(|left, right| left.id.cmp(&right.id));
+    found.dedup_by(|left, right| left.id == right.id);
+    found
+}
+
+/// A line for each name: the complete name, and our test with its variant.
+pub fn list() -> String {
+    cts::cases().map(|case| format!("{PREFIX}{case} {}\n", id(&case))).collect()
+}
+
+/// The id of a name's test with its variant.
+pub fn id(case: &Case) -> String {
+    let (id, variant) = (case.id(), case.variant());
+    if variant.is_empty() { id } else { format!("{id}@{variant}") }
+}
+
+fn source(case: &Case, with_variant: bool) -> Source {
+    let id = if with_variant { id(case) } else { case.id() };
+    let variant = if with_variant { case.variant() } else { String::new() };
+    Source { file: case.id(), argument: id.clone(), id, variant, text: Ok(case.text()) }
+}

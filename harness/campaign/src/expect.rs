@@ -1,0 +1,210 @@
+//! `--expect`: a folder of expectation files, and how verdicts stand to them.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use results::expectation::{Expectations, Kind, Place, Standing, Status};
+use results::show::line as shown;
+use results::wire::{DeviceRecord, RunLine};
+
+use crate::inputs::CTS_FOLDER;
+use crate::targets::Tell;
+use crate::{Failure, cts, inputs};
+
+/// The largest file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// How the name of a file ends that says which progress model a device claims.
+pub const PROGRESS_SUFFIX: &str = "-progress.txt";
+
+/// What is expected, with what it takes to ask.
+#[derive(Debug, Default)]
+pub struct Expected {
+    expectations: Expectations,
+    /// The ids that a line may be: those of this run, and of every embedded test.
+    ids: BTreeSet<String>,
+    /// Those of this run, of its other parts too.
+    asked: Vec<String>,
+    devices: Vec<DeviceRecord>,
+}
+
+/// Reads the files of a folder.
+///
+/// # Errors
+/// When there is no such folder, it holds none, or one of them is wrong: every mistake is told.
+pub fn load(folder: &Path) -> Result<Expectations, Failure> {
+    let wrong = |what: String| Failure::input_message(format!("--expect {}: {what}", folder.display()));
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|error| wrong(error.to_string()))? {
+        paths.push(entry.map_err(|error| wrong(error.to_string()))?.path());
+    }
+    paths.sort();
+    let mut files = Vec::new();
+    let mut mistakes = Vec::new();
+    let mut claims = false;
+    for path in &paths {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+        // What a device claims of forward progress is read where its tests are run.
+        if name.ends_with(PROGRESS_SUFFIX) {
+            claims = true;
+            continue;
+        }
+        let suffix_fits = Kind::ALL.iter().any(|kind| name.ends_with(kind.suffix()));
+        if !suffix_fits {
+            if name.ends_with(".txt") {
+                mistakes.push(format!(
+                    "{}: not the name of a file of expectations, which ends in -fails.txt, -flakes.txt, -skips.txt or -progress.txt",
+                    path.display()
+                ));
+            }
+            continue;
+        }
+        let bytes = read(path).map_err(|what| wrong(format!("{name}: {what}")))?;
+        match Expectations::parse(name, &path.to_string_lossy(), &bytes) {
+            Ok(file) => files.extend(file),
+            Err(errors) => mistakes.extend(errors.iter().map(ToString::to_string)),
+        }
+    }
+    if !mistakes.is_empty() {
+        return Err(Failure::input_message(mistakes.join("\n")));
+    }
+    if files.is_empty() && !claims {
+        return Err(wrong(
+            "no file named DEVICE-fails.txt, DEVICE-flakes.txt, DEVICE-skips.txt or DEVICE-progress.txt"
+                .to_owned(),
+        ));
+    }
+    Ok(Expectations::new(files))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    let metadata = fs::metadata(path).map_err(|error| error.to_string())?;
+    // Opening a pipe would wait for whoever writes to it.
+    if !metadata.is_file() {
+        return Err("not a regular file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(format!("larger than {} KiB", MAX_BYTES / 1024));
+    }
+    Ok(bytes)
+}
+
+impl Expected {
+    /// The expectations for a run of tests with `ids` on `devices`.
+    pub fn new(
+        expectations: Expectations,
+        ids: &[String],
+        devices: Vec<DeviceRecord>,
+        say: Tell<'_>,
+    ) -> Expected {
+        let mut known: BTreeSet<String> = ids.iter().cloned().collect();
+        if !expectations.is_empty() {
+            known.extend(inputs::all_embedded().into_iter().map(|source| source.id));
+        }
+        let entries = expectations.files().iter().flat_map(|file| &file.entries);
+        if entries.into_iter().any(|entry| entry.pattern.starts_with(CTS_FOLDER)) {
+            known.extend(cts::chosen(|_| true).into_iter().map(|source| source.id));
+        }
+        for file in expectations.unused(&devices) {
+            say(&format!("warning: {} is for no device of this run and is not used", file.name));
+        }
+        Expected { expectations, ids: known, asked: ids.to_vec(), devices }
+    }
+
+    /// Whether a pattern is the id of a test, in whichever way it is told.
+    fn is_id(&self, pattern: &str) -> bool {
+        let told = || pattern.rsplit_once('@').is_some_and(|(test, _)| self.ids.contains(test));
+        self.ids.contains(pattern) || told()
+    }
+
+    fn device(&self, name: &str) -> Option<&DeviceRecord> {
+        self.devices.iter().find(|device| device.name == name)
+    }
+
+    /// The line for which a test is not run on a device.
+    pub fn skips(&self, device: &str, id: &str) -> Option<Place> {
+        self.expectations.skips(self.device(device)?, id, &|pattern| self.is_id(pattern))
+    }
+
+    /// How a verdict stands to what was expected.
+    pub fn standing(&self, line: &RunLine) -> Standing {
+        match self.device(&line.device) {
+            Some(device) => self.expectations.standing(line, device, &|pattern| self.is_id(pattern)),
+            None => Standing::Unlisted,
+        }
+    }
+
+    /// The lines that match no test that there is, however small the part that is run.
+    fn unmatched(&self) -> Vec<(Place, String)> {
+        self.expectations.unmatched(&self.devices, |entry| {
+            let is_id = |pattern: &str| self.is_id(pattern);
+            is_id(&entry.pattern) || self.ids.iter().any(|id| entry.matches(id, is_id))
+        })
+    }
+
+    /// How many lines match tests, but none of this run.
+    fn elsewhere(&self, unmatched: usize) -> usize {
+        let is_id = |pattern: &str| self.is_id(pattern);
+        let not_here = self
+            .expectations
+            .unmatched(&self.devices, |entry| self.asked.iter().any(|id| entry.matches(id, is_id)));
+        not_here.len().saturating_sub(unmatched)
+    }
+
+    /// Says what was expected and what was not; whether all of it was met.
+    pub fn report(&self, lines: &[RunLine], quiet: bool, say: Tell<'_>) -> bool {
+        if self.expectations.is_empty() {
+            return true;
+        }
+        let mut met = true;
+        let (mut expected, mut flakes, mut skipped, mut unmet) = (0_usize, 0_usize, 0_usize, 0_usize);
+        for line in lines {
+            let standing = self.standing(line);
+            match &standing {
+                Standing::Unlisted => continue,
+                Standing::Expected(_) => expected += 1,
+                Standing::Flake(_) => flakes += 1,
+                Standing::Skipped(_) => skipped += 1,
+                Standing::NoFlake(_) | Standing::UnexpectedPass(_) | Standing::Other { .. } => unmet += 1,
+            }
+            if let Some(text) = standing.describe(line)
+                && (standing.is_unmet() || !quiet)
+                && !matches!(standing, Standing::Skipped(_))
+            {
+                say(&format!("{} on {}: {}", shown(&line.id), shown(&line.device), shown(&text)));
+            }
+            if standing.is_unmet() {
+                met = false;
+            }
+        }
+        let unmatched = self.unmatched();
+        for (place, pattern) in &unmatched {
+            say(&format!("{place}: no test is like `{}`", shown(pattern)));
+            met = false;
+        }
+        let unexpected = lines
+            .iter()
+            .filter(|line| self.standing(line) == Standing::Unlisted && Status::of(line) == Status::Fail)
+            .count();
+        if !quiet || !met {
+            say(&format!(
+                "expectations: {expected} failed as expected, {flakes} known flakes, {skipped} not run, {unmet} not met, \
+                 {} patterns unmatched, {} for tests that are not in this run; {unexpected} violations are on no list",
+                unmatched.len(),
+                self.elsewhere(unmatched.len())
+            ));
+        }
+        met
+    }
+}
+
+/// The reasons for which tests of a plan are not run.
+pub fn reason(place: &Place) -> String {
+    format!("skip list {place}")
+}

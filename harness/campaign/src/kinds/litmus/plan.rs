@@ -1,0 +1,341 @@
+//! What is to be run: tests × devices, each with the model that judges, its prediction and its kernel.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use litmus::convert::guarded;
+use litmus::{Dialect, Lowered, LoweringError, Prediction, Term, Test};
+use model::{Model, Options, predict};
+use plan::Capabilities;
+use results::portability::{Beside, beside};
+use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
+use runner::Variant;
+
+use super::Budget;
+use crate::choice::{self, Chosen};
+use crate::parallel::map;
+use crate::source::Loaded;
+use crate::targets::{Target, device_record, environment};
+use crate::{Failure, kinds};
+
+/// How the names of the models begin that say what Vulkan owes.
+const VULKAN: &str = "vulkan";
+/// The longest that a test is asked about.
+const PREDICTION_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A test of the plan.
+#[derive(Debug)]
+pub struct Item {
+    /// The test and where it comes from.
+    pub loaded: Loaded,
+    /// BLAKE3 hash of its text.
+    pub hash: String,
+    /// The program that is judged: a filter cannot be imposed on a device.
+    pub judged: Test,
+    /// The HSA test that it was lowered from, where it was.
+    pub hsa: Option<FromHsa>,
+    /// How it is told to devices.
+    pub variant: Variant,
+}
+
+/// An HSA test of the plan. A device is asked for the lowered program; HSA's own answer stands beside the verdict.
+#[derive(Debug)]
+pub struct FromHsa {
+    /// The test as it was written.
+    pub test: Test,
+    /// Its text.
+    pub text: String,
+    /// The Vulkan program, or why there is none.
+    pub lowered: Result<Lowered, LoweringError>,
+}
+
+/// A test on a device.
+#[derive(Debug)]
+pub struct Cell {
+    /// Index into [`Plan::items`].
+    pub item: usize,
+    /// Index into [`Plan::targets`].
+    pub target: usize,
+    /// The model that judges.
+    pub model: Arc<Chosen>,
+    /// What it says, or what the test is skipped for.
+    pub ready: Result<Arc<Prediction>, String>,
+    /// What HSA says of the test that the program was lowered from.
+    pub beside: Option<Arc<Beside>>,
+    /// BLAKE3 hash of the kernel; empty where there is none.
+    pub kernel: String,
+}
+
+/// Tests × devices.
+#[derive(Debug)]
+pub struct Plan {
+    /// The devices, in the order in which they were named.
+    pub targets: Vec<Target>,
+    /// The tests, in order.
+    pub items: Vec<Item>,
+    /// Device by device, test by test.
+    pub cells: Vec<Cell>,
+}
+
+impl Plan {
+    /// Chooses models, compiles and predicts. `time`, where there is one, bounds all predictions together; `skips` says for
+    /// what a test is not to be run on a device, both by name.
+    ///
+    /// # Errors
+    /// When a model is wrong, or does not speak of a test's dialect.
+    pub fn new(
+        targets: Vec<Target>,
+        tests: Vec<Loaded>,
+        model: Option<&str>,
+        time: Option<Duration>,
+        skips: &dyn Fn(&str, &str) -> Option<String>,
+    ) -> Result<Plan, Failure> {
+        let items = tests
+            .into_iter()
+            .map(|mut loaded| {
+                let variant: Variant = loaded.source.variant.parse().map_err(|error| {
+                    Failure::input_message(format!("{}: {error}", loaded.source.argument))
+                })?;
+                let hash = choice::hash(&loaded.text);
+                if loaded.test.khronos.is_some() {
+                    // A device cannot be forced to read a value: the program guards what follows instead.
+                    loaded.test = guarded(&loaded.test);
+                    loaded.text = litmus::print(&loaded.test);
+                }
+                let hsa = (loaded.test.dialect == Dialect::Hsa).then(|| lowered(&mut loaded));
+                // What the variant says: under GLSL450 scopes mean something else. Where it cannot say the test, there is no
+                // kernel either, and the test is skipped for that.
+                let said =
+                    shaders::meaning(&loaded.test, variant.told).unwrap_or_else(|_| loaded.test.clone());
+                let named = match &hsa {
+                    Some(FromHsa { test, lowered: Ok(lowered), .. }) => {
+                        Lowered { test: said, meaning: lowered.meaning.clone() }.with_names_of(test)
+                    }
+                    _ => said,
+                };
+                Ok(Item { hash, judged: without_filter(&named), variant, loaded, hsa })
+            })
+            .collect::<Result<Vec<Item>, Failure>>()?;
+        let mut models = Models::default();
+        let mut cells = Vec::new();
+        for (target, device) in targets.iter().enumerate() {
+            for (index, item) in items.iter().enumerate() {
+                let model = models.of(&item.loaded, model, &device.listed.capabilities)?;
+                let kernel = match (skips(&device.name, &item.loaded.source.id), &item.hsa) {
+                    (Some(reason), _) => Err(reason),
+                    (None, Some(FromHsa { lowered: Err(why), .. })) => Err(why.to_string()),
+                    (None, _) => device.told(&item.loaded.test, item.variant).map(|runnable| runnable.hash()),
+                };
+                cells.push((index, target, model, kernel));
+            }
+        }
+        let mut asked: BTreeMap<(usize, String), Arc<Chosen>> = BTreeMap::new();
+        for (item, _, model, kernel) in &cells {
+            if kernel.is_ok() {
+                asked.insert((*item, model.argument.clone()), model.clone());
+            }
+        }
+        let mut predictions = predictions(&items, &asked, time);
+        let besides = besides(&items, &predictions, &mut models, time)?;
+        let cells = cells
+            .into_iter()
+            .map(|(item, target, model, kernel)| {
+                let prediction = predictions.get_mut(&(item, model.argument.clone())).cloned();
+                let (ready, kernel) = match (kernel, prediction) {
+                    (Ok(hash), Some(Ok(prediction))) => (Ok(prediction), hash),
+                    (Ok(hash), Some(Err(why))) => (Err(why), hash),
+                    (Ok(hash), None) => (Err("no prediction".to_owned()), hash),
+                    (Err(missing), _) => (Err(missing), String::new()),
+                };
+                let beside = besides.get(&(item, model.argument.clone())).cloned();
+                Cell { item, target, model, ready, beside, kernel }
+            })
+            .collect();
+        Ok(Plan { targets, items, cells })
+    }
+
+    /// The published form, without its hash and seed.
+    ///
+    /// # Errors
+    /// When the stress of a device cannot be written.
+    pub fn record(&self, options: &kinds::Options, budget: Budget) -> Result<PlanRecord, Failure> {
+        let models = |item: usize| {
+            self.cells
+                .iter()
+                .filter(|cell| cell.item == item)
+                .map(|cell| ModelRecord {
+                    name: cell.model.model.name().to_owned(),
+                    hash: cell.model.hash.clone(),
+                })
+                .collect()
+        };
+        let stresses: Vec<&str> = self.targets.iter().map(|target| target.stress.name.as_str()).collect();
+        Ok(PlanRecord {
+            schema: PLAN_SCHEMA.to_owned(),
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            plan: String::new(),
+            seed: 0,
+            budget: budget.to_string(),
+            stress: stresses.join(","),
+            shard: options.shard.map(|shard| shard.to_string()),
+            devices: self.targets.iter().map(device_record).collect::<Result<_, _>>()?,
+            tests: self
+                .items
+                .iter()
+                .enumerate()
+                .map(|(index, item)| TestRecord {
+                    id: item.loaded.source.id.clone(),
+                    name: item.loaded.test.name.clone(),
+                    file: item.loaded.source.file.clone(),
+                    hash: item.hash.clone(),
+                    models: models(index),
+                    text: item.hsa.as_ref().map_or(&item.loaded.text, |hsa| &hsa.text).clone(),
+                    clauses: item.loaded.test.metadata.clauses.clone(),
+                })
+                .collect(),
+            environment: Some(environment(options.jobs)),
+        })
+    }
+}
+
+/// The models loaded so far.
+#[derive(Default)]
+struct Models {
+    loaded: BTreeMap<String, Arc<Chosen>>,
+}
+
+impl Models {
+    /// The model that judges a test on a device: one without chains where the device has none.
+    fn of(
+        &mut self,
+        loaded: &Loaded,
+        asked: Option<&str>,
+        capabilities: &Capabilities,
+    ) -> Result<Arc<Chosen>, Failure> {
+        let wanted = match asked {
+            Some(name) => name,
+            // An HSA test without a Vulkan program has no other model to be judged by either.
+            None => Model::default_for(Dialect::Vulkan),
+        };
+        let chains = capabilities.availability_visibility_chains;
+        let name = choice::without_chains(wanted).filter(|_| !chains).unwrap_or(wanted);
+        let chosen = self.named(name)?;
+        // Of an HSA test it is the lowered program that is judged.
+        if !chosen.model.judges(Dialect::Vulkan) {
+            return Err(Failure::input_message(format!(
+                "{}: model `{name}` does not speak of the programs that devices run",
+                loaded.source.file
+            )));
+        }
+        Ok(chosen)
+    }
+
+    fn named(&mut self, name: &str) -> Result<Arc<Chosen>, Failure> {
+        if let Some(chosen) = self.loaded.get(name) {
+            return Ok(chosen.clone());
+        }
+        let chosen = Arc::new(choice::load(name)?);
+        self.loaded.insert(name.to_owned(), chosen.clone());
+        Ok(chosen)
+    }
+}
+
+/// The test without its filter, but with the same outcomes to list.
+pub fn without_filter(test: &Test) -> Test {
+    let mut judged = test.clone();
+    if let Some(filter) = judged.filter.take() {
+        filter.for_each_term(&mut |term| {
+            if matches!(term, Term::Location(..)) {
+                judged.listed.push(term.clone());
+            }
+        });
+    }
+    judged
+}
+
+type Predicted = Result<Arc<Prediction>, String>;
+
+/// Puts the Vulkan program of an HSA test in its place.
+fn lowered(loaded: &mut Loaded) -> FromHsa {
+    let test = loaded.test.clone();
+    let text = loaded.text.clone();
+    let lowered = litmus::lower(&test);
+    if let Ok(lowered) = &lowered {
+        loaded.test = lowered.test.clone();
+        loaded.text = litmus::print(&loaded.test);
+    }
+    FromHsa { test, text, lowered }
+}
+
+/// What HSA says of its tests, beside each answer of a Vulkan model on their lowered programs.
+///
+/// # Errors
+/// Where the lowering is wrong: a device must not be judged by it.
+fn besides(
+    items: &[Item],
+    predictions: &BTreeMap<(usize, String), Predicted>,
+    models: &mut Models,
+    time: Option<Duration>,
+) -> Result<BTreeMap<(usize, String), Arc<Beside>>, Failure> {
+    let started = Instant::now();
+    let mut found = BTreeMap::new();
+    let mut answers: BTreeMap<usize, Option<Prediction>> = BTreeMap::new();
+    for (key @ (index, name), answer) in predictions {
+        let Some(item) = items.get(*index) else { continue };
+        let (Some(FromHsa { test, lowered: Ok(lowered), .. }), Ok(vulkan)) = (&item.hsa, answer) else {
+            continue;
+        };
+        let hsa = match answers.get(index) {
+            Some(hsa) => hsa.clone(),
+            None => {
+                let model = models.named(Model::default_for(Dialect::Hsa))?;
+                let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
+                let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+                let hsa = predict(test, &model.model, &options).ok();
+                answers.insert(*index, hsa.clone());
+                hsa
+            }
+        };
+        let Some(hsa) = hsa else { continue };
+        let beside = beside(test, lowered, hsa, vulkan);
+        // Other models need not be weaker than HSA.
+        if let Some(fault) = beside.fault.as_ref().filter(|_| name.starts_with(VULKAN)) {
+            return Err(Failure::environment_message(format!("{}: {fault}", item.loaded.source.file)));
+        }
+        found.insert(key.clone(), Arc::new(beside));
+    }
+    Ok(found)
+}
+
+/// Asks the models, on all processors.
+fn predictions(
+    items: &[Item],
+    asked: &BTreeMap<(usize, String), Arc<Chosen>>,
+    time: Option<Duration>,
+) -> BTreeMap<(usize, String), Predicted> {
+    let started = Instant::now();
+    let questions: Vec<(&Item, &model::Model)> =
+        asked.iter().filter_map(|((item, _), chosen)| Some((items.get(*item)?, &chosen.model))).collect();
+    let answers = map(&questions, |(item, model)| {
+        let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
+        let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+        predict(&item.judged, model, &options).map(|mut prediction| {
+            mark_filtered(&item.loaded.test, &mut prediction);
+            prediction
+        })
+    });
+    asked
+        .keys()
+        .cloned()
+        .zip(answers.into_iter().map(|answer| answer.map(Arc::new).map_err(|error| error.to_string())))
+        .collect()
+}
+
+/// Marks the outcomes that the test's filter excludes.
+pub fn mark_filtered(test: &Test, prediction: &mut Prediction) {
+    let Some(filter) = &test.filter else { return };
+    for (outcome, says) in &mut prediction.outcomes {
+        says.filtered = !outcome.meets(test, &prediction.observables, filter);
+    }
+}

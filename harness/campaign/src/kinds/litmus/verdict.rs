@@ -1,0 +1,207 @@
+//! From what a worker reported to a verdict and its published line.
+
+use std::time::Duration;
+
+use litmus::{Observation, Overlap, Prediction, Test};
+use model::{Options, settle};
+use results::wire::{Hashes, RunContext, RunLine};
+use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
+use runner::pool::{Attempt, End, Report};
+use runner::wire::{Answer, Snapshot, WireObservation};
+
+use super::Litmus;
+use super::plan::{Cell, Plan, mark_filtered};
+use crate::kinds::{driver_record, quoted};
+use crate::run::{Judged, ending, failure_of};
+
+/// What became of a run, before it is judged.
+struct Ran {
+    /// How it ended, or what the test is skipped for.
+    ending: Result<Ending, String>,
+    /// Everything that was seen in all attempts.
+    seen: Observation,
+    /// Everything that was seen of the twin.
+    twin: Option<Observation>,
+    /// The memory type that the locations lay in.
+    memory: Option<String>,
+    /// Why the host counted although the device was to.
+    counted_by_host: Option<String>,
+    /// Messages of the validation layers.
+    validation: Vec<String>,
+}
+
+impl Ran {
+    /// Reads a report. `before` is how the last test before it failed, for tests that were not tried any more.
+    fn new(report: Report<Snapshot, Answer>, before: Option<Reason>) -> Ran {
+        let mut ran = Ran {
+            ending: Ok(Ending::Finished),
+            seen: Observation::default(),
+            twin: None,
+            memory: None,
+            counted_by_host: None,
+            validation: Vec::new(),
+        };
+        for attempt in &report.earlier {
+            ran.add(attempt);
+        }
+        ran.add(&report.last);
+        ran.ending = ending::<Litmus<'_>>(&report.last.end, before);
+        ran
+    }
+
+    fn add(&mut self, attempt: &Attempt<Snapshot, Answer>) {
+        match (&attempt.end, &attempt.snapshot) {
+            (End::Answered(answer), _) => {
+                self.add_seen(&answer.observation, answer.twin.as_ref());
+                self.memory.clone_from(&answer.memory);
+                self.counted_by_host.clone_from(&answer.counted_by_host);
+                self.validation.extend(answer.validation.iter().cloned());
+            }
+            (_, Some(snapshot)) => self.add_seen(&snapshot.observation, snapshot.twin.as_ref()),
+            (_, None) => {}
+        }
+    }
+
+    fn add_seen(&mut self, seen: &WireObservation, twin: Option<&WireObservation>) {
+        self.seen.add(&seen.into());
+        if let Some(twin) = twin {
+            self.twin.get_or_insert_default().add(&twin.into());
+        }
+    }
+}
+
+/// The longest that a twin is asked about.
+const TWIN_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Instances of a test's twin with early reads whose outcome no serial order of whole threads produces. Only what is
+/// known not to be serial counts.
+fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
+    if test.overlap() != Overlap::Possible || seen.instances() == 0 {
+        return 0;
+    }
+    let Some(twin) = runner::twin::with_early_reads(test) else { return 0 };
+    let options = Options { timeout: Some(TWIN_PATIENCE), ..Options::default() };
+    let Ok(prediction) = model::predict(&twin, &cell.model.model, &options) else { return 0 };
+    if !prediction.complete {
+        return 0;
+    }
+    let interleaved = |outcome| prediction.outcomes.get(outcome).is_some_and(|says| !says.serial);
+    let counts = seen.histogram.counts.iter();
+    counts.filter(|(outcome, _)| interleaved(outcome)).map(|(_, count)| count).sum()
+}
+
+/// How long the model is asked about outcomes that its prediction does not list.
+const SETTLING_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The prediction with the outcomes that were seen, where it lists none; nothing where it stands as it is.
+fn settled(plan: &Plan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Option<Prediction> {
+    if prediction.complete {
+        return None;
+    }
+    let test = &plan.items[cell.item].judged;
+    let seen = ran.seen.histogram.counts.keys();
+    let seen = seen.chain(ran.twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
+    let options = Options { timeout: Some(SETTLING_PATIENCE), ..Options::default() };
+    let mut settled = settle(prediction, test, &cell.model.model, seen, &options).ok()??;
+    mark_filtered(&plan.items[cell.item].loaded.test, &mut settled);
+    Some(settled)
+}
+
+/// How the ids of messages of synchronization validation begin.
+const SYNCHRONIZATION_HAZARD: &str = "SYNC-HAZARD-";
+
+/// The line of a test that was not run.
+pub fn skipped(run: &Litmus<'_>, cell: &Cell, missing: &str) -> RunLine {
+    line(run, cell, &[], &Judgement::skipped(missing), None, None)
+}
+
+/// Judges what a worker reported.
+pub fn judged(
+    run: &Litmus<'_>,
+    cell: &Cell,
+    report: Report<Snapshot, Answer>,
+    before: Option<Reason>,
+) -> Judged {
+    let ran = Ran::new(report, before);
+    // Where the model finds a race, synchronization validation finds a hazard: that is no mistake of the run.
+    let racy = matches!(&cell.ready, Ok(prediction) if prediction.is_undefined());
+    let is_race = |message: &&String| racy && message.contains(SYNCHRONIZATION_HAZARD);
+    let validation = ran.validation.iter().filter(|message| !is_race(message)).cloned().collect();
+    Judged { line: line_of(run, cell, &ran), failure: failure_of(&ran.ending), validation }
+}
+
+fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Ran) -> RunLine {
+    let plan = run.plan;
+    let (ending, prediction) = match (&ran.ending, &cell.ready) {
+        (Ok(ending), Ok(prediction)) => (ending, prediction),
+        (Err(missing), _) | (_, Err(missing)) => return skipped(run, cell, missing),
+    };
+    let test = &plan.items[cell.item].judged;
+    let twin = ran
+        .twin
+        .as_ref()
+        .map(|observation| Twin { observation, early_reads: early_reads(test, cell, observation) });
+    // Outcomes that are too many to list are asked about one by one, those alone that were seen.
+    let settled = settled(plan, cell, prediction, ran);
+    let prediction = settled.as_ref().unwrap_or(prediction);
+    let judgement = judge(&Evidence { test, prediction, observation: &ran.seen, ending, twin });
+    let (memory, by_host) = (ran.memory.clone(), ran.counted_by_host.clone());
+    line(run, cell, &prediction.observables, &judgement, memory, by_host)
+}
+
+fn line(
+    run: &Litmus<'_>,
+    cell: &Cell,
+    observables: &[litmus::Observable],
+    judgement: &Judgement,
+    memory: Option<String>,
+    counted_by_host: Option<String>,
+) -> RunLine {
+    let Litmus { plan, options, seed, .. } = run;
+    let item = &plan.items[cell.item];
+    let target = &plan.targets[cell.target];
+    let identity = &target.listed.identity;
+    let instances = options.instances.or(Some(judgement.instances).filter(|n| *n > 0));
+    RunLine::new(
+        &item.judged,
+        observables,
+        judgement,
+        RunContext {
+            id: item.loaded.source.id.clone(),
+            device: target.name.clone(),
+            model: cell.model.model.name().to_owned(),
+            seed: *seed,
+            stress: target.stress.name.clone(),
+            replay: replay(run, &item.loaded.source.argument, target.device(), instances),
+            memory,
+            counted_by_host,
+            hashes: Hashes {
+                test: item.hash.clone(),
+                model: cell.model.hash.clone(),
+                kernel: cell.kernel.clone(),
+            },
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            driver: Some(driver_record(identity)),
+            beside: cell.beside.clone().map(|beside| (*beside).clone()),
+        },
+    )
+}
+
+/// A command that runs one test again.
+fn replay(run: &Litmus<'_>, test: &str, device: &str, instances: Option<u64>) -> String {
+    let mut command =
+        format!("vk-litmus run {} --device {} --seed {}", quoted(test), quoted(device), run.seed);
+    if let Some(instances) = instances {
+        command += &format!(" --instances {instances}");
+    }
+    if let Some(fault) = &run.options.fault {
+        command += &format!(" --fault {}", quoted(fault));
+    }
+    if let Some(model) = &run.options.model {
+        command += &format!(" --model {}", quoted(model));
+    }
+    if let Some(stress) = &run.options.stress {
+        command += &format!(" --stress {}", quoted(stress));
+    }
+    command
+}

@@ -1,0 +1,438 @@
+//! Tests of forward progress as a kind of run: which loops end on a device, in which placement, and which progress models that
+//! refutes.
+//!
+//! Never part of another suite, and on hardware only where the device is named: what hangs may cost a reset. Each job runs
+//! in a worker process under a deadline; after one that had to be ended, a fresh worker must first get a store through.
+
+mod judge;
+
+use std::path::Path;
+use std::time::Duration;
+
+use litmus::corpus::PROGRESS_SUITE;
+use litmus::{Race, Test};
+use model::predict;
+use model::progress::{
+    Fairness, Limits as Bounds, PROMISES, ProgressModel, Promise, Termination, terminates_under,
+};
+use results::Reason;
+use results::wire::{DeviceRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord};
+use runner::pool::{Limits, Report};
+use runner::progress::{Answer, Job, PLACEMENTS, Placement, Seen};
+use runner::wire;
+use sim::SimDevice;
+
+use super::{Options, seed_of};
+use crate::choice::{self, Chosen};
+use crate::misbehave::Misbehaviour;
+use crate::parallel::map;
+use crate::run::{self, Judged, Kind};
+use crate::shard::{Shard, part};
+use crate::source::Loaded;
+use crate::targets::{self, SCHEDULER, Target, Tell};
+use crate::workers::Task;
+use crate::{Failure, expect, inputs, probe};
+
+/// Dispatches of a test in one placement.
+const RUNS: u32 = 20;
+/// Dispatches that did not end after which a placement has shown what it shows.
+const ENOUGH: u32 = 3;
+/// The longest that a dispatch is waited for, where kernels run on the host's processor.
+const LONGEST_ON_CPU: Duration = Duration::from_millis(400);
+/// The same on hardware, below what watchdogs allow.
+const LONGEST: Duration = Duration::from_secs(2);
+/// How long a worker may be silent: it speaks after each dispatch.
+const SILENCE: Duration = Duration::from_secs(10);
+/// The longest that a test is asked about.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// What judges where nothing else is asked for.
+pub const MODEL: &str = "vulkan";
+/// A store that a device in order gets through.
+const HEALTH: &str = "VULKAN health { x = 0; } P0@sg 0, wg 0, qf 0 ; st.atom.dv.sc0 x, 1 ; exists (x == 1)";
+
+/// The devices that are asked for; hardware only by name, and the simulated GPU where it is `scheduled`.
+///
+/// # Errors
+/// When one is not there, or must not be run on.
+pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Vec<Target>, Failure> {
+    let simulated = [SimDevice::NAME.to_owned()];
+    let named = if scheduled && devices.is_empty() { &simulated[..] } else { devices };
+    let targets = targets::targets(named, None, tell)?;
+    for target in &targets {
+        let simulated = probe::is_sim(&target.listed);
+        if scheduled && !simulated {
+            return Err(Failure::input_message("`--progress` goes with `--device sim` alone"));
+        }
+        if devices.is_empty() && !simulated && !target.listed.capabilities.is_cpu {
+            return Err(Failure::input_message(format!(
+                "tests of forward progress may hang a device: name {} with `--device` to run them on it",
+                target.name
+            )));
+        }
+    }
+    Ok(targets)
+}
+
+/// A test, and the placements that were asked for.
+pub type Asked = (Loaded, Vec<Placement>);
+
+/// The tests that are named, else the suite; and what is no test.
+///
+/// # Errors
+/// When there is no such suite, or no such placement.
+pub fn load(
+    tests: &[String],
+    suite: Option<&str>,
+    shard: Option<Shard>,
+) -> Result<(Vec<Asked>, Vec<Failure>), Failure> {
+    let sources = if tests.is_empty() {
+        inputs::of_suite(suite.unwrap_or(PROGRESS_SUITE))?
+    } else {
+        let suite = suite.filter(|suite| *suite != PROGRESS_SUITE);
+        inputs::collect(tests, suite, None, || Ok(Vec::new()))?
+    };
+    let (mut loaded, mut rejected) = (Vec::new(), Vec::new());
+    for source in part(sources, shard) {
+        let placements = placements(&source.variant).ok_or_else(|| {
+            Failure::input_message(format!(
+                "{}: expected a placement behind `@`: plain, round-robin, chunked or mixed",
+                source.argument
+            ))
+        })?;
+        match source.load() {
+            Ok(test) => loaded.push((test, placements)),
+            Err(no_test) => {
+                let (source, rejection) = *no_test;
+                rejected.push(rejection.failure(&source.file));
+            }
+        }
+    }
+    Ok((loaded, rejected))
+}
+
+/// A test with what the checker says of it.
+struct Item {
+    loaded: Loaded,
+    hash: String,
+    /// Placements that were asked for; all that suit it where none was.
+    placements: Vec<Placement>,
+    verdicts: Result<Verdicts, String>,
+}
+
+/// Under which progress models a test ends, by the checker.
+struct Verdicts {
+    race: Race,
+    /// In the order of [`PROMISES`].
+    ends: Vec<Option<bool>>,
+}
+
+/// A device with what is claimed of it.
+struct Tested {
+    target: Target,
+    /// The selector of its worker.
+    selector: String,
+    /// What its expectation file claims.
+    claim: Option<ProgressModel>,
+    /// By test: whether it ends under the claim.
+    ends_under_claim: Vec<Option<bool>>,
+}
+
+/// A test on a device in a placement.
+struct Cell {
+    id: String,
+    item: usize,
+    device: usize,
+    placement: Placement,
+    /// The kernel's hash, where threads part, and their parts; or what the test is skipped for.
+    kernel: Result<judge::Kernel, String>,
+}
+
+/// The placements that the words behind an `@` name.
+fn placements(variant: &str) -> Option<Vec<Placement>> {
+    if variant.is_empty() {
+        return Some(PLACEMENTS.iter().map(|(_, placement)| *placement).collect());
+    }
+    PLACEMENTS.iter().find(|(name, _)| *name == variant).map(|(_, placement)| vec![*placement])
+}
+
+/// Asks the models about a test.
+fn ask(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
+    let options = model::Options { timeout: Some(PATIENCE), ..model::Options::default() };
+    let race = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?.race;
+    let uniform: Vec<ProgressModel> =
+        PROMISES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
+    let answers = ends(test, chosen, &uniform)?;
+    Ok(Verdicts { race, ends: answers.iter().map(|answer| answer.terminates).collect() })
+}
+
+fn ends(test: &Test, chosen: &Chosen, models: &[ProgressModel]) -> Result<Vec<Termination>, String> {
+    terminates_under(test, &chosen.model, models, Fairness::Weak, &Bounds::within(PATIENCE))
+        .map_err(|error| error.to_string())
+}
+
+/// What the expectation folder claims of a device: a progress model in `NAME-progress.txt`.
+fn claim(folder: Option<&Path>, target: &Target) -> Result<Option<ProgressModel>, Failure> {
+    let Some(folder) = folder else { return Ok(None) };
+    let path = folder.join(format!("{}{}", target.listed.identity.name, expect::PROGRESS_SUFFIX));
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && folder.is_dir() => return Ok(None),
+        Err(error) => return Err(Failure::input_message(format!("{}: {error}", path.display()))),
+    };
+    let mut lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
+    let mut lines = lines.by_ref().filter(|line| !line.is_empty());
+    let wrong = |what: &str| Failure::input_message(format!("{}: {what}", path.display()));
+    let claim = lines.next().ok_or_else(|| wrong("expected a progress model"))?;
+    if lines.next().is_some() {
+        return Err(wrong("more than one progress model"));
+    }
+    claim.parse().map(Some).map_err(|error| wrong(&format!("{error}")))
+}
+
+fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (device, tested) in devices.iter().enumerate() {
+        let capabilities = &tested.target.listed.capabilities;
+        let simulated = probe::is_sim(&tested.target.listed);
+        for (number, item) in items.iter().enumerate() {
+            let kernel = |placement| match &item.verdicts {
+                Err(why) => Err(why.clone()),
+                Ok(_) => runner::progress::kernel(&item.loaded.test, capabilities, placement)
+                    .map(|kernel| judge::Kernel::of(&kernel))
+                    .map_err(|failure| failure.to_string()),
+            };
+            let parts = kernel(Placement::Plain).map_or(1, |kernel| kernel.units);
+            for placement in item.placements.iter().copied() {
+                // The scheduler of the simulated GPU looks at who is where, not at numbers: copies would add nothing.
+                let suits = placement.suits(parts) && (placement == Placement::Plain || !simulated);
+                if suits || item.placements.len() == 1 {
+                    let id = id(item, placement);
+                    cells.push(Cell { id, item: number, device, placement, kernel: kernel(placement) });
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// The id of a test in a placement.
+fn id(item: &Item, placement: Placement) -> String {
+    let source = &item.loaded.source;
+    if source.variant.is_empty() { format!("{}@{}", source.id, placement.name()) } else { source.id.clone() }
+}
+
+/// Tests × devices × placements.
+pub struct Plan {
+    items: Vec<Item>,
+    devices: Vec<Tested>,
+    cells: Vec<Cell>,
+    chosen: Chosen,
+    scheduler: Option<ProgressModel>,
+}
+
+impl Plan {
+    /// Asks the checker and compiles. The simulated GPU keeps the promises of `scheduler` and no more; what devices claim
+    /// stands in files of the folder `claims`.
+    ///
+    /// # Errors
+    /// When a claim is wrong.
+    pub fn new(
+        targets: Vec<Target>,
+        tests: Vec<Asked>,
+        chosen: Chosen,
+        scheduler: Option<ProgressModel>,
+        claims: Option<&Path>,
+    ) -> Result<Plan, Failure> {
+        let verdicts = map(&tests, |(loaded, _)| ask(&loaded.test, &chosen));
+        let items: Vec<Item> = tests
+            .into_iter()
+            .zip(verdicts)
+            .map(|((loaded, placements), verdicts)| Item {
+                hash: choice::hash(&loaded.text),
+                loaded,
+                placements,
+                verdicts,
+            })
+            .collect();
+        let mut devices = Vec::with_capacity(targets.len());
+        for target in targets {
+            let claim = claim(claims, &target)?;
+            let selector = if probe::is_sim(&target.listed) {
+                let model = scheduler.unwrap_or(ProgressModel::uniform(Promise::Fair));
+                format!("{}:{SCHEDULER}{model}", SimDevice::NAME)
+            } else {
+                target.selector.clone()
+            };
+            let ends_under_claim = items
+                .iter()
+                .map(|item| {
+                    claim.and_then(|claim| ends(&item.loaded.test, &chosen, &[claim]).ok()?.pop()?.terminates)
+                })
+                .collect();
+            devices.push(Tested { target, selector, claim, ends_under_claim });
+        }
+        let cells = cells(&items, &devices);
+        Ok(Plan { items, devices, cells, chosen, scheduler })
+    }
+
+    /// The ids of its cells.
+    pub fn ids(&self) -> Vec<String> {
+        self.cells.iter().map(|cell| cell.id.clone()).collect()
+    }
+
+    /// The published form of its devices.
+    ///
+    /// # Errors
+    /// When one cannot be written.
+    pub fn devices(&self) -> Result<Vec<DeviceRecord>, Failure> {
+        self.devices.iter().map(|tested| targets::device_record(&tested.target)).collect()
+    }
+
+    /// Leaves out what `skips` gives a reason for, by device and id.
+    pub fn skip(&mut self, skips: &dyn Fn(&str, &str) -> Option<String>) {
+        for cell in &mut self.cells {
+            if let Some(reason) = skips(&self.devices[cell.device].target.name, &cell.id) {
+                cell.kernel = Err(reason);
+            }
+        }
+    }
+
+    /// What the simulated GPU is told to keep, where it is, as the stress of a record.
+    fn stress(&self) -> String {
+        self.scheduler.map_or_else(|| "progress".to_owned(), |model| format!("progress {model}"))
+    }
+
+    /// The published form, without its hash and seed.
+    ///
+    /// # Errors
+    /// When a device cannot be written.
+    pub fn record(&self, options: &Options) -> Result<PlanRecord, Failure> {
+        let model = ModelRecord { name: self.chosen.model.name().to_owned(), hash: self.chosen.hash.clone() };
+        Ok(PlanRecord {
+            schema: PLAN_SCHEMA.to_owned(),
+            tool: env!("CARGO_PKG_VERSION").to_owned(),
+            plan: String::new(),
+            seed: 0,
+            budget: format!("{} dispatches a placement", runs(options)),
+            stress: self.stress(),
+            shard: options.shard.map(|shard| shard.to_string()),
+            devices: self.devices()?,
+            tests: self
+                .cells
+                .iter()
+                .filter(|cell| cell.device == 0)
+                .map(|cell| {
+                    let item = &self.items[cell.item];
+                    TestRecord {
+                        id: cell.id.clone(),
+                        name: item.loaded.test.name.clone(),
+                        file: item.loaded.source.file.clone(),
+                        hash: item.hash.clone(),
+                        models: vec![model.clone(); self.devices.len()],
+                        text: item.loaded.text.clone(),
+                        clauses: item.loaded.test.metadata.clauses.clone(),
+                    }
+                })
+                .collect(),
+            environment: Some(targets::environment(options.jobs)),
+        })
+    }
+}
+
+/// Dispatches of each placement.
+fn runs(options: &Options) -> u32 {
+    options.instances.map_or(RUNS, |instances| u32::try_from(instances).unwrap_or(u32::MAX))
+}
+
+/// A plan that is run.
+pub struct Progress<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// What was asked for.
+    pub options: &'a Options,
+    /// How long tests of a device begin, where that is bounded.
+    pub time: Option<Duration>,
+    /// The seed of the whole run.
+    pub seed: u64,
+    /// A hook for tests.
+    pub misbehaviour: &'a Misbehaviour,
+}
+
+impl Kind for Progress<'_> {
+    type Job = Job;
+    type Snapshot = Seen;
+    type Answer = Answer;
+
+    fn targets(&self) -> Vec<&Target> {
+        self.plan.devices.iter().map(|tested| &tested.target).collect()
+    }
+
+    fn cells(&self) -> Vec<run::Cell> {
+        let cell = |cell: &Cell| run::Cell {
+            target: cell.device,
+            id: cell.id.clone(),
+            missing: cell.kernel.as_ref().err().cloned(),
+        };
+        self.plan.cells.iter().map(cell).collect()
+    }
+
+    fn task(&self) -> Task {
+        Task::Progress { validate: self.options.validate }
+    }
+
+    fn limits(&self, _target: usize, _waiting: usize) -> Limits {
+        Limits { workers: 1, silence: SILENCE, ..Limits::DEFAULT }
+    }
+
+    fn time(&self) -> Option<Duration> {
+        self.time
+    }
+
+    fn job(&self, cell: usize, _next: Option<usize>, _share: Option<Duration>) -> Job {
+        let cell = &self.plan.cells[cell];
+        let item = &self.plan.items[cell.item];
+        let tested = &self.plan.devices[cell.device];
+        let longest = if tested.target.listed.capabilities.is_cpu { LONGEST_ON_CPU } else { LONGEST };
+        Job {
+            id: cell.id.clone(),
+            text: item.loaded.text.clone(),
+            kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
+            device: self.misbehaviour.selector(&cell.id, &tested.selector),
+            placement: cell.placement,
+            runs: runs(self.options),
+            enough: ENOUGH,
+            longest: longest.as_secs_f64(),
+            seed: seed_of(self.seed, &item.hash),
+        }
+    }
+
+    fn health(&self, target: usize) -> Option<Job> {
+        Some(Job {
+            id: "health".to_owned(),
+            text: HEALTH.to_owned(),
+            kernel: String::new(),
+            device: self.plan.devices.get(target)?.selector.clone(),
+            placement: Placement::Plain,
+            runs: 1,
+            enough: 1,
+            longest: 1.0,
+            seed: 0,
+        })
+    }
+
+    fn failure(answer: &Answer) -> Option<&wire::Failure> {
+        answer.failure.as_ref()
+    }
+
+    fn shown(snapshot: &Seen) -> (u64, f64) {
+        (u64::from(snapshot.runs), 0.0)
+    }
+
+    fn skipped(&self, cell: usize, missing: &str) -> RunLine {
+        judge::skipped(self, &self.plan.cells[cell], missing)
+    }
+
+    fn judged(&self, cell: usize, report: Report<Seen, Answer>, before: Option<Reason>) -> Judged {
+        judge::judged(self, &self.plan.cells[cell], report, before)
+    }
+}

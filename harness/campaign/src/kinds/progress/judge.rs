@@ -1,0 +1,436 @@
+//! From what was seen of a test of forward progress to its line: what it refutes, and what it breaks.
+//!
+//! A device makes no promise, so that a hang is no violation. It refutes a progress model where the checker says that the
+//! test ends under it and, while the dispatch hung, somebody did not move whom the model owes progress. It is a violation
+//! where an expectation file claims that model. A hang without such evidence may have been slowness.
+
+use std::collections::BTreeMap;
+
+use litmus::{InstructionKind, Race, Test};
+use model::progress::{Beside, PROMISES, ProgressModel, Promise, Watched, keeps_promises};
+use results::wire::{
+    HangRecord, Hashes, ProgressRun, RUN_SCHEMA, RunLine, RunOutcome, ThreadRecord, ThreadState, VerdictWord,
+};
+use results::{Ending, Reason, state::State};
+use runner::pool::{Attempt, End, Report};
+use runner::progress::{Answer, Hang, Seen, Thread};
+use runner::wire::Failure as Told;
+use shaders::progress::{Level, ProgressKernel};
+
+use super::{Cell, Progress};
+use crate::kinds::{driver_record, quoted};
+use crate::probe;
+use crate::run::{Judged, ending, failure_of};
+
+/// What a judge must know of a kernel.
+pub struct Kernel {
+    /// BLAKE3 hash of its words.
+    pub hash: String,
+    /// Parts of a copy.
+    pub units: u32,
+    level: Level,
+}
+
+impl Kernel {
+    /// The same of a whole kernel.
+    pub fn of(kernel: &ProgressKernel) -> Kernel {
+        Kernel { hash: runner::hash(&kernel.words), units: kernel.units, level: kernel.level }
+    }
+}
+
+/// What a line says besides what was seen.
+struct Says {
+    verdict: VerdictWord,
+    reason: Option<String>,
+    detail: Option<String>,
+    exercised: bool,
+}
+
+impl Says {
+    fn inconclusive(reason: Reason, detail: String) -> Says {
+        Says {
+            verdict: VerdictWord::Inconclusive,
+            reason: Some(reason.word().to_owned()),
+            detail: Some(detail),
+            exercised: false,
+        }
+    }
+}
+
+/// The line of a test that has no kernel, or that nothing can be asked about.
+pub fn skipped(whole: &Progress<'_>, cell: &Cell, why: &str) -> RunLine {
+    let says = Says {
+        verdict: VerdictWord::Skipped,
+        reason: Some(why.to_owned()),
+        detail: Some(why.to_owned()),
+        exercised: false,
+    };
+    line(whole, cell, says, &Seen::default(), None)
+}
+
+/// The line of what a worker reported.
+pub fn judged(
+    whole: &Progress<'_>,
+    cell: &Cell,
+    report: Report<Seen, Answer>,
+    before: Option<Reason>,
+) -> Judged {
+    let Attempt { end, snapshot, .. } = report.last;
+    let ending = ending::<Progress<'_>>(&end, before);
+    let failure = failure_of(&ending);
+    let says_of = |ending: &Ending| match ending {
+        Ending::Finished => None,
+        Ending::NullDevice => Some((Reason::NullDevice, Told::NullDevice.to_string())),
+        Ending::TimedOut(why) => Some((Reason::TimedOut, why.clone())),
+        Ending::Crashed(why) => Some((Reason::Crashed, why.clone())),
+        Ending::DeviceLost(why) => Some((Reason::DeviceLost, why.clone())),
+    };
+    let failed = match &ending {
+        Ok(ending) => says_of(ending).map(|(reason, why)| Says::inconclusive(reason, why)),
+        Err(missing) => {
+            return Judged { line: skipped(whole, cell, missing), failure, validation: Vec::new() };
+        }
+    };
+    let (seen, validation) = match end {
+        End::Answered(answer) => (answer.seen, answer.validation),
+        End::Failed(_) => (snapshot.unwrap_or_default(), Vec::new()),
+        End::NotRun(why) => {
+            let says = failed.unwrap_or_else(|| Says::inconclusive(Reason::Crashed, why.to_string()));
+            let line = line(whole, cell, says, &Seen::default(), None);
+            return Judged { line, failure, validation: Vec::new() };
+        }
+    };
+    let progress = progress(whole, cell, &seen);
+    let says = says(whole, cell, &seen, &progress, failed);
+    Judged { line: line(whole, cell, says, &seen, Some(progress)), failure, validation }
+}
+
+fn says(
+    whole: &Progress<'_>,
+    cell: &Cell,
+    seen: &Seen,
+    progress: &ProgressRun,
+    failure: Option<Says>,
+) -> Says {
+    let racy = matches!(&whole.plan.items[cell.item].verdicts, Ok(verdicts) if verdicts.race == Race::Racy);
+    if racy {
+        return Says {
+            verdict: VerdictWord::Undefined,
+            reason: None,
+            detail: Some("the program races: nothing is promised of its loops".to_owned()),
+            exercised: seen.waited > 0,
+        };
+    }
+    let detail = detail(whole, seen, progress);
+    // A claim that was broken is never washed out by what came after it.
+    if let Some(claim) = whole.plan.devices[cell.device].claim
+        && breaks_claim(whole, cell, seen, &claim)
+    {
+        return Says {
+            verdict: VerdictWord::Violates,
+            reason: None,
+            detail: Some(format!("{detail}; {claim} was claimed")),
+            exercised: true,
+        };
+    }
+    if let Some(failure) = failure {
+        return failure;
+    }
+    if seen.runs == 0 {
+        let why = format!("{} dispatches left records unwritten", seen.not_executed);
+        return Says::inconclusive(Reason::NotExecuted, why);
+    }
+    if seen.waited == 0 {
+        return Says::inconclusive(Reason::NotExercised, format!("{detail}; no thread ever waited"));
+    }
+    if !seen.hangs.is_empty() && progress.refutes.is_empty() && !progress.ends_under.is_empty() {
+        let why = format!("{detail}, though nobody was seen to be left out: it may be slow");
+        return Says { exercised: true, ..Says::inconclusive(Reason::TimedOut, why) };
+    }
+    Says { verdict: VerdictWord::Conforms, reason: None, detail: Some(detail), exercised: true }
+}
+
+/// What was seen, in words.
+fn detail(whole: &Progress<'_>, seen: &Seen, progress: &ProgressRun) -> String {
+    let mut text = format!("ended {} of {}", seen.ended, seen.runs);
+    let Some(hang) = progress.hangs.first() else {
+        return match whole.plan.scheduler {
+            Some(model) => format!("{text} under {model}"),
+            None => text,
+        };
+    };
+    text += &format!(", stuck {}:", seen.hangs.len());
+    for (number, thread) in hang.threads.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let place = thread.line.map(|line| format!(" at line {line}")).unwrap_or_default();
+        text += &format!("{comma} {} {}{place}", thread.thread, thread.state.text());
+    }
+    text += &match progress.refutes.as_slice() {
+        [] => "; refutes nothing".to_owned(),
+        models => format!("; refutes {}", models.join(", ")),
+    };
+    text
+}
+
+fn progress(whole: &Progress<'_>, cell: &Cell, seen: &Seen) -> ProgressRun {
+    let item = &whole.plan.items[cell.item];
+    let tested = &whole.plan.devices[cell.device];
+    let test = &item.loaded.test;
+    let ends = item.verdicts.as_ref().map(|verdicts| verdicts.ends.as_slice()).unwrap_or_default();
+    let ended =
+        || PROMISES.iter().zip(ends).filter(|(_, ends)| **ends == Some(true)).map(|(promise, _)| promise);
+    let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
+    let refuted = |promise: Promise| {
+        seen.hangs.iter().any(|hang| breaks(test, &ProgressModel::uniform(promise), level, seen.copies, hang))
+    };
+    ProgressRun {
+        placement: cell.placement.name().to_owned(),
+        level: levels(test),
+        copies: seen.copies,
+        runs: seen.runs,
+        ended: seen.ended,
+        stuck: seen.hangs.len() as u32,
+        never_started: seen
+            .hangs
+            .iter()
+            .filter(|hang| hang.witnesses.first().is_some_and(|w| w.threads.iter().any(|t| !t.began)))
+            .count() as u32,
+        ends_under: ended().map(|(name, _)| (*name).to_owned()).collect(),
+        refutes: ended()
+            .filter(|(_, promise)| refuted(*promise))
+            .map(|(name, _)| (*name).to_owned())
+            .collect(),
+        claim: tested.claim.map(|claim| claim.to_string()),
+        scheduler: whole
+            .plan
+            .scheduler
+            .filter(|_| probe::is_sim(&tested.target.listed))
+            .map(|model| model.to_string()),
+        hangs: seen.hangs.iter().filter_map(|hang| record(test, hang)).collect(),
+    }
+}
+
+/// The levels at which the threads of a test part.
+fn levels(test: &Test) -> String {
+    let places: Vec<litmus::Placement> =
+        test.threads.iter().filter_map(|thread| placement(thread.place)).collect();
+    let differ = |same: fn(&litmus::Placement, &litmus::Placement) -> bool,
+                  part: fn(&litmus::Placement, &litmus::Placement) -> bool| {
+        places.iter().any(|left| places.iter().any(|right| same(left, right) && part(left, right)))
+    };
+    let mut levels = Vec::new();
+    if differ(|_, _| true, |left, right| left.workgroup != right.workgroup) {
+        levels.push("qf");
+    }
+    if differ(|left, right| left.workgroup == right.workgroup, |left, right| left.subgroup != right.subgroup)
+    {
+        levels.push("wg");
+    }
+    let mut sorted = places.clone();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair.first() == pair.last()) {
+        levels.push("sg");
+    }
+    levels.join("+")
+}
+
+fn placement(place: litmus::Place) -> Option<litmus::Placement> {
+    match place {
+        litmus::Place::Device(placement) => Some(placement),
+        litmus::Place::Host => None,
+    }
+}
+
+/// The control barrier that a thread stands at.
+fn barrier<'t>(test: &'t Test, thread: usize, stood: &Thread) -> Option<&'t litmus::ControlBarrier> {
+    let instructions = &test.threads.get(thread)?.instructions;
+    match &instructions.get(stood.place? as usize)?.kind {
+        InstructionKind::ControlBarrier(barrier) if !stood.ended && !stood.moved => Some(barrier),
+        _ => None,
+    }
+}
+
+/// Whether a thread waits in a control barrier for another one, which has not come to it. Where all have come, nobody waits.
+fn waits(test: &Test, thread: usize, threads: &[Thread]) -> bool {
+    let at = |number: usize| threads.get(number).and_then(|stood| barrier(test, number, stood));
+    let Some(own) = at(thread) else { return false };
+    let place = |number: usize| test.threads.get(number).and_then(|thread| placement(thread.place));
+    let meets = |number: usize| match (place(thread), place(number)) {
+        (Some(left), Some(right)) if own.execution_scope == litmus::Scope::Subgroup => left == right,
+        (Some(left), Some(right)) => left.workgroup == right.workgroup,
+        _ => false,
+    };
+    (0..threads.len()).any(|other| meets(other) && at(other).is_none_or(|there| there.id != own.id))
+}
+
+fn watched(test: &Test, threads: &[Thread]) -> Vec<Watched> {
+    let one = |(number, thread): (usize, &Thread)| Watched {
+        started: thread.began,
+        ended: thread.ended,
+        waits: waits(test, number, threads),
+        moved: thread.moved,
+    };
+    threads.iter().enumerate().map(one).collect()
+}
+
+/// Whether a hang breaks a promise of a model.
+///
+/// Among several copies the lowest unfinished thread is one of the whole dispatch: what is owed to it is looked for there,
+/// and not in each copy.
+fn breaks(test: &Test, model: &ProgressModel, level: Level, copies: u32, hang: &Hang) -> bool {
+    let mut own = *model;
+    let mut beside = None;
+    if copies > 1 {
+        beside = Some(match level {
+            Level::Workgroups => Beside::Workgroups,
+            Level::Subgroups => Beside::Subgroups,
+            Level::Invocations => Beside::Invocations,
+        });
+        let spread = match level {
+            Level::Workgroups => &mut own.queue_family,
+            Level::Subgroups => &mut own.workgroup,
+            Level::Invocations => &mut own.subgroup,
+        };
+        let owes_lowest = matches!(spread, Promise::Hsa | Promise::HsaObe);
+        // Nothing else is owed, and somebody else of the dispatch may have gone on.
+        let owes_nobody_else = matches!(spread, Promise::Hsa | Promise::Unfair);
+        if *spread == Promise::HsaObe {
+            *spread = Promise::Obe;
+        }
+        let left_out = |lowest: &runner::progress::Lowest| {
+            !lowest.stood.moved && barrier(test, lowest.thread as usize, &lowest.stood).is_none()
+        };
+        if owes_lowest && hang.lowest.as_ref().is_some_and(left_out) {
+            return true;
+        }
+        if owes_nobody_else {
+            return false;
+        }
+    }
+    hang.witnesses.iter().any(|witness| !keeps_promises(test, &own, &watched(test, &witness.threads), beside))
+}
+
+fn breaks_claim(whole: &Progress<'_>, cell: &Cell, seen: &Seen, claim: &ProgressModel) -> bool {
+    let tested = &whole.plan.devices[cell.device];
+    let ends = tested.ends_under_claim.get(cell.item).copied().flatten() == Some(true);
+    let level = cell.kernel.as_ref().map_or(Level::Workgroups, |kernel| kernel.level);
+    let test = &whole.plan.items[cell.item].loaded.test;
+    ends && seen.hangs.iter().any(|hang| breaks(test, claim, level, seen.copies, hang))
+}
+
+/// The first copy of a hang.
+fn record(test: &Test, hang: &Hang) -> Option<HangRecord> {
+    let witness = hang.witnesses.first()?;
+    let thread = |(number, stood): (usize, &Thread)| {
+        let of = test.threads.get(number)?;
+        let place = stood.place.and_then(|place| of.instructions.get(place as usize));
+        Some(ThreadRecord {
+            thread: format!("P{}", of.number),
+            state: match stood {
+                _ if stood.ended => ThreadState::Ended,
+                _ if !stood.began => ThreadState::NeverStarted,
+                _ if waits(test, number, &witness.threads) => ThreadState::Barrier,
+                _ if stood.moved => ThreadState::Waiting,
+                _ => ThreadState::Stopped,
+            },
+            order: stood.order,
+            turns: stood.turns,
+            line: place.filter(|_| stood.began).map(|instruction| instruction.span.line),
+        })
+    };
+    Some(HangRecord {
+        seconds: hang.seconds,
+        copy: witness.copy,
+        threads: witness.threads.iter().enumerate().filter_map(thread).collect(),
+    })
+}
+
+/// Which threads ended in how many dispatches.
+fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
+    let mut counts: BTreeMap<Vec<bool>, u64> = BTreeMap::new();
+    let all = vec![true; test.threads.len()];
+    *counts.entry(all).or_default() += u64::from(seen.ended);
+    for witness in seen.hangs.iter().filter_map(|hang| hang.witnesses.first()) {
+        *counts.entry(witness.threads.iter().map(|thread| thread.ended).collect()).or_default() += 1;
+    }
+    counts
+        .into_iter()
+        .rev()
+        .map(|(ended, count)| {
+            let mut state = State::new();
+            for (thread, ended) in test.threads.iter().zip(ended) {
+                state.insert(format!("P{}:ended", thread.number), u64::from(ended).into());
+            }
+            RunOutcome {
+                state,
+                count,
+                batches: None,
+                allowed: true,
+                weak: false,
+                filtered: false,
+                thin_air: false,
+                witness: None,
+                hsa: None,
+            }
+        })
+        .collect()
+}
+
+fn line(
+    whole: &Progress<'_>,
+    cell: &Cell,
+    says: Says,
+    seen: &Seen,
+    progress: Option<ProgressRun>,
+) -> RunLine {
+    let item = &whole.plan.items[cell.item];
+    let tested = &whole.plan.devices[cell.device];
+    let test = &item.loaded.test;
+    let Progress { seed, .. } = *whole;
+    let id = cell.id.clone();
+    let bare = item.loaded.source.argument.split('@').next().unwrap_or_default();
+    let argument = format!("{bare}@{}", cell.placement.name());
+    let mut replay = format!("vk-litmus run {} --suite progress", quoted(&argument));
+    replay += &format!(" --device {} --seed {seed}", quoted(tested.target.device()));
+    if let Some(instances) = whole.options.instances {
+        replay += &format!(" --instances {instances}");
+    }
+    if let Some(model) = whole.plan.scheduler {
+        replay += &format!(" --progress {model}");
+    }
+    RunLine {
+        schema: RUN_SCHEMA.to_owned(),
+        id,
+        name: test.name.clone(),
+        device: tested.target.name.clone(),
+        model: whole.plan.chosen.model.name().to_owned(),
+        verdict: says.verdict,
+        reason: says.reason,
+        detail: says.detail,
+        exercised: says.exercised,
+        instances: u64::from(seen.runs),
+        interleaved: 0,
+        not_executed: u64::from(seen.not_executed),
+        unresolved: 0,
+        seconds: seen.seconds,
+        batches: None,
+        outcomes: if says.verdict == VerdictWord::Skipped { Vec::new() } else { outcomes(test, seen) },
+        unexpected: Vec::new(),
+        seed,
+        stress: whole.plan.stress(),
+        replay,
+        memory: None,
+        counted_by_host: None,
+        drift: None,
+        progress,
+        hashes: Hashes {
+            test: item.hash.clone(),
+            model: whole.plan.chosen.hash.clone(),
+            kernel: cell.kernel.as_ref().map(|kernel| kernel.hash.clone()).unwrap_or_default(),
+        },
+        question: test.question.as_ref().map(|question| question.text(test)),
+        tool: env!("CARGO_PKG_VERSION").to_owned(),
+        driver: Some(driver_record(&tested.target.listed.identity)),
+        hsa: None,
+    }
+}

@@ -1,0 +1,188 @@
+//! Trials: one test under one stress for a short time in a worker process, and the rates that come of it.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use litmus::{Observation, Outcome, Prediction, Test};
+use model::{Model, Options, predict};
+use results::bench::Counts;
+use runner::pool::{self, Calls, End, Event, Limits};
+use runner::wire::{Answer, Job, Snapshot};
+use runner::{Settings, Stress};
+
+use crate::kinds::litmus::plausible;
+use crate::source::Loaded;
+use crate::targets::Target;
+use crate::workers::{self, Process, Said, Task};
+use crate::{Failure, choice, inputs};
+
+/// The longest that a model is asked about a test.
+const MAX_PREDICTION: Duration = Duration::from_secs(5);
+
+/// A test whose outcomes are known.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// Its id.
+    pub id: String,
+    /// Its text.
+    pub text: String,
+    /// The test.
+    pub test: Test,
+    /// What its model says.
+    pub prediction: Prediction,
+}
+
+impl Subject {
+    /// The tests that arguments of a command line name.
+    ///
+    /// # Errors
+    /// When one is no test, or its model has no answer.
+    pub fn of_arguments<S: AsRef<str>>(arguments: &[S]) -> Result<Vec<Subject>, Failure> {
+        let sources = arguments.iter().flat_map(|argument| inputs::of_argument(argument.as_ref()));
+        sources
+            .map(|source| match source.load() {
+                Ok(loaded) => Subject::new(loaded),
+                Err(rejected) => {
+                    let (source, rejection) = *rejected;
+                    Err(rejection.failure(&source.file))
+                }
+            })
+            .collect()
+    }
+
+    fn new(loaded: Loaded) -> Result<Subject, Failure> {
+        let Loaded { source, text, test } = loaded;
+        let chosen = choice::load(Model::default_for(test.dialect))?;
+        let options = Options { timeout: Some(MAX_PREDICTION), ..Options::default() };
+        let prediction = predict(&test, &chosen.model, &options).map_err(Failure::input_error)?;
+        Ok(Subject { id: source.id, text, test, prediction })
+    }
+
+    /// What an observation of the test counts.
+    pub fn counts(&self, seen: &Observation) -> Counts {
+        let sum = |wanted: &dyn Fn(&Outcome) -> bool| {
+            seen.histogram.counts.iter().filter(|(outcome, _)| wanted(outcome)).map(|(_, count)| count).sum()
+        };
+        let says = |outcome: &Outcome| self.prediction.outcomes.get(outcome);
+        Counts {
+            instances: seen.instances(),
+            interleaved: sum(&|outcome| says(outcome).is_none_or(|says| !says.serial)),
+            weak: sum(&|outcome| says(outcome).is_none_or(|says| says.weak)),
+            forbidden: sum(&|outcome| says(outcome).is_none_or(|says| !says.allowed))
+                + seen.unexpected.values().sum::<u64>(),
+            unresolved: seen.unresolved,
+            not_executed: seen.not_executed,
+            dispatches: seen.dispatches,
+            seconds: seen.seconds,
+        }
+    }
+}
+
+impl Subject {
+    /// A job that runs it, without a budget.
+    pub fn job(&self, selector: &str, stress: &Stress, seed: u64) -> Job {
+        Job {
+            id: self.id.clone(),
+            text: self.text.clone(),
+            device: selector.to_owned(),
+            stress: Some(stress.clone()),
+            seed,
+            plausible: plausible(&self.prediction),
+            patience: Settings::PATIENCE.as_secs_f64(),
+            ..Job::default()
+        }
+    }
+}
+
+/// One test under one stress.
+#[derive(Clone, Copy, Debug)]
+pub struct Trial<'a> {
+    /// The test.
+    pub subject: &'a Subject,
+    /// How it is spread.
+    pub stress: &'a Stress,
+    /// For how long.
+    pub time: Duration,
+    /// Decides what is drawn.
+    pub seed: u64,
+}
+
+/// A trial's observation, or why there is none.
+pub type Outcomes = Result<Observation, String>;
+
+/// Runs trials one after the other in worker processes; all of them end within `limit`, by force if they must.
+///
+/// # Errors
+/// When no worker can be started at all.
+pub fn run(target: &Target, trials: &[Trial<'_>], limit: Duration) -> Result<Vec<Outcomes>, Failure> {
+    let job = |number: usize, share: Option<Duration>| {
+        let Some(trial) = trials.get(number) else { return Job::default() };
+        let time = share.map_or(trial.time, |share| share.min(trial.time));
+        Job {
+            seconds: Some(time.as_secs_f64()),
+            ..trial.subject.job(&target.selector, trial.stress, trial.seed)
+        }
+    };
+    let ended = run_jobs(&target.process, trials.len(), job, limit)?;
+    Ok(ended.into_iter().map(|ended| ended.map(|answer| Observation::from(&answer.observation))).collect())
+}
+
+/// Runs jobs by their numbers, one after the other in worker processes; all of them end within `limit`, by force if they
+/// must.
+///
+/// # Errors
+/// When no worker can be started at all.
+pub fn run_jobs(
+    process: &Process,
+    jobs: usize,
+    mut job: impl FnMut(usize, Option<Duration>) -> Job,
+    limit: Duration,
+) -> Result<Vec<Result<Answer, String>>, Failure> {
+    let program = workers::program()?;
+    let limits = Limits {
+        time: Some(limit),
+        overrun: Duration::from_secs(1),
+        slack: Duration::from_secs(2),
+        ..Limits::DEFAULT
+    };
+    let mut ended = Vec::with_capacity(jobs);
+    pool::run(
+        &limits,
+        jobs,
+        Calls::<Job, Snapshot, Answer> {
+            command: &mut || process.command(&program, &Task::Run { validate: false }),
+            job: &mut job,
+            event: &mut |event| {
+                if let Event::Finished(report) = event {
+                    ended.push(match report.last.end {
+                        End::Answered(answer) => match &answer.failure {
+                            None => Ok(answer),
+                            Some(failure) => Err(failure.to_string()),
+                        },
+                        End::Failed(failure) => Err(failure.to_string()),
+                        End::NotRun(why) => Err(why.to_string()),
+                    });
+                }
+                ControlFlow::Continue(())
+            },
+        },
+    );
+    Ok(ended)
+}
+
+/// What the worker of a task prints that answers once.
+///
+/// # Errors
+/// When it says nothing within `patience`: then it is ended.
+pub fn ask(process: &Process, task: &Task, patience: Duration) -> Result<String, Failure> {
+    match workers::ask(process, task, patience)? {
+        Said::Ended(Some(text), _) => Ok(text),
+        Said::Ended(None, status) => {
+            Err(Failure::environment_message(format!("a worker ended without an answer ({status})")))
+        }
+        Said::Nothing => Err(Failure::environment_message(format!(
+            "a worker did not answer within {} s",
+            patience.as_secs()
+        ))),
+    }
+}

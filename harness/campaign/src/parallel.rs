@@ -1,0 +1,97 @@
+//! Work on all processors, with results in order.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+/// Does `work` for every item on all processors, and hands the results over in the order of the items.
+///
+/// # Errors
+/// What `deliver` says; then no more results are handed over.
+pub fn in_order<T: Sync, R: Send, E>(
+    items: &[T],
+    work: impl Fn(&T) -> R + Sync,
+    mut deliver: impl FnMut(R) -> Result<(), E>,
+) -> Result<(), E> {
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        for _ in 0..workers {
+            let (sender, next, work): (Sender<(usize, R)>, _, _) = (sender.clone(), &next, &work);
+            scope.spawn(move || {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { return };
+                    // Nobody listens any more when the delivery failed.
+                    if sender.send((index, work(item))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let mut early = BTreeMap::new();
+        let mut due = 0;
+        for (index, result) in receiver {
+            early.insert(index, result);
+            while let Some(result) = early.remove(&due) {
+                due += 1;
+                deliver(result)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Does `work` for every item on all processors; gives the results in the order of the items.
+pub fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let mut results = Vec::with_capacity(items.len());
+    let done: Result<(), Infallible> = in_order(items, work, |result| {
+        results.push(result);
+        Ok(())
+    });
+    match done {
+        Ok(()) => results,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_the_order_of_the_items() {
+        let items: Vec<u64> = (0..500).collect();
+        let mut seen = Vec::new();
+        let result: Result<(), ()> = in_order(
+            &items,
+            |n| {
+                // The first ones take longest.
+                (0..(500 - n) * 50).fold(*n, |a, b| std::hint::black_box(a ^ b ^ b))
+            },
+            |n| {
+                seen.push(n);
+                Ok(())
+            },
+        );
+        assert_eq!(result, Ok(()));
+        assert_eq!(seen, items);
+    }
+
+    #[test]
+    fn a_failed_delivery_ends_it() {
+        let mut delivered = 0;
+        let result = in_order(
+            &[1, 2, 3, 4],
+            |n| *n,
+            |_| {
+                delivered += 1;
+                if delivered == 2 { Err("full") } else { Ok(()) }
+            },
+        );
+        assert_eq!(result, Err("full"));
+        assert_eq!(delivered, 2);
+    }
+}

@@ -1,0 +1,351 @@
+//! The devices of this machine, listed by a process of their own: a driver that crashes or hangs while it is looked at
+//! ends that process and nothing else.
+
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use device::{COMPILE_ONLY_PREFIX, DriverEnvironment, Family, Listed, Mesa, Selector};
+use plan::{Capabilities, Device, DeviceError, Identity};
+use serde::{Deserialize, Serialize};
+use sim::{Fault, SimDevice};
+
+use crate::Failure;
+use crate::parallel::map;
+use crate::workers::{self, Process, Said, Task};
+
+/// How long listing may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What the listing process says.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// The devices, or why there are none.
+    pub devices: Result<Vec<Found>, String>,
+    /// Driver files that the loader passes over, with the reason.
+    pub unusable: Vec<String>,
+}
+
+/// What is wrong with the drivers of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// Why there is no Vulkan device.
+    pub no_driver: Option<String>,
+    /// Driver files that the loader passes over, with the reason.
+    pub unusable: Vec<String>,
+}
+
+impl Trouble {
+    /// All of it, a line each; `None` where nothing is wrong.
+    pub fn text(&self) -> Option<String> {
+        let lines: Vec<&str> = self.no_driver.iter().chain(&self.unusable).map(String::as_str).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+}
+
+/// A device of the list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// Its place in the list.
+    pub index: usize,
+    /// Who it is.
+    pub identity: Identity,
+    /// What it can do.
+    pub capabilities: Capabilities,
+}
+
+/// What a user means by a device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meant {
+    /// A device of the list.
+    Listed(Selector),
+    /// The built-in simulated GPU.
+    Sim,
+    /// Compile-only devices: a family, or all for which the name is `*`; of the Mesa whose version begins so, where one is
+    /// named.
+    CompileOnly {
+        /// The family.
+        family: String,
+        /// The version.
+        version: Option<String>,
+    },
+}
+
+impl Meant {
+    /// The first device of a list that is meant; the simulated GPU where there is no other and nothing was asked for.
+    ///
+    /// # Errors
+    /// [`DeviceError::NoSuchDevice`].
+    pub fn choose<'a>(&self, all: &'a [Listed]) -> Result<&'a Listed, DeviceError> {
+        let sim = all.iter().find(|listed| is_sim(listed));
+        let vulkan = all.len() - usize::from(sim.is_some());
+        let none = || DeviceError::NoSuchDevice(SimDevice::NAME.to_owned());
+        match self {
+            Meant::Sim => sim.ok_or_else(none),
+            Meant::CompileOnly { family, .. } => {
+                Err(DeviceError::NoSuchDevice(format!("{COMPILE_ONLY_PREFIX}{family}")))
+            }
+            Meant::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
+            Meant::Listed(selector @ Selector::Index(_)) => selector.choose(all),
+            Meant::Listed(selector) => selector.choose(all.get(..vulkan).unwrap_or_default()),
+        }
+    }
+}
+
+/// Whether a device of the list is the simulated GPU.
+pub fn is_sim(listed: &Listed) -> bool {
+    listed.identity.kind == "simulated"
+}
+
+/// The simulated GPU as a device of the list.
+pub fn simulated(index: usize, fault: Fault) -> Listed {
+    let device = SimDevice::new(fault);
+    Listed { index, identity: device.identity().clone(), capabilities: device.capabilities().clone() }
+}
+
+/// The drivers for what is meant.
+///
+/// # Errors
+/// When a variable names a driver file that is not there.
+pub fn environment(meant: &[Meant]) -> Result<DriverEnvironment, Failure> {
+    let selectors: Vec<Selector> = meant
+        .iter()
+        .filter_map(|meant| match meant {
+            Meant::Listed(selector) => Some(selector.clone()),
+            Meant::Sim | Meant::CompileOnly { .. } => None,
+        })
+        .collect();
+    if selectors.is_empty() && !meant.is_empty() {
+        // The simulated GPU needs no driver, whatever the variables say.
+        return Ok(DriverEnvironment::default());
+    }
+    let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
+    Ok(if selectors.is_empty() { environment } else { environment.pinned(&selectors) })
+}
+
+/// The devices for what is meant: those that the loader finds in `environment`, the one that is taken by default first,
+/// and the simulated GPU last; and what is wrong with the drivers.
+///
+/// # Errors
+/// When a driver crashed or hung.
+pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Listed>, Trouble), Failure> {
+    if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
+        return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
+    }
+    let Answer { devices, unusable } = list_vulkan(environment)?;
+    let listed = |f: Found| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities };
+    let (mut all, no_driver): (Vec<Listed>, _) = match devices {
+        Ok(found) => (found.into_iter().map(listed).collect(), None),
+        Err(why) => (Vec::new(), Some(why)),
+    };
+    all.push(simulated(all.len(), Fault::None));
+    Ok((all, Trouble { no_driver, unusable }))
+}
+
+/// What the listing process says.
+fn list_vulkan(environment: &DriverEnvironment) -> Result<Answer, Failure> {
+    let (answer, status) = ask(&Process::Drivers(environment.clone()))?;
+    answer.ok_or_else(|| {
+        Failure::environment_message(format!(
+            "a Vulkan driver crashed while devices were listed ({status}); VK_DRIVER_FILES chooses drivers"
+        ))
+    })
+}
+
+/// Lets a process list its devices. No answer: a driver ended it.
+fn ask(process: &Process) -> Result<(Option<Answer>, ExitStatus), Failure> {
+    match workers::ask(process, &Task::List, PATIENCE)? {
+        Said::Ended(text, status) => Ok((text.and_then(|text| serde_json::from_str(&text).ok()), status)),
+        Said::Nothing => Err(Failure::environment_message(format!(
+            "a Vulkan driver hung while devices were listed: no answer within {} s",
+            PATIENCE.as_secs()
+        ))),
+    }
+}
+
+/// Reads selectors.
+///
+/// # Errors
+/// When one is empty or names a device of a kind that is not available.
+pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
+    texts
+        .iter()
+        .map(|text| match text.parse() {
+            Ok(selector) => Ok(Meant::Listed(selector)),
+            Err(device::SelectorError::NotVulkan(name)) if name == SimDevice::NAME => Ok(Meant::Sim),
+            Err(device::SelectorError::NotVulkan(name)) => Ok(compile_only(&name)),
+            Err(error @ device::SelectorError::Empty) => Err(Failure::input_error(error)),
+        })
+        .collect()
+}
+
+/// What `radv:FAMILY` or `radv:FAMILY@VERSION` means.
+fn compile_only(text: &str) -> Meant {
+    let name = text.strip_prefix(COMPILE_ONLY_PREFIX).unwrap_or(text);
+    let (family, version) = match name.split_once('@') {
+        Some((family, version)) => (family, Some(version.to_owned())),
+        None => (name, None),
+    };
+    Meant::CompileOnly { family: family.to_owned(), version }
+}
+
+/// A compile-only device, and the Mesa that makes it.
+#[derive(Clone, Debug)]
+pub struct CompileOnly {
+    /// The installation.
+    pub mesa: Mesa,
+    /// The family, as its command takes it.
+    pub family: String,
+    /// The device; its index says nothing.
+    pub listed: Listed,
+}
+
+impl CompileOnly {
+    /// A process whose only Vulkan device is this one.
+    pub fn process(&self) -> Process {
+        Process::CompileOnly { mesa: self.mesa.clone(), family: self.family.clone() }
+    }
+
+    /// Its name: `radv:navi31@25.0.7`.
+    pub fn name(&self) -> String {
+        format!("{}@{}", self.listed.identity.name, self.version())
+    }
+
+    /// The version of its Mesa: `25.0.7`.
+    pub fn version(&self) -> &str {
+        version_of(&self.listed)
+    }
+}
+
+/// The version in `Mesa 25.0.7-2+deb13u1`.
+fn version_of(listed: &Listed) -> &str {
+    let info = listed.identity.driver_info.trim_start_matches("Mesa ");
+    info.split(['-', ' ', '+']).next().unwrap_or(info)
+}
+
+/// The installations that compile-only devices come from: the folder that is named, or those that are found.
+///
+/// # Errors
+/// When the folder has none, or a variable names a file that is not there.
+pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
+    match folder {
+        Some(folder) => Ok(vec![Mesa::in_folder(folder).map_err(Failure::input_error)?]),
+        None => Mesa::installed().map_err(Failure::environment_error),
+    }
+}
+
+/// Every compile-only device of some installations, in their order; those that do not start are left out.
+pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
+    let asked: Vec<(&Mesa, &Family)> =
+        mesas.iter().flat_map(|mesa| mesa.families().into_iter().map(move |family| (mesa, family))).collect();
+    let found = map(&asked, |(mesa, family)| probe_compile_only(mesa, family.name).ok());
+    found.into_iter().flatten().collect()
+}
+
+/// The compile-only devices that are meant. Without a version, a family is that of the first Mesa that knows it, and `*`
+/// stands for all families of the first Mesa.
+///
+/// # Errors
+/// When there is no such Mesa, or it does not know the family: then the error says how its process ended, and which
+/// families are known.
+pub fn choose_compile_only(
+    family: &str,
+    version: Option<&str>,
+    mesas: &[Mesa],
+) -> Result<Vec<CompileOnly>, Failure> {
+    if mesas.is_empty() {
+        return Err(Failure::environment_message(
+            "compile-only devices need Mesa's RADV (Debian: mesa-vulkan-drivers), and there is none",
+        ));
+    }
+    let mut found = Vec::new();
+    let mut deaths = Vec::new();
+    for mesa in mesas {
+        let knows = |family: &str| mesa.families().iter().any(|known| Family::named(family) == Some(known));
+        if let Some(version) = version {
+            let Some(any) = mesa.families().first().copied() else { continue };
+            match probe_compile_only(mesa, any.name) {
+                Ok(device) if device.version().starts_with(version) || version == "*" => {}
+                _ => continue,
+            }
+        }
+        if family == "*" {
+            found.extend(all_compile_only(std::slice::from_ref(mesa)));
+        } else if knows(family) || Family::named(family).is_none() {
+            match probe_compile_only(mesa, family) {
+                Ok(device) => found.push(device),
+                Err(death) => deaths.push(death),
+            }
+        }
+        if version.is_none() && !found.is_empty() {
+            break;
+        }
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let at = version.map_or_else(String::new, |version| format!("@{version}"));
+    let mut text = format!("no compile-only device `{COMPILE_ONLY_PREFIX}{family}{at}`");
+    if version.is_some() && deaths.is_empty() {
+        text += "; --mesa and VK_LITMUS_EXTRA_ICDS name other installations of Mesa";
+    }
+    deaths.dedup();
+    for death in deaths {
+        text += &format!("\n{death}");
+    }
+    for mesa in mesas {
+        let names: Vec<&str> = mesa.families().iter().map(|family| family.name).collect();
+        text += &format!("\n{} knows {}", mesa.driver_file().display(), names.join(", "));
+    }
+    Err(Failure::environment_message(text))
+}
+
+/// The compile-only device that an index of `devices` means, behind the `before` devices of other kinds.
+pub fn compile_only_at(meant: &Meant, before: usize) -> Option<CompileOnly> {
+    let Meant::Listed(Selector::Index(index)) = meant else { return None };
+    let place = index.checked_sub(before)?;
+    all_compile_only(&mesas(None).ok()?).into_iter().nth(place)
+}
+
+/// Asks a Mesa for a family, in a process that ends if it does not know it.
+fn probe_compile_only(mesa: &Mesa, family: &str) -> Result<CompileOnly, String> {
+    let process = Process::CompileOnly { mesa: mesa.clone(), family: family.to_owned() };
+    let (answer, status) = ask(&process).map_err(|failure| failure.report().to_string())?;
+    let place = mesa.driver_file().display();
+    match answer.map(|answer| answer.devices) {
+        Some(Ok(found)) => found
+            .into_iter()
+            .find(|found| !found.capabilities.executes)
+            .map(|found| CompileOnly {
+                mesa: mesa.clone(),
+                family: family.to_owned(),
+                listed: Listed {
+                    index: found.index,
+                    identity: found.identity,
+                    capabilities: found.capabilities,
+                },
+            })
+            .ok_or_else(|| format!("{place}: family `{family}`: no null device")),
+        Some(Err(why)) => Err(format!("{place}: family `{family}`: {why}")),
+        None => Err(format!("{place}: its process ended with {status} when asked for the family `{family}`")),
+    }
+}
+
+/// A selector that means this device and no other of `all`.
+pub fn exact_selector(chosen: &Listed, all: &[Listed]) -> String {
+    if is_sim(chosen) {
+        return SimDevice::NAME.to_owned();
+    }
+    let identity = &chosen.identity;
+    [&identity.name, &identity.uuid]
+        .into_iter()
+        .filter(|text| {
+            text.parse::<Selector>().is_ok_and(|selector| {
+                !matches!(selector, Selector::Index(_))
+                    && selector.choose(all).is_ok_and(|found| found.index == chosen.index)
+            })
+        })
+        .map(String::clone)
+        .next()
+        .unwrap_or_else(|| chosen.index.to_string())
+}

@@ -1,0 +1,323 @@
+//! The part of the tests that this process runs, from the variables by which CI systems, Slurm arrays and indexed jobs
+//! of Kubernetes tell their parts apart.
+
+/// Our own variable: `i/n` as in `--shard`.
+const OWN: &str = "VK_LITMUS_SHARD";
+/// The task of a Slurm array.
+const SLURM_TASK: &str = "SLURM_ARRAY_TASK_ID";
+
+/// A part of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Which part, from 1.
+    pub index: usize,
+    /// Of how many.
+    pub count: usize,
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.index, self.count)
+    }
+}
+
+/// The part that a text such as `2/4` names.
+///
+/// # Errors
+/// When it names none.
+pub fn shard(text: &str) -> Result<Shard, String> {
+    let parsed = text
+        .split_once('/')
+        .and_then(|(index, count)| Some(Shard { index: index.parse().ok()?, count: count.parse().ok()? }));
+    match parsed {
+        Some(shard) if (1..=shard.count).contains(&shard.index) => Ok(shard),
+        _ => Err("expected i/n with i from 1 to n, such as 2/4".to_owned()),
+    }
+}
+
+/// Every `count`-th test from the `index`-th on: neighbours are alike, so that stripes are fairer than blocks.
+pub fn part<T>(all: Vec<T>, shard: Option<Shard>) -> Vec<T> {
+    match shard {
+        None => all,
+        Some(Shard { index, count }) => all
+            .into_iter()
+            .enumerate()
+            .filter(|(i, _)| i % count == index - 1)
+            .map(|(_, item)| item)
+            .collect(),
+    }
+}
+
+/// A pair of variables that numbers the parts of a job.
+struct Pair {
+    index: &'static str,
+    count: &'static str,
+    /// The number of the first part.
+    first: usize,
+}
+
+/// From the innermost system to the outermost: a Slurm array may be part of a CI job, and never the other way round.
+const PAIRS: [Pair; 8] = [
+    Pair { index: "GTEST_SHARD_INDEX", count: "GTEST_TOTAL_SHARDS", first: 0 },
+    Pair { index: "TEST_SHARD_INDEX", count: "TEST_TOTAL_SHARDS", first: 0 },
+    Pair { index: "JOB_COMPLETION_INDEX", count: "JOB_COMPLETIONS", first: 0 },
+    // Slurm's place.
+    Pair { index: "CI_NODE_INDEX", count: "CI_NODE_TOTAL", first: 1 },
+    Pair { index: "CIRCLE_NODE_INDEX", count: "CIRCLE_NODE_TOTAL", first: 0 },
+    Pair { index: "BUILDKITE_PARALLEL_JOB", count: "BUILDKITE_PARALLEL_JOB_COUNT", first: 0 },
+    Pair { index: "SYSTEM_JOBPOSITIONINPHASE", count: "SYSTEM_TOTALJOBSINPHASE", first: 1 },
+    Pair { index: "SEMAPHORE_JOB_INDEX", count: "SEMAPHORE_JOB_COUNT", first: 1 },
+];
+/// How many of [`PAIRS`] come before Slurm.
+const BEFORE_SLURM: usize = 3;
+
+/// A part with the variables that name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The part.
+    pub shard: Shard,
+    /// The variables.
+    pub variables: String,
+}
+
+/// What is wrong with the variables.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ShardError {
+    /// The parts are numbered, but not counted.
+    #[error(
+        "{index} is set and {count} is not: which part of how many? `--shard i/n` says it, `--shard 1/1` runs all"
+    )]
+    NoCount {
+        /// The variable that numbers.
+        index: &'static str,
+        /// The variable that should count.
+        count: &'static str,
+    },
+    /// No number, or none of the parts.
+    #[error(
+        "{variables} are `{index}` and `{count}`, which is no part of a whole: `--shard i/n` says it instead"
+    )]
+    Malformed {
+        /// The variables.
+        variables: String,
+        /// The value of the first.
+        index: String,
+        /// The value of the second.
+        count: String,
+    },
+    /// Our own variable is wrong.
+    #[error("{OWN} is `{0}`: expected i/n with i from 1 to n, such as 2/4")]
+    Own(String),
+    /// The tasks of an array are not numbered in equal steps.
+    #[error(
+        "the tasks of this Slurm array are not numbered in equal steps: `--shard i/n` says which part this one is"
+    )]
+    UnevenArray,
+}
+
+/// The part that the environment names; nothing where it names none, or one of one.
+///
+/// # Errors
+/// When the variables contradict each other.
+pub fn from_environment(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+    // Set and empty is what systems do where they do not split a job.
+    let get = |name: &str| get(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let named = match get(OWN) {
+        Some(text) => {
+            let shard = shard(&text).map_err(|_| ShardError::Own(text))?;
+            Some(Named { shard, variables: OWN.to_owned() })
+        }
+        None => first_of_the_systems(&get)?,
+    };
+    Ok(named.filter(|named| named.shard.count > 1 || named.variables == OWN))
+}
+
+fn first_of_the_systems(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+    let (inner, outer) = PAIRS.split_at(BEFORE_SLURM);
+    for pair in inner {
+        if let Some(named) = of_pair(pair, get)? {
+            return Ok(Some(named));
+        }
+    }
+    if let Some(named) = of_slurm(get)? {
+        return Ok(Some(named));
+    }
+    for pair in outer {
+        if let Some(named) = of_pair(pair, get)? {
+            return Ok(Some(named));
+        }
+    }
+    Ok(None)
+}
+
+fn of_pair(pair: &Pair, get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+    let Some(index) = get(pair.index) else { return Ok(None) };
+    let Some(count) = get(pair.count) else {
+        return Err(ShardError::NoCount { index: pair.index, count: pair.count });
+    };
+    let variables = format!("{} and {}", pair.index, pair.count);
+    let parsed = index.parse::<usize>().ok().zip(count.parse::<usize>().ok());
+    let shard = parsed.and_then(|(index, count)| {
+        let index = index.checked_sub(pair.first)?.checked_add(1)?;
+        (1..=count).contains(&index).then_some(Shard { index, count })
+    });
+    match shard {
+        Some(shard) => Ok(Some(Named { shard, variables })),
+        None => Err(ShardError::Malformed { variables, index, count }),
+    }
+}
+
+/// The tasks of an array may be numbered from anywhere and in steps: `--array=10-40:10` has four.
+fn of_slurm(get: &dyn Fn(&str) -> Option<String>) -> Result<Option<Named>, ShardError> {
+    let Some(task) = get(SLURM_TASK) else { return Ok(None) };
+    let Some(count_text) = get("SLURM_ARRAY_TASK_COUNT") else {
+        return Err(ShardError::NoCount { index: SLURM_TASK, count: "SLURM_ARRAY_TASK_COUNT" });
+    };
+    let variables = format!("{SLURM_TASK} and SLURM_ARRAY_TASK_COUNT");
+    let malformed = || ShardError::Malformed {
+        variables: variables.clone(),
+        index: task.clone(),
+        count: count_text.clone(),
+    };
+    let number = |text: &str| text.parse::<usize>().ok();
+    let (Some(id), Some(count)) = (number(&task), number(&count_text)) else { return Err(malformed()) };
+    let least = get("SLURM_ARRAY_TASK_MIN").and_then(|text| number(&text));
+    let most = get("SLURM_ARRAY_TASK_MAX").and_then(|text| number(&text));
+    let (Some(least), Some(most)) = (least, most) else { return Err(malformed()) };
+    let range = most.checked_sub(least).ok_or_else(malformed)?;
+    let from_least = id.checked_sub(least).ok_or_else(malformed)?;
+    let steps = count.checked_sub(1).ok_or_else(malformed)?;
+    let step = range.checked_div(steps).unwrap_or(1);
+    let is_even = if steps == 0 { range == 0 } else { step > 0 && step * steps == range };
+    if !is_even || from_least % step != 0 {
+        return Err(ShardError::UnevenArray);
+    }
+    let index = from_least / step + 1;
+    if index > count {
+        return Err(malformed());
+    }
+    Ok(Some(Named { shard: Shard { index, count }, variables }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(variables: &[(&str, &str)]) -> Result<Option<String>, String> {
+        let get = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        from_environment(&get)
+            .map(|named| named.map(|named| format!("{} by {}", named.shard, named.variables)))
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn shards() {
+        assert_eq!(shard("2/4"), Ok(Shard { index: 2, count: 4 }));
+        for wrong in ["0/4", "5/4", "1/0", "1", "a/b", "-1/2", ""] {
+            assert!(shard(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_system_numbers_in_its_own_way() {
+        let cases: [(&[(&str, &str)], &str); 11] = [
+            (&[("VK_LITMUS_SHARD", "2/4")], "2/4 by VK_LITMUS_SHARD"),
+            (
+                &[("GTEST_SHARD_INDEX", "1"), ("GTEST_TOTAL_SHARDS", "4")],
+                "2/4 by GTEST_SHARD_INDEX and GTEST_TOTAL_SHARDS",
+            ),
+            (
+                &[("TEST_SHARD_INDEX", "0"), ("TEST_TOTAL_SHARDS", "2")],
+                "1/2 by TEST_SHARD_INDEX and TEST_TOTAL_SHARDS",
+            ),
+            (
+                &[("JOB_COMPLETION_INDEX", "3"), ("JOB_COMPLETIONS", "4")],
+                "4/4 by JOB_COMPLETION_INDEX and JOB_COMPLETIONS",
+            ),
+            (&[("CI_NODE_INDEX", "1"), ("CI_NODE_TOTAL", "3")], "1/3 by CI_NODE_INDEX and CI_NODE_TOTAL"),
+            (
+                &[("CIRCLE_NODE_INDEX", "1"), ("CIRCLE_NODE_TOTAL", "3")],
+                "2/3 by CIRCLE_NODE_INDEX and CIRCLE_NODE_TOTAL",
+            ),
+            (
+                &[("BUILDKITE_PARALLEL_JOB", "0"), ("BUILDKITE_PARALLEL_JOB_COUNT", "5")],
+                "1/5 by BUILDKITE_PARALLEL_JOB and BUILDKITE_PARALLEL_JOB_COUNT",
+            ),
+            (
+                &[("SYSTEM_JOBPOSITIONINPHASE", "2"), ("SYSTEM_TOTALJOBSINPHASE", "2")],
+                "2/2 by SYSTEM_JOBPOSITIONINPHASE and SYSTEM_TOTALJOBSINPHASE",
+            ),
+            (
+                &[("SEMAPHORE_JOB_INDEX", "1"), ("SEMAPHORE_JOB_COUNT", "2")],
+                "1/2 by SEMAPHORE_JOB_INDEX and SEMAPHORE_JOB_COUNT",
+            ),
+            (
+                &[
+                    ("SLURM_ARRAY_TASK_ID", "30"),
+                    ("SLURM_ARRAY_TASK_MIN", "10"),
+                    ("SLURM_ARRAY_TASK_MAX", "40"),
+                    ("SLURM_ARRAY_TASK_COUNT", "4"),
+                    ("CI_NODE_INDEX", "1"),
+                    ("CI_NODE_TOTAL", "2"),
+                ],
+                "3/4 by SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT",
+            ),
+            (
+                &[
+                    ("SLURM_ARRAY_TASK_ID", "0"),
+                    ("SLURM_ARRAY_TASK_MIN", "0"),
+                    ("SLURM_ARRAY_TASK_MAX", "1"),
+                    ("SLURM_ARRAY_TASK_COUNT", "2"),
+                ],
+                "1/2 by SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT",
+            ),
+        ];
+        for (variables, expected) in cases {
+            assert_eq!(named(variables), Ok(Some(expected.to_owned())), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_that_is_not_split_runs_everything() {
+        let cases: [&[(&str, &str)]; 5] = [
+            &[],
+            &[("CI_NODE_TOTAL", "1")],
+            &[("CI_NODE_INDEX", ""), ("CI_NODE_TOTAL", "1")],
+            &[("CIRCLE_NODE_INDEX", "0"), ("CIRCLE_NODE_TOTAL", "1")],
+            &[
+                ("SLURM_ARRAY_TASK_ID", "7"),
+                ("SLURM_ARRAY_TASK_MIN", "7"),
+                ("SLURM_ARRAY_TASK_MAX", "7"),
+                ("SLURM_ARRAY_TASK_COUNT", "1"),
+            ],
+        ];
+        for variables in cases {
+            assert_eq!(named(variables), Ok(None), "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_errors() {
+        let cases: [&[(&str, &str)]; 9] = [
+            &[("VK_LITMUS_SHARD", "5/4")],
+            &[("CI_NODE_INDEX", "0"), ("CI_NODE_TOTAL", "3")],
+            &[("CI_NODE_INDEX", "4"), ("CI_NODE_TOTAL", "3")],
+            &[("CI_NODE_INDEX", "2")],
+            &[("CI_NODE_INDEX", "two"), ("CI_NODE_TOTAL", "3")],
+            &[("JOB_COMPLETION_INDEX", "1")],
+            &[("CIRCLE_NODE_INDEX", "-1"), ("CIRCLE_NODE_TOTAL", "3")],
+            &[
+                ("SLURM_ARRAY_TASK_ID", "3"),
+                ("SLURM_ARRAY_TASK_MIN", "1"),
+                ("SLURM_ARRAY_TASK_MAX", "7"),
+                ("SLURM_ARRAY_TASK_COUNT", "3"),
+            ],
+            &[("SLURM_ARRAY_TASK_ID", "3"), ("SLURM_ARRAY_TASK_COUNT", "3")],
+        ];
+        for variables in cases {
+            assert!(named(variables).is_err(), "{variables:?}: {:?}", named(variables));
+        }
+    }
+}

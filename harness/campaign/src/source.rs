@@ -1,0 +1,131 @@
+//! A text that should be a test, and where it comes from.
+
+use litmus::{Dialect, ParseErrors, Test};
+use model::Model;
+use results::wire::RejectedLine;
+
+use crate::Failure;
+
+/// A text that should be a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Path in its suite or folder without extension; unique among those of one call.
+    pub id: String,
+    /// The file, as messages name it.
+    pub file: String,
+    /// How a command line names it.
+    pub argument: String,
+    /// How it is told to a device: the words behind the `@` of its id.
+    pub variant: String,
+    /// Its text, or why there is none.
+    pub text: Result<String, Unreadable>,
+}
+
+/// Why a file has no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unreadable {
+    /// What is wrong.
+    pub what: String,
+    /// Line, from 1.
+    pub line: u32,
+    /// Column, from 1.
+    pub column: u32,
+}
+
+/// A test with where it comes from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Where it comes from.
+    pub source: Source,
+    /// Its text.
+    pub text: String,
+    /// The test.
+    pub test: Test,
+}
+
+/// Why a source is no test.
+#[derive(Debug)]
+pub enum Rejection {
+    /// It has no text.
+    Unreadable(Unreadable),
+    /// Its text is wrong.
+    Malformed(ParseErrors),
+}
+
+impl Source {
+    /// The same test, told in another way.
+    pub(crate) fn told(self, variant: &str) -> Source {
+        if self.text.is_err() || variant.is_empty() {
+            return self;
+        }
+        Source {
+            id: format!("{}@{variant}", self.id),
+            argument: format!("{}@{variant}", self.argument),
+            variant: variant.to_owned(),
+            ..self
+        }
+    }
+
+    /// Whether a model judges tests of this dialect. What is no test is told later.
+    pub fn suits(&self, model: &Model) -> bool {
+        let test = self.text.as_ref().ok().and_then(|text| litmus::parse(text, &self.file).ok());
+        test.is_none_or(|test| model.judges(test.dialect))
+    }
+
+    /// Whether a model judges the program that a device runs for this test.
+    pub fn suits_devices(&self, model: &Model) -> bool {
+        self.suits(model) || model.judges(Dialect::Vulkan)
+    }
+
+    /// The test in the text.
+    ///
+    /// # Errors
+    /// When there is no text, or it is no test.
+    pub fn load(self) -> Result<Loaded, Box<(Source, Rejection)>> {
+        let text = match &self.text {
+            Ok(text) => text.clone(),
+            Err(unreadable) => {
+                let unreadable = unreadable.clone();
+                return Err(Box::new((self, Rejection::Unreadable(unreadable))));
+            }
+        };
+        match litmus::parse(&text, &self.file) {
+            Ok(test) => Ok(Loaded { source: self, text, test }),
+            Err(errors) => Err(Box::new((self, Rejection::Malformed(errors)))),
+        }
+    }
+}
+
+impl Rejection {
+    /// The published form: its first mistake.
+    pub fn line(&self, file: &str) -> RejectedLine {
+        match self {
+            Rejection::Unreadable(unreadable) => RejectedLine {
+                file: file.to_owned(),
+                error: unreadable.what.clone(),
+                line: unreadable.line,
+                column: unreadable.column,
+            },
+            Rejection::Malformed(errors) => {
+                let messages = errors.messages();
+                let first = messages.first();
+                RejectedLine {
+                    file: file.to_owned(),
+                    error: first.map_or_else(|| errors.to_string(), |message| message.text.clone()),
+                    line: first.map_or(1, |message| message.line),
+                    column: first.map_or(1, |message| message.column),
+                }
+            }
+        }
+    }
+
+    /// The diagnostic for people.
+    pub fn failure(self, file: &str) -> Failure {
+        match self {
+            Rejection::Unreadable(Unreadable { what, line, column }) => {
+                Failure::input_message(format!("{file}:{line}:{column}: {what}"))
+            }
+            Rejection::Malformed(errors) => Failure::input(errors),
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The devices that tests run on, how tests are spread over them, and the processes that they live in.
+
+use std::collections::BTreeMap;
+
+use device::Listed;
+use litmus::Test;
+use plan::Capabilities;
+use results::wire::{DeviceRecord, EnvironmentRecord};
+use runner::{Runnable, Stress, Variant, told};
+
+use crate::Failure;
+use crate::probe::{self, CompileOnly, Meant, Trouble};
+use crate::workers::Process;
+
+/// Tells people what they should know.
+pub type Tell<'a> = &'a dyn Fn(&str);
+
+/// Stands before the progress model of the simulated GPU in a selector: `sim:progress=obe`.
+pub const SCHEDULER: &str = "progress=";
+
+/// A device of the plan.
+#[derive(Debug)]
+pub struct Target {
+    /// The name that run lines use; unique in the plan.
+    pub name: String,
+    /// A selector that means this device alone.
+    pub selector: String,
+    /// The device.
+    pub listed: Listed,
+    /// How tests are spread over it.
+    pub stress: Stress,
+    /// What it lives in.
+    pub process: Process,
+}
+
+impl Target {
+    /// The selector that the command line takes; a fault has a flag of its own.
+    pub fn device(&self) -> &str {
+        match &self.process {
+            Process::CompileOnly { .. } => &self.name,
+            Process::Drivers(_) if probe::is_sim(&self.listed) => sim::SimDevice::NAME,
+            Process::Drivers(_) => &self.selector,
+        }
+    }
+
+    /// What runs of a test on it.
+    ///
+    /// # Errors
+    /// What the test is skipped for.
+    pub fn told(&self, test: &Test, variant: Variant) -> Result<Runnable, String> {
+        told(test, variant, &self.stress, &self.listed.capabilities).map_err(|lack| lack.to_string())
+    }
+}
+
+/// The devices that are asked for; the best one when none is.
+///
+/// # Errors
+/// When one is not there.
+pub fn targets(devices: &[String], stress: Option<&Stress>, tell: Tell<'_>) -> Result<Vec<Target>, Failure> {
+    let mut selectors = probe::selectors(devices)?;
+    let environment = probe::environment(&selectors)?;
+    let (all, trouble) = probe::list(&environment, &selectors)?;
+    if selectors.is_empty() {
+        if let (Some(_), Some(why)) = (&trouble.no_driver, trouble.text()) {
+            tell(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
+        }
+        selectors.push(Meant::Listed(device::Selector::Best));
+    }
+    let mut targets: Vec<Target> = Vec::new();
+    let mut mesas = None;
+    for selector in &selectors {
+        let mut compile_only = Vec::new();
+        if let Meant::CompileOnly { family, version } = selector {
+            let known = match mesas.take() {
+                Some(known) => known,
+                None => probe::mesas(None)?,
+            };
+            compile_only = probe::choose_compile_only(family, version.as_deref(), &known)?;
+            mesas = Some(known);
+        } else {
+            compile_only.extend(probe::compile_only_at(selector, all.len()));
+        }
+        if !compile_only.is_empty() {
+            for device in compile_only {
+                add_compile_only(&mut targets, device, stress, tell)?;
+            }
+            continue;
+        }
+        let listed = selector.choose(&all).map_err(|error| no_such_device(&error, &all, &trouble))?;
+        if targets.iter().any(|target| {
+            matches!(target.process, Process::Drivers(_)) && target.listed.index == listed.index
+        }) {
+            continue;
+        }
+        let same_name = targets.iter().filter(|t| t.listed.identity.name == listed.identity.name).count();
+        let name = match same_name {
+            0 => listed.identity.name.clone(),
+            earlier => format!("{} #{}", listed.identity.name, earlier + 1),
+        };
+        targets.push(Target {
+            name,
+            selector: probe::exact_selector(listed, &all),
+            stress: stress_for(stress, listed, tell)?,
+            listed: listed.clone(),
+            process: Process::Drivers(environment.clone()),
+        });
+    }
+    Ok(targets)
+}
+
+fn add_compile_only(
+    targets: &mut Vec<Target>,
+    device: CompileOnly,
+    stress: Option<&Stress>,
+    tell: Tell<'_>,
+) -> Result<(), Failure> {
+    let name = device.name();
+    if !targets.iter().any(|target| target.name == name) {
+        targets.push(Target {
+            selector: device.listed.identity.name.clone(),
+            stress: stress_for(stress, &device.listed, tell)?,
+            listed: device.listed.clone(),
+            process: device.process(),
+            name,
+        });
+    }
+    Ok(())
+}
+
+fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble: &Trouble) -> Failure {
+    let names: Vec<String> =
+        all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
+    let why = trouble.text().map_or_else(String::new, |why| format!("{why}\n"));
+    Failure::environment_message(format!("{why}{error}: there are {}", names.join(", ")))
+}
+
+/// Gives a fault to the simulated GPU.
+pub fn break_rule(targets: &mut [Target], fault: sim::Fault) {
+    let Some(row) = fault.row() else { return };
+    for target in targets {
+        target.selector = format!("{}:{}", target.selector, row.name);
+        target.listed = probe::simulated(target.listed.index, fault);
+    }
+}
+
+/// The stress of a file or of a preset.
+///
+/// # Errors
+/// When there is none, or it is wrong.
+pub fn stress(argument: &str) -> Result<Stress, Failure> {
+    if !argument.ends_with(".toml") {
+        return Stress::preset(argument).map_err(Failure::input_error);
+    }
+    let text = std::fs::read_to_string(argument)
+        .map_err(|error| Failure::input_message(format!("{argument}: {error}")))?;
+    Stress::from_toml(argument, &text).map_err(Failure::input_error)
+}
+
+/// The stress asked for, or the one that suits a device, within its limits.
+///
+/// # Errors
+/// When a file asks for more than the device has.
+pub fn stress_for(asked: Option<&Stress>, device: &Listed, tell: Tell<'_>) -> Result<Stress, Failure> {
+    let capabilities = &device.capabilities;
+    let stress = match asked {
+        Some(stress) => stress.clone(),
+        None => Stress::for_device(&device.identity, capabilities).map_err(Failure::input_error)?,
+    };
+    stress.check_loop_budget(capabilities.loop_budget).map_err(Failure::input_error)?;
+    // A file says what its author wants; a preset is there for every device.
+    if stress.name.ends_with(".toml") {
+        stress.check_limits(capabilities).map_err(Failure::input_error)?;
+    }
+    let (reduced, changes) = stress.reduced(capabilities);
+    if !changes.is_empty() {
+        let (stress, device) = (&stress.name, &device.identity.name);
+        tell(&format!("warning: stress `{stress}` is reduced on {device}: {}", changes.join(", ")));
+    }
+    Ok(reduced)
+}
+
+/// The published form of a device.
+///
+/// # Errors
+/// When its stress cannot be written.
+pub fn device_record(target: &Target) -> Result<DeviceRecord, Failure> {
+    let identity = target.listed.identity.clone();
+    let capabilities = &target.listed.capabilities;
+    Ok(DeviceRecord {
+        name: target.name.clone(),
+        device_name: identity.device_name,
+        kind: identity.kind,
+        driver_name: identity.driver_name,
+        driver_info: identity.driver_info,
+        driver_id: identity.driver_id,
+        driver_version: identity.driver_version,
+        api_version: identity.api_version,
+        vendor_id: identity.vendor_id,
+        device_id: identity.device_id,
+        uuid: identity.uuid,
+        features: features(capabilities),
+        limits: limits(capabilities),
+        memory_types: capabilities.memory_types.iter().map(ToString::to_string).collect(),
+        stress: target.stress.to_toml().map_err(Failure::input_error)?,
+    })
+}
+
+/// The features of a device that tests ask for, by their Vulkan names.
+fn features(capabilities: &Capabilities) -> Vec<String> {
+    let model = [
+        ("vulkanMemoryModel", capabilities.memory_model),
+        ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
+        ("vulkanMemoryModelAvailabilityVisibilityChains", capabilities.availability_visibility_chains),
+        ("computeFullSubgroups", capabilities.full_subgroups),
+    ];
+    let mut names: Vec<String> = capabilities.features.clone();
+    names.extend(model.into_iter().filter(|(_, there)| *there).map(|(name, _)| name.to_owned()));
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// The limits that decide how tests are laid out.
+fn limits(capabilities: &Capabilities) -> BTreeMap<String, String> {
+    let (smallest, largest) = capabilities.subgroup_size_range;
+    let queues: Vec<String> = capabilities.compute_queues.iter().map(u32::to_string).collect();
+    let loops = capabilities.loop_budget.map_or_else(|| "unlimited".to_owned(), |budget| budget.to_string());
+    [
+        ("subgroup size", capabilities.subgroup_size.to_string()),
+        ("subgroup sizes", format!("{smallest} to {largest}")),
+        ("workgroup invocations", capabilities.max_workgroup_invocations.to_string()),
+        ("workgroups", capabilities.max_workgroups.to_string()),
+        ("workgroup subgroups", capabilities.max_workgroup_subgroups.to_string()),
+        ("workgroup memory in bytes", capabilities.max_workgroup_memory_bytes.to_string()),
+        ("storage buffer in bytes", capabilities.max_storage_buffer_bytes.to_string()),
+        ("storage buffers", capabilities.max_storage_buffers.to_string()),
+        ("push constants in bytes", capabilities.max_push_constant_bytes.to_string()),
+        ("queues by family with compute", queues.join(", ")),
+        ("loop iterations of an invocation", loops),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}
+
+/// How the names of variables begin that change what drivers do.
+const DRIVER_VARIABLES: [&str; 9] =
+    ["VK_", "LP_", "GALLIUM_", "MESA_", "RADV_", "ANV_", "NVK_", "AMD_", "LIBGL_"];
+
+/// What surrounds a run with so many worker processes at once.
+pub fn environment(jobs: u32) -> EnvironmentRecord {
+    let ours = |name: &str| DRIVER_VARIABLES.iter().any(|begin| name.starts_with(begin));
+    EnvironmentRecord {
+        os: std::env::consts::OS.to_owned(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        processors: std::thread::available_parallelism()
+            .map_or(1, |number| u32::try_from(number.get()).unwrap_or(u32::MAX)),
+        jobs,
+        variables: std::env::vars_os()
+            .filter_map(|(name, value)| {
+                Some((name.into_string().ok()?, value.to_string_lossy().into_owned()))
+            })
+            .filter(|(name, _)| ours(name) && !name.starts_with("VK_LITMUS_"))
+            .collect(),
+    }
+}

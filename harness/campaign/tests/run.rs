@@ -1,0 +1,459 @@
+//! Planning, verdicts and resuming over workers that answer from a script: no process, no device.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failure is the report")]
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{LazyLock, Mutex};
+use std::time::{Duration, Instant};
+
+use campaign::book::{Done, Place};
+use campaign::kinds::litmus::plan::Plan;
+use campaign::kinds::litmus::{Budget, Litmus};
+use campaign::kinds::{Options, progress};
+use campaign::misbehave::Misbehaviour;
+use campaign::run::{Ended, EventOf, Kind, Run, Watch, Workers};
+use campaign::shard::{Shard, part};
+use campaign::source::Loaded;
+use campaign::targets::Target;
+use campaign::workers::Process;
+use campaign::{Failure, choice, inputs, probe};
+use litmus::{Observation, Outcome, Value};
+use results::wire::{PlanRecord, RunLine, VerdictWord};
+use results::write::RunWriter;
+use runner::pool::{self, Attempt, End, Event, Limits, Report};
+use runner::progress::Seen;
+use runner::wire::{self, Answer, Failure as Told, Snapshot, WireObservation};
+use sim::Fault;
+
+const MP: &str = "mp/MP+rel-acq";
+const SB: &str = "sb/SB+rlx-rlx";
+static NO_MISBEHAVIOUR: LazyLock<Misbehaviour> = LazyLock::new(Misbehaviour::default);
+const BUDGET: Budget = Budget::Instances(1000);
+
+/// A device of this name with the capabilities of the simulated GPU.
+fn target(name: &str) -> Target {
+    let listed = probe::simulated(0, Fault::None);
+    let stress = runner::Stress::for_device(&listed.identity, &listed.capabilities).unwrap();
+    let process = Process::Drivers(device::DriverEnvironment::default());
+    Target { name: name.to_owned(), selector: "sim".to_owned(), listed, stress, process }
+}
+
+fn loaded(ids: &[&str]) -> Vec<Loaded> {
+    let sources = ids.iter().flat_map(|id| inputs::of_argument(id));
+    sources.map(|source| source.load().unwrap_or_else(|rejected| panic!("{rejected:?}"))).collect()
+}
+
+fn plan(devices: &[&str], ids: &[&str]) -> Plan {
+    let targets = devices.iter().map(|name| target(name)).collect();
+    let skips = |_: &str, id: &str| (id == "coherence/CoRR+rlx").then(|| "skip list".to_owned());
+    Plan::new(targets, loaded(ids), None, None, &skips).unwrap()
+}
+
+/// How a scripted job ends.
+type Ends<K> = Result<<K as Kind>::Answer, pool::Failure>;
+
+/// Workers that answer as a script says, one job after the other.
+struct Script<'a, K: Kind> {
+    answer: &'a (dyn Fn(&K::Job) -> Ends<K> + Sync),
+    /// The jobs that were asked.
+    asked: Mutex<Vec<K::Job>>,
+}
+
+impl<K: Kind> Workers<K> for Script<'_, K>
+where
+    K::Job: Send,
+{
+    fn run(
+        &self,
+        _kind: &K,
+        _target: &Target,
+        _limits: &Limits,
+        jobs: usize,
+        job: &mut dyn FnMut(usize, Option<Duration>) -> K::Job,
+        event: &mut dyn FnMut(EventOf<'_, K>) -> ControlFlow<()>,
+    ) {
+        for number in 0..jobs {
+            let job = job(number, None);
+            let end = (self.answer)(&job).map_or_else(End::Failed, End::Answered);
+            self.asked.lock().unwrap().push(job);
+            let last = Attempt { end, snapshot: None, took: Duration::ZERO };
+            if event(Event::Finished(Report { job: number, last, earlier: Vec::new() })).is_break() {
+                return;
+            }
+        }
+    }
+}
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn shows(&self, _: &str, _: &str, _: u64, _: f64) {}
+    fn advances(&self) {}
+    fn says(&self, _: &str) {}
+    fn ends(&self) {}
+}
+
+/// Keeps what is written.
+#[derive(Default)]
+struct Written(Vec<(String, String)>);
+
+impl RunWriter for Written {
+    fn judged(&mut self, line: &RunLine) -> io::Result<()> {
+        self.0.push((line.device.clone(), line.id.clone()));
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What an execution came to.
+struct Came<K: Kind> {
+    ended: Ended,
+    written: Vec<(String, String)>,
+    asked: Vec<K::Job>,
+}
+
+fn place(folder: &Path, resume: bool, seed: Option<u64>) -> Place<'_> {
+    Place { out: Some(folder), resume, seed, tells_seed: false }
+}
+
+/// Runs a kind in a folder; `answer` may set the flag that interrupts it.
+fn execute<K: Kind>(
+    kind: &K,
+    (folder, done): (results::folder::Folder, Done),
+    interrupted: &AtomicBool,
+    answer: &(dyn Fn(&K::Job) -> Ends<K> + Sync),
+) -> Came<K>
+where
+    K::Job: Send,
+{
+    let script = Script::<K> { answer, asked: Mutex::default() };
+    let mut writer = Written::default();
+    let run = Run { kind, workers: &script, watch: &Nobody, interrupted, remembered: &Done::new() };
+    let ended = run.go(folder, done, &mut writer).unwrap_or_else(|failure| panic!("{}", failure.report()));
+    Came { ended, written: writer.0, asked: script.asked.into_inner().unwrap() }
+}
+
+fn options(jobs: u32) -> Options {
+    Options { jobs, instances: Some(1000), ..Options::default() }
+}
+
+/// Runs litmus tests in a folder.
+fn run<'a>(
+    plan: &'a Plan,
+    options: &'a Options,
+    place: &Place<'_>,
+    interrupted: &AtomicBool,
+    answer: &(dyn Fn(&wire::Job) -> Result<Answer, pool::Failure> + Sync),
+) -> Result<(Came<Litmus<'a>>, u64), Failure> {
+    let (folder, seed, done) = place.open(plan.record(options, BUDGET)?, &|_| ())?;
+    let (started, misbehaviour) = (Instant::now(), &*NO_MISBEHAVIOUR);
+    let kind = Litmus { plan, options, budget: BUDGET, seed, started, misbehaviour };
+    Ok((execute(&kind, (folder, done), interrupted, answer), seed))
+}
+
+fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> Answer {
+    let mut seen = Observation { dispatches: 1, ..Observation::default() };
+    for (values, count) in outcomes {
+        seen.histogram.add(Outcome(values.iter().map(|value| Value(*value)).collect()), *count);
+    }
+    Answer {
+        device: None,
+        capabilities: None,
+        stress: None,
+        memory: None,
+        counted_by_host: None,
+        peak_bytes: None,
+        observation: WireObservation::from(&seen),
+        failure,
+        twin: None,
+        twin_failure: None,
+        validation: Vec::new(),
+    }
+}
+
+/// A run in which everything overlapped, and nothing forbidden was seen.
+fn good(_: &wire::Job) -> Result<Answer, pool::Failure> {
+    Ok(answer(&[(&[0, 0], 500), (&[0, 1], 500)], None))
+}
+
+fn never() -> AtomicBool {
+    AtomicBool::new(false)
+}
+
+#[test]
+fn a_plan_says_what_runs_and_what_does_not() {
+    let plan = plan(&["a", "b"], &[MP, "coherence/CoRR+rlx", "hsa/MP+agent-far", "mp/MP+rel-acq@split"]);
+    let cells: Vec<(usize, &str, Option<&str>)> = plan
+        .cells
+        .iter()
+        .map(|cell| (cell.target, plan.items[cell.item].loaded.source.id.as_str(), cell.ready.as_ref().err()))
+        .map(|(target, id, missing)| (target, id, missing.map(String::as_str)))
+        .collect();
+    let on = |target| {
+        [
+            (target, MP, None),
+            (target, "coherence/CoRR+rlx", Some("skip list")),
+            (target, "hsa/MP+agent-far", Some("agent scope between agents")),
+            (target, "mp/MP+rel-acq@split", None),
+        ]
+    };
+    assert_eq!(cells, [on(0), on(1)].concat());
+    for cell in &plan.cells {
+        assert_eq!(cell.kernel.len(), if cell.ready.is_ok() { 64 } else { 0 });
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/all/cases/files/unplaceable.litmus");
+    let unplaceable = self::plan(&["a"], &[path]);
+    assert_eq!(unplaceable.cells[0].ready.as_ref().err().map(String::as_str), Some("CrossDevice scope"));
+    assert_ne!(plan.cells[0].kernel, plan.cells[3].kernel, "kernels of their own are other kernels");
+}
+
+#[test]
+fn jobs_carry_the_hash_that_is_published() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (plan(&["a"], &[MP]), options(1));
+    let place = place(folder.path(), false, Some(1));
+    let (came, _) = run(&plan, &options, &place, &never(), &good).unwrap();
+    assert_eq!(came.asked[0].kernel, came.ended.lines[0].hashes.kernel);
+    assert_eq!(came.asked[0].kernel.len(), 64);
+}
+
+#[test]
+fn what_workers_tell_becomes_a_verdict() {
+    use VerdictWord::{Conforms, Inconclusive, Skipped, Violates};
+    let failed = |told: Told| Ok(answer(&[], Some(told)));
+    let text = |text: &str| text.to_owned();
+    type Row = (Result<Answer, pool::Failure>, VerdictWord, Option<&'static str>);
+    let rows: Vec<Row> = vec![
+        (good(&wire::Job::default()), Conforms, None),
+        (Ok(answer(&[(&[1, 1], 1000)], None)), Inconclusive, Some("not exercised")),
+        (Ok(answer(&[(&[1, 0], 1)], None)), Violates, None),
+        // What was seen counts, however the run ended.
+        (Ok(answer(&[(&[1, 0], 1)], Some(Told::DeviceLost { message: text("lost") }))), Violates, None),
+        (failed(Told::Lacks { what: text("a feature") }), Skipped, Some("a feature")),
+        (failed(Told::NotPlaceable { rule: text("a rule") }), Skipped, Some("a rule")),
+        (failed(Told::DeviceLost { message: text("lost") }), Inconclusive, Some("device lost")),
+        (failed(Told::NoDevice { message: text("none") }), Inconclusive, Some("device lost")),
+        (failed(Told::TimedOut { message: text("late") }), Inconclusive, Some("timed out")),
+        (failed(Told::NullDevice), Inconclusive, Some("null device")),
+        (failed(Told::Internal { message: text("another kernel") }), Inconclusive, Some("crashed")),
+        (Err(pool::Failure::TimedOut { after: Duration::ZERO }), Inconclusive, Some("timed out")),
+        (Err(pool::Failure::Garbled { what: text("?") }), Inconclusive, Some("crashed")),
+    ];
+    let (plan, options) = (plan(&["a"], &[MP]), options(1));
+    for (end, verdict, reason) in rows {
+        let folder = tempfile::tempdir().unwrap();
+        let place = place(folder.path(), false, Some(1));
+        let (came, _) = run(&plan, &options, &place, &never(), &|_| end.clone()).unwrap();
+        let line = &came.ended.lines[0];
+        assert_eq!((line.verdict, line.reason.as_deref()), (verdict, reason), "{end:?}: {line:?}");
+    }
+}
+
+#[test]
+fn lines_come_in_the_order_of_the_plan_device_by_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (plan(&["a", "b"], &[MP, "coherence/CoRR+rlx", SB]), options(1));
+    let place = place(folder.path(), false, Some(1));
+    let (came, _) = run(&plan, &options, &place, &never(), &good).unwrap();
+    let pair = |device: &str, id: &str| (device.to_owned(), id.to_owned());
+    let expected =
+        ["a", "b"].map(|device| [MP, "coherence/CoRR+rlx", SB].map(|id| pair(device, id))).concat();
+    assert_eq!(came.written, expected);
+    assert_eq!(came.asked.len(), 4, "what is skipped is not asked");
+}
+
+#[test]
+fn an_interrupted_run_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = [MP, SB, "lb/LB+rlx-rlx"];
+    let plan_of_all = plan(&["a"], &all);
+    let first = options(1);
+    let stop = never();
+    let after_one = |job: &wire::Job| {
+        stop.store(job.id == SB, Ordering::Relaxed);
+        good(job)
+    };
+    let (came, seed) =
+        run(&plan_of_all, &first, &place(folder.path(), false, Some(7)), &stop, &after_one).unwrap();
+    assert!(came.ended.interrupted);
+    assert_eq!(came.written, [("a".to_owned(), MP.to_owned())]);
+    drop(came);
+
+    // Neither another plan, nor another seed, nor a new run may have the folder.
+    let other = plan(&["a"], &[SB]);
+    for (plan, place) in [
+        (&other, place(folder.path(), true, None)),
+        (&plan_of_all, place(folder.path(), true, Some(8))),
+        (&plan_of_all, place(folder.path(), false, None)),
+    ] {
+        assert!(matches!(run(plan, &first, &place, &never(), &good), Err(Failure::Input(_))));
+    }
+    assert!(matches!(place(folder.path(), false, None).check(), Err(Failure::Input(_))));
+
+    // How many workers there are is no part of the plan.
+    let then = options(4);
+    let (came, again) = run(&plan_of_all, &then, &place(folder.path(), true, None), &never(), &good).unwrap();
+    assert_eq!(again, seed);
+    assert!(!came.ended.interrupted);
+    let asked: Vec<&str> = came.asked.iter().map(|job| job.id.as_str()).collect();
+    assert_eq!(asked, all[1..]);
+    let written: Vec<&str> = came.written.iter().map(|(_, id)| id.as_str()).collect();
+    assert_eq!(written, all);
+    let journal = std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap();
+    assert_eq!(journal.lines().count(), all.len());
+}
+
+#[test]
+fn a_journal_that_was_cut_off_is_told_of_and_its_test_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (plan(&["a"], &[MP]), options(1));
+    drop(run(&plan, &options, &place(folder.path(), false, Some(1)), &never(), &good).unwrap());
+    let journal = folder.path().join("run.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, &text[..text.len() / 2]).unwrap();
+    let told = Mutex::new(Vec::new());
+    let tell = |text: &str| told.lock().unwrap().push(text.to_owned());
+    let record = plan.record(&options, BUDGET).unwrap();
+    let (_, seed, done) = place(folder.path(), true, None).open(record, &tell).unwrap();
+    assert_eq!((seed, done.len()), (1, 0));
+    assert!(told.lock().unwrap()[0].starts_with("warning: the journal ended in the middle"));
+}
+
+/// Folders of earlier versions stay resumable: the hash of a plan does not change. What surrounds a run is no part of it.
+#[test]
+fn the_hash_of_a_plan_is_pinned() {
+    let plan = |jobs: u32| -> PlanRecord {
+        serde_json::from_value(serde_json::json!({
+            "schema": "vk-litmus/plan/1", "tool": "0.1.0", "plan": "", "seed": jobs, "budget": "1000 instances a test",
+            "stress": "sim", "shard": null, "devices": [], "tests": [{
+                "id": "a/T", "name": "T", "file": "a/T.litmus", "hash": "0", "models": [{"name": "sc", "hash": "1"}],
+                "text": "VULKAN T", "clauses": ["c"],
+            }],
+            "environment": {"os": "o", "architecture": "a", "processors": 1, "jobs": jobs},
+        }))
+        .unwrap()
+    };
+    assert_eq!(plan(1).hash().unwrap(), "b674e2b4abccd7520c890ea6c728465432ba0eba5c389364446fd100cdfa3fb5");
+    assert_eq!(plan(1).hash().unwrap(), plan(2).hash().unwrap());
+}
+
+#[test]
+fn parts_are_the_whole_without_overlap() {
+    let parts = (1..=3).map(|index| part((0..10).collect(), Some(Shard { index, count: 3 })));
+    let mut all: Vec<u32> = parts.flatten().collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..10).collect::<Vec<u32>>());
+}
+
+fn progress_plan(ids: &[&str]) -> progress::Plan {
+    let ids: Vec<String> = ids.iter().map(|id| (*id).to_owned()).collect();
+    let (tests, rejected) = progress::load(&ids, None, None).unwrap();
+    assert!(rejected.is_empty());
+    let chosen = choice::load(progress::MODEL).unwrap();
+    progress::Plan::new(vec![target("a")], tests, chosen, None, None).unwrap()
+}
+
+type ProgressEnds = Result<runner::progress::Answer, pool::Failure>;
+
+fn progress_run<'a>(
+    plan: &'a progress::Plan,
+    options: &'a Options,
+    place: &Place<'_>,
+    time: Option<Duration>,
+    answer: &(dyn Fn(&runner::progress::Job) -> ProgressEnds + Sync),
+) -> Result<Came<progress::Progress<'a>>, Failure> {
+    let (folder, seed, done) = place.open(plan.record(options)?, &|_| ())?;
+    let kind = progress::Progress { plan, options, time, seed, misbehaviour: &NO_MISBEHAVIOUR };
+    Ok(execute(&kind, (folder, done), &never(), answer))
+}
+
+fn went_on(_: &runner::progress::Job) -> ProgressEnds {
+    let seen = Seen { copies: 1, runs: 2, ended: 2, waited: 2, ..Seen::default() };
+    Ok(runner::progress::Answer { seen, failure: None, validation: Vec::new() })
+}
+
+fn by_id(ended: &Ended) -> BTreeMap<&str, (VerdictWord, Option<&str>)> {
+    ended.lines.iter().map(|line| (line.id.as_str(), (line.verdict, line.reason.as_deref()))).collect()
+}
+
+const HANDOFFS: [&str; 3] = ["progress/handoff-down", "progress/handoff-up", "progress/mutex"];
+
+#[test]
+fn progress_goes_on_with_other_workers_around_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = progress_plan(&HANDOFFS[..2]);
+    let (one, four) = (options(1), options(4));
+    drop(progress_run(&plan, &one, &place(folder.path(), false, Some(1)), None, &went_on).unwrap());
+    let journal = folder.path().join("run.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    std::fs::write(&journal, format!("{}\n", text.lines().next().unwrap())).unwrap();
+    let came = progress_run(&plan, &four, &place(folder.path(), true, None), None, &went_on).unwrap();
+    let asked: Vec<&str> = came.asked.iter().map(|job| job.id.as_str()).collect();
+    assert_eq!(asked, ["progress/handoff-up@plain"]);
+    let conforms = (VerdictWord::Conforms, None);
+    assert!(by_id(&came.ended).values().all(|verdict| *verdict == conforms), "{:?}", came.ended.lines);
+    assert_eq!(came.asked[0].kernel, came.ended.lines[1].hashes.kernel);
+}
+
+#[test]
+fn progress_skips_a_test_without_a_kernel_by_rule() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (progress_plan(&["progress/barrier-in-loop"]), options(1));
+    let came = progress_run(&plan, &options, &place(folder.path(), false, Some(1)), None, &went_on).unwrap();
+    assert!(came.asked.is_empty());
+    let skipped = (VerdictWord::Skipped, Some("control barrier under a branch"));
+    assert!(by_id(&came.ended).values().all(|verdict| *verdict == skipped), "{:?}", came.ended.lines);
+}
+
+/// After a worker that had to be ended, the device must get a store through; where it does not, nothing more is tried.
+#[test]
+fn progress_asks_for_health_after_a_worker_that_broke() {
+    let plan = progress_plan(&HANDOFFS);
+    let options = options(1);
+    for healthy in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let answer = |job: &runner::progress::Job| match job.id.as_str() {
+            "progress/handoff-up@plain" => Err(pool::Failure::TimedOut { after: Duration::ZERO }),
+            "health" if !healthy => Err(pool::Failure::Garbled { what: "noise".to_owned() }),
+            _ => went_on(job),
+        };
+        let place = place(folder.path(), false, Some(1));
+        let came = progress_run(&plan, &options, &place, None, &answer).unwrap();
+        let last = if healthy {
+            (VerdictWord::Conforms, None)
+        } else {
+            (VerdictWord::Inconclusive, Some("device lost"))
+        };
+        let expected = [
+            ("progress/handoff-down@plain", (VerdictWord::Conforms, None)),
+            ("progress/handoff-up@plain", (VerdictWord::Inconclusive, Some("timed out"))),
+            ("progress/mutex@plain", last),
+        ];
+        assert_eq!(by_id(&came.ended), BTreeMap::from(expected), "{healthy}");
+    }
+}
+
+#[test]
+fn progress_begins_no_test_when_the_time_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (progress_plan(&HANDOFFS), options(1));
+    let place = place(folder.path(), false, Some(1));
+    let came = progress_run(&plan, &options, &place, Some(Duration::ZERO), &went_on).unwrap();
+    assert!(came.asked.is_empty());
+    let late = (VerdictWord::Inconclusive, Some("timed out"));
+    assert!(by_id(&came.ended).values().all(|verdict| *verdict == late));
+}
+
+/// What workers say meanwhile is of no interest here, but it has a type.
+#[test]
+fn snapshots_tell_instances_and_seconds() {
+    let seen = answer(&[(&[0, 0], 3)], None).observation;
+    let snapshot = Snapshot { observation: WireObservation { seconds: 0.5, ..seen }, twin: None };
+    assert_eq!(<Litmus<'_> as Kind>::shown(&snapshot), (3, 0.5));
+}

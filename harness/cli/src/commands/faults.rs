@@ -1,0 +1,255 @@
+//! The fault campaign: every fault of the simulated GPU against the suite that is made for them. It says what a suite can
+//! find, after how many instances and seconds, and that a sound device is not accused.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use campaign::choice;
+use campaign::inputs;
+use litmus::{Prediction, Test};
+use model::{Options, predict};
+use plan::Device;
+use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
+use runner::{Budget, Cause, Join, Settings, Stress};
+use serde::Serialize;
+use shaders::{CompileError, Pipelines, Program};
+use sim::{Expect, FAULTS, Fault, SimDevice};
+
+use crate::arguments::ListFormat;
+use crate::exit::{Failure, Outcome};
+use crate::output::print_json;
+use crate::output::{Data, say};
+
+/// The format of the published object.
+const SCHEMA: &str = "vk-litmus/bench-faults/1";
+/// The suite.
+const SUITE: &str = "faults";
+/// The model that judges.
+const MODEL: &str = "vulkan";
+/// How phases of a test are joined, and where its locations lie.
+const WAY: (Join, plan::Memory) = (Join::Barrier, plan::Memory::Device);
+/// Seeds of each fault.
+const SEEDS: u64 = 3;
+/// How long a fault is searched for with one seed.
+const LIMIT: Duration = Duration::from_secs(3);
+/// How long one is searched for that is said to be invisible.
+const INVISIBLE_LIMIT: Duration = Duration::from_millis(500);
+/// Instances of each test in one go through the suite: few at first, since most faults show at once.
+const ROUNDS: [u64; 4] = [1_000, 4_000, 20_000, 200_000];
+/// Instances of each test on the sound device.
+const SOUND_INSTANCES: u64 = 20_000;
+
+/// What became of a fault.
+#[derive(Clone, Debug, Serialize)]
+struct Found {
+    fault: &'static str,
+    rule: &'static str,
+    expect: &'static str,
+    /// Whether every seed led to what is expected.
+    found: bool,
+    seeds: Vec<Search>,
+}
+
+/// What one seed led to.
+#[derive(Clone, Debug, Serialize)]
+struct Search {
+    seed: u64,
+    /// `violates`, `inconclusive`, or `invisible` for nothing.
+    verdict: &'static str,
+    /// The test that showed it.
+    test: Option<String>,
+    /// Instances of all tests until then.
+    instances: u64,
+    /// Seconds until then.
+    seconds: f64,
+    detail: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Campaign {
+    schema: &'static str,
+    suite: &'static str,
+    tests: usize,
+    faults: Vec<Found>,
+    /// Faults that led to something else than expected.
+    missed: Vec<&'static str>,
+    /// What a sound device was accused of.
+    false_alarms: Vec<String>,
+    /// Instances of the sound device.
+    sound_instances: u64,
+}
+
+/// A test of the suite.
+struct Case {
+    id: String,
+    test: Test,
+    prediction: Prediction,
+}
+
+/// Runs the campaign and prints it.
+///
+/// # Errors
+/// When the suite cannot be read, or nothing can be printed.
+pub fn faults(format: ListFormat) -> Result<Outcome, Failure> {
+    let cases = cases()?;
+    let mut faults = Vec::with_capacity(FAULTS.len());
+    for row in FAULTS {
+        let limit = if matches!(row.expect, Expect::Invisible(_)) { INVISIBLE_LIMIT } else { LIMIT };
+        let seeds: Vec<Search> =
+            (0..SEEDS).map(|seed| search(&cases, row.fault, seed, limit)).collect::<Result<_, _>>()?;
+        let expect = row.expect.word();
+        let found = seeds.iter().all(|search| search.verdict == expect);
+        if format == ListFormat::Text {
+            Data::new().print(&line(row.name, expect, found, &seeds))?;
+        }
+        faults.push(Found { fault: row.name, rule: row.rule, expect, found, seeds });
+    }
+    let (false_alarms, sound_instances) = sound(&cases)?;
+    let missed: Vec<&str> = faults.iter().filter(|fault| !fault.found).map(|fault| fault.fault).collect();
+    let outcome =
+        if missed.is_empty() && false_alarms.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
+    let record = Campaign {
+        schema: SCHEMA,
+        suite: SUITE,
+        tests: cases.len(),
+        missed,
+        false_alarms,
+        sound_instances,
+        faults,
+    };
+    if format == ListFormat::Json {
+        print_json(&record)?;
+        return Ok(outcome);
+    }
+    let visible = record.faults.iter().filter(|fault| fault.expect != "invisible").count();
+    Data::new().print(&format!(
+        "{visible} of {} faults can be seen, {} led to something else; {} false alarms in {} instances\n",
+        record.faults.len(),
+        record.missed.len(),
+        record.false_alarms.len(),
+        record.sound_instances
+    ))?;
+    record.false_alarms.iter().for_each(|alarm| say(alarm));
+    Ok(outcome)
+}
+
+fn line(name: &str, expect: &str, found: bool, seeds: &[Search]) -> String {
+    let mut sorted: Vec<&Search> = seeds.iter().collect();
+    sorted.sort_by(|left, right| left.seconds.total_cmp(&right.seconds));
+    let Some(median) = sorted.get(sorted.len() / 2) else { return String::new() };
+    let by = median.test.as_deref().unwrap_or("-");
+    format!(
+        "{name:34} {expect:12} {:6} {:>9} instances {:>7.3} s  {by}\n",
+        if found { "yes" } else { "no" },
+        median.instances,
+        median.seconds
+    )
+}
+
+/// The tests of the suite that the device can run.
+fn cases() -> Result<Vec<Case>, Failure> {
+    let chosen = choice::load(MODEL)?;
+    let device = SimDevice::new(Fault::None);
+    let stress = stress(&device)?;
+    let mut cases = Vec::new();
+    for source in inputs::of_suite(SUITE)? {
+        let Ok(loaded) = source.load() else { continue };
+        if program(&loaded.test, &device, &stress).is_err() {
+            continue;
+        }
+        let prediction =
+            predict(&loaded.test, &chosen.model, &Options::default()).map_err(Failure::input_error)?;
+        cases.push(Case { id: loaded.source.id.clone(), test: loaded.test, prediction });
+    }
+    Ok(cases)
+}
+
+fn program(test: &Test, device: &SimDevice, stress: &Stress) -> Result<Program, CompileError> {
+    shaders::program(test, &stress.kernel_config(device.capabilities()), Pipelines::Merged)
+}
+
+fn stress(device: &SimDevice) -> Result<Stress, Failure> {
+    Stress::for_device(device.identity(), device.capabilities()).map_err(Failure::input_error)
+}
+
+/// Runs one test and judges what it shows.
+fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
+    let stress = stress(device)?;
+    let program = program(&case.test, device, &stress).map_err(Failure::input_error)?;
+    let settings = Settings::new(stress, Budget::instances(instances), seed);
+    let ran =
+        runner::run_program(device, &program, WAY, &case.test, &settings, &mut |_| ControlFlow::Continue(()));
+    let (observation, ending) = match ran {
+        Ok(observation) => (observation, Ending::Finished),
+        Err(error) => {
+            let why = error.cause.to_string();
+            if let Cause::Device(plan::DeviceError::Unsupported(_)) = error.cause {
+                return Ok(Judgement::skipped(why));
+            }
+            let ending = match error.cause {
+                Cause::Device(plan::DeviceError::DeviceLost(_)) => Ending::DeviceLost(why),
+                Cause::TimedOut { .. } | Cause::Device(plan::DeviceError::StepBudget) => {
+                    Ending::TimedOut(why)
+                }
+                _ => Ending::Crashed(why),
+            };
+            (*error.seen, ending)
+        }
+    };
+    Ok(judge(&Evidence {
+        test: &case.test,
+        prediction: &case.prediction,
+        observation: &observation,
+        ending: &ending,
+        twin: None,
+    }))
+}
+
+/// Goes through the suite, each time with more instances, until something is seen.
+fn search(cases: &[Case], fault: Fault, seed: u64, limit: Duration) -> Result<Search, Failure> {
+    let device = SimDevice::new(fault);
+    let since = Instant::now();
+    let mut instances = 0;
+    for (round, each) in ROUNDS.into_iter().enumerate() {
+        for case in cases {
+            let judgement = judged(case, &device, each, seed * ROUNDS.len() as u64 + round as u64)?;
+            instances += judgement.instances;
+            let verdict = match judgement.verdict {
+                Verdict::Violates => "violates",
+                Verdict::Inconclusive(reason) if reason != Reason::NotExercised => "inconclusive",
+                _ if since.elapsed() < limit => continue,
+                _ => return Ok(nothing(seed, instances, since)),
+            };
+            return Ok(Search {
+                seed,
+                verdict,
+                test: Some(case.id.clone()),
+                instances,
+                seconds: since.elapsed().as_secs_f64(),
+                detail: judgement.detail,
+            });
+        }
+    }
+    Ok(nothing(seed, instances, since))
+}
+
+fn nothing(seed: u64, instances: u64, since: Instant) -> Search {
+    let seconds = since.elapsed().as_secs_f64();
+    Search { seed, verdict: "invisible", test: None, instances, seconds, detail: None }
+}
+
+/// What a device without a fault is accused of.
+fn sound(cases: &[Case]) -> Result<(Vec<String>, u64), Failure> {
+    let device = SimDevice::new(Fault::None);
+    let mut alarms: BTreeMap<String, String> = BTreeMap::new();
+    let mut instances = 0;
+    for case in cases {
+        let judgement = judged(case, &device, SOUND_INSTANCES, SEEDS)?;
+        instances += judgement.instances;
+        if judgement.verdict == Verdict::Violates {
+            alarms.insert(case.id.clone(), judgement.detail.unwrap_or_default());
+        }
+    }
+    Ok((alarms.into_iter().map(|(id, detail)| format!("{id}: {detail}")).collect(), instances))
+}
