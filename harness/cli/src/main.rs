@@ -12,6 +12,7 @@ mod inputs;
 mod measure;
 mod output;
 mod parallel;
+mod patience;
 mod probe;
 mod reasons;
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use device::DriverEnvironment;
 use litmus::{Observation, Outcome, Prediction, Test};
-use model::{Model, Options, predict};
+use model::{Budget, Model, Options, predict};
 use results::bench::Counts;
 use runner::pool::{self, Calls, End, Event, Limits};
 use runner::wire::{Answer, Job, Snapshot};
@@ -18,6 +18,7 @@ use runner::{Settings, Stress};
 use crate::choice;
 use crate::exit::Failure;
 use crate::inputs::{self, Loaded};
+use crate::patience::patience;
 
 /// The longest that a model is asked about a test.
 const MAX_PREDICTION: Duration = Duration::from_secs(5);
@@ -56,7 +57,8 @@ impl Subject {
     fn new(loaded: Loaded) -> Result<Subject, Failure> {
         let Loaded { source, text, test } = loaded;
         let chosen = choice::load(Model::default_for(test.dialect))?;
-        let options = Options { timeout: Some(MAX_PREDICTION), ..Options::default() };
+        let stop = patience(MAX_PREDICTION);
+        let options = Options { budget: Budget::until(&stop), ..Options::default() };
         let prediction = predict(&test, &chosen.model, &options).map_err(Failure::input_error)?;
         Ok(Subject { id: source.id, text, test, prediction })
     }

@@ -6,12 +6,13 @@
 use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Test};
-use model::{Answer, ExplainOptions, Explanation, Model, explain};
+use model::{Answer, Budget, ExplainOptions, Explanation, Model, explain};
 use results::wire::{RunLine, VerdictWord};
 use runner::Variant;
 
 use crate::choice::{self, Chosen};
 use crate::explanation;
+use crate::patience::patience;
 
 /// The longest that a model is asked about one outcome.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -96,8 +97,14 @@ pub fn explained(
         None if test.question.is_none() => return None,
         None => None,
     };
-    let options =
-        ExplainOptions { outcome: condition, timeout: Some(left.min(PATIENCE)), ..ExplainOptions::default() };
+    let time = left.min(PATIENCE);
+    let (half, stop) = (patience(time / 2), patience(time));
+    let options = ExplainOptions {
+        outcome: condition,
+        verdict: Budget::until(&half),
+        budget: Budget::until(&stop),
+        ..ExplainOptions::default()
+    };
     explain(test, model, &options).ok().filter(|explanation| explanation.answer != Answer::Unknown)
 }
 

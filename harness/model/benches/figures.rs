@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use litmus::Test;
 use model::progress::{Fairness, Limits, PROMISES, ProgressModel, terminates};
-use model::{Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
+use model::{Budget, Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
 
 fn main() {
     // `cargo test --benches` passes `--test`: there is nothing to test here.
@@ -45,6 +45,12 @@ fn main() {
     if wanted("growth") {
         growth(yardstick);
     }
+}
+
+/// Says stop after three seconds.
+fn patience() -> impl Fn() -> bool + Sync {
+    let since = Instant::now();
+    move || since.elapsed() >= Duration::from_secs(3)
 }
 
 /// The shipped model of that name.
@@ -104,7 +110,7 @@ fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
 }
 
-const NO_LIMIT: Options = Options { timeout: None, unroll: 1 };
+const NO_LIMIT: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
 fn small_tests(yardstick: Duration) {
     println!(
@@ -381,7 +387,8 @@ fn large_tests(yardstick: Duration) {
             for _ in 0..tests {
                 let test = generated(4, 5, 2, 12, style, &mut numbers);
                 model.prepare(&test).unwrap();
-                let options = Options { timeout: Some(Duration::from_secs(3)), unroll: 1 };
+                let stop = patience();
+                let options = Options { budget: Budget::until(&stop), unroll: 1 };
                 let start = Instant::now();
                 let prediction = black_box(predict(&test, &model, &options).unwrap());
                 times.push(start.elapsed());
@@ -419,7 +426,8 @@ fn growth(yardstick: Duration) {
                 .map(|_| {
                     let test = generated(threads, accesses, 2, total / 2, Style::Mixed, &mut numbers);
                     model.prepare(&test).unwrap();
-                    let options = Options { timeout: Some(Duration::from_secs(3)), unroll: 1 };
+                    let stop = patience();
+                    let options = Options { budget: Budget::until(&stop), unroll: 1 };
                     median_of_one(|| {
                         black_box(predict(&test, &model, &options).unwrap());
                     })

@@ -47,7 +47,7 @@ pub(crate) fn explore<M: Matrix>(
     // other way.
     if !findings.unlisted || !combiner.plain {
         let mut search =
-            Search::new(skeleton, prepared, &ground, skeleton.observed_storages(), combiner.deadline);
+            Search::new(skeleton, prepared, &ground, skeleton.observed_storages(), combiner.purse);
         if combiner.plain {
             search.limit(ways.steps);
         }
@@ -109,7 +109,7 @@ pub(crate) fn find<M: Matrix>(
     sought: Sought<'_>,
     flags: Option<&mut Flags>,
 ) -> Option<bool> {
-    let mut search = Search::new(skeleton, prepared, ground, skeleton.observed_storages(), combiner.deadline);
+    let mut search = Search::new(skeleton, prepared, ground, skeleton.observed_storages(), combiner.purse);
     if combiner.plain {
         let Some((reads, alike)) = combiner.sources(&ground.reads, sought) else { return Some(false) };
         search.restrict(reads, alike);
@@ -164,7 +164,7 @@ mod tests {
 
     use super::{Ways, random};
     use crate::predict::predict_in;
-    use crate::{Model, Options, naive};
+    use crate::{Budget, Model, Options, naive};
 
     /// Whichever way is taken, the answers are those of the naive enumerator.
     fn agrees(model: &str, ways: Ways) {
@@ -175,7 +175,7 @@ mod tests {
             failure_persistence: None,
             ..Config::default()
         };
-        let options = Options { timeout: None, unroll: 1 };
+        let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
         TestRunner::new(config)
             .run(&random::test(), |test| {
                 let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };

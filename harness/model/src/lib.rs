@@ -33,6 +33,7 @@
 
 mod activity;
 mod allows;
+mod budget;
 pub mod cat;
 mod cells;
 pub mod clauses;
@@ -65,6 +66,7 @@ mod system;
 mod valuation;
 
 pub use allows::{OutcomeQuestion, allows};
+pub use budget::Budget;
 pub use error::PredictError;
 pub use explain::{
     Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, ExplainOptions, Explanation, Mend,

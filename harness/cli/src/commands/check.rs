@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Race};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
-use model::{Model, Options, answer_queries, predict};
+use model::{Budget, Model, Options, answer_queries, predict};
 use results::answer::{answer, expected_race, race_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RejectedLine, ScheduleStep};
 use results::write::check_writer;
@@ -15,6 +15,7 @@ use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, Loaded, Source};
 use crate::output::{Data, cannot_print, complain, say};
 use crate::parallel::in_order;
+use crate::patience::patience;
 
 /// What became of one source.
 enum Checked {
@@ -157,18 +158,17 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         _ => Ok(()),
     });
     let asks = prepared.and_then(|()| {
-        let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
+        let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
+        let options = Options { budget: Budget::until(&stop), unroll: asked.unroll };
         let since = Instant::now();
-        let prediction = predict(test, &chosen.model, &Options { timeout, unroll: asked.unroll })?;
+        let prediction = predict(test, &chosen.model, &options)?;
         // What is left of the time is for the lines of a `.test` file.
-        let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
-        let options = Options { timeout, unroll: asked.unroll };
         let answers = answer_queries(test, &chosen.model, twin, &options)?;
         let progress = match &asked.progress {
             // A program that races has no defined runs.
             Some(_) if prediction.race == Race::Racy => None,
             Some((model, fairness)) => {
-                let limits = Limits::within(asked.timeout.saturating_sub(started.elapsed()));
+                let limits = Limits::within(options.budget);
                 Some(terminates(test, &chosen.model, model, *fairness, &limits))
             }
             None => None,

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use litmus::{Dialect, Expectation, Race, Reachability, Span, Test};
 use model::mutation::mutants;
 use model::synthesis::{Below, Cell, SHAPES, Weakened, distinguish, minimal_below, operations, placements};
-use model::{Model, Options};
+use model::{Budget, Model, Options};
 
 use crate::arguments::Generate;
 use crate::choice;
@@ -16,7 +15,7 @@ use crate::output::{Data, say};
 use crate::parallel::in_order;
 
 /// How long one test may take.
-const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(5)), unroll: 1 };
+const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
 /// Tests that are asked about below one strongest test.
 const MOST_BELOW: usize = 20_000;
 

@@ -6,7 +6,7 @@ use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
 use super::strengthen::Reach;
-use crate::search::Deadline;
+use crate::budget::Purse;
 use crate::{Model, Options, PredictError, predict};
 
 /// What the search for a mend found.
@@ -58,11 +58,11 @@ struct Strengthened {
 pub(super) fn mend(
     test: &Test,
     model: &Model,
-    options: &ExplainOptions,
-    deadline: Deadline,
+    options: &ExplainOptions<'_>,
+    purse: &Purse<'_>,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let asking = Asking { test, model, options, deadline };
+    let asking = Asking { test, model, options, purse };
     let places: Vec<Place> = test
         .threads
         .iter()
@@ -91,7 +91,7 @@ pub(super) fn mend(
                     if !seen.insert(key) {
                         continue;
                     }
-                    if programs >= options.mend_programs || deadline.passed() {
+                    if programs >= options.mend_programs || purse.spend(1) {
                         return match best {
                             Some((_, found, allowed)) => Ok(describe(test, &found, allowed, false)),
                             None => asking.irreducible(&reach, &places),
@@ -123,13 +123,13 @@ pub(super) fn mend(
 struct Asking<'a> {
     test: &'a Test,
     model: &'a Model,
-    options: &'a ExplainOptions,
-    deadline: Deadline,
+    options: &'a ExplainOptions<'a>,
+    purse: &'a Purse<'a>,
 }
 
 impl Asking<'_> {
     fn ask(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = Options { timeout: self.deadline.left(), unroll: self.options.unroll.max(1) };
+        let asked = Options { budget: self.purse.rest(), unroll: self.options.unroll.max(1) };
         predict(&apply(self.test, strengthened), self.model, &asked)
     }
 

@@ -15,7 +15,7 @@ use litmus::{Race, Test};
 use model::progress::{
     Fairness, Limits as Bounds, PROMISES, ProgressModel, Promise, Termination, terminates_under,
 };
-use model::{Options, predict};
+use model::{Budget, Options, predict};
 use rand::Rng;
 use results::folder::{self, Folder};
 use results::wire::{ModelRecord, PLAN_SCHEMA, PlanRecord, RunLine, TestRecord};
@@ -35,6 +35,7 @@ use crate::exit::{Failure, Outcome};
 use crate::inputs::{self, Loaded};
 use crate::output::{Data, cannot_print, complain, layout, say};
 use crate::parallel::in_order;
+use crate::patience::patience;
 use crate::probe;
 
 /// Dispatches of a test in one placement.
@@ -252,7 +253,8 @@ fn placements(variant: &str) -> Option<Vec<Placement>> {
 
 /// Asks the models about a test.
 fn ask(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
-    let options = Options { timeout: Some(PATIENCE), ..Options::default() };
+    let stop = patience(PATIENCE);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
     let race = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?.race;
     let uniform: Vec<ProgressModel> =
         PROMISES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
@@ -261,8 +263,9 @@ fn ask(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
 }
 
 fn ends(test: &Test, chosen: &Chosen, models: &[ProgressModel]) -> Result<Vec<Termination>, String> {
-    terminates_under(test, &chosen.model, models, Fairness::Weak, &Bounds::within(PATIENCE))
-        .map_err(|error| error.to_string())
+    let stop = patience(PATIENCE);
+    let bounds = Bounds::within(Budget::until(&stop));
+    terminates_under(test, &chosen.model, models, Fairness::Weak, &bounds).map_err(|error| error.to_string())
 }
 
 /// What the expectation folder claims of a device: a progress model in `NAME-progress.txt`.

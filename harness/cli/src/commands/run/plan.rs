@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use device::Listed;
 use litmus::convert::guarded;
 use litmus::{Dialect, Lowered, LoweringError, Prediction, Term, Test};
-use model::{Model, Options, PredictError, predict};
+use model::{Budget, Model, Options, PredictError, predict};
 use plan::Capabilities;
 use results::portability::{Beside, beside};
 use results::wire::{DeviceRecord, EnvironmentRecord, ModelRecord, PLAN_SCHEMA, PlanRecord, TestRecord};
@@ -20,6 +20,7 @@ use crate::exit::Failure;
 use crate::inputs::Loaded;
 use crate::output::say;
 use crate::parallel::in_order;
+use crate::patience::patience;
 use crate::probe::{self, CompileOnly, Meant, Trouble};
 
 /// How the names of the models begin that say what Vulkan owes.
@@ -568,7 +569,8 @@ fn besides(
             None => {
                 let model = models.named(Model::default_for(Dialect::Hsa))?;
                 let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
-                let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+                let stop = patience(left.min(PREDICTION_PATIENCE));
+                let options = Options { budget: Budget::until(&stop), ..Options::default() };
                 let hsa = predict(test, &model.model, &options).ok();
                 answers.insert(*index, hsa.clone());
                 hsa
@@ -599,7 +601,8 @@ fn predictions(
         &questions,
         |(item, model)| {
             let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
-            let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+            let stop = patience(left.min(PREDICTION_PATIENCE));
+            let options = Options { budget: Budget::until(&stop), ..Options::default() };
             predict(&item.judged, model, &options).map(|mut prediction| {
                 mark_filtered(&item.loaded.test, &mut prediction);
                 prediction

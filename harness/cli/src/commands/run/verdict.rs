@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use litmus::{Observation, Overlap, Prediction, Test};
-use model::{Options, settle};
+use model::{Budget, Options, settle};
 use results::wire::{DriverRecord, Hashes, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::pool::{Attempt, End, Failure, NotRun, Report};
 use runner::wire::{Answer, Failure as Told, Snapshot, WireObservation};
 
 use super::plan::{Cell, Plan, mark_filtered};
+use crate::patience::patience;
 
 /// What became of a run, before it is judged.
 pub struct Ran {
@@ -106,7 +107,8 @@ fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
         return 0;
     }
     let Some(twin) = runner::twin::with_early_reads(test) else { return 0 };
-    let options = Options { timeout: Some(TWIN_PATIENCE), ..Options::default() };
+    let stop = patience(TWIN_PATIENCE);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
     let Ok(prediction) = model::predict(&twin, &cell.model.model, &options) else { return 0 };
     if !prediction.complete {
         return 0;
@@ -137,7 +139,8 @@ fn settled(plan: &Plan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Opti
     let test = &plan.items[cell.item].judged;
     let seen = ran.seen.histogram.counts.keys();
     let seen = seen.chain(ran.twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
-    let options = Options { timeout: Some(SETTLING_PATIENCE), ..Options::default() };
+    let stop = patience(SETTLING_PATIENCE);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
     let mut settled = settle(prediction, test, &cell.model.model, seen, &options).ok()??;
     mark_filtered(&plan.items[cell.item].loaded.test, &mut settled);
     Some(settled)
