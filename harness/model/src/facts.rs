@@ -95,6 +95,7 @@ impl Facts {
             ("data", _) => relation(Facts::DATA),
             ("rmw", _) => empty_unless(self.tags & Tags::RMW != 0),
             ("vloc" | "sref", _) if self.relations & Facts::ALIASES == 0 => Known::Same("loc"),
+            ("block", _) if self.relations & Facts::ALIASES == 0 => Known::Empty,
             ("sref", _) => Known::Same("vloc"),
             ("sqf", _) if self.relations & (Facts::WORKGROUPS | Facts::SUBGROUPS) == 0 => Known::Same("ssg"),
             ("sqf", _) if self.relations & Facts::WORKGROUPS == 0 => Known::Same("swg"),

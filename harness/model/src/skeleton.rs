@@ -4,7 +4,7 @@
 
 use litmus::{
     Access, ControlBarrier, Dialect, InstructionKind, InterlockEnd, LocationId, Observable, Order, Place,
-    Placement, Reference, Scope, Semantics, StorageClass, Test, ThreadId, Value,
+    Placement, Reference, Scope, Semantics, StorageClass, SystemOperation, Test, ThreadId, Value,
 };
 
 use crate::PredictError;
@@ -67,6 +67,9 @@ pub(crate) struct Event {
     pub(crate) storage: Option<LocationId>,
     /// The name through which it is accessed.
     pub(crate) reference: Option<LocationId>,
+    /// The storage, where it is accessed as a block in workgroup memory: all such names of it are one reference in the texts
+    /// that have explicit layouts (VK-LOC-06, VK-REF-05).
+    block: Option<LocationId>,
     /// What a write stores, over the reads of the execution by event number.
     pub(crate) stored: Option<Symbolic<u16>>,
     /// What the whole operation accesses; the event is that part of it that lies in its cell.
@@ -156,6 +159,7 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("interlock", "from the end of an interlocked section to the begin of a later one that overlaps"),
     ("vloc", "same name of memory, reflexive on accesses"),
     ("sref", "the same as vloc"),
+    ("block", "blocks in workgroup memory that share storage, reflexive on accesses"),
     ("addr", "from a read to an access whose HSA address depends on it; other addresses are literal"),
     ("ssg", "same subgroup, reflexive"),
     ("swg", "same workgroup, reflexive"),
@@ -309,9 +313,13 @@ pub(crate) fn skeletons(
             {
                 barriers.push((skeleton.events.len() as u16, thread, barrier, step.occurrence));
             }
+            let before = skeleton.events.len() as u16;
             skeleton.add_step(test, thread, step, &mut reads, &cells, semantic);
             if let StepKind::System = step.kind {
-                let next = skeleton.events.len() as u16;
+                let next = match test.thread(thread).instructions[usize::from(step.instruction)].kind {
+                    InstructionKind::System(SystemOperation::Wait(_)) => before,
+                    _ => skeleton.events.len() as u16,
+                };
                 marks.push(Mark { thread, instruction: step.instruction, next });
             }
         }
@@ -397,13 +405,9 @@ fn place(test: &Test, thread: ThreadId) -> Option<Placement> {
     }
 }
 
-/// The reference that an access through a name uses. Variables in workgroup memory share storage only where their types
-/// are blocks, and then they have one reference in common (VK-LOC-06, VK-REF-05); every other name is its own.
-fn reference_of(test: &Test, name: LocationId) -> LocationId {
-    match test.location(name).reference {
-        Some(Reference::Workgroup) => test.storage_of(name),
-        _ => name,
-    }
+/// The storage of a name that is a block in workgroup memory.
+fn block_of(test: &Test, name: LocationId) -> Option<LocationId> {
+    matches!(test.location(name).reference, Some(Reference::Workgroup)).then(|| test.storage_of(name))
 }
 
 fn shares(left: Option<Placement>, right: Option<Placement>, scope: Scope) -> bool {
@@ -511,7 +515,8 @@ impl Skeleton {
             let bits = test.initial_bits(location);
             let mut event = Event::new(Owner::Initial, None, self.events.len() as u16, None);
             event.tags.add(Tags::IW | Tags::W);
-            event.reference = Some(reference_of(test, location));
+            event.reference = Some(location);
+            event.block = block_of(test, location);
             event.extent = Some(extent);
             for piece in cells.pieces(extent) {
                 let mut event = event.clone();
@@ -797,7 +802,8 @@ impl Skeleton {
                 Observable::Location(location, component) if semantic.final_device_read => {
                     let mut event = reader(Tags::R | Tags::FINAL, self.events.len());
                     let extent = Extent::of_component(test, *location, *component);
-                    event.reference = Some(reference_of(test, *location));
+                    event.reference = Some(*location);
+                    event.block = block_of(test, *location);
                     event.extent = Some(extent);
                     FinalValue::Expression(self.push_read(&event, &cells.pieces(extent)))
                 }
@@ -1088,6 +1094,7 @@ impl Skeleton {
             "ext" => same_thread().complement(n),
             "loc" => self.alike(|event| event.storage),
             "vloc" | "sref" => self.alike(|event| event.reference),
+            "block" => self.alike(|event| event.block),
             "ssg" => sharing(Scope::Subgroup),
             "swg" => sharing(Scope::Workgroup),
             "sqf" => sharing(Scope::QueueFamily),
@@ -1170,6 +1177,7 @@ impl Event {
             tags: Tags::default(),
             storage: None,
             reference: None,
+            block: None,
             stored: None,
             extent: None,
             operation: here,
@@ -1180,7 +1188,8 @@ impl Event {
     }
 
     fn access(&mut self, test: &Test, memory: &Memory, host: bool) {
-        self.reference = Some(reference_of(test, memory.location));
+        self.reference = Some(memory.location);
+        self.block = block_of(test, memory.location);
         self.extent = Some(memory.extent);
         self.tags.classes = 1 << memory.class.index();
         if host {

@@ -10,7 +10,7 @@ pub(crate) struct Mark {
     pub(crate) thread: ThreadId,
     /// Index into the thread's instructions.
     pub(crate) instruction: u16,
-    /// The first event of what comes after it.
+    /// The first event of what comes after it; a wait's own operation comes after what is waited for.
     pub(crate) next: u16,
 }
 
@@ -30,8 +30,8 @@ pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u32] {
         SystemOperation::Flush(_) => &[Tags::AVHOST],
         SystemOperation::Invalidate(_) => &[Tags::VISHOST],
         SystemOperation::Submit(_) => &[Tags::DOMDEVICE, Tags::VISDEVICE],
-        // It stands for an order alone.
-        SystemOperation::Wait(_) => &[],
+        // The first access scope of a fence signal holds every access of the device (`#synchronization-fences-signaling`).
+        SystemOperation::Wait(_) => &[Tags::AVDEVICE],
     }
 }
 
