@@ -42,6 +42,9 @@ fn main() {
     if wanted("progress") {
         progress(yardstick);
     }
+    if wanted("refute") {
+        refutations(yardstick);
+    }
     if wanted("growth") {
         growth(yardstick);
     }
@@ -402,6 +405,49 @@ fn large_tests(yardstick: Duration) {
                 micros(times[times.len() * 9 / 10]),
                 micros(times[times.len() - 1]),
                 ratio(middle, yardstick)
+            );
+        }
+    }
+    println!();
+}
+
+/// Questions in spaces that are too large to list.
+fn refutations(yardstick: Duration) {
+    println!(
+        "questions in large spaces, vulkan, two locations, half of the accesses writes; cut off after 60 s"
+    );
+    println!(
+        "{:>8} {:>9} {:<14} {:>5} {:>12} {:>12} {:>12} {:>8}",
+        "threads", "accesses", "kind", "tests", "median", "worst", "/yardstick", "cut off"
+    );
+    let model = shipped("vulkan");
+    for (threads, accesses, locations, tests) in
+        [(8usize, 2usize, 2, 5), (6, 8, 2, 5), (4, 16, 2, 5), (4, 6, 4, 5)]
+    {
+        for (style, word) in
+            [(Style::Synchronizing, "synchronizing"), (Style::Relaxed, "relaxed"), (Style::Mixed, "mixed")]
+        {
+            let mut numbers = Numbers(0x5EED_1234_ABCD_0001);
+            let mut cut = 0;
+            let mut times: Vec<Duration> = (0..tests)
+                .map(|_| {
+                    let test =
+                        generated(threads, accesses, locations, threads * accesses / 2, style, &mut numbers);
+                    model.prepare(&test).unwrap();
+                    let start = Instant::now();
+                    let stop = || start.elapsed() >= Duration::from_secs(60);
+                    let options = Options { budget: Budget::until(&stop), unroll: 1 };
+                    let says = predict(&test, &model, &options).unwrap();
+                    cut += usize::from(says.race == litmus::Race::Unknown || says.meets.is_none());
+                    start.elapsed()
+                })
+                .collect();
+            times.sort_unstable();
+            println!(
+                "{threads:>8} {accesses:>9} {word:<14} {tests:>5} {:>12} {:>12} {:>12.0} {cut:>8}",
+                micros(times[times.len() / 2]),
+                micros(times[times.len() - 1]),
+                ratio(times[times.len() / 2], yardstick)
             );
         }
     }

@@ -6,7 +6,7 @@ use litmus::{Observable, Outcome, Test, Value};
 
 use crate::budget::{Budget, Purse};
 use crate::combine::{Combiner, Sought, ValueRules};
-use crate::explore::find;
+use crate::explore::{Questions, Ways};
 use crate::few::Few;
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
@@ -78,7 +78,10 @@ impl<M: Matrix> Start<M> {
     ) -> Option<bool> {
         match self {
             Start::Few(few) => Some(few.finds(skeleton, prepared, combiner, sought)),
-            Start::Many(ground) => find(skeleton, prepared, ground, combiner, sought, None),
+            Start::Many(ground) => {
+                let alone = Ways::USUAL.alone;
+                Questions::new(skeleton, prepared, ground, combiner, alone).find(sought, None)
+            }
         }
     }
 }

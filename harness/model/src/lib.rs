@@ -56,6 +56,8 @@ mod prepared;
 pub mod progress;
 mod queries;
 mod quick;
+mod refute;
+mod sat;
 mod search;
 mod sequential;
 mod settle;

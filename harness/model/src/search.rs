@@ -105,7 +105,7 @@ pub(crate) struct ReadChoice {
 /// What the program alone decides of a skeleton's executions.
 #[derive(Debug)]
 pub(crate) struct Ground<M: Matrix> {
-    bounds: Bounds<M>,
+    pub(crate) bounds: Bounds<M>,
     activity: Activity<M>,
     /// What is evaluated after each choice.
     wanted: Vec<Wanted>,

@@ -1,6 +1,5 @@
 //! `compare`: on which tests two models differ, and the smallest test on which they do.
 
-
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
 use model::synthesis::{LARGEST, distinguish, operations};
