@@ -5,8 +5,8 @@ use std::fmt;
 
 /// What an answer may cost. Past it the answer is given as far as it goes.
 ///
-/// A step is one choice of a search, one candidate execution that is looked at, one state of the sequential machine, or
-/// one conflict of a refutation. In a small test it takes about a microsecond, in the largest a hundred. The same budget
+/// A step is one choice of a search, one candidate execution that is looked at, one state of the sequential machine, one
+/// variable or choice of a refutation. In a small test it takes about a microsecond, in the largest a hundred. The same budget
 /// of steps gives the same answer everywhere; what a closure says may depend on anything, such as a clock.
 #[derive(Clone, Copy)]
 pub struct Budget<'b> {

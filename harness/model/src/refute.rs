@@ -13,7 +13,7 @@ use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 use crate::quick::QuickMap;
 use crate::sat::{Literal, Solver};
-use crate::search::{Flags, Ground, ReadChoice};
+use crate::search::{Flags, Ground, ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{Skeleton, Tags};
 
 /// Events that one cycle may run through at most: an order of them has a clause for each three.
@@ -32,8 +32,8 @@ pub(crate) struct Refuter<'a, M: Matrix, S> {
     sources: QuickMap<usize, Vec<(usize, Literal)>>,
     /// For each two writes of a storage, the lower number first, that the first comes before the second.
     orders: QuickMap<(usize, usize), Literal>,
-    /// For each flag what is assumed to raise it; `None` where nothing can.
-    flags: Vec<(Flags, Option<Literal>)>,
+    /// The axioms that are flags, each with what is assumed to raise it, where anything can.
+    flags: Vec<(usize, Literal)>,
 }
 
 /// Whether a pair is there.
@@ -96,18 +96,19 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             orders: QuickMap::default(),
             flags: Vec::new(),
         };
-        for axiom in &prepared.plan.axioms {
+        for (index, axiom) in prepared.plan.axioms.iter().enumerate() {
             if axiom.flag {
-                let mut flags = Flags::default();
-                flags.raise(axiom);
                 let raised = refuter.solver.variable();
-                let possible = refuter.demand(axiom, Some(raised));
-                refuter.flags.push((flags, possible.then_some(raised)));
+                if refuter.demand(axiom, Some(raised)) {
+                    refuter.flags.push((index, raised));
+                }
             } else {
                 refuter.demand(axiom, None);
             }
         }
-        while let Some((node, from, to, literal)) = refuter.closures.pop() {
+        while !refuter.solver.is_spent()
+            && let Some((node, from, to, literal)) = refuter.closures.pop()
+        {
             refuter.close(node, from, to, literal);
         }
         refuter
@@ -115,27 +116,67 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
 
     /// Whether there is a consistent execution whose reads read from these writes and that raises this flag; `None` when
     /// the budget was used up.
-    fn is_possible(&mut self, reads: &[ReadChoice], flag: Option<Literal>) -> Option<bool> {
-        let mut assumed: Vec<Literal> = flag.into_iter().collect();
+    fn is_possible(&mut self, reads: &[ReadChoice], flag: Option<(usize, Literal)>) -> Option<bool> {
+        let mut assumed: Vec<Literal> = flag.iter().map(|(_, literal)| *literal).collect();
         for choice in reads {
             let Some(sources) = self.sources.get(&choice.read) else { continue };
             let refused = sources.iter().filter(|(write, _)| !choice.candidates.contains(write));
             assumed.extend(refused.map(|(_, literal)| !*literal));
         }
-        self.solver.solve(&assumed)
+        if !self.solver.solve(&assumed)? {
+            return Some(false);
+        }
+        // An execution that was found is looked at: no answer is better than one that clauses alone stand for.
+        let shown = self.shows(reads, flag.map(|(axiom, _)| axiom));
+        debug_assert!(shown, "the clauses say what the axioms say");
+        shown.then_some(true)
+    }
+
+    /// Whether the execution that the solver found is consistent and raises the flag, by the plan itself.
+    fn shows(&self, reads: &[ReadChoice], flag: Option<usize>) -> bool {
+        let Prepared { plan, rf, co, .. } = self.prepared;
+        let mut bounds = self.ground.bounds.clone();
+        for choice in reads {
+            let sources = self.sources.get(&choice.read).map_or(&[][..], Vec::as_slice);
+            let chosen =
+                sources.iter().find(|(_, literal)| self.solver.holds(*literal)).map(|(write, _)| *write);
+            let Some(write) = chosen.or(choice.candidates.first().copied()) else { return false };
+            rf.iter().for_each(|id| fix_read(&mut bounds, *id, choice.read, write));
+        }
+        for storage in &self.ground.storages {
+            let mut writes = self.writes(Some(*storage));
+            writes.sort_by_key(|write| {
+                let earlier = |other: &&usize| {
+                    precedes(&self.orders, **other, *write).is_some_and(|literal| self.solver.holds(literal))
+                };
+                let all = self.writes(Some(*storage));
+                all.iter().filter(|other| *other != write).filter(earlier).count()
+            });
+            for (index, write) in writes.iter().enumerate() {
+                co.iter().for_each(|id| fix_next(&mut bounds, *id, *write, &writes[index + 1..]));
+            }
+        }
+        bounds.evaluate_all(plan);
+        let holds = |(index, axiom): (usize, &Axiom)| {
+            axiom.flag && flag != Some(index) || axiom_possible(axiom, &bounds)
+        };
+        plan.axioms.iter().enumerate().all(holds)
     }
 
     /// Whether there is a consistent execution whose reads read from these writes. With `flags` those are looked for that
     /// raise others than these, and what they raise is added.
     pub(crate) fn ask(&mut self, reads: &[ReadChoice], flags: Option<&mut Flags>) -> Option<bool> {
+        // What was made past the budget is not all.
+        if self.solver.is_spent() {
+            return None;
+        }
         let Some(raised) = flags else { return self.is_possible(reads, None) };
         let mut found = false;
-        for (flag, literal) in self.flags.clone() {
-            if let Some(literal) = literal
-                && raised.misses(flag)
-                && self.is_possible(reads, Some(literal))?
-            {
-                raised.add(flag);
+        for flag in self.flags.clone() {
+            let mut more = Flags::default();
+            more.raise(&self.prepared.plan.axioms[flag.0]);
+            if raised.misses(more) && self.is_possible(reads, Some(flag))? {
+                raised.add(more);
                 found = true;
             }
         }
@@ -161,6 +202,9 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         }
         let mut some: Vec<Literal> = unless.into_iter().collect();
         for (from, to) in pairs {
+            if self.solver.is_spent() {
+                return true;
+            }
             let term = if is_set { self.set(axiom.node, from) } else { self.pair(axiom.node, from, to) };
             match (axiom.negated, term) {
                 (_, Term::No) => {}
@@ -190,6 +234,9 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             return !may.is_acyclic();
         }
         for component in components(&may, self.ground.bounds.n) {
+            if self.solver.is_spent() {
+                return true;
+            }
             let before = self.order(&component);
             for &from in &component {
                 for &to in &component {

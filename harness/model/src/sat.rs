@@ -21,6 +21,9 @@ pub(crate) trait Solver {
     /// A new variable.
     fn variable(&mut self) -> Literal;
 
+    /// Whether the budget is used up.
+    fn is_spent(&self) -> bool;
+
     /// Demands that one of these holds.
     fn clause(&mut self, literals: &[Literal]);
 
@@ -43,12 +46,13 @@ impl Callbacks for Spending<'_> {
 /// A descendant of MiniSat. Its choices depend on nothing but the clauses.
 pub(crate) struct Batsat<'a> {
     solver: Minisat<Spending<'a>>,
+    purse: &'a Purse<'a>,
     clause: Vec<batsat::Lit>,
 }
 
 impl<'a> Batsat<'a> {
     pub(crate) fn new(purse: &'a Purse<'a>) -> Batsat<'a> {
-        Batsat { solver: Minisat::new(SolverOpts::default(), Spending(purse)), clause: Vec::new() }
+        Batsat { solver: Minisat::new(SolverOpts::default(), Spending(purse)), purse, clause: Vec::new() }
     }
 }
 
@@ -58,7 +62,12 @@ fn lit(literal: Literal) -> batsat::Lit {
 
 impl Solver for Batsat<'_> {
     fn variable(&mut self) -> Literal {
+        self.purse.spend(1);
         Literal(self.solver.new_var_default().idx() << 1)
+    }
+
+    fn is_spent(&self) -> bool {
+        self.purse.is_empty()
     }
 
     fn clause(&mut self, literals: &[Literal]) {

@@ -112,7 +112,7 @@ pub(crate) struct Ground<M: Matrix> {
     local: LocalPlan,
     /// Every read with all writes that it may read from.
     pub(crate) reads: Vec<ReadChoice>,
-    storages: Vec<LocationId>,
+    pub(crate) storages: Vec<LocationId>,
 }
 
 /// The search for the consistent executions of a skeleton.
