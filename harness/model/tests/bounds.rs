@@ -95,6 +95,15 @@ fn without_time_nothing_is_claimed() {
     assert_eq!(explanation.answer, model::Answer::Unknown);
 }
 
+/// Six threads of eight accesses, asked what a third of them see: a search alone takes hundreds of thousands of steps.
+#[test]
+fn questions_in_large_spaces_are_answered_in_few_steps() {
+    let test = parsed(include_str!("large/six-of-eight.litmus"));
+    let options = Options { budget: Budget::steps(150_000), unroll: 1 };
+    let prediction = predict(&test, &model("vulkan"), &options).unwrap();
+    assert_eq!((prediction.race, prediction.meets, prediction.misses), (Race::Free, Some(false), Some(true)));
+}
+
 /// One thread spins on a flag that another sets.
 const SPIN: &str = "VULKAN spin
 { f = 0; }
