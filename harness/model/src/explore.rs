@@ -261,6 +261,25 @@ mod tests {
         }
     }
 
+    /// Longer chains of synchronization than random tests have.
+    #[test]
+    fn the_corpus_by_conflicts() {
+        let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+        let ways = Ways { few: false, steps: 0, alone: 0, listing: true };
+        let model = Model::shipped("vulkan").unwrap().unwrap();
+        for entry in litmus::corpus::tests() {
+            let test = litmus::parse(entry.text, &entry.id).unwrap();
+            if !model.judges(test.dialect) {
+                continue;
+            }
+            let says = |ways| {
+                let prediction = predict_in(&test, &model, &options, ways).unwrap();
+                (prediction.outcomes, prediction.race, prediction.meets, prediction.misses)
+            };
+            assert!(says(ways) == says(Ways::USUAL), "{}", entry.id);
+        }
+    }
+
     #[test]
     fn questions_by_conflicts() {
         for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso"] {
