@@ -180,8 +180,18 @@ pub struct Prediction {
     pub observables: Vec<Observable>,
     /// Every outcome of a candidate execution before the axioms.
     pub outcomes: BTreeMap<Outcome, PredictedOutcome>,
-    /// Whether the program races.
+    /// Whether the program races; `Unknown` also where no race was found and runs were cut off.
     pub race: Race,
+    /// Whether it races only in executions with values out of thin air: such a race is by the letter, and no implementation
+    /// is known to have it. Runs of such a program are judged.
+    pub race_thin_air: bool,
+    /// How often a loop body was run at most.
+    pub bound: u32,
+    /// How many of the `runs` were cut off at the bound. Where there are any, nothing may be concluded from what was not
+    /// found.
+    pub cut: u64,
+    /// The combinations of the threads' paths of control that some consistent execution takes, as far as they were counted.
+    pub runs: u64,
     /// HSA only.
     pub level: Option<Undefinedness>,
     /// Candidate executions: control-flow paths × reads-from × modification orders that the model can tell apart.
@@ -210,6 +220,16 @@ pub struct PredictedOutcome {
     pub serial: bool,
     /// The test's `filter` excludes it.
     pub filtered: bool,
+    /// It is allowed, and only by executions in which values depend on themselves: out of thin air. No rule of the Vulkan
+    /// specification excludes them (VK-AC-06), and no implementation is known to show them.
+    pub thin_air: bool,
+}
+
+impl Prediction {
+    /// Whether the program has no defined outcomes: it races, and not merely by values out of thin air.
+    pub fn is_undefined(&self) -> bool {
+        self.race == Race::Racy && !self.race_thin_air
+    }
 }
 
 /// How often each outcome was seen, in the order of outcomes.

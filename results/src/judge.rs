@@ -265,7 +265,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     };
 
     // A violation comes first: what happened besides does not undo it.
-    if race == Race::Free && prediction.complete {
+    if race != Race::Unknown && !prediction.is_undefined() && prediction.complete {
         let mut proofs: Vec<String> = judgement
             .rows
             .iter()
@@ -302,14 +302,16 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         );
     }
     match race {
-        Race::Racy => return (Verdict::Undefined, Some(format!("racy under {}", prediction.model))),
+        Race::Racy if prediction.is_undefined() => {
+            return (Verdict::Undefined, Some(format!("racy under {}", prediction.model)));
+        }
         Race::Unknown => {
             return inconclusive(
                 Reason::TimedOut,
                 format!("the prediction of {} was cut short", prediction.model),
             );
         }
-        Race::Free if !prediction.complete => {
+        Race::Free | Race::Racy if !prediction.complete => {
             return inconclusive(
                 Reason::TimedOut,
                 format!(
@@ -318,7 +320,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
                 ),
             );
         }
-        Race::Free => {}
+        Race::Free | Race::Racy => {}
     }
     if observation.instances() == observation.unresolved {
         return inconclusive(
@@ -329,7 +331,19 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     if !judgement.exercised {
         return inconclusive(Reason::NotExercised, unexercised(evidence, judgement));
     }
-    (Verdict::Conforms, None)
+    (Verdict::Conforms, sensation(test, prediction, judgement))
+}
+
+/// What a device showed that the text allows and no implementation is known to show.
+fn sensation(test: &Test, prediction: &Prediction, judgement: &Judgement) -> Option<String> {
+    let seen = judgement.rows.iter().filter(|row| row.count > 0 && row.says.thin_air).map(|row| {
+        let outcome = state::line(test, &prediction.observables, &row.outcome);
+        format!(
+            "values out of thin air seen {}: {outcome}, which no implementation was known to show",
+            times(row.count)
+        )
+    });
+    Some(seen.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }
 
 /// What was missing for the test to count as exercised.

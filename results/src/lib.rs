@@ -18,12 +18,13 @@
 //! let test = empty_test();
 //! let mut prediction = Prediction {
 //!     model: "vulkan".into(), observables: vec![], outcomes: Default::default(), race: Race::Free, level: None,
+//!     race_thin_air: false, bound: 1, cut: 0, runs: 1,
 //!     candidate_executions: 1, consistent_executions: 0, meets: None, misses: None, complete: true,
 //! };
 //! let zero = Outcome(vec![Value(0)]);
 //! prediction.outcomes.insert(
 //!     zero.clone(),
-//!     PredictedOutcome { allowed: false, weak: true, serial: false, filtered: false },
+//!     PredictedOutcome { allowed: false, weak: true, serial: false, filtered: false, thin_air: false },
 //! );
 //! let mut observation = Observation { dispatches: 1, ..Observation::default() };
 //! observation.histogram.add(zero, 3);

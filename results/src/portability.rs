@@ -87,12 +87,13 @@ pub fn beside(test: &Test, lowered: &Lowered, hsa: Prediction, vulkan: &Predicti
         Some((outcome, _)) if known => {
             Some(LoweringFault::Forbidden { outcome: crate::state::line(test, &hsa.observables, outcome) })
         }
-        _ if known && hsa.race == Race::Racy && vulkan.race == Race::Free => Some(LoweringFault::RaceLost),
+        _ if known && hsa.race == Race::Racy && !vulkan.is_undefined() => Some(LoweringFault::RaceLost),
         _ => None,
     };
     let class = match (hsa.race, vulkan.race) {
         _ if !known || fault.is_some() => None,
-        (_, Race::Free) => {
+        // A race by values out of thin air alone is judged as none.
+        _ if !vulkan.is_undefined() => {
             let wanted = |outcome: &Outcome| match &test.question {
                 None => true,
                 Some(question) => {

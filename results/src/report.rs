@@ -169,7 +169,8 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
         Some(_) => outcome.batches,
         None => Some(outcome.count),
     };
-    let predicted = line.outcomes.iter().map(|outcome| {
+    let listed = line.outcomes.iter().filter(|outcome| !outcome.thin_air || outcome.count > 0);
+    let predicted = listed.map(|outcome| {
         // What is seen of a racy program, or under a prediction that was cut short, is not judged.
         let judged = match line.verdict {
             VerdictWord::Undefined => false,
@@ -243,7 +244,8 @@ impl Tally {
             *count += usize::from(verdict == line.verdict);
         }
         self.unexercised += usize::from(line.reason.as_deref() == Some("not exercised"));
-        let allows_weak = line.outcomes.iter().any(|outcome| outcome.weak && outcome.allowed);
+        let allows_weak =
+            line.outcomes.iter().any(|outcome| outcome.weak && outcome.allowed && !outcome.thin_air);
         let seen = weak_seen(line) > 0;
         self.weak += usize::from(seen);
         self.weak_unseen += usize::from(allows_weak && !seen);

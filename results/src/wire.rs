@@ -55,6 +55,9 @@ pub struct CheckLine {
     pub model: String,
     /// Whether the program races.
     pub race: RaceWord,
+    /// Present where it races only in executions with values out of thin air, which no implementation is known to show.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub race_thin_air: bool,
     /// HSA's level of undefinedness.
     pub level: Option<LevelWord>,
     /// The questions of the file, in order.
@@ -63,6 +66,13 @@ pub struct CheckLine {
     pub outcomes: Vec<CheckOutcome>,
     /// How many executions were considered.
     pub executions: Executions,
+    /// How often a loop body was run at most.
+    #[schemars(range(min = 1))]
+    pub bound: u32,
+    /// How many runs, combinations of the threads' paths, were cut off at the bound.
+    pub cut: u64,
+    /// How many runs there are, those cut off included.
+    pub runs: u64,
     /// Microseconds from parsed test to answer.
     pub micros: u64,
     /// Whether every run ends, where that was asked.
@@ -104,6 +114,11 @@ pub struct ScheduleStep {
     pub written: Option<u64>,
     /// True for the steps that repeat for ever.
     pub repeats: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde asks for")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// Whether a program races.
@@ -170,6 +185,10 @@ pub struct CheckOutcome {
     pub weak: bool,
     /// The test's filter excludes it.
     pub filtered: bool,
+    /// Present where only executions with values out of thin air show it: no rule excludes them (VK-AC-06), and no
+    /// implementation is known to show them.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub thin_air: bool,
     /// Whether it meets the condition of the question; absent where the test asks nothing, or several things.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<bool>,
@@ -365,6 +384,9 @@ pub struct RunOutcome {
     pub weak: bool,
     /// The test's filter excludes it.
     pub filtered: bool,
+    /// Present where only executions with values out of thin air show it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub thin_air: bool,
     /// Whether it meets the condition of the question; absent where the test asks nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<bool>,
@@ -417,12 +439,14 @@ impl CheckLine {
             name: test.name.clone(),
             model: prediction.model.clone(),
             race: prediction.race.into(),
+            race_thin_air: prediction.race_thin_air,
             level: prediction.level.map(LevelWord::from),
             queries: answer(test, prediction)
                 .map(|answer| Query {
                     text: context.question.to_owned(),
-                    // A search that was cut short may have found a witness; the answer is for those that were not.
-                    holds: answer.holds.filter(|_| prediction.race != Race::Unknown),
+                    // A search that ran out of time may have found a witness; the answer is for those that did not. What was
+                    // found within a bound of loops stays found.
+                    holds: answer.holds.filter(|_| prediction.race != Race::Unknown || prediction.cut > 0),
                     expected: answer.expected,
                 })
                 .into_iter()
@@ -435,6 +459,7 @@ impl CheckLine {
                     allowed: says.allowed,
                     weak: says.weak,
                     filtered: says.filtered,
+                    thin_air: says.thin_air,
                     witness: test
                         .question
                         .as_ref()
@@ -445,6 +470,9 @@ impl CheckLine {
                 candidate: prediction.candidate_executions,
                 consistent: prediction.consistent_executions,
             },
+            bound: prediction.bound,
+            cut: prediction.cut,
+            runs: prediction.runs,
             micros: context.micros,
             progress: None,
         }
@@ -545,6 +573,7 @@ impl RunLine {
                     allowed: row.says.allowed,
                     weak: row.says.weak,
                     filtered: row.says.filtered,
+                    thin_air: row.says.thin_air,
                     witness: test
                         .question
                         .as_ref()

@@ -195,9 +195,9 @@ pub struct Check {
     /// Time for each test, parsing included.
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub timeout: Duration,
-    /// How often a loop body is run at most.
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub unroll: NonZeroU32,
+    /// How often a loop body is run at most. When not given 1, and 2, 4, 8 while runs are cut off and time lasts.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub unroll: Option<u32>,
     /// What a promise of progress is worth: weak or strong; with --progress.
     #[arg(long, value_name = "FAIRNESS", requires = "progress", value_parser = fairness, default_value = "weak")]
     pub fairness: Fairness,
@@ -239,9 +239,9 @@ pub struct Explain {
     /// Time for all of it; what is not found by then stays unknown.
     #[arg(long, value_name = "DUR", default_value = "5s", value_parser = duration)]
     pub timeout: Duration,
-    /// How often a loop body is run at most.
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub unroll: NonZeroU32,
+    /// How often a loop body is run at most. When not given 1, and 2, 4, 8 while runs are cut off and time lasts.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub unroll: Option<u32>,
 }
 
 /// How `explain` writes an explanation.

@@ -13,15 +13,19 @@ use crate::local::Solution;
 use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
-use crate::valuation::{Values, constraints_met, final_value, is_plain, reads_of, valuations};
+use crate::valuation::{Valuation, Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
 /// What was found so far, over all skeletons of a test.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) allowed: QuickSet<Outcome>,
     pub(crate) candidates: QuickSet<Outcome>,
+    /// Those of the allowed outcomes that only executions with values out of thin air show.
+    pub(crate) thin_air: QuickSet<Outcome>,
     /// What some consistent execution inside the filter raises.
     pub(crate) raised: Flags,
+    /// What one of them raises that has no value out of thin air.
+    pub(crate) grounded: Flags,
     pub(crate) candidate_executions: u64,
     pub(crate) consistent_executions: u64,
     /// Some allowed outcome inside the filter meets the condition of the question.
@@ -29,8 +33,34 @@ pub(crate) struct Findings {
     /// Some allowed outcome inside the filter misses it.
     pub(crate) misses: bool,
     pub(crate) timed_out: bool,
+    /// The combinations of paths that some consistent execution takes.
+    pub(crate) runs: u64,
+    /// Those of them in which the bound of loops ended a thread.
+    pub(crate) cut: u64,
+    /// Single questions were asked instead of counting executions.
+    pub(crate) asked: bool,
     /// There are more outcomes than are listed.
     pub(crate) unlisted: bool,
+}
+
+impl Findings {
+    /// Notes what a consistent execution inside the filter raises.
+    pub(crate) fn raise(&mut self, flags: Flags, thin_air: bool) {
+        self.raised.add(flags);
+        if !thin_air {
+            self.grounded.add(flags);
+        }
+    }
+
+    /// Notes the outcome of a consistent execution.
+    pub(crate) fn allow(&mut self, outcome: Outcome, thin_air: bool) {
+        if !thin_air {
+            self.thin_air.remove(&outcome);
+            self.allowed.insert(outcome);
+        } else if self.allowed.insert(outcome.clone()) {
+            self.thin_air.insert(outcome);
+        }
+    }
 }
 
 /// Outcomes that are listed at most, of each kind.
@@ -151,7 +181,7 @@ impl<'a> Combiner<'a> {
 
     /// Whether executions that read like this can add to the findings.
     fn wants(&self, flags: Flags, reads_from: &[Option<u16>], findings: &Findings) -> bool {
-        if findings.raised.misses(flags) {
+        if findings.grounded.misses(flags) {
             return true;
         }
         if !self.skeleton.terminated {
@@ -178,9 +208,9 @@ impl<'a> Combiner<'a> {
             });
             findings.consistent_executions = findings.consistent_executions.saturating_add(count);
             if self.filter == ResolvedCondition::Known(true) {
-                findings.raised.add(leaf.flagged);
+                findings.raise(leaf.flagged, false);
             }
-            if !self.skeleton.terminated && !findings.raised.misses(leaf.flagged) {
+            if !self.skeleton.terminated && !findings.grounded.misses(leaf.flagged) {
                 return;
             }
         }
@@ -223,8 +253,8 @@ impl<'a> Combiner<'a> {
             let decided = |rf: &[Option<u16>], last: &[u16]| self.meets_so_far(sought, rf, last);
             self.satisfiable(&decided, choices, &mut rf, &mut Vec::new())
         };
-        if findings.raised.misses(flagged) && search(Sought::Kept) {
-            findings.raised.add(flagged);
+        if findings.grounded.misses(flagged) && search(Sought::Kept) {
+            findings.raise(flagged, false);
         }
         if !self.skeleton.terminated {
             return;
@@ -376,8 +406,9 @@ impl<'a> Combiner<'a> {
         let found = Cell::new(false);
         let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, _| {
             let values = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
-            let mut shown = values.iter().filter(|values| constraints_met(self.skeleton, values));
-            found.set(found.get() || shown.any(|values| self.is_sought(sought, &self.outcome(values, last))));
+            let mut shown = values.iter().filter(|shown| constraints_met(self.skeleton, &shown.values));
+            let sought = |shown: &Valuation| self.is_sought(sought, &self.outcome(&shown.values, last));
+            found.set(found.get() || shown.any(sought));
             !found.get()
         });
         (found.get() || complete).then_some(found.get())
@@ -532,7 +563,8 @@ impl<'a> Combiner<'a> {
         flagged: Flags,
         findings: &mut Findings,
     ) {
-        for values in valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain) {
+        let valuations = valuations(self.skeleton, rf, self.rules.out_of_thin_air, self.rules.domain);
+        for Valuation { values, thin_air } in valuations {
             if !self.plain {
                 if !constraints_met(self.skeleton, &values) {
                     continue;
@@ -545,7 +577,7 @@ impl<'a> Combiner<'a> {
             };
             let kept = holds(&self.filter);
             if kept {
-                findings.raised.add(flagged);
+                findings.raise(flagged, thin_air);
             }
             if self.skeleton.terminated {
                 if kept && !self.plain {
@@ -554,7 +586,7 @@ impl<'a> Combiner<'a> {
                     findings.misses |= !meets;
                 }
                 if findings.allowed.len() < MAX_LISTED {
-                    findings.allowed.insert(outcome);
+                    findings.allow(outcome, thin_air);
                 } else {
                     findings.unlisted = true;
                 }
@@ -576,7 +608,7 @@ impl<'a> Combiner<'a> {
         if let Some(flags) = flags {
             findings.consistent_executions = findings.consistent_executions.saturating_add(1);
             if self.is_sought(Sought::Kept, &outcome) {
-                findings.raised.add(flags);
+                findings.raise(flags, false);
                 if self.skeleton.terminated {
                     let meets = self.is_sought(Sought::Answer(true), &outcome);
                     findings.meets |= meets;
@@ -592,7 +624,7 @@ impl<'a> Combiner<'a> {
             return;
         }
         if flags.is_some() {
-            findings.allowed.insert(outcome.clone());
+            findings.allow(outcome.clone(), false);
         }
         findings.candidates.insert(outcome);
     }

@@ -10,7 +10,7 @@ mod strengthen;
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
 use crate::budget::Purse;
-use crate::{Budget, Model, Options, PredictError, predict};
+use crate::{Budget, Model, Options, PredictError, predict, predict_growing};
 use examine::Search;
 
 pub use mend::{Change, Mend};
@@ -20,8 +20,8 @@ pub use mend::{Change, Mend};
 pub struct ExplainOptions<'b> {
     /// The outcome to explain; where absent, the condition of the test's question, negated under `forall`.
     pub outcome: Option<Condition>,
-    /// How often a loop body is run at most (at least 1).
-    pub unroll: u32,
+    /// How often a loop body is run at most; as often as runs are cut off, up to 8, where nothing is said.
+    pub unroll: Option<u32>,
     /// How many candidate executions are looked at for each of witness, broken rule and race.
     pub candidates: u64,
     /// What the verdict may cost; past it, it stays unknown.
@@ -38,7 +38,7 @@ impl Default for ExplainOptions<'_> {
     fn default() -> Self {
         ExplainOptions {
             outcome: None,
-            unroll: 1,
+            unroll: None,
             candidates: 200_000,
             verdict: Budget::default(),
             budget: Budget::default(),
@@ -59,6 +59,8 @@ pub struct Explanation {
     pub answer: Answer,
     /// Whether the program races.
     pub race: Race,
+    /// Whether it races only by values out of thin air.
+    pub race_thin_air: bool,
     /// One race, where there is one and it was found within the bounds.
     pub race_found: Option<RaceFound>,
 }
@@ -95,6 +97,8 @@ pub struct Execution {
     pub edges: Vec<Edge>,
     /// Final values by the names of what is observed.
     pub outcome: Vec<(String, String)>,
+    /// Whether some of its values depend on themselves: out of thin air.
+    pub thin_air: bool,
 }
 
 /// Index of an event in [`Execution::events`].
@@ -222,14 +226,17 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
     let mut asked = test.clone();
     let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
     asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
-    let verdict = Options { budget: options.verdict, unroll: options.unroll.max(1) };
-    let prediction = predict(&asked, model, &verdict)?;
+    let verdict = Options { budget: options.verdict, unroll: options.unroll.unwrap_or(1).max(1) };
+    let prediction = match options.unroll {
+        Some(_) => predict(&asked, model, &verdict)?,
+        None => predict_growing(&asked, model, &verdict)?,
+    };
     let purse = Purse::new(options.budget);
-    let mut search = Search::new(&asked, model, options, &purse)?;
+    let mut search = Search::new(&asked, model, options, prediction.bound, &purse)?;
     let answer = search.answer(&condition, prediction.meets)?;
     let race_found = match prediction.race {
         Race::Racy => match search.race(&condition)? {
-            Some(raced) => Some(raced.with(mend::mend(&asked, model, options, &purse)?)),
+            Some(raced) => Some(raced.with(mend::mend(&asked, model, options, prediction.bound, &purse)?)),
             None => None,
         },
         Race::Free | Race::Unknown => None,
@@ -239,6 +246,7 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
         outcome: condition.text(test),
         answer,
         race: prediction.race,
+        race_thin_air: prediction.race_thin_air,
         race_found,
     })
 }

@@ -45,7 +45,9 @@ mod explore;
 mod facts;
 mod few;
 mod forced;
+mod growing;
 mod interval;
+mod liveness;
 mod local;
 pub mod matrix;
 mod model;
@@ -75,6 +77,7 @@ pub use explain::{
     Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, ExplainOptions, Explanation, Mend,
     Place, RaceFound, explain,
 };
+pub use growing::predict_growing;
 pub use model::Model;
 pub use predict::{Options, Verdict, predict, verdict};
 pub use queries::answer_queries;

@@ -8,10 +8,11 @@ use std::collections::HashSet;
 use litmus::{LocationId, Outcome, Query, QueryTerm, Race, Test, Undefinedness};
 
 use crate::cat::{self, BaseProvider, Plan};
+use crate::combine::Findings;
 use crate::matrix::{Matrix, Matrix16, Matrix64, Matrix256};
 use crate::search::Flags;
 use crate::skeleton::{Semantic, Skeleton, Tags};
-use crate::valuation::{Values, constraints_met, final_value, valuations};
+use crate::valuation::{Valuation, constraints_met, final_value, valuations};
 use crate::{Model, PredictError, predict};
 
 /// What the oracle found.
@@ -19,8 +20,12 @@ use crate::{Model, PredictError, predict};
 pub struct NaiveAnswer {
     /// Outcomes of consistent executions.
     pub allowed: HashSet<Outcome>,
+    /// Those of them that only executions with values out of thin air show.
+    pub thin_air: HashSet<Outcome>,
     /// Whether a flag is raised in one of them that the filter keeps.
     pub race: Race,
+    /// Whether only executions with values out of thin air raise one.
+    pub race_thin_air: bool,
     /// The level of undefinedness, for a model that has such levels.
     pub level: Option<Undefinedness>,
 }
@@ -59,39 +64,29 @@ fn enumerate_as(
     limit: u64,
     vectors_whole: bool,
 ) -> Result<Option<NaiveAnswer>, PredictError> {
-    let mut answer = NaiveAnswer { allowed: HashSet::new(), race: Race::Free, level: None };
-    let mut raised = Flags::default();
+    let mut found = Findings::default();
     let mut left = limit;
     let plan = if vectors_whole { model.plan_for_all(test)? } else { model.plan_for(test)? };
     // The engine splits locations no further than the accesses of a test tell them apart; here every byte is apart.
     let semantic = Semantic { cells_of_bytes: true, vectors_whole, ..model.semantic() };
     for skeleton in predict::all_skeletons(test, semantic, unroll)? {
         let done = match skeleton.len() {
-            0..=16 => {
-                enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?
-            }
-            17..=64 => {
-                enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut answer, &mut raised)?
-            }
-            _ => enumerate_one::<Matrix256>(
-                test,
-                model,
-                &plan,
-                &skeleton,
-                &mut left,
-                &mut answer,
-                &mut raised,
-            )?,
+            0..=16 => enumerate_one::<Matrix16>(test, model, &plan, &skeleton, &mut left, &mut found)?,
+            17..=64 => enumerate_one::<Matrix64>(test, model, &plan, &skeleton, &mut left, &mut found)?,
+            _ => enumerate_one::<Matrix256>(test, model, &plan, &skeleton, &mut left, &mut found)?,
         };
         if !done {
             return Ok(None);
         }
     }
-    if raised.race || raised.undefined {
-        answer.race = Race::Racy;
-    }
-    answer.level = raised.level(&plan, true);
-    Ok(Some(answer))
+    let raised = found.raised;
+    Ok(Some(NaiveAnswer {
+        allowed: found.allowed.into_iter().collect(),
+        thin_air: found.thin_air.into_iter().collect(),
+        race: if raised.race || raised.undefined { Race::Racy } else { Race::Free },
+        race_thin_air: found.grounded.misses(raised),
+        level: raised.level(&plan, true),
+    }))
 }
 
 struct Execution<'a, M> {
@@ -189,8 +184,7 @@ fn enumerate_one<M: Matrix>(
     plan: &Plan,
     skeleton: &Skeleton,
     left: &mut u64,
-    answer: &mut NaiveAnswer,
-    raised: &mut Flags,
+    found: &mut Findings,
 ) -> Result<bool, PredictError> {
     let n = skeleton.len();
     for_each_execution::<M>(test, model, skeleton, left, &mut |execution, values, last_write| {
@@ -203,7 +197,7 @@ fn enumerate_one<M: Matrix>(
         }
         let mut flagged = Flags::default();
         axioms(true).filter(holds).for_each(|axiom| flagged.raise(axiom));
-        for values in values {
+        for Valuation { values, thin_air } in values {
             let finals = skeleton.finals.iter();
             let outcome = Outcome(
                 finals.map(|observed| final_value(skeleton, observed, values, &last_write)).collect(),
@@ -211,10 +205,10 @@ fn enumerate_one<M: Matrix>(
             let kept =
                 test.filter.as_ref().is_none_or(|filter| outcome.meets(test, &test.observables(), filter));
             if kept {
-                raised.add(flagged);
+                found.raise(flagged, *thin_air);
             }
             if skeleton.terminated {
-                answer.allowed.insert(outcome);
+                found.allow(outcome, *thin_air);
             }
         }
         Ok(())
@@ -222,7 +216,7 @@ fn enumerate_one<M: Matrix>(
 }
 
 /// What is done with an execution, the values that its reads may have, and the last write of each storage.
-type Visit<'v, M> = dyn FnMut(&Execution<'_, M>, &[Values], &dyn Fn(LocationId) -> Option<u16>) -> Result<(), PredictError>
+type Visit<'v, M> = dyn FnMut(&Execution<'_, M>, &[Valuation], &dyn Fn(LocationId) -> Option<u16>) -> Result<(), PredictError>
     + 'v;
 
 /// Visits every candidate execution of a skeleton; false where there are more than `left`.
@@ -275,7 +269,7 @@ fn for_each_execution<M: Matrix>(
             }
             let values: Vec<_> = valuations(skeleton, &rf, out_of_thin_air, &domain)
                 .into_iter()
-                .filter(|values| constraints_met(skeleton, values))
+                .filter(|shown| constraints_met(skeleton, &shown.values))
                 .collect();
             if !values.is_empty() {
                 let mut chosen_co = vec![0; orders.len()];

@@ -7,6 +7,7 @@ use litmus::{
 
 use crate::PredictError;
 use crate::cells::Extent;
+use crate::liveness::live_registers;
 use crate::symbolic::{Constraint, LocalRead, Symbolic};
 
 /// One path of a thread.
@@ -17,8 +18,10 @@ pub(crate) struct Path {
     pub(crate) constraints: Vec<Constraint<LocalRead>>,
     /// Values of all registers at the end.
     pub(crate) registers: Vec<Symbolic<LocalRead>>,
-    /// False where the bound on back-jumps ended the path.
+    /// False where a loop that goes on ended the path: at the bound on back-jumps, or because nothing can change in it.
     pub(crate) terminated: bool,
+    /// Whether the bound ended it, so that there is more that was not looked at.
+    pub(crate) cut: bool,
     /// Reads that a branch, an await or an address depends on, whether or not anything follows.
     pub(crate) decisive: Vec<LocalRead>,
 }
@@ -70,17 +73,25 @@ pub(crate) struct Memory {
 const MAX_PATHS: usize = 4096;
 
 /// Every path of a thread, each back-jump taken less than `unroll` times.
+///
+/// A turn that only reads and leaves no register behind that the next one looks at is where the path ends: what could
+/// follow it also follows the state before it. Leaving out the reads of a turn takes order away and adds none, so what such
+/// a loop shows in its last turn stands for any number of them; the races of an earlier turn show in the path that ends
+/// there.
 pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Path>, PredictError> {
     let registers = (0..test.thread(thread).registers.len())
         .map(|r| Symbolic::Known(test.initial_register(thread, RegisterId(r as u16))))
         .collect();
     let length = test.thread(thread).instructions.len();
-    let mut walker = Walker { test, thread, unroll, done: Vec::new() };
+    let instructions = &test.thread(thread).instructions;
+    let live = live_registers(instructions, test.thread(thread).registers.len());
+    let mut walker = Walker { test, thread, unroll, live, done: Vec::new() };
     let start = Path {
         steps: Vec::new(),
         constraints: Vec::new(),
         registers,
         terminated: true,
+        cut: false,
         decisive: Vec::new(),
     };
     walker.walk(State {
@@ -89,6 +100,7 @@ pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Pa
         reads: 0,
         executed: vec![0; length],
         jumps: vec![0; length],
+        heads: Vec::new(),
         comparisons: vec![None; test.thread(thread).registers.len()],
         control: Vec::new(),
     })?;
@@ -99,6 +111,8 @@ struct Walker<'a> {
     test: &'a Test,
     thread: ThreadId,
     unroll: u32,
+    /// For each instruction the registers that may still matter.
+    live: Vec<Vec<bool>>,
     done: Vec<Path>,
 }
 
@@ -109,10 +123,21 @@ struct State {
     reads: LocalRead,
     executed: Vec<u16>,
     jumps: Vec<u32>,
+    /// How it was when control last came to each label.
+    heads: Vec<Head>,
     /// What each condition register was last assigned by; `None` where nothing was.
     comparisons: Vec<Option<Constraint<LocalRead>>>,
     /// Reads that decide whether control comes to what lies before an instruction.
     control: Vec<(usize, Vec<LocalRead>)>,
+}
+
+/// How a path was at a label.
+#[derive(Clone)]
+struct Head {
+    at: usize,
+    steps: usize,
+    registers: Vec<Symbolic<LocalRead>>,
+    comparisons: Vec<Option<Constraint<LocalRead>>>,
 }
 
 impl Walker<'_> {
@@ -128,7 +153,7 @@ impl Walker<'_> {
                 let at = state.at;
                 state.at += 1;
                 match &instruction.kind {
-                    InstructionKind::Label(_) => {}
+                    InstructionKind::Label(_) => state.pass(at),
                     InstructionKind::Goto(target) => {
                         if !self.jump(&mut state, at, *target) {
                             self.finish(state.path)?;
@@ -273,8 +298,10 @@ impl Walker<'_> {
         let position = self.position(target);
         if position <= at {
             state.jumps[at] += 1;
-            if state.jumps[at] >= self.unroll {
+            let waits = state.nothing_changed(position, self.live.get(position));
+            if waits || state.jumps[at] >= self.unroll {
                 state.path.terminated = false;
+                state.path.cut = !waits;
                 return false;
             }
         }
@@ -314,6 +341,33 @@ impl Walker<'_> {
 }
 
 impl State {
+    /// Remembers how it is at a label.
+    fn pass(&mut self, at: usize) {
+        self.heads.retain(|head| head.at != at);
+        self.heads.push(Head {
+            at,
+            steps: self.path.steps.len(),
+            registers: self.path.registers.clone(),
+            comparisons: self.comparisons.clone(),
+        });
+    }
+
+    /// Whether everything that counts is as it was when control last came to a label: nothing but reads happened since,
+    /// and the registers that matter there are the same.
+    fn nothing_changed(&self, label: usize, live: Option<&Vec<bool>>) -> bool {
+        let (Some(head), Some(live)) = (self.heads.iter().find(|head| head.at == label), live) else {
+            return false;
+        };
+        let reads = self.path.steps[head.steps..].iter().all(|step| {
+            matches!(step.kind, StepKind::Read(_) | StepKind::Rmw(_, None) | StepKind::Fence(..))
+        });
+        reads
+            && live.iter().enumerate().filter(|(_, live)| **live).all(|(register, _)| {
+                self.path.registers[register] == head.registers[register]
+                    && self.comparisons[register] == head.comparisons[register]
+            })
+    }
+
     fn execute_access(&mut self, test: &Test, at: usize, kind: &InstructionKind, address: Vec<LocalRead>) {
         let scalar_of = |location: LocationId, scalar: Option<ScalarType>| {
             scalar.unwrap_or(test.location(location).scalar_type())

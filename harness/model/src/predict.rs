@@ -49,24 +49,38 @@ pub(crate) fn predict_in(
     options: &Options,
     ways: Ways,
 ) -> Result<Prediction, PredictError> {
-    let purse = Purse::new(options.budget);
-    let unroll = options.unroll.max(1);
+    predict_out_of(test, model, options.unroll.max(1), ways, &Purse::new(options.budget))
+}
+
+/// [`predict`] with what is left in a purse.
+pub(crate) fn predict_out_of(
+    test: &Test,
+    model: &Model,
+    unroll: u32,
+    ways: Ways,
+    purse: &Purse<'_>,
+) -> Result<Prediction, PredictError> {
     let compiled = model.compiled_for(test)?;
     let observables = test.observables();
-    let findings = find(test, model, &compiled, &observables, unroll, ways, &purse)?;
-    let answer = |found: bool| (found || !findings.timed_out).then_some(found);
-    let (outcomes, listed) = list(test, &observables, &findings, unroll, &purse);
+    let findings = find(test, model, &compiled, &observables, unroll, ways, purse)?;
+    let exhausted = !findings.timed_out && findings.cut == 0;
+    let answer = |found: bool| (found || exhausted).then_some(found);
+    let (outcomes, listed) = list(test, &observables, &findings, unroll, purse);
     Ok(Prediction {
         model: model.name().to_owned(),
         observables,
         outcomes,
         race: race_of(&findings),
-        level: findings.raised.level(&compiled.plan, !findings.timed_out),
+        race_thin_air: findings.grounded.misses(findings.raised),
+        bound: unroll,
+        cut: findings.cut,
+        runs: findings.runs,
+        level: findings.raised.level(&compiled.plan, exhausted),
         candidate_executions: findings.candidate_executions,
         consistent_executions: findings.consistent_executions,
         meets: test.question.as_ref().and_then(|_| answer(findings.meets)),
         misses: test.question.as_ref().and_then(|_| answer(findings.misses)),
-        complete: listed,
+        complete: listed && findings.cut == 0,
     })
 }
 
@@ -90,7 +104,7 @@ pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict,
     let compiled = model.compiled_for(test)?;
     let findings =
         find(test, model, &compiled, &test.observables(), options.unroll.max(1), Ways::USUAL, &purse)?;
-    let known = !findings.timed_out && !findings.unlisted;
+    let known = !findings.timed_out && !findings.unlisted && findings.cut == 0;
     Ok(Verdict {
         race: if known { race_of(&findings) } else { Race::Unknown },
         level: findings.raised.level(&compiled.plan, known),
@@ -99,7 +113,7 @@ pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict,
 }
 
 fn race_of(findings: &Findings) -> Race {
-    match (findings.raised.race || findings.raised.undefined, findings.timed_out) {
+    match (findings.raised.race || findings.raised.undefined, findings.timed_out || findings.cut > 0) {
         (true, _) => Race::Racy,
         (false, false) => Race::Free,
         (false, true) => Race::Unknown,
@@ -127,6 +141,7 @@ fn find(
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
         let combiner = Combiner::new(test, observables, &skeleton, rules, purse);
         let prepared = compiled.prepared(&skeleton);
+        let before = findings.consistent_executions;
         let searched = match skeleton.len() {
             0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, &mut findings),
             9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
@@ -134,7 +149,12 @@ fn find(
             33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
             _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
         };
-        searched.map(|()| !findings.timed_out)
+        searched?;
+        // Where executions are not counted any more, each combination may have some.
+        let runs = u64::from(findings.consistent_executions > before || findings.unlisted || findings.asked);
+        findings.runs += runs;
+        findings.cut += if skeleton.cut { runs } else { 0 };
+        Ok(!findings.timed_out)
     })?;
     Ok(findings)
 }
@@ -157,6 +177,7 @@ fn list(
     for outcome in findings.candidates.iter().chain(&findings.allowed) {
         outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {
             allowed: findings.allowed.contains(outcome),
+            thin_air: findings.thin_air.contains(outcome),
             weak: !sequential.contains(outcome),
             serial: serial.contains(outcome),
             filtered: test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, observables, filter)),

@@ -27,7 +27,7 @@ pub fn settle<'o>(
     }
     // Rows of a search that was cut short may be wrong; those of an unlisted one are not there.
     let sound = prediction.race == Race::Free || prediction.outcomes.is_empty();
-    if prediction.race == Race::Unknown || !sound || test.dialect == Dialect::Hsa {
+    if prediction.race == Race::Unknown || prediction.cut > 0 || !sound || test.dialect == Dialect::Hsa {
         return Ok(None);
     }
     let purse = Purse::new(options.budget);
@@ -48,7 +48,9 @@ pub fn settle<'o>(
         };
         let filtered =
             test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &prediction.observables, filter));
-        let says = PredictedOutcome { allowed, weak: !strong, serial: serial.contains(outcome), filtered };
+        let serial = serial.contains(outcome);
+        // Whoever asks outcome by outcome knows none that is out of thin air: their values are all known.
+        let says = PredictedOutcome { allowed, weak: !strong, serial, filtered, thin_air: false };
         settled.outcomes.insert(outcome.clone(), says);
     }
     settled.complete = true;

@@ -240,6 +240,8 @@ pub(crate) struct Skeleton {
     pub(crate) events: Vec<Event>,
     /// Whether every thread ran to its end.
     pub(crate) terminated: bool,
+    /// Whether the bound of loops ended a thread.
+    pub(crate) cut: bool,
     /// What the values read must meet.
     pub(crate) constraints: Vec<Constraint<u16>>,
     /// Final values of [`Test::observables`], in that order.
@@ -271,6 +273,7 @@ pub(crate) fn skeletons(
         events: Vec::new(),
         terminated: paths.iter().all(|path| path.terminated)
             && executed.iter().zip(paths).all(|(count, path)| *count == path.steps.len()),
+        cut: paths.iter().any(|path| path.cut),
         constraints: Vec::new(),
         finals: Vec::new(),
         forced: Vec::new(),

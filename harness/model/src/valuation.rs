@@ -8,19 +8,27 @@ use crate::symbolic::Symbolic;
 /// The values of all events that read, by event number; unset for the others.
 pub(crate) type Values = Vec<Option<Value>>;
 
+/// Values of an execution, and whether some of them depend on themselves.
+#[derive(Clone, Debug)]
+pub(crate) struct Valuation {
+    pub(crate) values: Values,
+    pub(crate) thin_air: bool,
+}
+
 /// Every way of giving the reads values when read `i` takes its value from write `rf[i]`.
 ///
 /// There is exactly one unless values depend on themselves in a circle. What is written in a circle, but is the same
 /// whatever the circle holds (`x & 0`), is known even so: compilers may see that and need no read for it. Of a true circle
-/// each value of `domain` is tried for one read, where `out_of_thin_air` permits that; otherwise there is none.
+/// each value of `domain`, and what the circle computes from these, is tried for one read, where `out_of_thin_air` permits
+/// that; otherwise there is none.
 pub(crate) fn valuations(
     skeleton: &Skeleton,
     rf: &[Option<u16>],
     out_of_thin_air: bool,
     domain: &[Value],
-) -> Vec<Values> {
+) -> Vec<Valuation> {
     let mut values: Values = vec![None; skeleton.len()];
-    let mut found = Vec::new();
+    let found = Vec::new();
     // Where no value is computed from another, each is known at once.
     let known = |write: u16| skeleton.events[usize::from(write)].stored.as_ref().and_then(Symbolic::known);
     let mut all = true;
@@ -31,62 +39,87 @@ pub(crate) fn valuations(
         }
     }
     if all {
-        return vec![values];
+        return vec![Valuation { values, thin_air: false }];
     }
-    resolve(skeleton, rf, out_of_thin_air, domain, &mut values, &mut found);
-    found
+    let domain = out_of_thin_air.then_some(domain);
+    let mut resolver = Resolver { skeleton, rf, domain, found, computed: Vec::new() };
+    resolver.resolve(values, false);
+    resolver.found
 }
 
-fn resolve(
-    skeleton: &Skeleton,
-    rf: &[Option<u16>],
-    out_of_thin_air: bool,
-    domain: &[Value],
-    values: &mut Values,
-    found: &mut Vec<Values>,
-) {
-    // Values flow from writes to reads until nothing changes.
-    loop {
-        let mut changed = false;
-        for read in 0..skeleton.len() {
-            if values[read].is_none()
-                && let Some(write) = rf[read]
-                && let Some(value) = stored_value(skeleton, usize::from(write), values)
+/// How many values are tried for a read of a circle besides those of the domain.
+const COMPUTED: usize = 8;
+
+struct Resolver<'a> {
+    skeleton: &'a Skeleton,
+    rf: &'a [Option<u16>],
+    /// What may appear from nowhere, where anything may.
+    domain: Option<&'a [Value]>,
+    found: Vec<Valuation>,
+    /// What was stored where something else had been guessed: what the program computes from its constants.
+    computed: Vec<Value>,
+}
+
+impl Resolver<'_> {
+    fn resolve(&mut self, mut values: Values, thin_air: bool) {
+        let (skeleton, rf) = (self.skeleton, self.rf);
+        loop {
+            // Values flow from writes to reads until nothing changes.
+            let mut changed = false;
+            for read in 0..skeleton.len() {
+                if values[read].is_none()
+                    && let Some(write) = rf[read]
+                    && let Some(value) = stored_value(skeleton, usize::from(write), &values)
+                {
+                    values[read] = Some(value);
+                    changed = true;
+                }
+            }
+            if changed {
+                continue;
+            }
+            let settled = (0..skeleton.len()).find_map(|read| {
+                let write = rf[read].filter(|_| values[read].is_none())?;
+                Some((read, independent_value(skeleton, usize::from(write), &values)?))
+            });
+            let Some((read, value)) = settled else { break };
+            values[read] = Some(value);
+        }
+        if thin_air && !self.is_sound(&values) {
+            return;
+        }
+        let mut reads = (0..skeleton.len()).filter(|&read| rf[read].is_some());
+        let Some(open) = reads.find(|&read| values[read].is_none()) else {
+            self.found.push(Valuation { values, thin_air });
+            return;
+        };
+        let Some(domain) = self.domain else { return };
+        let mut tried: Vec<Value> = Vec::new();
+        while tried.len() < domain.len() + COMPUTED {
+            let untried = domain.iter().chain(&self.computed).find(|value| !tried.contains(value));
+            let Some(value) = untried.copied() else { break };
+            tried.push(value);
+            let mut guess = values.clone();
+            guess[open] = Some(value);
+            self.resolve(guess, true);
+        }
+    }
+
+    /// Whether each value is what its write stores, as far as that is known.
+    fn is_sound(&mut self, values: &Values) -> bool {
+        let mut sound = true;
+        for (value, write) in values.iter().zip(self.rf) {
+            let stored = write.and_then(|write| stored_value(self.skeleton, usize::from(write), values));
+            if let (Some(value), Some(stored)) = (value, stored)
+                && *value != stored
             {
-                values[read] = Some(value);
-                changed = true;
+                sound = false;
+                if self.computed.len() < COMPUTED && !self.computed.contains(&stored) {
+                    self.computed.push(stored);
+                }
             }
         }
-        if !changed {
-            break;
-        }
-    }
-    let open = (0..skeleton.len()).find(|&read| rf[read].is_some() && values[read].is_none());
-    let Some(open) = open else {
-        // A guessed value must be the one that its write stores.
-        let sound = (0..skeleton.len()).all(|read| {
-            rf[read].is_none_or(|write| {
-                stored_value(skeleton, usize::from(write), values).is_none_or(|v| values[read] == Some(v))
-            })
-        });
-        if sound {
-            found.push(values.clone());
-        }
-        return;
-    };
-    if !out_of_thin_air {
-        let settled = (0..skeleton.len()).find_map(|read| {
-            let write = rf[read].filter(|_| values[read].is_none())?;
-            Some((read, independent_value(skeleton, usize::from(write), values)?))
-        });
-        let Some((read, value)) = settled else { return };
-        values[read] = Some(value);
-        return resolve(skeleton, rf, out_of_thin_air, domain, values, found);
-    }
-    for value in domain {
-        let mut guess = values.clone();
-        guess[open] = Some(*value);
-        resolve(skeleton, rf, out_of_thin_air, domain, &mut guess, found);
+        sound
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use litmus::{Outcome, Prediction, Race, Test, Value};
 use model::{
     Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, explain,
-    naive, predict, settle,
+    naive, predict, predict_growing, settle,
 };
 
 fn parsed(text: &str) -> Test {
@@ -122,7 +122,44 @@ fn a_loop_is_run_as_often_as_it_may_be() {
     assert_eq!(allowed(&test, "vulkan", 2), [[1, 1], [2, 1]]);
     assert_eq!(allowed(&test, "dartagnan", 4), [[1, 1], [2, 1], [3, 1], [4, 1]]);
     let prediction = predict(&test, &model("vulkan"), &ALONE).unwrap();
-    assert_eq!((prediction.meets, prediction.misses), (Some(true), Some(false)));
+    // The counter makes every turn another: whether one more would miss the condition is not known.
+    assert_eq!((prediction.meets, prediction.misses, prediction.cut), (Some(true), None, 1));
+}
+
+#[test]
+fn a_spin_is_no_cut() {
+    let test = parsed(&SPIN.replace("add r1, r1, 1        ", "                     "));
+    for bound in [1, 2, 4] {
+        let options = Options { unroll: bound, ..ALONE };
+        let prediction = predict(&test, &model("vulkan"), &options).unwrap();
+        assert_eq!((prediction.race, prediction.cut), (litmus::Race::Free, 0));
+        assert_eq!((prediction.meets, prediction.misses), (Some(true), Some(false)));
+        assert_eq!(allowed(&test, "vulkan", bound), [[1]]);
+    }
+}
+
+/// A race behind a loop that is left in its second turn.
+const LATE: &str = "VULKAN late
+{ x = 0; y = 0; }
+P0@sg 0, wg 0, qf 0        | P1@sg 0, wg 1, qf 0 ;
+LC00:                      | st.nonpriv.sc0 y, 2 ;
+rmw.atom.dv.sc0.add r0, x, 1 |                   ;
+blt r0, 1, LC00            |                     ;
+st.nonpriv.sc0 y, 1        |                     ;
+exists (y == 1)";
+
+#[test]
+fn nothing_is_free_where_runs_were_cut_off() {
+    let test = parsed(LATE);
+    let vulkan = model("vulkan");
+    let at = |unroll| predict(&test, &vulkan, &Options { unroll, ..ALONE }).unwrap();
+    let once = at(1);
+    assert_eq!((once.race, once.meets, once.complete), (litmus::Race::Unknown, None, false));
+    assert_eq!((once.cut, once.runs), (1, 1));
+    let twice = at(2);
+    assert_eq!((twice.race, twice.meets, twice.cut), (litmus::Race::Racy, Some(true), 0));
+    let growing = predict_growing(&test, &vulkan, &ALONE).unwrap();
+    assert_eq!((growing.race, growing.bound, growing.cut), (litmus::Race::Racy, 2, 0));
 }
 
 /// P1 meets P0 in a barrier only where it reads 1.

@@ -58,24 +58,44 @@ impl<W: Write> Check<W> {
     }
 }
 
+/// What stands behind an outcome that only values out of thin air show.
+const THIN_AIR: &str = "  thin air: no implementation is known to show it";
+/// What stands behind one that a device showed.
+const THIN_AIR_SEEN: &str = "  OUT OF THIN AIR: allowed, and no implementation was known to show it";
+
 impl<W: Write> CheckWriter for Check<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         let race = match line.race {
             RaceWord::Free => "race-free",
+            RaceWord::Racy if line.race_thin_air => "racy by values out of thin air alone",
             RaceWord::Racy => "racy",
+            RaceWord::Unknown if line.cut > 0 => "not known to be race-free",
             RaceWord::Unknown => "not answered in time",
         };
         writeln!(self.out, "{}: {race} under {}", show::line(&line.id), show::line(&line.model))?;
+        if line.cut > 0 {
+            let (cut, runs, bound) = (line.cut, line.runs, line.bound);
+            writeln!(
+                self.out,
+                "  unknown: {cut} of {runs} runs were cut off at the bound (--unroll {bound})"
+            )?;
+        }
         for outcome in &line.outcomes {
-            let allowed = if outcome.allowed { "allowed" } else { "forbidden" };
+            let allowed = match outcome.allowed {
+                true => "allowed",
+                false if line.cut > 0 => "not met",
+                false => "forbidden",
+            };
             let weak = if outcome.weak { "  weak" } else { "" };
             let filtered = if outcome.filtered { "  filtered" } else { "" };
-            writeln!(self.out, "  {allowed:<9}  {}{weak}{filtered}", state::text(&outcome.state))?;
+            let thin_air = if outcome.thin_air { THIN_AIR } else { "" };
+            writeln!(self.out, "  {allowed:<9}  {}{weak}{filtered}{thin_air}", state::text(&outcome.state))?;
         }
         for query in &line.queries {
             let holds = match query.holds {
                 Some(true) => "holds",
                 Some(false) => "does not hold",
+                None if line.cut > 0 => "is not known: no run within the bound shows it",
                 None => "is not answered",
             };
             let expected = match (query.holds, query.expected) {
@@ -236,6 +256,7 @@ fn weak_histogram(line: &RunLine) -> String {
             VerdictWord::Conforms | VerdictWord::Inconclusive if outcome.hsa == Some(false) => {
                 "  HSA forbids it"
             }
+            _ if outcome.thin_air => THIN_AIR_SEEN,
             _ => "",
         };
         let unit = if line.batches.is_some() { " of batches" } else { "" };
@@ -248,8 +269,11 @@ fn weak_histogram(line: &RunLine) -> String {
             state::text(&outcome.state),
         );
     }
-    let never: Vec<String> =
-        weak.iter().filter(|o| o.allowed && o.count == 0).map(|o| state::text(&o.state)).collect();
+    let never: Vec<String> = weak
+        .iter()
+        .filter(|o| o.allowed && !o.thin_air && o.count == 0)
+        .map(|o| state::text(&o.state))
+        .collect();
     if !never.is_empty() {
         let unit = if line.batches.is_some() { " of batches" } else { "" };
         text += &format!(

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use litmus::{Dialect, Race};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
-use model::{Budget, Model, Options, answer_queries, predict};
+use model::{Budget, Model, Options, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RejectedLine, ScheduleStep};
 use results::write::check_writer;
@@ -40,7 +40,7 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     }
     let options = Asked {
         timeout: arguments.timeout,
-        unroll: arguments.unroll.get(),
+        unroll: arguments.unroll,
         progress: arguments.progress.map(|model| (model, arguments.fairness)),
     };
 
@@ -127,7 +127,7 @@ impl Models {
 #[derive(Clone, Copy)]
 struct Asked {
     timeout: Duration,
-    unroll: u32,
+    unroll: Option<u32>,
     progress: Option<(ProgressModel, Fairness)>,
 }
 
@@ -159,14 +159,18 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
     });
     let asks = prepared.and_then(|()| {
         let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
-        let options = Options { budget: Budget::until(&stop), unroll: asked.unroll };
+        let options = Options { budget: Budget::until(&stop), unroll: 1 };
         let since = Instant::now();
-        let prediction = predict(test, &chosen.model, &options)?;
+        let prediction = match asked.unroll {
+            Some(unroll) => predict(test, &chosen.model, &Options { unroll, ..options })?,
+            None => predict_growing(test, &chosen.model, &options)?,
+        };
         // What is left of the time is for the lines of a `.test` file.
+        let options = Options { unroll: prediction.bound, ..options };
         let answers = answer_queries(test, &chosen.model, twin, &options)?;
         let progress = match &asked.progress {
             // A program that races has no defined runs.
-            Some(_) if prediction.race == Race::Racy => None,
+            Some(_) if prediction.is_undefined() => None,
             Some((model, fairness)) => {
                 let limits = Limits::within(options.budget);
                 Some(terminates(test, &chosen.model, model, *fairness, &limits))
@@ -192,9 +196,15 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
     for (key, span) in &test.metadata.unknown_keys {
         warnings.push(format!("{file}:{}:{}: warning: unknown key `{key}`", span.line, span.column));
     }
-    if prediction.race == Race::Unknown {
+    if prediction.cut > 0 {
+        let (cut, runs, bound) = (prediction.cut, prediction.runs, prediction.bound);
+        warnings.push(format!(
+            "{file}: warning: {cut} of {runs} runs were cut off at the bound (--unroll {bound})"
+        ));
+    } else if prediction.race == Race::Unknown {
         warnings.push(format!("{file}: warning: no answer under {} in time", prediction.model));
-    } else if answer(test, &prediction).is_some_and(|answer| answer.surprises()) {
+    }
+    if answer(test, &prediction).is_some_and(|answer| answer.surprises()) {
         outcome = Outcome::RuleBroken;
         warnings
             .push(format!("{file}: `{question}` is not what the test expects under {}", prediction.model));

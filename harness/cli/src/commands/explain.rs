@@ -43,7 +43,7 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         outcome: condition,
         verdict: Budget::until(&half),
         budget: Budget::until(&stop),
-        unroll: arguments.unroll.get(),
+        unroll: arguments.unroll,
         ..ExplainOptions::default()
     };
     let explanation = ask(test, &chosen.model, &options)

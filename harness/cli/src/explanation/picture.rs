@@ -172,7 +172,8 @@ fn index(id: EventId) -> usize {
 impl<'a> Picture<'a> {
     /// A picture without an execution.
     fn empty(explained: Explained<'a>) -> Picture<'a> {
-        static NOTHING: Execution = Execution { events: Vec::new(), edges: Vec::new(), outcome: Vec::new() };
+        static NOTHING: Execution =
+            Execution { events: Vec::new(), edges: Vec::new(), outcome: Vec::new(), thin_air: false };
         Picture::new(explained, &NOTHING, Vec::new(), None, None)
     }
 

@@ -17,6 +17,10 @@ pub fn headline(test: &Test, explanation: &Explanation) -> String {
 /// What the answer rests on, as a sentence.
 pub fn reason(answer: &Answer) -> String {
     match answer {
+        Answer::Allowed { witness: Some(execution) } if execution.thin_air => {
+            "This consistent execution shows it, by values out of thin air: they depend on themselves. No rule excludes that, and no implementation is known to show it."
+                .to_owned()
+        }
         Answer::Allowed { witness: Some(_) } => "This consistent execution shows it.".to_owned(),
         Answer::Allowed { witness: None } => {
             "A consistent execution shows it; none was met within the bounds of this search.".to_owned()
@@ -46,6 +50,10 @@ pub fn reason(answer: &Answer) -> String {
 /// What is said of races, as a sentence; `None` where nothing races.
 pub fn race(explanation: &Explanation) -> Option<String> {
     match (&explanation.race_found, explanation.race) {
+        (Some(found), _) if explanation.race_thin_air => Some(format!(
+            "It races only where values come out of thin air, which no implementation is known to show. {}",
+            race_found(found)
+        )),
         (Some(found), _) => Some(race_found(found)),
         (None, Race::Racy) => Some(
             "The program races, so its outcomes are undefined; no racing execution was met within the bounds of this search."

@@ -113,9 +113,9 @@ impl Combiner<'_> {
             return;
         }
         let Some((first, rest)) = choices.split_first() else {
-            for values in valuations(self.skeleton, rf, true, self.rules.domain) {
-                if constraints_met(self.skeleton, &values) {
-                    findings.candidates.insert(self.outcome(&values, last));
+            for shown in valuations(self.skeleton, rf, true, self.rules.domain) {
+                if constraints_met(self.skeleton, &shown.values) {
+                    findings.candidates.insert(self.outcome(&shown.values, last));
                 }
             }
             return;

@@ -4,7 +4,7 @@ use litmus::{Outcome, Test, Value};
 
 use crate::budget::Purse;
 use crate::skeleton::{FinalValue, Skeleton, Tags};
-use crate::valuation::{Values, constraints_met, final_value, valuations};
+use crate::valuation::{Valuation, Values, constraints_met, final_value, valuations};
 
 /// A candidate execution of a skeleton.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub(super) struct Candidate {
     pub(super) co: Vec<Vec<usize>>,
     /// What each read returns.
     pub(super) values: Values,
+    /// Whether some of these values depend on themselves.
+    pub(super) thin_air: bool,
     /// The final values.
     pub(super) outcome: Outcome,
 }
@@ -34,7 +36,8 @@ pub(super) enum End {
 pub(super) struct Bounds<'a> {
     pub(super) left: u64,
     pub(super) purse: &'a Purse<'a>,
-    pub(super) out_of_thin_air: bool,
+    /// Whether the candidates are visited in which values depend on themselves, or the others.
+    pub(super) thin_air: bool,
     pub(super) domain: &'a [Value],
 }
 
@@ -63,8 +66,8 @@ pub(super) fn for_each_candidate<E>(
         for ((read, choices), index) in reads.iter().zip(&sources).zip(&chosen) {
             rf[*read] = u16::try_from(choices[*index]).ok();
         }
-        for values in valuations(skeleton, &rf, bounds.out_of_thin_air, bounds.domain) {
-            if !constraints_met(skeleton, &values) {
+        for Valuation { values, thin_air } in valuations(skeleton, &rf, bounds.thin_air, bounds.domain) {
+            if bounds.thin_air != thin_air || !constraints_met(skeleton, &values) {
                 continue;
             }
             if decided_by_reads && !wanted(&outcome(skeleton, &values, &[])) {
@@ -78,8 +81,8 @@ pub(super) fn for_each_candidate<E>(
                         return Ok(End::Cut);
                     }
                     bounds.left -= 1;
-                    let candidate =
-                        Candidate { rf: rf.clone(), co: orders.clone(), values: values.clone(), outcome };
+                    let (rf, co, values) = (rf.clone(), orders.clone(), values.clone());
+                    let candidate = Candidate { rf, co, values, thin_air, outcome };
                     if !visit(candidate)? {
                         return Ok(End::Enough);
                     }

@@ -14,6 +14,7 @@ use crate::budget::Purse;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, Node, NodeId, Plan};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
 use crate::skeleton::Skeleton;
+use crate::valuation::is_plain;
 use crate::{Model, PredictError, predict};
 
 /// Derived relations that are drawn where the model defines them.
@@ -83,13 +84,14 @@ impl<'a> Search<'a> {
         test: &'a Test,
         model: &Model,
         options: &'a ExplainOptions<'a>,
+        unroll: u32,
         purse: &'a Purse<'a>,
     ) -> Result<Search<'a>, PredictError> {
         let semantic = model.semantic();
         Ok(Search {
             test,
             plan: model.plan_for(test)?,
-            skeletons: predict::all_skeletons(test, semantic, options.unroll.max(1))?,
+            skeletons: predict::all_skeletons(test, semantic, unroll)?,
             options,
             purse,
             out_of_thin_air: semantic.values_free,
@@ -107,14 +109,22 @@ impl<'a> Search<'a> {
         let mut bounds = Bounds {
             left: self.options.candidates,
             purse: self.purse,
-            out_of_thin_air: self.out_of_thin_air,
+            thin_air: false,
             domain: &self.domain,
         };
-        for skeleton in self.skeletons.iter().filter(|skeleton| skeleton.terminated || !terminated) {
-            let mut each = |candidate| Ok(visit(skeleton, candidate)?.is_continue());
-            match for_each_candidate(skeleton, &mut bounds, wanted, &mut each)? {
-                End::Exhausted => {}
-                end => return Ok(end),
+        // Values out of thin air come last: what also shows without them is shown without them.
+        let turns: &[bool] = if self.out_of_thin_air { &[false, true] } else { &[false] };
+        for thin_air in turns {
+            bounds.thin_air = *thin_air;
+            for skeleton in self.skeletons.iter().filter(|skeleton| skeleton.terminated || !terminated) {
+                if *thin_air && is_plain(skeleton) {
+                    continue;
+                }
+                let mut each = |candidate| Ok(visit(skeleton, candidate)?.is_continue());
+                match for_each_candidate(skeleton, &mut bounds, wanted, &mut each)? {
+                    End::Exhausted => {}
+                    end => return Ok(end),
+                }
             }
         }
         Ok(End::Exhausted)
@@ -296,6 +306,7 @@ impl<'a> Search<'a> {
         let observables = self.test.observables();
         let outcome = observables.iter().zip(&candidate.outcome.0);
         Execution {
+            thin_air: candidate.thin_air,
             events: events(self.test, skeleton, candidate),
             edges: self.drawn_edges(skeleton, candidate, values, deriver),
             outcome: outcome

@@ -59,10 +59,11 @@ pub(super) fn mend(
     test: &Test,
     model: &Model,
     options: &ExplainOptions<'_>,
+    unroll: u32,
     purse: &Purse<'_>,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let asking = Asking { test, model, options, purse };
+    let asking = Asking { test, model, unroll, purse };
     let places: Vec<Place> = test
         .threads
         .iter()
@@ -123,13 +124,13 @@ pub(super) fn mend(
 struct Asking<'a> {
     test: &'a Test,
     model: &'a Model,
-    options: &'a ExplainOptions<'a>,
+    unroll: u32,
     purse: &'a Purse<'a>,
 }
 
 impl Asking<'_> {
     fn ask(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = Options { budget: self.purse.rest(), unroll: self.options.unroll.max(1) };
+        let asked = Options { budget: self.purse.rest(), unroll: self.unroll };
         predict(&apply(self.test, strengthened), self.model, &asked)
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use device::DriverEnvironment;
-use litmus::{Observation, Overlap, Race};
+use litmus::{Observation, Overlap};
 use results::Reason;
 use results::folder::Folder;
 use results::wire::RunLine;
@@ -250,7 +250,7 @@ impl Execution<'_> {
         }
         let item = &self.plan.items[cell.item];
         // Where the model finds a race, synchronization validation finds a hazard: that is no mistake of the run.
-        let racy = matches!(&cell.ready, Ok(prediction) if prediction.race == Race::Racy);
+        let racy = matches!(&cell.ready, Ok(prediction) if prediction.is_undefined());
         let is_race = |message: &&String| racy && message.contains(SYNCHRONIZATION_HAZARD);
         for message in ran.validation.iter().filter(|message| !is_race(message)) {
             book.validation_messages += 1;

@@ -393,6 +393,7 @@ fn outcomes(test: &Test, seen: &Seen) -> Vec<RunOutcome> {
                 allowed: true,
                 weak: false,
                 filtered: false,
+                thin_air: false,
                 witness: None,
                 hsa: None,
             }

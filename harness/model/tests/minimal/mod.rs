@@ -1,0 +1,127 @@
+//! Makes a test small that has a property: whatever can go, goes.
+
+use litmus::{Access, InstructionKind, Order, Semantics, StorageClassSet, Test};
+
+/// The smallest test that steps which take something away lead to from `test` and that still has the property.
+pub fn minimal(test: &Test, has_it: &dyn Fn(&Test) -> bool) -> Test {
+    let mut best = test.clone();
+    loop {
+        let Some(smaller) = smaller(&best).into_iter().find(|candidate| has_it(candidate)) else {
+            return best;
+        };
+        best = smaller;
+    }
+}
+
+/// Every test with one thing less.
+fn smaller(test: &Test) -> Vec<Test> {
+    let mut found = Vec::new();
+    for index in 0..test.system_sync.len() {
+        let mut less = test.clone();
+        less.system_sync.remove(index);
+        found.push(less);
+    }
+    for thread in 0..test.threads.len() {
+        for index in 0..test.threads[thread].instructions.len() {
+            found.extend(without(test, thread, index));
+        }
+    }
+    for thread in 0..test.threads.len() {
+        for index in 0..test.threads[thread].instructions.len() {
+            for kind in weaker(&test.threads[thread].instructions[index].kind) {
+                let mut less = test.clone();
+                less.threads[thread].instructions[index].kind = kind;
+                found.push(less);
+            }
+        }
+    }
+    found
+}
+
+/// The test without an instruction; `None` for a label that is jumped to.
+fn without(test: &Test, thread: usize, index: usize) -> Option<Test> {
+    let mut less = test.clone();
+    let instructions = &mut less.threads[thread].instructions;
+    let removed = instructions.remove(index);
+    if let InstructionKind::Label(label) = removed.kind {
+        let jumps = |kind: &InstructionKind| match kind {
+            InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => *target == label,
+            _ => false,
+        };
+        if instructions.iter().any(|instruction| jumps(&instruction.kind)) {
+            return None;
+        }
+    }
+    let length = instructions.len();
+    for side in less.system_sync.iter_mut().flat_map(|sync| [&mut sync.from, &mut sync.to]) {
+        if let Some(instruction) = &mut side.instruction
+            && usize::from(side.thread.0) == thread
+        {
+            if usize::from(*instruction) > index {
+                *instruction -= 1;
+            }
+            if usize::from(*instruction) >= length {
+                return None;
+            }
+        }
+    }
+    let emptied = |sync: &litmus::SystemSync| less.orders_events(sync);
+    less.system_sync.iter().all(emptied).then_some(less)
+}
+
+/// The instruction with less semantics.
+fn weaker(kind: &InstructionKind) -> Vec<InstructionKind> {
+    let mut found = Vec::new();
+    let mut change = |edit: &dyn Fn(&mut Semantics)| {
+        let mut less = kind.clone();
+        let semantics = match &mut less {
+            InstructionKind::Load { access: Access::Atomic { semantics, .. }, .. }
+            | InstructionKind::Store { access: Access::Atomic { semantics, .. }, .. }
+            | InstructionKind::Rmw { semantics, .. }
+            | InstructionKind::Fence { semantics, .. } => semantics,
+            InstructionKind::ControlBarrier(barrier) => match &mut barrier.semantics {
+                Some(semantics) => semantics,
+                None => return,
+            },
+            _ => return,
+        };
+        if semantics.order == Order::Relaxed {
+            return;
+        }
+        edit(semantics);
+        if semantics.classes != StorageClassSet::EMPTY && less != *kind {
+            found.push(less);
+        }
+    };
+    change(&|semantics| semantics.make_available = false);
+    change(&|semantics| semantics.make_visible = false);
+    for class in 0..4 {
+        change(&|semantics| semantics.classes.0 &= !(1 << class));
+    }
+    if matches!(
+        kind,
+        InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) | InstructionKind::Rmw { .. }
+    ) {
+        change(&|semantics| {
+            if semantics.order == Order::AcquireRelease && !semantics.make_available {
+                semantics.order = Order::Acquire;
+            }
+        });
+        change(&|semantics| {
+            if semantics.order == Order::AcquireRelease && !semantics.make_visible {
+                semantics.order = Order::Release;
+            }
+        });
+    }
+    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } = kind
+        && let Access::Atomic { scope, semantics } = access
+        && semantics.order != Order::Relaxed
+    {
+        let mut less = kind.clone();
+        if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } = &mut less {
+            *access = Access::Atomic { scope: *scope, semantics: Semantics::RELAXED };
+        }
+        found.push(less);
+    }
+    found
+}

@@ -1,0 +1,291 @@
+//! The engine against the witness: a second reading of the text that shares neither code nor cat files with it.
+#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+mod minimal;
+
+use std::collections::BTreeMap;
+
+use litmus::{Dialect, InstructionKind, QuestionKind, Race, Reachability, Test};
+use model::mutation::{Difference, MUTATED, Mutant, mutants};
+use model::{Model, predict, verdict};
+use witness::generate::{Family, program};
+use witness::{Answer, Options, Profile, Races, Refusal, judge};
+
+fn model_of(profile: Profile) -> Model {
+    Model::shipped(profile.name()).unwrap_or_else(|| panic!("no model {}", profile.name())).unwrap()
+}
+
+/// What engine and witness say differently of a test.
+#[derive(Debug, Default)]
+struct Differences {
+    /// A line for each.
+    text: Vec<String>,
+    /// Whether they are all about what only executions out of thin air show.
+    thin_air_alone: bool,
+    /// Whether they are all about races that the engine alone sees.
+    race_alone: bool,
+}
+
+/// How engine and witness differ on a test; `None` where they agree.
+fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option<Differences> {
+    let options = model::Options { budget: model::Budget::UNLIMITED, unroll: bound };
+    let prediction = predict(test, model, &options).unwrap_or_else(|e| panic!("{}: {e}", test.name));
+    let mut found = Differences { text: Vec::new(), thin_air_alone: true, race_alone: true };
+    let race = match answer.races {
+        Races::Never => Race::Free,
+        Races::OutOfThinAir | Races::Sometimes => Race::Racy,
+    };
+    if prediction.race != race {
+        found.thin_air_alone &= answer.races == Races::OutOfThinAir;
+        found.race_alone &= answer.races == Races::Never;
+        found.text.push(format!("the engine says {:?}, the witness {:?}", prediction.race, answer.races));
+    }
+    for (outcome, predicted) in &prediction.outcomes {
+        let thin_air = answer.outcomes.get(outcome);
+        if predicted.allowed != thin_air.is_some() {
+            found.thin_air_alone &= thin_air == Some(&true);
+            found.race_alone = false;
+            let engine = predicted.allowed;
+            found.text.push(format!("{outcome:?}: the engine {engine}, the witness {thin_air:?}"));
+        }
+    }
+    for (outcome, thin_air) in &answer.outcomes {
+        if !prediction.outcomes.contains_key(outcome) {
+            found.thin_air_alone &= *thin_air;
+            found.race_alone = false;
+            found.text.push(format!(
+                "{outcome:?}: unknown to the engine, the witness allows it (thin air: {thin_air})"
+            ));
+        }
+    }
+    (!found.text.is_empty()).then_some(found)
+}
+
+/// A corner that engine and witness read differently and that is not settled yet: differences there are counted and shown by
+/// name, and are no failure. An entry goes when its corner is settled.
+fn unsettled(test: &Test, answer: &Answer, found: &Differences) -> Option<&'static str> {
+    let has = |wanted: fn(&InstructionKind) -> bool| {
+        test.threads.iter().flat_map(|thread| &thread.instructions).any(|i| wanted(&i.kind))
+    };
+    if found.thin_air_alone {
+        return Some("values out of thin air (VK-AC-06)");
+    }
+    if has(|kind| matches!(kind, InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_))) {
+        return Some(
+            "scopes of shader calls and interlocks beside those of subgroups and workgroups (VK-PMO-03, VK-AVSEM-07)",
+        );
+    }
+    let device = |kind: &InstructionKind| {
+        let either = matches!(kind, InstructionKind::AvailableToDevice | InstructionKind::VisibleFromDevice);
+        either || matches!(kind, InstructionKind::System(_))
+    };
+    if has(device) {
+        return Some("device domain operations ordered by release and acquire (VK-AV-07)");
+    }
+    // The witness looks at executions that end alone.
+    let endless = answer.cut || answer.stuck;
+    (endless && found.race_alone).then_some("races of executions that do not end (VK-DR-03, VK-SSW-01)")
+}
+
+fn corpus() -> impl Iterator<Item = (String, Test)> {
+    litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()).filter_map(|entry| {
+        let test = litmus::parse(entry.text, &entry.id).unwrap_or_else(|e| panic!("{}: {e:?}", entry.id));
+        (test.dialect == Dialect::Vulkan).then_some((entry.id, test))
+    })
+}
+
+/// The corpus says of itself what the witness says of it.
+#[test]
+fn the_witness_confirms_the_corpus() {
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for (id, test) in corpus() {
+        for expectation in &test.metadata.expectations {
+            let Some(profile) = Profile::all().find(|profile| profile.name() == expectation.model) else {
+                continue;
+            };
+            let answer = match judge(&test, profile, &Options::default()) {
+                Ok(answer) => answer,
+                Err(refusal) => {
+                    println!("{id}: {refusal}");
+                    continue;
+                }
+            };
+            checked += 1;
+            let observables = test.observables();
+            let wanted = test.question.as_ref().map(|question| &question.condition);
+            let asked_for = |outcome: &litmus::Outcome| {
+                let meets = |condition| outcome.meets(&test, &observables, condition);
+                let asked = wanted.is_none_or(meets);
+                let forall = test.question.as_ref().is_some_and(|q| q.kind == QuestionKind::Forall);
+                test.filter.as_ref().is_none_or(meets) && asked != forall
+            };
+            let reached = answer
+                .outcomes
+                .iter()
+                .filter(|(outcome, _)| asked_for(outcome))
+                .map(|(_, thin_air)| *thin_air);
+            let reached = reached.reduce(|all, thin_air| all && thin_air);
+            let expected = expectation.reachability == Reachability::Allowed;
+            match reached {
+                Some(true) if !expected => println!("{id} under {}: reached out of thin air", profile.name()),
+                reached if reached.is_some() != expected => {
+                    wrong.push(format!("{id} under {}: reached {reached:?}", profile.name()));
+                }
+                _ => {}
+            }
+            let races = answer.races != Races::Never;
+            if expectation.race.is_some_and(|race| (race == Race::Racy) != races) {
+                wrong.push(format!("{id} under {}: {:?}", profile.name(), answer.races));
+            }
+        }
+    }
+    println!("{checked} expectations checked");
+    assert!(checked > 0);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every test of the corpus in the witness' reach, under every profile.
+#[test]
+fn the_corpus_has_one_answer() {
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for profile in Profile::all() {
+        let model = model_of(profile);
+        for (id, test) in corpus() {
+            match judge(&test, profile, &Options::default()) {
+                Ok(answer) => {
+                    compared += 1;
+                    let Some(found) = difference(&test, &model, &answer, 1) else { continue };
+                    match unsettled(&test, &answer, &found) {
+                        Some(corner) => println!("{id} under {}: {corner}", profile.name()),
+                        None => {
+                            wrong.push(format!("{id} under {}:\n{}", profile.name(), found.text.join("\n")))
+                        }
+                    }
+                }
+                Err(Refusal::Executions) => println!("{id}: too large"),
+                Err(_) => {}
+            }
+        }
+    }
+    println!("{compared} answers compared");
+    assert!(compared > 0);
+    assert!(wrong.is_empty(), "{} of {compared}:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Random programs a profile: few in every run of the tests, many where `VK_LITMUS_WITNESS_PROGRAMS` says so.
+fn programs() -> u64 {
+    let wanted = std::env::var("VK_LITMUS_WITNESS_PROGRAMS").ok();
+    wanted.map_or(500, |text| text.parse().expect("VK_LITMUS_WITNESS_PROGRAMS is a number"))
+}
+
+/// The first seed, `VK_LITMUS_WITNESS_SEED`.
+fn first_seed() -> u64 {
+    let wanted = std::env::var("VK_LITMUS_WITNESS_SEED").ok();
+    wanted.map_or(0, |text| text.parse().expect("VK_LITMUS_WITNESS_SEED is a number"))
+}
+
+/// How engine and witness differ on a program that the witness answers, and the unsettled corner that it is about.
+fn disagreement(
+    test: &Test,
+    profile: Profile,
+    model: &Model,
+    bound: u32,
+) -> Option<(Differences, Option<&'static str>)> {
+    let options = Options { bound, ..Options::default() };
+    // Where no thread can end within the bound, nothing is known of outcomes.
+    let answer = judge(test, profile, &options).ok().filter(|answer| !answer.outcomes.is_empty())?;
+    let found = difference(test, model, &answer, bound)?;
+    let corner = unsettled(test, &answer, &found);
+    Some((found, corner))
+}
+
+/// Random programs, under every profile; two profiles at a time.
+#[test]
+fn random_programs_have_one_answer() {
+    let profiles: Vec<Profile> = Profile::all().collect();
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let halves: Vec<_> =
+            profiles.chunks(profiles.len().div_ceil(2)).map(|half| scope.spawn(|| compare(half))).collect();
+        halves.into_iter().flat_map(|half| half.join().expect("no panic")).collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// The disagreements on the random programs of some profiles, at most a few of them, made small.
+fn compare(profiles: &[Profile]) -> Vec<String> {
+    const SHOWN: usize = 8;
+    let mut shown = Vec::new();
+    for profile in profiles {
+        let model = model_of(*profile);
+        let mut compared: BTreeMap<Family, u64> = BTreeMap::new();
+        let mut open: BTreeMap<&str, u64> = BTreeMap::new();
+        let mut different = 0;
+        for seed in first_seed()..first_seed() + programs() {
+            let program = program(seed);
+            let test = litmus::parse(&program.text, "random.litmus")
+                .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
+            *compared.entry(program.family).or_default() += 1;
+            let is_open = |test: &Test| {
+                let found = disagreement(test, *profile, &model, program.bound);
+                found.map(|(_, corner)| corner)
+            };
+            match is_open(&test) {
+                None => continue,
+                Some(Some(corner)) => {
+                    *open.entry(corner).or_default() += 1;
+                    continue;
+                }
+                Some(None) => different += 1,
+            }
+            if different <= SHOWN {
+                let small = minimal::minimal(&test, &|test| is_open(test) == Some(None));
+                let why = disagreement(&small, *profile, &model, program.bound).unwrap_or_default().0.text;
+                shown.push(format!(
+                    "seed {seed} under {}, bound {}:\n{}{}",
+                    profile.name(),
+                    program.bound,
+                    litmus::print(&small),
+                    why.join("\n")
+                ));
+            }
+        }
+        println!("{}: {different} differences of {compared:?}, unsettled: {open:?}", profile.name());
+    }
+    shown
+}
+
+/// Random programs that the coverage of the generator is measured with, and those of them that every run of the tests tries.
+const COVERAGE: (u64, u64) = (3_000, 60);
+
+/// What the generator reaches: which mutants of the model's statements random programs tell apart. With more programs, and the
+/// rest by name, where `VK_LITMUS_SOAK` is set.
+#[test]
+fn random_programs_need_the_statements() {
+    let full = std::env::var_os("VK_LITMUS_SOAK").is_some();
+    let mut report = String::new();
+    for (name, file) in MUTATED.iter().filter(|(name, _)| *name != "hsa") {
+        let model = Model::shipped(name).unwrap().unwrap();
+        let mut alive = mutants(&model, &|source| file.is_none_or(|file| file == source));
+        let all = alive.len();
+        for seed in 0..if full { COVERAGE.0 } else { COVERAGE.1 } {
+            let program = program(seed);
+            let test = litmus::parse(&program.text, "random.litmus").unwrap();
+            let options = model::Options { budget: model::Budget::UNLIMITED, unroll: program.bound };
+            let Ok(expected) = verdict(&test, &model, &options) else { continue };
+            let told = |mutant: &Mutant| {
+                let shown = verdict(&test, &mutant.model, &options).ok();
+                shown.and_then(|shown| Difference::between(&expected, &shown)).is_some()
+            };
+            alive.retain(|mutant| !told(mutant));
+        }
+        let told = all - alive.len();
+        for mutant in &alive {
+            report += &format!("{name}: {} {}\n", mutant.mutation.statement, mutant.mutation.change);
+        }
+        println!("{name}: {told} of {all} mutants are told apart");
+        assert!(told * 5 > all, "the generator tells {told} of {all} mutants of {name} apart");
+    }
+    println!("not told apart:\n{report}");
+}

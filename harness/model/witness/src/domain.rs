@@ -1,0 +1,240 @@
+//! Availability, visibility, their chains, and location order.
+
+use litmus::Scope;
+
+use crate::operation::{Frame, Kind, LEVELS, Operation, Relation, Set, holds, level, members};
+
+/// An availability or visibility operation of a shader: a chain's element.
+#[derive(Clone, Copy, Debug)]
+struct Element {
+    /// The operation that performs it.
+    operation: usize,
+    /// The scope that selects its domains (VK-AVSEM-05).
+    scope: Scope,
+    /// Whether it is one of MakeAvailable or MakeVisible, not an access' own.
+    of_semantics: bool,
+}
+
+/// Whether memory domains of the first scope are broader than those of the second one (VK-DOM-09). The shader call domain
+/// is not broader than the queue family's, and nothing else is known of it (VK-DOM-08).
+fn broader(wide: Scope, narrow: Scope) -> bool {
+    let known = |scope: Scope| scope != Scope::ShaderCall && scope != Scope::Invocation;
+    match (wide, narrow) {
+        (Scope::QueueFamily | Scope::Device, Scope::ShaderCall) => true,
+        _ => known(wide) && known(narrow) && level(wide) > level(narrow),
+    }
+}
+
+/// The scopes that have a memory domain.
+fn domains() -> impl Iterator<Item = Scope> {
+    LEVELS.into_iter().filter(|scope| *scope != Scope::Invocation)
+}
+
+impl Frame<'_> {
+    /// VK-AVSEM-07: the domain of the operation's scope, and those of smaller scope instances that are subsets of it and
+    /// include the agent. VK-AVSEM-06: Invocation scope has none.
+    fn includes(&self, scope: Scope, thread: usize, domain: Scope) -> bool {
+        if scope == Scope::Invocation || !self.exists(scope) || !self.exists(domain) {
+            return false;
+        }
+        let (wide, narrow) =
+            (self.instances.instance(scope, thread), self.instances.instance(domain, thread));
+        scope == domain || broader(scope, domain) && narrow & !wide == 0
+    }
+
+    /// Whether the text knows a scope and its domain (VK-DOM-07, VK-DOM-08).
+    fn exists(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::ShaderCall => self.profile.has_shader_calls(),
+            Scope::FragmentInterlock => self.profile.has_interlock(),
+            _ => true,
+        }
+    }
+
+    /// The availability operations (VK-AVSEM-01, VK-INST-01, VK-INF-06), or the visibility operations (VK-AVSEM-03,
+    /// VK-INST-03).
+    fn elements(&self, availability: bool) -> Vec<Element> {
+        let mut found = Vec::new();
+        for (operation, its) in self.operations.iter().enumerate() {
+            let element = match (&its.kind, availability) {
+                (Kind::Available, true) | (Kind::Visible, false) => Some((its.scope, true)),
+                (Kind::Write(touch), true) | (Kind::Read(touch), false) => {
+                    touch.own.map(|scope| (scope, false))
+                }
+                _ => None,
+            };
+            if let Some((scope, of_semantics)) = element
+                && scope != Scope::Invocation
+            {
+                found.push(Element { operation, scope, of_semantics });
+            }
+        }
+        found
+    }
+
+    /// Whether the tuples of an element hold those of an access: agent, reference and location. VK-AVSEM-01, -03: all
+    /// references in the storage classes of the semantics; VK-INST-01, -03: the reference and locations of the access.
+    fn covers(&self, element: &Element, access: &Operation) -> bool {
+        let its = &self.operations[element.operation];
+        its.thread == access.thread && self.covers_memory(element, access)
+    }
+
+    fn covers_memory(&self, element: &Element, access: &Operation) -> bool {
+        let its = &self.operations[element.operation];
+        match (its.touch(), access.touch()) {
+            (Some(own), Some(touch)) => own.storage == touch.storage && own.reference == touch.reference,
+            _ => its.memory.0 & access.memory.0 != 0,
+        }
+    }
+
+    /// VK-AVC-01, -04, VK-VISC-01: what may stand in a chain beside the element that covers the access itself: operations of
+    /// MakeAvailable or MakeVisible whose storage classes hold that of the access, or the agent's own.
+    fn links(&self, element: &Element, access: &Operation) -> bool {
+        if element.of_semantics { self.covers_memory(element, access) } else { self.covers(element, access) }
+    }
+
+    /// The chain elements at the end towards the other access, for each domain to which they pass an access on: for a write
+    /// the availability operations that make it available (VK-AV-03, VK-AVC-01 to -03), for a read the visibility operations
+    /// that start making it visible (VK-AV-05, VK-VISC-01 to -03).
+    fn ends(&self, access: usize, elements: &[Element], happens_before: &Relation) -> [Set; LEVELS.len()] {
+        let its = &self.operations[access];
+        let available = its.is_write();
+        // (element, domain) pairs that a chain reaches, as bits of a domain's row.
+        let mut reached = vec![[false; LEVELS.len()]; elements.len()];
+        let mut open = Vec::new();
+        for (index, element) in elements.iter().enumerate() {
+            // X ->rcpo AVC, VISC ->rcpo Y (VK-LO-04, VK-LO-05).
+            let beside = if available {
+                self.before_or_equal(access, element.operation)
+            } else {
+                self.before_or_equal(element.operation, access)
+            };
+            if !beside || !self.covers(element, its) {
+                continue;
+            }
+            for domain in domains() {
+                if self.includes(element.scope, its.thread, domain) {
+                    reached[index][level(domain)] = true;
+                    open.push((index, domain));
+                }
+            }
+        }
+        // VK-FEAT-03: without the feature, one element alone.
+        while let Some((index, domain)) = open.pop() {
+            if !self.profile.chains {
+                break;
+            }
+            let element = &elements[index];
+            let thread = self.operations[element.operation].thread;
+            for (next_index, next) in elements.iter().enumerate() {
+                let next_thread = self.operations[next.operation].thread;
+                let ordered = if available {
+                    holds(happens_before, element.operation, next.operation)
+                } else {
+                    holds(happens_before, next.operation, element.operation)
+                };
+                if !ordered || !self.links(next, its) || !self.instances.reaches(domain, thread, next_thread)
+                {
+                    continue;
+                }
+                for wider in domains() {
+                    if broader(wider, domain)
+                        && self.includes(next.scope, next_thread, wider)
+                        && !reached[next_index][level(wider)]
+                    {
+                        reached[next_index][level(wider)] = true;
+                        open.push((next_index, wider));
+                    }
+                }
+            }
+        }
+        // The last element passes on to all domains of its destination scope, the instances of which must be the access'.
+        let mut found = [0; LEVELS.len()];
+        for (element, reached) in elements.iter().zip(&reached) {
+            if !reached.contains(&true) {
+                continue;
+            }
+            let thread = self.operations[element.operation].thread;
+            for domain in domains() {
+                if self.includes(element.scope, thread, domain)
+                    && self.instances.reaches(domain, thread, its.thread)
+                {
+                    found[level(domain)] |= 1 << element.operation;
+                }
+            }
+        }
+        found
+    }
+
+    /// VK-LO-01 to -15: location order between accesses that overlap.
+    pub fn location_order(&self, happens_before: &Relation) -> Relation {
+        let count = self.operations.len();
+        let accesses: Vec<usize> =
+            (0..count).filter(|index| self.operations[*index].touch().is_some()).collect();
+        let availability = self.elements(true);
+        let visibility = self.elements(false);
+        let mut ends: Vec<Option<[Set; LEVELS.len()]>> = vec![None; count];
+        let mut found = vec![0; count];
+        for &x in &accesses {
+            for &y in &accesses {
+                let (left, right) = (&self.operations[x], &self.operations[y]);
+                let (Some(here), Some(there)) = (left.touch(), right.touch()) else { continue };
+                if x == y || here.storage != there.storage {
+                    continue;
+                }
+                let after = holds(happens_before, x, y);
+                let same_reference = here.reference == there.reference;
+                let non_private = here.non_private && there.non_private;
+                let mut through_the_shader = || {
+                    let from = *ends[x].get_or_insert_with(|| self.ends(x, &availability, happens_before));
+                    let to = if right.is_read() {
+                        *ends[y].get_or_insert_with(|| self.ends(y, &visibility, happens_before))
+                    } else {
+                        [1 << y; LEVELS.len()]
+                    };
+                    domains().any(|domain| {
+                        let reached = to[level(domain)];
+                        self.instances.reaches(domain, left.thread, right.thread)
+                            && members(from[level(domain)]).any(|last| happens_before[last] & reached != 0)
+                    })
+                };
+                // VK-LO-01; VK-LO-02; VK-LO-03; VK-LO-04 to -08; VK-LO-09, VK-LO-10.
+                let ordered = left.thread == right.thread && same_reference && after
+                    || left.is_read() && non_private && after
+                    || left.is_read() && holds(&self.system, x, y)
+                    || left.is_write() && same_reference && non_private && through_the_shader()
+                    || left.is_write() && self.through_the_device(x, y, happens_before);
+                if ordered {
+                    found[x] |= 1 << y;
+                }
+            }
+        }
+        found
+    }
+
+    /// VK-LO-09 to -12: through the device domain, whatever the references, where the access masks name the accesses. A
+    /// write behind a write needs happens-before around the availability operation; a read also a visibility operation,
+    /// and of these two, program order and system-synchronizes-with alone put them where they publish.
+    fn through_the_device(&self, x: usize, y: usize, happens_before: &Relation) -> bool {
+        let published = |a: usize, b: usize| holds(&self.program_order, a, b) || holds(&self.system, a, b);
+        let count = self.operations.len();
+        let is_available = |index: &usize| match self.operations[*index].kind {
+            Kind::DeviceAvailable(mask) => mask.covers(false, true),
+            _ => false,
+        };
+        let is_visible = |index: &usize| match self.operations[*index].kind {
+            Kind::DeviceVisible(mask) => mask.covers(false, false),
+            _ => false,
+        };
+        (0..count).filter(is_available).any(|available| {
+            if self.operations[y].is_write() {
+                holds(happens_before, x, available) && holds(happens_before, available, y)
+            } else {
+                published(x, available)
+                    && (0..count)
+                        .filter(is_visible)
+                        .any(|visible| published(available, visible) && published(visible, y))
+            }
+        })
+    }
+}

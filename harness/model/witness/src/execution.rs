@@ -1,0 +1,524 @@
+//! Candidate executions: paths, sources of reads, modification orders; which of them are consistent, and what they show.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use litmus::{ControlBarrier, InstructionKind, Observable, Outcome, Test, ThreadId, Value};
+
+use crate::happens::{Places, Sources};
+use crate::operation::{Frame, Instances, Relation, Set, holds, members};
+use crate::path::{Names, Path, Paths, paths};
+use crate::profile::Profile;
+use crate::refusal::Refusal;
+use crate::values::{guesses, met, value};
+use crate::{Answer, Options, Races};
+
+/// What is known of a test before a path is chosen.
+struct Search<'a> {
+    test: &'a Test,
+    observables: Vec<Observable>,
+    guesses: Vec<Value>,
+    executions_left: u64,
+    answer: Answer,
+}
+
+pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer, Refusal> {
+    let names = Names::new(test, profile)?;
+    let instances = Instances::new(test, profile)?;
+    let mut search = Search {
+        test,
+        observables: test.observables(),
+        guesses: guesses(test),
+        executions_left: options.executions,
+        answer: Answer { outcomes: BTreeMap::new(), races: Races::Never, cut: false, stuck: false },
+    };
+    let ways: Vec<Paths> = (0..test.threads.len())
+        .map(|thread| paths(test, &names, ThreadId(thread as u16), options.bound))
+        .collect();
+    search.answer.cut = ways.iter().any(|way| way.cut);
+    let mut chosen = vec![0; ways.len()];
+    if ways.iter().any(|way| way.paths.is_empty()) {
+        return Err(Refusal::Endless);
+    }
+    loop {
+        let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
+        if all_meet(test, &instances, &paths) {
+            let frame = Frame::new(test, profile, &instances, &paths)?;
+            Candidates::new(&frame, &paths, &mut search).run()?;
+        } else {
+            search.answer.stuck = true;
+        }
+        // The next choice.
+        let Some(place) = (0..ways.len()).find(|way| chosen[*way] + 1 < ways[*way].paths.len()) else {
+            return Ok(search.answer);
+        };
+        chosen[place] += 1;
+        chosen[..place].fill(0);
+    }
+}
+
+/// A control barrier waits for all invocations of its execution scope that take part in it (SPIR-V, OpControlBarrier):
+/// an execution ends only where each of them has met it as often as the others.
+fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
+    let count = |thread: usize, wanted: &ControlBarrier| {
+        let of_it = |instruction: &InstructionKind| match instruction {
+            InstructionKind::ControlBarrier(barrier) => {
+                barrier.id == wanted.id
+                    && barrier.resource == wanted.resource
+                    && barrier.execution_scope == wanted.execution_scope
+            }
+            _ => false,
+        };
+        let code = &test.threads[thread].instructions;
+        let met = paths[thread].steps.iter().filter(|step| of_it(&code[usize::from(step.instruction)].kind));
+        code.iter().any(|instruction| of_it(&instruction.kind)).then(|| met.count())
+    };
+    (0..paths.len()).all(|thread| {
+        test.threads[thread].instructions.iter().all(|instruction| {
+            let InstructionKind::ControlBarrier(barrier) = &instruction.kind else { return true };
+            let own = count(thread, barrier);
+            (0..paths.len())
+                .filter(|other| instances.reaches(barrier.execution_scope, thread, *other))
+                .all(|other| count(other, barrier).is_none_or(|met| Some(met) == own))
+        })
+    })
+}
+
+/// The candidate executions of a choice of paths.
+struct Candidates<'a, 'b> {
+    frame: &'a Frame<'a>,
+    paths: &'a [&'a Path],
+    search: &'a mut Search<'b>,
+    /// Of each read in order: its thread, its number there, and the sources that it may have.
+    reads: Vec<(usize, usize, Vec<Option<usize>>)>,
+    /// The thread and node of the value of each write, by operation.
+    written: Vec<Option<(usize, usize)>>,
+    /// The modification orders of all locations together.
+    orders: Vec<Places>,
+    /// Location order by what synchronizes.
+    known: HashMap<Relation, Rc<Relation>>,
+}
+
+/// The values of the reads of each thread.
+type ReadValues = Vec<Vec<Option<Value>>>;
+
+impl<'a, 'b> Candidates<'a, 'b> {
+    fn new(frame: &'a Frame<'a>, paths: &'a [&'a Path], search: &'a mut Search<'b>) -> Self {
+        let mut written = vec![None; frame.operations.len()];
+        for (operation, thread, node) in &frame.writes {
+            written[*operation] = Some((*thread, *node));
+        }
+        let mut counts = vec![0; paths.len()];
+        let reads = frame
+            .reads
+            .iter()
+            .map(|read| {
+                let thread = frame.operations[*read].thread;
+                let number = counts[thread];
+                counts[thread] += 1;
+                (thread, number, sources_of(frame, *read))
+            })
+            .collect();
+        let orders = modification_orders(frame);
+        Candidates { frame, paths, search, reads, written, orders, known: HashMap::new() }
+    }
+
+    fn run(&mut self) -> Result<(), Refusal> {
+        let mut sources: Sources = vec![None; self.frame.operations.len()];
+        self.choose(0, &mut sources)
+    }
+
+    /// VK-AC-01: every source for every read.
+    fn choose(&mut self, read: usize, sources: &mut Sources) -> Result<(), Refusal> {
+        let Some((_, _, candidates)) = self.reads.get(read) else {
+            return self.evaluate(sources);
+        };
+        for source in candidates.clone() {
+            sources[self.frame.reads[read]] = source;
+            self.choose(read + 1, sources)?;
+        }
+        Ok(())
+    }
+
+    /// Values by their derivation; then, where a value is derived from itself, by guesses that come out true (VK-AC-06).
+    fn evaluate(&mut self, sources: &Sources) -> Result<(), Refusal> {
+        let values: ReadValues = self.paths.iter().map(|path| vec![None; path.reads.len()]).collect();
+        self.derive(sources, values, false)
+    }
+
+    fn derive(&mut self, sources: &Sources, mut values: ReadValues, thin_air: bool) -> Result<(), Refusal> {
+        loop {
+            let mut progress = false;
+            for (index, (thread, number, _)) in self.reads.iter().enumerate() {
+                if values[*thread][*number].is_some() {
+                    continue;
+                }
+                if let Some(found) = self.source_value(sources, &values, index) {
+                    values[*thread][*number] = Some(found);
+                    progress = true;
+                }
+            }
+            if !progress {
+                break;
+            }
+        }
+        // Early: a path whose demands are not met is none.
+        for (path, values) in self.paths.iter().zip(&values) {
+            if path.demands.iter().any(|demand| met(path, demand, values) == Some(false)) {
+                return Ok(());
+            }
+        }
+        let unknown = self.reads.iter().position(|(thread, number, _)| values[*thread][*number].is_none());
+        if let Some(unknown) = unknown {
+            let (thread, number, _) = self.reads[unknown];
+            let location = self.paths[thread].reads[number];
+            let ty = self.search.test.location(litmus::LocationId(location)).scalar_type();
+            let mut tried = Vec::new();
+            for guess in self.search.guesses.clone() {
+                let guess = guess.truncate(ty);
+                if !tried.contains(&guess) {
+                    tried.push(guess);
+                    let mut values = values.clone();
+                    values[thread][number] = Some(guess);
+                    self.derive(sources, values, true)?;
+                }
+            }
+            return Ok(());
+        }
+        let derived = |index: usize| {
+            let (thread, number, _) = self.reads[index];
+            self.source_value(sources, &values, index) == values[thread][number]
+        };
+        if thin_air && !(0..self.reads.len()).all(derived) {
+            return Ok(());
+        }
+        self.order(sources, &values, thin_air)
+    }
+
+    /// The value of a read's source.
+    fn source_value(&self, sources: &Sources, values: &ReadValues, read: usize) -> Option<Value> {
+        match sources[self.frame.reads[read]] {
+            Some(write) => {
+                let (thread, node) = self.written[write]?;
+                value(self.paths[thread], node, &values[thread])
+            }
+            // VK-ALLOC-01.
+            None => {
+                let (thread, number, _) = self.reads[read];
+                let location = self.paths[thread].reads[number];
+                Some(self.search.test.initial_value(litmus::LocationId(location), 0))
+            }
+        }
+    }
+
+    fn order(&mut self, sources: &Sources, values: &ReadValues, thin_air: bool) -> Result<(), Refusal> {
+        let frame = self.frame;
+        for index in 0..self.orders.len() {
+            if self.search.executions_left == 0 {
+                return Err(Refusal::Executions);
+            }
+            self.search.executions_left -= 1;
+            let places = &self.orders[index];
+            let synchronizes = frame.synchronizes_with(sources, places);
+            let location_order = match self.known.get(&synchronizes) {
+                Some(known) => Rc::clone(known),
+                None => {
+                    let found = Rc::new(frame.location_order(&frame.happens_before(&synchronizes)));
+                    self.known.insert(synchronizes, Rc::clone(&found));
+                    found
+                }
+            };
+            let execution = Execution { frame, sources, places, location_order: &location_order };
+            if !execution.is_consistent() {
+                continue;
+            }
+            let races = execution.races();
+            if !races && !execution.reads_what_is_visible() {
+                continue;
+            }
+            if races {
+                let found = if thin_air { Races::OutOfThinAir } else { Races::Sometimes };
+                self.search.answer.races = self.search.answer.races.max(found);
+            }
+            let finals = self.final_values(&execution, values, races);
+            self.record(values, &finals, thin_air);
+        }
+        Ok(())
+    }
+
+    /// The values that each observed storage may have at the end.
+    fn final_values(
+        &self,
+        execution: &Execution<'_>,
+        values: &ReadValues,
+        races: bool,
+    ) -> BTreeMap<u16, Vec<Value>> {
+        let test = self.search.test;
+        let mut found = BTreeMap::new();
+        for observable in &self.search.observables {
+            let Observable::Location(location, _) = observable else { continue };
+            let storage = test.storage_of(*location);
+            found.entry(storage.0).or_insert_with(|| {
+                let of_write = |write: usize| {
+                    let (thread, node) = self.written[write]?;
+                    value(self.paths[thread], node, &values[thread])
+                };
+                match execution.last_writes(storage.0, races) {
+                    Some(writes) => writes.into_iter().filter_map(of_write).collect(),
+                    None => vec![test.initial_value(storage, 0)],
+                }
+            });
+        }
+        found
+    }
+
+    fn record(&mut self, values: &ReadValues, finals: &BTreeMap<u16, Vec<Value>>, thin_air: bool) {
+        let test = self.search.test;
+        let storages: Vec<u16> = finals.keys().copied().collect();
+        let mut outcomes = vec![BTreeMap::new()];
+        for storage in &storages {
+            outcomes = outcomes
+                .into_iter()
+                .flat_map(|chosen: BTreeMap<u16, Value>| {
+                    finals[storage].iter().map(move |value| {
+                        let mut chosen = chosen.clone();
+                        chosen.insert(*storage, *value);
+                        chosen
+                    })
+                })
+                .collect();
+        }
+        for finals in outcomes {
+            let state = self.search.observables.iter().map(|observable| match observable {
+                Observable::Register(thread, register) => {
+                    let path = self.paths[usize::from(thread.0)];
+                    let node = path.registers[usize::from(register.0)];
+                    value(path, node, &values[usize::from(thread.0)]).unwrap_or_default()
+                }
+                Observable::Location(location, _) => {
+                    finals.get(&test.storage_of(*location).0).copied().unwrap_or_default()
+                }
+            });
+            let outcome = Outcome(state.collect());
+            self.search
+                .answer
+                .outcomes
+                .entry(outcome)
+                .and_modify(|only| *only &= thin_air)
+                .or_insert(thin_air);
+        }
+    }
+}
+
+/// What a read may read: what its own agent has not written later through the same reference, and the initial value where
+/// the agent has not overwritten it; other cases have a cycle (VK-LO-01, VK-AC-03, VK-AC-04).
+fn sources_of(frame: &Frame<'_>, read: usize) -> Vec<Option<usize>> {
+    let Some(here) = frame.operations[read].touch() else { return Vec::new() };
+    let mut found = Vec::new();
+    let mut initial = true;
+    for (write, _, _) in &frame.writes {
+        let Some(there) = frame.operations[*write].touch() else { continue };
+        if there.storage != here.storage {
+            continue;
+        }
+        let same = there.reference == here.reference;
+        if same && holds(&frame.program_order, *write, read) {
+            initial = false;
+        }
+        let same_instruction = frame.operations[*write].executed == frame.operations[read].executed;
+        if !(same_instruction || same && holds(&frame.program_order, read, *write)) {
+            found.push(Some(*write));
+        }
+    }
+    if initial {
+        found.push(None);
+    }
+    found
+}
+
+/// VK-SMO-01: the orders of the atomic writes of each location; those of one agent through one reference in program order.
+fn modification_orders(frame: &Frame<'_>) -> Vec<Places> {
+    let mut by_storage: BTreeMap<u16, Vec<usize>> = BTreeMap::new();
+    for (write, _, _) in &frame.writes {
+        if let Some(touch) = frame.operations[*write].touch()
+            && touch.atomic
+        {
+            by_storage.entry(touch.storage).or_default().push(*write);
+        }
+    }
+    let mut found = vec![vec![0; frame.operations.len()]];
+    for writes in by_storage.values() {
+        let mut permutations = Vec::new();
+        permute(frame, writes, &mut Vec::new(), &mut permutations);
+        found = found
+            .into_iter()
+            .flat_map(|places| {
+                permutations.iter().map(move |permutation| {
+                    let mut places = places.clone();
+                    for (place, write) in permutation.iter().enumerate() {
+                        places[*write] = place as u32;
+                    }
+                    places
+                })
+            })
+            .collect();
+    }
+    found
+}
+
+fn permute(frame: &Frame<'_>, writes: &[usize], chosen: &mut Vec<usize>, found: &mut Vec<Vec<usize>>) {
+    if chosen.len() == writes.len() {
+        found.push(chosen.clone());
+        return;
+    }
+    for write in writes {
+        let reference = |index: usize| frame.operations[index].touch().map(|touch| touch.reference);
+        let waits = writes.iter().any(|other| {
+            !chosen.contains(other)
+                && holds(&frame.program_order, *other, *write)
+                && reference(*other) == reference(*write)
+        });
+        if !waits && !chosen.contains(write) {
+            chosen.push(*write);
+            permute(frame, writes, chosen, found);
+            chosen.pop();
+        }
+    }
+}
+
+/// A candidate execution.
+struct Execution<'a> {
+    frame: &'a Frame<'a>,
+    sources: &'a Sources,
+    places: &'a Places,
+    location_order: &'a Relation,
+}
+
+impl Execution<'_> {
+    fn writes_to(&self, storage: u16) -> impl Iterator<Item = usize> {
+        self.frame.writes.iter().map(|(write, _, _)| *write).filter(move |write| {
+            self.frame.operations[*write].touch().is_some_and(|touch| touch.storage == storage)
+        })
+    }
+
+    /// VK-AC-02: whether a value of `source` was written earlier than `write`: in scoped modification order, and in the
+    /// newest text in location order too.
+    fn is_earlier(&self, source: usize, write: usize) -> bool {
+        self.frame.scoped_before(self.places, source, write)
+            || self.frame.profile.follows_location_order_in_from_reads()
+                && holds(self.location_order, source, write)
+    }
+
+    /// VK-AC-02, VK-AC-03: from-reads, the writes that a read comes before.
+    fn later_writes(&self, read: usize) -> Set {
+        let Some(touch) = self.frame.operations[read].touch() else { return 0 };
+        let later = |write: &usize| match self.sources[read] {
+            Some(source) => self.is_earlier(source, *write),
+            None => true,
+        };
+        self.writes_to(touch.storage).filter(later).fold(0, |set, write| set | 1 << write)
+    }
+
+    /// VK-AC-04: no cycle of location order, scoped modification order, reads-from and from-reads. VK-COH-05: a
+    /// read-modify-write comes right behind what it read. A modification order does not contradict location order.
+    fn is_consistent(&self) -> bool {
+        let frame = self.frame;
+        let mut union = self.location_order.clone();
+        for (a, _, _) in &frame.writes {
+            for (b, _, _) in &frame.writes {
+                if frame.scoped_before(self.places, *a, *b) {
+                    union[*a] |= 1 << *b;
+                }
+                let (Some(here), Some(there)) = (frame.operations[*a].touch(), frame.operations[*b].touch())
+                else {
+                    continue;
+                };
+                let ordered = here.atomic && there.atomic && holds(self.location_order, *a, *b);
+                if ordered && self.places[*a] > self.places[*b] {
+                    return false;
+                }
+            }
+        }
+        for read in &frame.reads {
+            if let Some(source) = self.sources[*read] {
+                union[source] |= 1 << *read;
+            }
+            union[*read] |= self.later_writes(*read);
+        }
+        for (write, _, _) in &frame.writes {
+            if let Some(read) = frame.read_half(*write) {
+                let between = members(self.later_writes(read))
+                    .any(|other| other != *write && frame.scoped_before(self.places, other, *write));
+                if between {
+                    return false;
+                }
+            }
+        }
+        is_acyclic(&union)
+    }
+
+    /// VK-DR-01 to -04: two accesses of overlapping locations, one a write, not mutually ordered, without location order.
+    fn races(&self) -> bool {
+        let operations = &self.frame.operations;
+        (0..operations.len()).any(|a| {
+            (a + 1..operations.len()).any(|b| {
+                let (Some(here), Some(there)) = (operations[a].touch(), operations[b].touch()) else {
+                    return false;
+                };
+                here.storage == there.storage
+                    && (operations[a].is_write() || operations[b].is_write())
+                    && operations[a].executed != operations[b].executed
+                    && !holds(&self.frame.mutually_ordered, a, b)
+                    && !holds(self.location_order, a, b)
+                    && !holds(self.location_order, b, a)
+            })
+        })
+    }
+
+    /// VK-VT-01: the writes of a storage that location order puts before a read and that none overwrites in between.
+    fn visible(&self, before: &dyn Fn(usize) -> bool, storage: u16) -> Vec<usize> {
+        let candidates: Vec<usize> = self.writes_to(storage).filter(|write| before(*write)).collect();
+        let hidden =
+            |write: usize| candidates.iter().any(|between| holds(self.location_order, write, *between));
+        candidates.iter().copied().filter(|write| !hidden(*write)).collect()
+    }
+
+    /// VK-VT-02: a plain read reads what is visible to it; one of them where mutually ordered writes both are.
+    fn reads_what_is_visible(&self) -> bool {
+        self.frame.reads.iter().all(|read| {
+            let operation = &self.frame.operations[*read];
+            let Some(touch) = operation.touch().filter(|touch| !touch.atomic) else { return true };
+            let visible = self.visible(&|write| holds(self.location_order, write, *read), touch.storage);
+            visible.is_empty() || self.sources[*read].is_some_and(|source| visible.contains(&source))
+        })
+    }
+
+    /// What a plain read of the device domain may read that comes after all threads in location order; `None` where
+    /// nothing is written.
+    fn last_writes(&self, storage: u16, races: bool) -> Option<Vec<usize>> {
+        let all: Vec<usize> = self.writes_to(storage).collect();
+        if all.is_empty() {
+            return None;
+        }
+        // From-reads of the last read to a write would be a cycle.
+        let last = |write: usize| !all.iter().any(|other| self.is_earlier(write, *other));
+        let mut found: Vec<usize> = all.iter().copied().filter(|write| last(*write)).collect();
+        if !races {
+            let visible = self.visible(&|_| true, storage);
+            found.retain(|write| visible.contains(write));
+        }
+        Some(found)
+    }
+}
+
+/// Whether a relation has no cycle: what comes before nothing that is left is taken away until nothing is left.
+fn is_acyclic(relation: &Relation) -> bool {
+    let mut left: Set = if relation.len() == 64 { !0 } else { (1 << relation.len()) - 1 };
+    loop {
+        let ends = members(left).filter(|index| relation[*index] & left == 0).fold(0, |set, i| set | 1 << i);
+        if ends == 0 {
+            return left == 0;
+        }
+        left &= !ends;
+    }
+}

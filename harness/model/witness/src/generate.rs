@@ -1,0 +1,653 @@
+//! Random programs that reach the corners: chains of availability and visibility, and small mixtures of everything.
+//!
+//! A seed is a program, for ever the same one. Programs are made as text, so that what is compared can be read and kept.
+
+mod mixture;
+
+use std::fmt::Write as _;
+
+/// What a program is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// A payload that goes from the first agent to the last one, through as many agents as the number says.
+    Chain(usize),
+    /// A mixture of small threads over few locations.
+    Mixture,
+}
+
+/// A random program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// What it is made of.
+    pub family: Family,
+    /// The program, in the native dialect.
+    pub text: String,
+    /// How often bodies of loops are to be run.
+    pub bound: u32,
+}
+
+/// The program of a seed.
+pub fn program(seed: u64) -> Program {
+    let mut random = Random(seed);
+    let mut writer = Writer::new(&mut random);
+    let family = if writer.random.chance(65) {
+        let agents = writer.random.pick(&[1, 2, 2, 2, 3, 3, 3, 3, 4, 4]);
+        writer.chain(agents);
+        Family::Chain(agents)
+    } else {
+        writer.mixture();
+        Family::Mixture
+    };
+    let bound = if writer.loops && writer.random.chance(50) { 2 } else { 1 };
+    Program { family, text: writer.text(&format!("random-{seed}")), bound }
+}
+
+/// Numbers from a seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end.max(1) as u64) as usize
+    }
+
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+}
+
+#[derive(Clone, Default)]
+struct Agent {
+    place: (usize, usize, usize),
+    code: Vec<String>,
+    registers: usize,
+    labels: usize,
+}
+
+struct Writer<'a> {
+    random: &'a mut Random,
+    agents: Vec<Agent>,
+    /// Names with their storage classes.
+    names: Vec<(&'static str, usize)>,
+    declarations: Vec<String>,
+    system: Vec<String>,
+    loops: bool,
+    /// How sure each choice is to be one that synchronizes, in percent.
+    care: usize,
+    /// In a program that is right but for one slip: the choices until then.
+    slip: Option<usize>,
+    calls: bool,
+    interlock: bool,
+    /// Whether an agent beside the chain writes a flag too.
+    crowded: bool,
+}
+
+const PAYLOAD: usize = 0;
+const ALIAS: usize = 1;
+const FLAGS: usize = 2;
+
+impl<'a> Writer<'a> {
+    fn new(random: &'a mut Random) -> Writer<'a> {
+        let care = random.pick(&[70, 85, 95, 100, 100]);
+        let slip = if care == 100 { Some(1 + random.below(14)) } else { None };
+        let main = random.pick(&[0, 0, 0, 1, 1, 2, 3]);
+        let class = |random: &mut Random, usual: usize| {
+            if random.chance(75) { usual } else { random.pick(&[0, 0, 1, 2, 3]) }
+        };
+        let payload = class(random, main);
+        // Workgroup memory is nothing else besides.
+        let alias = match class(random, payload) {
+            _ if payload == 1 => 1,
+            1 => payload,
+            other => other,
+        };
+        let flag = class(random, main);
+        let mut names = vec![("x", payload), ("a", alias)];
+        for name in ["f", "g", "h"] {
+            names.push((name, class(random, flag)));
+        }
+        let mut declarations = Vec::new();
+        let kinds = ["buffer ", "workgroup ", "image ", ""];
+        // Which names of workgroup memory may share storage, only a declaration says.
+        let declared = random.chance(50) || payload == 1;
+        for (index, (name, class)) in names.iter().enumerate() {
+            let kind = if declared { kinds[*class] } else { "" };
+            let value = if index == ALIAS { "aliases x" } else { "= 0" };
+            declarations.push(format!("{kind}{name} {value}"));
+        }
+        Writer {
+            random,
+            agents: Vec::new(),
+            names,
+            declarations,
+            system: Vec::new(),
+            loops: false,
+            care,
+            slip,
+            calls: false,
+            interlock: false,
+            crowded: false,
+        }
+    }
+
+    fn text(&self, name: &str) -> String {
+        let mut text = format!("VULKAN {name}\n{{ {}; }}\n", self.declarations.join("; "));
+        if !self.system.is_empty() {
+            let _ = writeln!(text, "{{ {}; }}", self.system.join("; "));
+        }
+        let headers: Vec<String> = (0..)
+            .zip(&self.agents)
+            .map(|(index, agent): (usize, &Agent)| {
+                let (queue_family, workgroup, subgroup) = agent.place;
+                format!("P{index}@sg {subgroup}, wg {workgroup}, qf {queue_family}")
+            })
+            .collect();
+        let _ = writeln!(text, "{} ;", headers.join(" | "));
+        let rows = self.agents.iter().map(|agent| agent.code.len()).max().unwrap_or(0).max(1);
+        for row in 0..rows {
+            let cell = |agent: &Agent| agent.code.get(row).cloned().unwrap_or_default();
+            let cells: Vec<String> = self.agents.iter().map(cell).collect();
+            let _ = writeln!(text, "{} ;", cells.join(" | "));
+        }
+        let used = |name: &str| {
+            let ends = [format!(" {name}"), format!(" {name},")];
+            self.agents.iter().flat_map(|agent| &agent.code).any(|line| {
+                ends.iter().any(|end| line.contains(end.as_str()) || line.ends_with(end.trim_end()))
+            })
+        };
+        let seen = if used("f") { "x == 0 /\\ f == 0" } else { "x == 0" };
+        let _ = writeln!(text, "exists ({seen})");
+        text
+    }
+
+    fn agent(&mut self, near: bool) -> usize {
+        let place = match self.agents.last() {
+            Some(last) if near => last.place,
+            _ => {
+                let queue_family = usize::from(self.random.chance(10));
+                (queue_family, self.random.below(2), self.random.below(2))
+            }
+        };
+        self.agents.push(Agent { place, ..Agent::default() });
+        self.agents.len() - 1
+    }
+
+    fn emit(&mut self, agent: usize, line: String) {
+        self.agents[agent].code.push(line);
+    }
+
+    fn register(&mut self, agent: usize) -> String {
+        self.agents[agent].registers += 1;
+        format!("r{}", self.agents[agent].registers - 1)
+    }
+
+    fn label(&mut self, agent: usize) -> String {
+        self.agents[agent].labels += 1;
+        format!("LC{:02}", self.agents[agent].labels - 1)
+    }
+
+    fn any_scope(&mut self) -> &'static str {
+        if self.calls && self.random.chance(40) {
+            return "call";
+        }
+        if self.interlock && self.random.chance(40) {
+            return "fi";
+        }
+        self.random.pick(&["inv", "sg", "sg", "wg", "wg", "wg", "qf", "qf", "dv", "dv", "dv"])
+    }
+
+    /// Whether the next choice is a careful one.
+    fn careful(&mut self) -> bool {
+        if let Some(left) = &mut self.slip {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.slip = None;
+                return false;
+            }
+        }
+        self.random.chance(self.care)
+    }
+
+    /// A scope that reaches from one agent to another one; carelessly, any.
+    fn scope(&mut self, a: usize, b: usize) -> &'static str {
+        if !self.careful() || self.calls || self.interlock {
+            return self.any_scope();
+        }
+        let (here, there) = (self.agents[a].place, self.agents[b].place);
+        let reaching: &[&str] = if here == there {
+            &["sg", "sg", "wg", "qf", "dv"]
+        } else if (here.0, here.1) == (there.0, there.1) {
+            &["wg", "wg", "qf", "dv"]
+        } else if here.0 == there.0 {
+            &["qf", "dv", "dv"]
+        } else {
+            &["dv"]
+        };
+        self.random.pick(reaching)
+    }
+
+    /// Storage classes of semantics: those given, carelessly without one, now and then with more.
+    fn classes(&mut self, wanted: &[usize]) -> String {
+        let mut set = 0u8;
+        for class in wanted {
+            if self.careful() {
+                set |= 1 << class;
+            }
+        }
+        if self.random.chance(if self.care == 100 { 8 } else { 25 }) {
+            set |= 1 << self.random.below(4);
+        }
+        if set == 0 {
+            set = 1 << self.random.pick(&[0, 0, 1, 2]);
+        }
+        (0..4)
+            .filter(|class| set & (1 << class) != 0)
+            .fold(String::new(), |text, class| format!("{text}.semsc{class}"))
+    }
+
+    /// Both classes that matter to a chain.
+    fn wanted(&mut self, flag: usize) -> Vec<usize> {
+        vec![self.names[PAYLOAD].1, self.names[flag].1]
+    }
+
+    fn flags(&mut self, order: &str, chance: usize) -> String {
+        let chance = if self.care < 100 {
+            chance
+        } else if self.careful() {
+            92
+        } else {
+            0
+        };
+        let mut flags = String::new();
+        if order != "acq" && self.random.chance(chance) {
+            flags.push_str(".semav");
+        }
+        if order != "rel" && self.random.chance(chance) {
+            flags.push_str(".semvis");
+        }
+        flags
+    }
+
+    fn fence(&mut self, agent: usize, order: &str, other: usize, flag: usize) {
+        let scope = self.scope(agent, other);
+        let wanted = self.wanted(flag);
+        let classes = self.classes(&wanted);
+        let flags = self.flags(order, 60);
+        self.emit(agent, format!("membar.{order}.{scope}{classes}{flags}"));
+    }
+
+    /// A plain or atomic access of the payload.
+    fn payload(&mut self, agent: usize, other: usize, write: bool) {
+        let name = if self.random.chance(8) { ALIAS } else { PAYLOAD };
+        let (name, class) = self.names[name];
+        let scope = self.scope(agent, other);
+        let how = match (self.random.below(100), write) {
+            (0..12, _) => String::new(),
+            (12..55, _) => ".nonpriv".to_owned(),
+            (55..88, true) => format!(".av.{scope}"),
+            (55..88, false) => format!(".vis.{scope}"),
+            _ => format!(".atom.{scope}"),
+        };
+        let value = 1 + self.random.below(2);
+        if self.random.chance(6) {
+            let register = self.register(agent);
+            self.emit(agent, format!("rmw.atom.{scope}.sc{class} {register}, {name}, {value}"));
+        } else if write {
+            self.emit(agent, format!("st{how}.sc{class} {name}, {value}"));
+        } else {
+            let register = self.register(agent);
+            self.emit(agent, format!("ld{how}.sc{class} {register}, {name}"));
+        }
+    }
+
+    /// A device domain operation.
+    fn device(&mut self, agent: usize, available: bool) {
+        let line = match (available, self.random.below(10)) {
+            (true, 0..7) => "avdevice",
+            (true, 7) => "avdevice.none",
+            (true, 8) => "avdevice.shader_write",
+            (true, _) => "avdevice.shader_read",
+            (false, 0..7) => "visdevice",
+            (false, 7) => "visdevice.none",
+            (false, 8) => "visdevice.shader_read",
+            (false, _) => "visdevice.shader_write",
+        };
+        self.emit(agent, line.to_owned());
+    }
+
+    fn chain(&mut self, agents: usize) {
+        for index in 0..agents.max(1) {
+            let near = index > 0 && self.random.chance(40);
+            self.agent(near);
+        }
+        match self.random.below(100) {
+            0..7 if agents > 1 => self.calls = true,
+            7..14 if agents > 1 => self.interlock = true,
+            _ => {}
+        }
+        if self.calls {
+            return self.called_chain(agents);
+        }
+        if self.interlock {
+            return self.interlocked_chain(agents);
+        }
+        if self.random.chance(85) || agents < 2 {
+            if self.random.chance(12) {
+                self.payload(0, agents - 1, false);
+            }
+            let write = self.random.chance(85);
+            self.payload(0, (agents > 1).into(), write);
+        } else {
+            self.payload(0, 1, false);
+        }
+        if agents == 1 {
+            for _ in 0..1 + self.random.below(3) {
+                let write = self.random.chance(50);
+                if self.random.chance(25) {
+                    self.device(0, write);
+                }
+                self.payload(0, 0, write);
+            }
+            return;
+        }
+        self.crowded = agents < 4 && self.random.chance(15);
+        let mut rmw_of: Option<usize> = None;
+        for from in 0..agents - 1 {
+            let to = from + 1;
+            let flag = rmw_of.unwrap_or(FLAGS + from.min(2));
+            // A read-modify-write of the middle agent passes the same flag on.
+            let passes_on = to + 1 < agents && self.random.chance(35);
+            self.hop(from, to, flag, rmw_of.is_some(), passes_on);
+            rmw_of = passes_on.then_some(flag);
+        }
+        let last = agents - 1;
+        let write = self.random.chance(30);
+        if self.random.chance(15) {
+            let before = self.random.below(last);
+            self.payload(last, before, !write);
+        }
+        self.payload(last, last - 1, write);
+        if self.crowded {
+            self.bystander(last);
+        }
+        self.close_guards();
+    }
+
+    /// An agent that goes on or interrupts the release sequence of a flag.
+    fn bystander(&mut self, last: usize) {
+        let near = self.random.chance(60);
+        let agent = self.agent(near);
+        let (name, class) = self.names[FLAGS + self.random.below(last.min(3))];
+        for _ in 0..1 + self.random.below(2) {
+            let other = self.random.below(last + 1);
+            let scope = self.scope(agent, other);
+            let register = self.register(agent);
+            let line = match self.random.below(3) {
+                0 => format!("st.atom.{scope}.sc{class} {name}, 4"),
+                1 => format!("rmw.atom.{scope}.sc{class} {register}, {name}, 5"),
+                _ => format!("rmw.atom.{scope}.sc{class}.add {register}, {name}, 1"),
+            };
+            self.emit(agent, line);
+        }
+    }
+
+    /// Passes from one agent to the next one.
+    fn hop(&mut self, from: usize, to: usize, flag: usize, sent: bool, passes_on: bool) {
+        let kind = self.random.below(100);
+        if !sent && !passes_on && kind < 18 {
+            if self.random.chance(45) {
+                self.device(from, true);
+            }
+            let whole = self.random.chance(60);
+            let point = |agent: &Agent, last: bool| {
+                if last { agent.code.len().saturating_sub(1) } else { agent.code.len() }
+            };
+            let (first, second) = if whole || self.agents[from].code.is_empty() {
+                (format!("P{from}"), format!("P{to}"))
+            } else {
+                let first = point(&self.agents[from], true);
+                let second = point(&self.agents[to], false);
+                (format!("P{from}.{first}"), format!("P{to}.{second}"))
+            };
+            self.system.push(format!("ssw {first} {second}"));
+            if self.random.chance(50) {
+                self.device(to, false);
+            } else if !whole {
+                self.fence(to, "acq_rel", to, flag);
+            }
+            return;
+        }
+        if !sent && !passes_on && kind < 31 {
+            return self.meet(from, to, flag);
+        }
+        if !sent {
+            self.send(from, to, flag);
+        }
+        if passes_on {
+            self.pass_on(from, to, flag);
+        } else {
+            self.receive(from, to, flag);
+        }
+    }
+
+    fn meet(&mut self, from: usize, to: usize, flag: usize) {
+        let id = from;
+        let execution = self.random.pick(&["", "", "", ".execsg", ".execqf", ".execdv"]);
+        // The barrier alone where nobody slips; fences beside it do the work of one without an order.
+        let bare = self.random.chance(30);
+        if bare || self.random.chance(15) {
+            self.fence(from, "rel", to, flag);
+        }
+        for agent in [from, to] {
+            let other = if agent == from { to } else { from };
+            let scope = if bare { self.any_scope() } else { self.scope(agent, other) };
+            if bare {
+                self.emit(agent, format!("cbar{execution}.{scope} {id}"));
+            } else {
+                let one_sided = if agent == from { "rel" } else { "acq" };
+                let order = self.random.pick(&["acq_rel", "acq_rel", one_sided, "rel"]);
+                let wanted = self.wanted(flag);
+                let classes = self.classes(&wanted);
+                let flags = self.flags(order, 60);
+                self.emit(agent, format!("cbar{execution}.{order}.{scope}{classes}{flags} {id}"));
+            }
+        }
+        if bare || self.random.chance(15) {
+            self.fence(to, "acq", from, flag);
+        }
+    }
+
+    fn send(&mut self, from: usize, to: usize, flag: usize) {
+        if self.random.chance(10) {
+            self.device(from, true);
+        }
+        let fenced = self.random.chance(30);
+        if fenced || self.random.chance(12) {
+            let order = self.random.pick(&["rel", "rel", "acq_rel", "acq"]);
+            self.fence(from, order, to, flag);
+        }
+        let scope = self.scope(from, to);
+        let (name, class) = self.names[flag];
+        let wanted = self.wanted(flag);
+        if fenced {
+            self.emit(from, format!("st.atom.{scope}.sc{class} {name}, 1"));
+        } else if self.random.chance(15) {
+            let order = self.random.pick(&["rel", "acq_rel"]);
+            let (classes, flags) = (self.classes(&wanted), self.flags(order, 60));
+            let register = self.register(from);
+            self.emit(
+                from,
+                format!("rmw.atom.{order}.{scope}.sc{class}{classes}{flags} {register}, {name}, 1"),
+            );
+        } else {
+            let classes = self.classes(&wanted);
+            let flags = self.flags("rel", 60);
+            self.emit(from, format!("st.atom.rel.{scope}.sc{class}{classes}{flags} {name}, 1"));
+        }
+    }
+
+    /// A read-modify-write that receives and sends.
+    fn pass_on(&mut self, from: usize, to: usize, flag: usize) {
+        let scope = self.scope(from, to);
+        let (name, class) = self.names[flag];
+        let order = self.random.pick(&["acq_rel", "acq_rel", "acq_rel", "rel", "acq", ""]);
+        let register = self.register(to);
+        if self.random.chance(25) {
+            self.fence(to, "acq_rel", from, flag);
+        }
+        let modifiers = if order.is_empty() {
+            format!("{scope}.sc{class}")
+        } else {
+            let wanted = self.wanted(flag);
+            let (classes, flags) = (self.classes(&wanted), self.flags(order, 70));
+            format!("{order}.{scope}.sc{class}{classes}{flags}")
+        };
+        let line = match self.random.below(10) {
+            0..4 => format!("rmw.atom.{modifiers}.add {register}, {name}, 1"),
+            4..8 => format!("rmw.atom.{modifiers} {register}, {name}, 2"),
+            _ if order.starts_with("acq") && self.random.chance(50) => {
+                format!("rmw.atom.{modifiers}.cas.uneq_acq {register}, {name}, 1, 2")
+            }
+            _ => format!("rmw.atom.{modifiers}.cas {register}, {name}, 1, 2"),
+        };
+        self.emit(to, line);
+        if self.random.chance(25) {
+            self.fence(to, "acq_rel", from, flag);
+        }
+        self.guard(to, &register, 1, 25);
+    }
+
+    fn receive(&mut self, from: usize, to: usize, flag: usize) {
+        let (name, class) = self.names[flag];
+        let register = self.register(to);
+        let scope = self.scope(to, from);
+        let wanted = self.wanted(flag);
+        let fenced = self.random.chance(30);
+        let load = if fenced {
+            format!("ld.atom.{scope}.sc{class} {register}, {name}")
+        } else if self.random.chance(12) {
+            let order = self.random.pick(&["acq", "acq_rel"]);
+            let (classes, flags) = (self.classes(&wanted), self.flags(order, 60));
+            format!("rmw.atom.{order}.{scope}.sc{class}{classes}{flags} {register}, {name}, 3")
+        } else {
+            let (classes, flags) = (self.classes(&wanted), self.flags("acq", 60));
+            format!("ld.atom.acq.{scope}.sc{class}{classes}{flags} {register}, {name}")
+        };
+        let seen = if self.random.chance(90) { 1 } else { self.random.below(3) };
+        if self.random.chance(8) {
+            let label = self.label(to);
+            self.emit(to, format!("{label}:"));
+            self.emit(to, load);
+            self.emit(to, format!("bne {register}, {seen}, {label}"));
+            self.loops = true;
+        } else {
+            self.emit(to, load);
+            self.guard(to, &register, seen, 70);
+        }
+        if fenced || self.random.chance(12) {
+            let order = self.random.pick(&["acq", "acq", "acq_rel", "rel"]);
+            self.fence(to, order, from, flag);
+        }
+        if self.random.chance(10) {
+            self.device(to, false);
+        }
+    }
+
+    /// Leaves the rest of the thread out where the register does not hold what was to be seen.
+    fn guard(&mut self, agent: usize, register: &str, seen: usize, percent: usize) {
+        // The label stands where the thread ends.
+        if self.random.chance(if self.care == 100 { percent.max(90) } else { percent }) {
+            let label = self.label(agent);
+            if self.crowded && self.random.chance(70) {
+                self.emit(agent, format!("beq {register}, 0, {label}"));
+            } else {
+                let relation = if seen > 0 && self.random.chance(10) { "blt" } else { "bne" };
+                self.emit(agent, format!("{relation} {register}, {seen}, {label}"));
+            }
+        }
+    }
+
+    fn close_guards(&mut self) {
+        for agent in &mut self.agents {
+            for label in 0..agent.labels {
+                let name = format!("LC{label:02}:");
+                if !agent.code.contains(&name) {
+                    agent.code.push(name);
+                }
+            }
+        }
+    }
+
+    fn called_chain(&mut self, agents: usize) {
+        self.payload(0, 1, true);
+        self.fence(0, "rel", 1, FLAGS);
+        let callees: Vec<String> = (1..agents).map(|callee| format!("P{callee}")).collect();
+        let nested = agents == 3 && self.random.chance(40);
+        self.emit(0, format!("call {}", if nested { "P1".to_owned() } else { callees.join(", ") }));
+        for callee in 1..agents {
+            if self.random.chance(80) {
+                self.fence(callee, "acq", 0, FLAGS);
+            }
+            if callee > 1 && self.random.chance(50) {
+                self.receive(callee - 1, callee, FLAGS);
+            }
+            let write = self.random.chance(40);
+            // A thread that calls or is called has no jumps.
+            self.agents[callee].code.retain(|line| !line.starts_with('b') && !line.starts_with("LC"));
+            self.payload(callee, 0, write);
+            if self.random.chance(60) {
+                self.fence(callee, "rel", 0, FLAGS);
+            }
+            if callee + 1 < agents && self.random.chance(50) {
+                self.send(callee, callee + 1, FLAGS);
+            }
+            if nested && callee == 1 {
+                self.emit(1, "call P2".to_owned());
+            }
+        }
+        if self.random.chance(60) {
+            self.fence(0, "acq", 1, FLAGS);
+            let write = self.random.chance(40);
+            self.payload(0, 1, write);
+        }
+        self.loops = false;
+    }
+
+    fn interlocked_chain(&mut self, agents: usize) {
+        for agent in 0..agents {
+            let section = usize::from(self.random.chance(12));
+            let before = self.random.chance(15);
+            let write = if agent == 0 { self.random.chance(85) } else { self.random.chance(35) };
+            if before {
+                self.payload(agent, 0, write);
+            }
+            self.emit(agent, format!("interlock.begin {section}"));
+            if agent > 0 && self.random.chance(30) {
+                self.fence(agent, "acq", agent - 1, FLAGS);
+            }
+            if !before {
+                self.payload(agent, 0, write);
+            }
+            if self.random.chance(40) {
+                self.fence(agent, "rel", agent, FLAGS);
+            }
+            if self.random.chance(90) {
+                self.emit(agent, format!("interlock.end {section}"));
+            }
+            if self.random.chance(15) {
+                self.send(agent, 0, FLAGS);
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! An independent witness of the Vulkan memory model: what its text says of a litmus test, clause by clause.
+//!
+//! It shares no code with the crate `model` and reads no cat file: the events, the relations and the search are its own,
+//! written from the text of the specification in plain loops over small sets. It is slow and it is meant to be: every
+//! control-flow path, every source of every read and every modification order is tried. Tests hold the engine against it.
+//!
+//! What it leaves out it refuses by name ([`Refusal`]): hosts, accesses of parts and of vectors, cooperative accesses.
+//!
+//! ```
+//! use witness::{Options, Profile, Races, judge};
+//!
+//! let test = litmus::parse(
+//!     r#"VULKAN MP
+//! { x = 0; f = 0; }
+//! P0@sg 0, wg 0, qf 0            | P1@sg 0, wg 1, qf 0                    ;
+//! st.nonpriv.sc0 x, 1            | ld.atom.acq.dv.sc0.semsc0.semvis r0, f ;
+//! st.atom.rel.dv.sc0.semsc0.semav f, 1 | bne r0, 1, LC00                  ;
+//!                                | ld.nonpriv.sc0 r1, x                   ;
+//!                                | LC00:                                  ;
+//! exists (P1:r0 == 1 /\ P1:r1 == 0)"#,
+//!     "MP",
+//! )
+//! .map_err(|errors| errors.to_string())?;
+//! let answer = judge(&test, Profile::LATEST, &Options::default()).map_err(|refusal| refusal.to_string())?;
+//! assert_eq!(answer.races, Races::Never);
+//! assert_eq!(answer.outcomes.len(), 2);
+//! # Ok::<(), String>(())
+//! ```
+
+mod domain;
+mod execution;
+pub mod generate;
+mod happens;
+mod operation;
+mod path;
+mod profile;
+mod refusal;
+mod values;
+
+use std::collections::BTreeMap;
+
+use litmus::{Outcome, Test};
+
+pub use profile::{Profile, Text};
+pub use refusal::Refusal;
+
+/// Bounds of the search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How often the body of a loop is run at most.
+    pub bound: u32,
+    /// Candidate executions that are looked at before the witness gives up.
+    pub executions: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { bound: 1, executions: 2_000_000 }
+    }
+}
+
+/// What the text says of a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The outcomes of consistent executions, those of racy ones among them; true where only executions in which a value
+    /// is derived from itself show it.
+    pub outcomes: BTreeMap<Outcome, bool>,
+    /// Whether a consistent execution races.
+    pub races: Races,
+    /// Whether a thread had to be cut off at the bound of its loops.
+    pub cut: bool,
+    /// Whether a thread may wait for ever at a control barrier that others pass by. Such executions are not looked at.
+    pub stuck: bool,
+}
+
+/// Whether some consistent execution has a data race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Races {
+    /// None has one.
+    Never,
+    /// Only executions in which a value is derived from itself have one.
+    OutOfThinAir,
+    /// Some execution has one.
+    Sometimes,
+}
+
+/// Says of a test what the text of a profile says.
+///
+/// # Errors
+///
+/// What the witness does not cover, or what is too large for it.
+pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer, Refusal> {
+    execution::judge(test, profile, options)
+}

@@ -1,0 +1,505 @@
+//! The operations of a choice of paths, and what of their relations does not depend on values.
+
+use litmus::{
+    AccessMask, Instruction, InstructionKind, InterlockEnd, Place, Placement, Scope, StorageClass,
+    StorageClassSet, Test, ThreadId,
+};
+
+use crate::path::{Effect, Path, Touch};
+use crate::profile::Profile;
+use crate::refusal::Refusal;
+
+/// A set of operations: bit i is operation i.
+pub type Set = u64;
+/// A relation between operations: row i holds what operation i comes before.
+pub type Relation = Vec<Set>;
+
+/// The operations of a set.
+pub fn members(mut set: Set) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        if set == 0 {
+            return None;
+        }
+        let lowest = set.trailing_zeros() as usize;
+        set &= set - 1;
+        Some(lowest)
+    })
+}
+
+/// Whether a relation holds.
+pub fn holds(relation: &Relation, from: usize, to: usize) -> bool {
+    relation[from] & (1 << to) != 0
+}
+
+/// Adds what follows from transitivity.
+pub fn close(relation: &mut Relation) {
+    for middle in 0..relation.len() {
+        let after = relation[middle];
+        for row in relation.iter_mut() {
+            if *row & (1 << middle) != 0 {
+                *row |= after;
+            }
+        }
+    }
+}
+
+/// What an operation is.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A read of memory, or the read half of a read-modify-write.
+    Read(Touch),
+    /// A write of memory, or the write half of a read-modify-write.
+    Write(Touch),
+    /// A memory barrier, control barriers with an order among them.
+    Barrier,
+    /// The availability operation of MakeAvailable (VK-AVSEM-01).
+    Available,
+    /// The visibility operation of MakeVisible (VK-AVSEM-03).
+    Visible,
+    /// The availability operation of a memory dependency (VK-VOP-03).
+    DeviceAvailable(AccessMask),
+    /// The visibility operation of a memory dependency (VK-VOP-04).
+    DeviceVisible(AccessMask),
+    /// A control barrier without an order, or a shader call.
+    Other,
+}
+
+/// Something that is executed.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    pub thread: usize,
+    /// The instruction in its thread.
+    pub instruction: u16,
+    /// Executed instructions are numbered: the halves of a read-modify-write have one number.
+    pub executed: usize,
+    pub kind: Kind,
+    /// Its memory scope.
+    pub scope: Scope,
+    pub acquires: bool,
+    pub releases: bool,
+    /// The storage classes in its semantics.
+    pub semantics: StorageClassSet,
+    /// The storage classes of the memory that it is an operation on.
+    pub memory: StorageClassSet,
+}
+
+impl Operation {
+    /// What it accesses, if it is a memory access.
+    pub fn touch(&self) -> Option<&Touch> {
+        match &self.kind {
+            Kind::Read(touch) | Kind::Write(touch) => Some(touch),
+            _ => None,
+        }
+    }
+
+    pub fn is_read(&self) -> bool {
+        matches!(self.kind, Kind::Read(_))
+    }
+
+    pub fn is_write(&self) -> bool {
+        matches!(self.kind, Kind::Write(_))
+    }
+
+    pub fn is_atomic(&self) -> bool {
+        self.touch().is_some_and(|touch| touch.atomic)
+    }
+}
+
+/// The threads in the instance of a scope around each thread, as bits.
+pub struct Instances {
+    instances: Vec<[u16; LEVELS.len()]>,
+}
+
+/// The scopes of shaders, from narrow to wide. Where ShaderCall scope stands is open (VK-DOM-08).
+pub const LEVELS: [Scope; 7] = [
+    Scope::Invocation,
+    Scope::Subgroup,
+    Scope::Workgroup,
+    Scope::ShaderCall,
+    Scope::FragmentInterlock,
+    Scope::QueueFamily,
+    Scope::Device,
+];
+
+/// The index of a scope among [`LEVELS`].
+pub fn level(scope: Scope) -> usize {
+    LEVELS.iter().position(|known| *known == scope).unwrap_or(0)
+}
+
+impl Instances {
+    /// VK-SCOPE-01 to -08; VK-SCREL-01: shader-call-related is the symmetric and transitive closure of creation; fragments
+    /// that name the same interlocked section overlap.
+    pub fn new(test: &Test, profile: Profile) -> Result<Instances, Refusal> {
+        let count = test.threads.len();
+        let mut related: Vec<u16> = (0..count).map(|thread| 1 << thread).collect();
+        let mut created: u16 = 0;
+        let mut sections: Vec<Option<&str>> = vec![None; count];
+        for (index, thread) in test.threads.iter().enumerate() {
+            let jumps =
+                |i: &Instruction| matches!(i.kind, InstructionKind::Goto(_) | InstructionKind::Branch { .. });
+            for instruction in &thread.instructions {
+                match &instruction.kind {
+                    InstructionKind::ShaderCall(callees) => {
+                        if thread.instructions.iter().any(jumps) {
+                            return Err(Refusal::Calls);
+                        }
+                        for callee in callees {
+                            let bit = 1u16 << callee.0;
+                            if created & bit != 0 {
+                                return Err(Refusal::Calls);
+                            }
+                            created |= bit;
+                            related[index] |= bit;
+                            related[usize::from(callee.0)] |= 1 << index;
+                        }
+                    }
+                    InstructionKind::Interlock(interlock) => {
+                        let section = &mut sections[index];
+                        if section.is_some_and(|known| known != interlock.section) {
+                            return Err(Refusal::Sections);
+                        }
+                        *section = Some(&interlock.section);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for middle in 0..count {
+            for thread in 0..count {
+                if related[thread] & (1 << middle) != 0 {
+                    related[thread] |= related[middle];
+                }
+            }
+        }
+        let place = |thread: usize| match test.threads[thread].place {
+            Place::Device(place) => Some(place),
+            Place::Host => None,
+        };
+        let all_that =
+            |same: &dyn Fn(usize) -> bool| (0..count).filter(|t| same(*t)).fold(0, |s, t| s | 1 << t);
+        let instances = (0..count)
+            .map(|thread| {
+                let own: u16 = 1 << thread;
+                let shares = |key: fn(Placement) -> (u32, u32, u32)| {
+                    all_that(&|other| place(other).map(key) == place(thread).map(key))
+                };
+                let fragments = match sections[thread] {
+                    Some(_) => all_that(&|other| sections[other] == sections[thread]),
+                    None => own,
+                };
+                [
+                    own,
+                    shares(|p| (p.queue_family, p.workgroup, p.subgroup)),
+                    shares(|p| (p.queue_family, p.workgroup, 0)),
+                    if profile.has_shader_calls() { related[thread] } else { own },
+                    if profile.has_interlock() { fragments } else { own },
+                    shares(|p| (p.queue_family, 0, 0)),
+                    shares(|_| (0, 0, 0)),
+                ]
+            })
+            .collect();
+        Ok(Instances { instances })
+    }
+
+    /// The threads in the instance of a scope around a thread.
+    pub fn instance(&self, scope: Scope, thread: usize) -> u16 {
+        self.instances[thread][level(scope)]
+    }
+
+    /// Whether `other` is in the instance of a scope around `thread`.
+    pub fn reaches(&self, scope: Scope, thread: usize, other: usize) -> bool {
+        self.instance(scope, thread) & (1 << other) != 0
+    }
+
+    /// VK-PMO-03, VK-SW-07: each is in the instance of the other one's memory scope.
+    pub fn mutual(&self, a: &Operation, b: &Operation) -> bool {
+        self.reaches(a.scope, a.thread, b.thread) && self.reaches(b.scope, b.thread, a.thread)
+    }
+}
+
+/// The operations of a choice of paths, and what is known of them before reads have their sources.
+pub struct Frame<'a> {
+    pub profile: Profile,
+    pub instances: &'a Instances,
+    pub operations: Vec<Operation>,
+    /// Reads in the order of threads and paths: the operation of each.
+    pub reads: Vec<usize>,
+    /// Writes: the operation, the thread and the node of the value.
+    pub writes: Vec<(usize, usize, usize)>,
+    /// VK-PO-05.
+    pub program_order: Relation,
+    /// VK-SSW-01, and what follows from transitivity.
+    pub system: Relation,
+    /// VK-MO-01.
+    pub mutually_ordered: Relation,
+    /// Synchronizes-with that rests on no value: control barriers, interlocks, shader calls.
+    pub synchronizes: Relation,
+}
+
+impl<'a> Frame<'a> {
+    /// Lays out the operations of a path for each thread.
+    pub fn new(
+        test: &Test,
+        profile: Profile,
+        instances: &'a Instances,
+        paths: &[&Path],
+    ) -> Result<Frame<'a>, Refusal> {
+        let mut frame = Frame {
+            profile,
+            instances,
+            operations: Vec::new(),
+            reads: Vec::new(),
+            writes: Vec::new(),
+            program_order: Vec::new(),
+            system: Vec::new(),
+            mutually_ordered: Vec::new(),
+            synchronizes: Vec::new(),
+        };
+        let mut meetings = Vec::new();
+        let mut calls = Vec::new();
+        let mut interlocks = Vec::new();
+        let mut executed = 0;
+        for (thread, path) in paths.iter().enumerate() {
+            for step in &path.steps {
+                executed += 1;
+                let base = Operation {
+                    thread,
+                    instruction: step.instruction,
+                    executed,
+                    kind: Kind::Other,
+                    scope: step.scope,
+                    acquires: false,
+                    releases: false,
+                    semantics: StorageClassSet::EMPTY,
+                    memory: StorageClassSet::EMPTY,
+                };
+                let classes = step.semantics.classes;
+                let order = step.semantics.order;
+                // VK-AVSEM-02: the availability operation stands before the instruction and behind all that is before it.
+                // VK-AVSEM-06: Invocation scope performs none.
+                let performs = step.scope != Scope::Invocation;
+                if step.semantics.make_available && performs {
+                    frame.operations.push(Operation { kind: Kind::Available, memory: classes, ..base });
+                }
+                // VK-AV-07: operations of the device domain are like accesses of all that their masks name, in every class.
+                let masked = |mask: &AccessMask| {
+                    if *mask == AccessMask::NONE { StorageClassSet::EMPTY } else { StorageClassSet(0b1111) }
+                };
+                match &step.effect {
+                    // VK-SEM-04, VK-SEM-05: a read acquires, a write releases.
+                    Effect::Read(touch) => frame.read(&base, touch, order.acquires(), classes),
+                    Effect::Write(touch, node) => {
+                        frame.write(&base, touch, order.releases(), classes, (thread, *node));
+                    }
+                    Effect::ReadWrite(touch, node) => {
+                        frame.read(&base, touch, order.acquires(), classes);
+                        frame.write(&base, touch, order.releases(), classes, (thread, *node));
+                    }
+                    Effect::Fence | Effect::ControlBarrier { memory_barrier: true, .. } => {
+                        frame.operations.push(Operation {
+                            kind: Kind::Barrier,
+                            acquires: order.acquires(),
+                            releases: order.releases(),
+                            semantics: classes,
+                            ..base
+                        });
+                    }
+                    Effect::ControlBarrier { memory_barrier: false, .. } => frame.operations.push(base),
+                    Effect::Call(_) => frame.operations.push(base),
+                    Effect::DeviceAvailable(mask) => {
+                        let kind = Kind::DeviceAvailable(*mask);
+                        frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                    }
+                    Effect::DeviceVisible(mask) => {
+                        let kind = Kind::DeviceVisible(*mask);
+                        frame.operations.push(Operation { kind, memory: masked(mask), ..base });
+                    }
+                    // VK-SW-12: FragmentInterlock scope, UniformMemory and ImageMemory; the end releases, the begin acquires.
+                    Effect::Interlock(end) if profile.has_interlock() => {
+                        let classes =
+                            StorageClassSet::EMPTY.with(StorageClass::Buffer).with(StorageClass::Image);
+                        frame.operations.push(Operation {
+                            kind: Kind::Barrier,
+                            scope: Scope::FragmentInterlock,
+                            acquires: *end == InterlockEnd::Begin,
+                            releases: *end == InterlockEnd::End,
+                            semantics: classes,
+                            ..base
+                        });
+                    }
+                    Effect::Interlock(_) => frame.operations.push(base),
+                }
+                let operation = frame.operations.len() - 1;
+                match &step.effect {
+                    Effect::ControlBarrier { name, execution_scope, round, .. } => {
+                        meetings.push((operation, (*name, *round, *execution_scope)));
+                    }
+                    Effect::Call(callees) => calls.push((operation, callees.clone())),
+                    Effect::Interlock(end) => interlocks.push((operation, *end)),
+                    _ => {}
+                }
+                // VK-AVSEM-04: the visibility operation stands behind the instruction and before all that is behind it.
+                if step.semantics.make_visible && performs {
+                    frame.operations.push(Operation { kind: Kind::Visible, memory: classes, ..base });
+                }
+            }
+        }
+        if frame.operations.len() > 64 {
+            return Err(Refusal::Operations);
+        }
+        frame.order(test);
+        frame.mutual_order();
+        frame.synchronizes = vec![0; frame.operations.len()];
+        frame.meet(&meetings);
+        if profile.has_interlock() {
+            frame.interlock(&interlocks);
+        }
+        if profile.has_shader_calls() {
+            frame.call(&calls);
+        }
+        Ok(frame)
+    }
+
+    fn read(&mut self, base: &Operation, touch: &Touch, acquires: bool, semantics: StorageClassSet) {
+        let memory = StorageClassSet::EMPTY.with(touch.class);
+        self.reads.push(self.operations.len());
+        self.operations.push(Operation { kind: Kind::Read(*touch), acquires, semantics, memory, ..*base });
+    }
+
+    fn write(
+        &mut self,
+        base: &Operation,
+        touch: &Touch,
+        releases: bool,
+        semantics: StorageClassSet,
+        value: (usize, usize),
+    ) {
+        let memory = StorageClassSet::EMPTY.with(touch.class);
+        self.writes.push((self.operations.len(), value.0, value.1));
+        self.operations.push(Operation { kind: Kind::Write(*touch), releases, semantics, memory, ..*base });
+    }
+
+    /// VK-PO-01 to -05: the operations of a thread in the order of their execution. VK-SSW-01, VK-ITHB-07: every operation
+    /// of one side before every operation of the other one, transitively.
+    fn order(&mut self, test: &Test) {
+        let count = self.operations.len();
+        self.program_order = vec![0; count];
+        self.system = vec![0; count];
+        let at = |operation: &Operation, side: litmus::SyncPoint| {
+            operation.thread == usize::from(side.thread.0)
+                && side.instruction.is_none_or(|instruction| instruction == operation.instruction)
+        };
+        for a in 0..count {
+            for b in 0..count {
+                let (left, right) = (&self.operations[a], &self.operations[b]);
+                if left.thread == right.thread && a < b {
+                    self.program_order[a] |= 1 << b;
+                }
+                if test.system_sync.iter().any(|sync| at(left, sync.from) && at(right, sync.to)) {
+                    self.system[a] |= 1 << b;
+                }
+            }
+        }
+        close(&mut self.system);
+    }
+
+    /// VK-PMO-01 to -04, VK-MO-01: the same memory locations, the same reference, each in the scope of the other one, and
+    /// not the same operation.
+    fn mutual_order(&mut self) {
+        let count = self.operations.len();
+        self.mutually_ordered = vec![0; count];
+        for a in 0..count {
+            for b in 0..count {
+                let (left, right) = (&self.operations[a], &self.operations[b]);
+                let (Some(here), Some(there)) = (left.touch(), right.touch()) else { continue };
+                if here.atomic
+                    && there.atomic
+                    && here.storage == there.storage
+                    && here.reference == there.reference
+                    && self.instances.mutual(left, right)
+                    && left.executed != right.executed
+                {
+                    self.mutually_ordered[a] |= 1 << b;
+                }
+            }
+        }
+    }
+
+    /// Whether an operation is program-ordered before another one or equals it.
+    pub fn before_or_equal(&self, a: usize, b: usize) -> bool {
+        a == b || holds(&self.program_order, a, b)
+    }
+
+    /// The release barriers or the acquire barriers.
+    pub fn barriers(&self, releases: bool) -> Vec<usize> {
+        let wanted = |operation: &Operation| {
+            matches!(operation.kind, Kind::Barrier)
+                && if releases { operation.releases } else { operation.acquires }
+        };
+        (0..self.operations.len()).filter(|index| wanted(&self.operations[*index])).collect()
+    }
+
+    /// VK-SW-09, -10, -11: A is program-ordered before or equals C, C before or equals B; A and B are in each other's
+    /// memory scope and in C's execution scope. What executes the same dynamic instance are barriers of one name, met the
+    /// same number of times, in one instance of their execution scope.
+    fn meet(&mut self, meetings: &[(usize, (usize, u32, Scope))]) {
+        let (releases, acquires) = (self.barriers(true), self.barriers(false));
+        for (here, name) in meetings {
+            for (there, other) in meetings {
+                let (left, right) = (self.operations[*here].thread, self.operations[*there].thread);
+                if name != other || !self.instances.reaches(name.2, left, right) {
+                    continue;
+                }
+                for a in &releases {
+                    for b in &acquires {
+                        if self.before_or_equal(*a, *here)
+                            && self.before_or_equal(*there, *b)
+                            && self.instances.mutual(&self.operations[*a], &self.operations[*b])
+                        {
+                            self.synchronizes[*a] |= 1 << *b;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// VK-SW-12: an end synchronizes with a begin where the agent of the end comes first among overlapping fragments,
+    /// which is the order of the columns.
+    fn interlock(&mut self, interlocks: &[(usize, InterlockEnd)]) {
+        for (a, first) in interlocks {
+            for (b, second) in interlocks {
+                let (left, right) = (self.operations[*a].thread, self.operations[*b].thread);
+                if *first == InterlockEnd::End
+                    && *second == InterlockEnd::Begin
+                    && left < right
+                    && self.instances.reaches(Scope::FragmentInterlock, left, right)
+                {
+                    self.synchronizes[*a] |= 1 << *b;
+                }
+            }
+        }
+    }
+
+    /// VK-SCORD-01 to -04: shader-call order is program order, entry and exit, transitively. VK-SW-14: a release barrier
+    /// synchronizes with an acquire barrier that comes after it in that order where they are in each other's scope.
+    fn call(&mut self, calls: &[(usize, Vec<ThreadId>)]) {
+        let mut order = self.program_order.clone();
+        for (call, callees) in calls {
+            for index in 0..self.operations.len() {
+                if callees.iter().any(|callee| usize::from(callee.0) == self.operations[index].thread) {
+                    order[*call] |= 1 << index;
+                    order[index] |= self.program_order[*call];
+                }
+            }
+        }
+        close(&mut order);
+        for a in self.barriers(true) {
+            for b in self.barriers(false) {
+                if holds(&order, a, b) && self.instances.mutual(&self.operations[a], &self.operations[b]) {
+                    self.synchronizes[a] |= 1 << b;
+                }
+            }
+        }
+    }
+}

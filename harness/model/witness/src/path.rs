@@ -1,0 +1,501 @@
+//! The control-flow paths of a thread, with values that are not known yet.
+
+use litmus::{
+    Access, AccessMask, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, InterlockEnd,
+    LabelId, LocationId, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
+    StorageClass, SystemOperation, Test, ThreadId, Value,
+};
+
+use crate::profile::Profile;
+use crate::refusal::Refusal;
+
+/// What an operation of a path touches and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Touch {
+    /// The memory locations (VK-LOC-01): names of one storage have the same number.
+    pub storage: u16,
+    /// The reference (VK-REF-02 and following).
+    pub reference: u16,
+    /// The storage class (VK-SEM-13).
+    pub class: StorageClass,
+    /// Non-private (VK-PRIV-01, VK-PRIV-04).
+    pub non_private: bool,
+    /// Whether it is atomic (VK-ATOM-01).
+    pub atomic: bool,
+    /// The scope of its own availability or visibility operation (VK-INST-01, VK-INST-03; of atomics VK-INF-06).
+    pub own: Option<Scope>,
+}
+
+/// A value that a thread computes: an index into [`Path::nodes`].
+pub type NodeId = usize;
+
+/// How a value comes about.
+#[derive(Clone, Copy, Debug)]
+pub enum Node {
+    /// A number.
+    Constant(Value),
+    /// What the read with this number among the path's reads has read.
+    Read(usize),
+    /// A computation.
+    Compute(ArithmeticOperation, NodeId, NodeId, ScalarType),
+    /// The low bits of a value.
+    Cut(NodeId, ScalarType),
+}
+
+/// What an executed instruction does.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// A read; the path's reads are numbered in order.
+    Read(Touch),
+    /// A write of a value.
+    Write(Touch, NodeId),
+    /// A read and a write.
+    ReadWrite(Touch, NodeId),
+    /// A memory barrier.
+    Fence,
+    /// A control barrier, by its number in [`barrier_names`], and how often this thread has met it before.
+    ControlBarrier { name: usize, execution_scope: Scope, memory_barrier: bool, round: u32 },
+    /// The availability half of a memory dependency.
+    DeviceAvailable(AccessMask),
+    /// The visibility half of a memory dependency.
+    DeviceVisible(AccessMask),
+    /// A shader call.
+    Call(Vec<ThreadId>),
+    /// An end of an interlocked section.
+    Interlock(InterlockEnd),
+}
+
+/// An executed instruction.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Its index in the thread.
+    pub instruction: u16,
+    /// Its memory scope; [`Scope::Invocation`] where it has none.
+    pub scope: Scope,
+    /// Its memory semantics.
+    pub semantics: Semantics,
+    /// What it does.
+    pub effect: Effect,
+}
+
+/// What a branch that was taken or not demands of values.
+#[derive(Clone, Copy, Debug)]
+pub struct Demand {
+    pub relation: BranchRelation,
+    pub left: (NodeId, ScalarType),
+    pub right: (NodeId, ScalarType),
+    pub holds: bool,
+}
+
+/// One way through a thread.
+#[derive(Clone, Debug, Default)]
+pub struct Path {
+    pub steps: Vec<Step>,
+    pub nodes: Vec<Node>,
+    pub demands: Vec<Demand>,
+    /// What each register holds at the end.
+    pub registers: Vec<NodeId>,
+    /// The location that each read reads.
+    pub reads: Vec<u16>,
+}
+
+/// The paths of a thread, and whether one had to be cut off.
+pub struct Paths {
+    pub paths: Vec<Path>,
+    pub cut: bool,
+}
+
+/// What all threads of a test agree on.
+pub struct Names {
+    /// The number of the storage and of the reference of each name.
+    locations: Vec<(u16, u16)>,
+    /// The control barriers by instance and resource.
+    barriers: Vec<(String, Option<String>)>,
+}
+
+impl Names {
+    /// Numbers storages, references and control barriers; refuses what is outside the witness' reach.
+    pub fn new(test: &Test, profile: Profile) -> Result<Names, Refusal> {
+        if test.khronos.is_some() {
+            return Err(Refusal::Khronos);
+        }
+        let mut classes: Vec<Option<StorageClass>> =
+            test.locations.iter().map(|location| location.reference.map(|r| r.storage_class())).collect();
+        let mut barriers = Vec::new();
+        for thread in &test.threads {
+            if thread.place == Place::Host {
+                return Err(Refusal::Host);
+            }
+            for instruction in &thread.instructions {
+                check(test, &instruction.kind)?;
+                if let Some((location, class)) = touched(&instruction.kind) {
+                    let known = &mut classes[usize::from(location.0)];
+                    if known.is_some_and(|known| known != class) {
+                        return Err(Refusal::Classes);
+                    }
+                    *known = Some(class);
+                }
+                if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
+                    let name = (barrier.id.clone(), barrier.resource.clone());
+                    if !barriers.contains(&name) {
+                        barriers.push(name);
+                    }
+                }
+            }
+        }
+        let mut locations = Vec::new();
+        for (index, location) in test.locations.iter().enumerate() {
+            let id = LocationId(index as u16);
+            let storage = test.storage_of(id);
+            if location.is_vector() {
+                return Err(Refusal::Vectors);
+            }
+            if location.host {
+                return Err(Refusal::Host);
+            }
+            if test.location(storage).scalar_type() != location.scalar_type() {
+                return Err(Refusal::Sizes);
+            }
+            locations.push((storage.0, reference(id, storage, classes[index], profile)));
+        }
+        Ok(Names { locations, barriers })
+    }
+}
+
+/// VK-REF-02 and -06: every name is a descriptor or a variable of its own and so a reference of its own. VK-REF-05: since
+/// 2024, block-decorated workgroup variables, which is what an alias of workgroup memory can only be, share one.
+fn reference(id: LocationId, storage: LocationId, class: Option<StorageClass>, profile: Profile) -> u16 {
+    let shared = class == Some(StorageClass::Workgroup) && profile.workgroup_blocks_share_a_reference();
+    // Numbers of the shared references lie behind those of the names.
+    if shared { storage.0 | 0x8000 } else { id.0 }
+}
+
+/// The name that an instruction accesses, and its storage class.
+fn touched(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
+    match kind {
+        InstructionKind::Load { location, class, .. }
+        | InstructionKind::Store { location, class, .. }
+        | InstructionKind::Rmw { location, class, .. } => Some((*location, *class)),
+        _ => None,
+    }
+}
+
+/// Refuses an instruction that the witness does not cover.
+fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
+    let scope = match kind {
+        InstructionKind::Load { location, offset, scalar, access, .. }
+        | InstructionKind::Store { location, offset, scalar, access, .. } => {
+            let own = test.location(*location).scalar_type();
+            if *offset != 0 || scalar.is_some_and(|scalar| scalar != own) {
+                return Err(Refusal::Sizes);
+            }
+            match access {
+                Access::Coherent { scope } | Access::Atomic { scope, .. } => *scope,
+                Access::Private | Access::NonPrivate => Scope::Invocation,
+            }
+        }
+        InstructionKind::Rmw { location, offset, scalar, scope, .. } => {
+            let own = test.location(*location).scalar_type();
+            if *offset != 0 || scalar.is_some_and(|scalar| scalar != own) {
+                return Err(Refusal::Sizes);
+            }
+            *scope
+        }
+        InstructionKind::Fence { scope, .. } => *scope,
+        InstructionKind::ControlBarrier(barrier) => {
+            if barrier.quorum.is_some() {
+                return Err(Refusal::Quorum);
+            }
+            barrier.memory_scope.max(barrier.execution_scope)
+        }
+        InstructionKind::System(operation) if operation.is_of_host() => return Err(Refusal::Host),
+        InstructionKind::Cooperative(_) => return Err(Refusal::Cooperative),
+        InstructionKind::Vector(_) => return Err(Refusal::Vectors),
+        InstructionKind::Await { .. }
+        | InstructionKind::Update { .. }
+        | InstructionKind::Addressed { .. }
+        | InstructionKind::Move { .. }
+        | InstructionKind::Compare { .. }
+        | InstructionKind::BranchIf { .. } => return Err(Refusal::Hsa),
+        _ => Scope::Invocation,
+    };
+    if scope == Scope::CrossDevice { Err(Refusal::CrossDevice) } else { Ok(()) }
+}
+
+/// A thread that is being walked.
+struct Walker<'a> {
+    test: &'a Test,
+    names: &'a Names,
+    thread: ThreadId,
+    bound: u32,
+    found: Vec<Path>,
+    cut: bool,
+}
+
+/// Where a walk stands.
+#[derive(Clone)]
+struct Walk {
+    path: Path,
+    next: usize,
+    /// How often each jump was taken backwards.
+    backwards: Vec<u32>,
+    /// How often each control barrier was met.
+    rounds: Vec<u32>,
+}
+
+/// All ways through a thread in which no jump goes backwards `bound` times.
+pub fn paths(test: &Test, names: &Names, thread: ThreadId, bound: u32) -> Paths {
+    let code = test.thread(thread);
+    let mut path = Path::default();
+    for register in 0..code.registers.len() {
+        path.nodes.push(Node::Constant(test.initial_register(thread, RegisterId(register as u16))));
+        path.registers.push(register);
+    }
+    let mut walker = Walker { test, names, thread, bound, found: Vec::new(), cut: false };
+    walker.walk(Walk {
+        path,
+        next: 0,
+        backwards: vec![0; code.instructions.len()],
+        rounds: vec![0; names.barriers.len()],
+    });
+    Paths { paths: walker.found, cut: walker.cut }
+}
+
+impl Walker<'_> {
+    fn walk(&mut self, mut walk: Walk) {
+        let test = self.test;
+        let instructions = &test.thread(self.thread).instructions;
+        while let Some(instruction) = instructions.get(walk.next) {
+            let index = walk.next;
+            walk.next += 1;
+            match &instruction.kind {
+                InstructionKind::Label(_) => {}
+                InstructionKind::Goto(label) => {
+                    if !self.jump(&mut walk, index, *label) {
+                        return;
+                    }
+                }
+                InstructionKind::Branch { relation, left, right, target } => {
+                    let demand = self.demand(&mut walk.path, *relation, *left, *right);
+                    let mut taken = walk.clone();
+                    if let Some(path) = demanding(&taken.path, demand, true) {
+                        taken.path = path;
+                        if self.jump(&mut taken, index, *target) {
+                            self.walk(taken);
+                        }
+                    }
+                    match demanding(&walk.path, demand, false) {
+                        Some(path) => walk.path = path,
+                        None => return,
+                    }
+                }
+                InstructionKind::Rmw {
+                    operation: RmwOperation::CompareExchange { compare, unequal, .. },
+                    destination,
+                    location,
+                    class,
+                    scope,
+                    ..
+                } => {
+                    // VK-X-06: a compare-exchange that fails is an atomic read with its Unequal semantics.
+                    let ty = test.location(*location).scalar_type();
+                    let number = walk.path.reads.len();
+                    let compared = operand(&mut walk.path, *compare, ty);
+                    let demand = Demand {
+                        relation: BranchRelation::Equal,
+                        left: (walk.path.nodes.len(), ty),
+                        right: (compared, ty),
+                        holds: true,
+                    };
+                    let mut failed = walk.clone();
+                    failed.path.nodes.push(Node::Read(number));
+                    if let Some(mut path) = demanding(&failed.path, demand, false) {
+                        let touch = self.touch(*location, *class, true, true, Some(*scope));
+                        path.reads.push(touch.storage);
+                        path.registers[usize::from(destination.0)] = demand.left.0;
+                        path.steps.push(Step {
+                            instruction: index as u16,
+                            scope: *scope,
+                            semantics: *unequal,
+                            effect: Effect::Read(touch),
+                        });
+                        failed.path = path;
+                        self.walk(failed);
+                    }
+                    walk.path.nodes.push(Node::Read(number));
+                    match demanding(&walk.path, demand, true) {
+                        Some(path) => walk.path = path,
+                        None => return,
+                    }
+                    self.step(&mut walk, index, instruction, Some(demand.left.0));
+                }
+                _ => self.step(&mut walk, index, instruction, None),
+            }
+        }
+        self.found.push(walk.path);
+    }
+
+    /// Jumps; false where the walk ends because the bound of the loop is reached.
+    fn jump(&mut self, walk: &mut Walk, from: usize, label: LabelId) -> bool {
+        let instructions = &self.test.thread(self.thread).instructions;
+        let target = instructions.iter().position(|i| i.kind == InstructionKind::Label(label));
+        let target = target.unwrap_or(instructions.len());
+        if target <= from {
+            walk.backwards[from] += 1;
+            if walk.backwards[from] >= self.bound {
+                self.cut = true;
+                return false;
+            }
+        }
+        walk.next = target;
+        true
+    }
+
+    fn demand(&self, path: &mut Path, relation: BranchRelation, left: Operand, right: Operand) -> Demand {
+        let type_of = |operand: Operand| match operand {
+            Operand::Register(register) => Some(self.test.register_type(self.thread, register)),
+            Operand::Constant(_) => None,
+        };
+        let (left_type, right_type) = (type_of(left), type_of(right));
+        let left_type_used = left_type.or(right_type).unwrap_or(ScalarType::I64);
+        let right_type_used = right_type.or(left_type).unwrap_or(ScalarType::I64);
+        Demand {
+            relation,
+            left: (operand(path, left, left_type_used), left_type_used),
+            right: (operand(path, right, right_type_used), right_type_used),
+            holds: true,
+        }
+    }
+
+    fn touch(
+        &self,
+        location: LocationId,
+        class: StorageClass,
+        atomic: bool,
+        non_private: bool,
+        own: Option<Scope>,
+    ) -> Touch {
+        let (storage, reference) = self.names.locations[usize::from(location.0)];
+        Touch { storage, reference, class, non_private, atomic, own }
+    }
+
+    /// Executes an instruction that does not jump. `old` is what a compare-exchange that succeeds has read.
+    fn step(&self, walk: &mut Walk, index: usize, instruction: &Instruction, old: Option<NodeId>) {
+        let path = &mut walk.path;
+        let mut scope = Scope::Invocation;
+        let mut semantics = Semantics::RELAXED;
+        let accessed = |access: &Access| match access {
+            Access::Private => (false, false, None, Semantics::RELAXED),
+            Access::NonPrivate => (false, true, None, Semantics::RELAXED),
+            Access::Coherent { scope } => (false, true, Some(*scope), Semantics::RELAXED),
+            Access::Atomic { scope, semantics } => (true, true, Some(*scope), *semantics),
+        };
+        let effect = match &instruction.kind {
+            InstructionKind::Load { destination, location, class, access, .. } => {
+                let (atomic, non_private, own, its_semantics) = accessed(access);
+                (scope, semantics) = (own.unwrap_or(scope), its_semantics);
+                let touch = self.touch(*location, *class, atomic, non_private, own);
+                path.nodes.push(Node::Read(path.reads.len()));
+                path.reads.push(touch.storage);
+                path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
+                Effect::Read(touch)
+            }
+            InstructionKind::Store { location, value, class, access, .. } => {
+                let (atomic, non_private, own, its_semantics) = accessed(access);
+                (scope, semantics) = (own.unwrap_or(scope), its_semantics);
+                let touch = self.touch(*location, *class, atomic, non_private, own);
+                let ty = self.test.location(*location).scalar_type();
+                let node = operand(path, *value, ty);
+                Effect::Write(touch, node)
+            }
+            InstructionKind::Rmw {
+                destination,
+                location,
+                operation,
+                class,
+                scope: its_scope,
+                semantics: its_semantics,
+                ..
+            } => {
+                (scope, semantics) = (*its_scope, *its_semantics);
+                let touch = self.touch(*location, *class, true, true, Some(scope));
+                let ty = self.test.location(*location).scalar_type();
+                let read = match old {
+                    Some(node) => node,
+                    None => {
+                        path.nodes.push(Node::Read(path.reads.len()));
+                        path.nodes.len() - 1
+                    }
+                };
+                path.reads.push(touch.storage);
+                let written = match operation {
+                    RmwOperation::Exchange(value) | RmwOperation::CompareExchange { value, .. } => {
+                        operand(path, *value, ty)
+                    }
+                    RmwOperation::Fetch(arithmetic, value) => {
+                        let right = operand(path, *value, ty);
+                        path.nodes.push(Node::Compute(*arithmetic, read, right, ty));
+                        path.nodes.len() - 1
+                    }
+                };
+                path.registers[usize::from(destination.0)] = read;
+                Effect::ReadWrite(touch, written)
+            }
+            InstructionKind::Fence { scope: its_scope, semantics: its_semantics } => {
+                (scope, semantics) = (*its_scope, *its_semantics);
+                Effect::Fence
+            }
+            InstructionKind::ControlBarrier(barrier) => {
+                scope = barrier.memory_scope;
+                semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
+                let name = (barrier.id.clone(), barrier.resource.clone());
+                let name = self.names.barriers.iter().position(|known| *known == name).unwrap_or_default();
+                let round = walk.rounds[name];
+                walk.rounds[name] += 1;
+                Effect::ControlBarrier {
+                    name,
+                    execution_scope: barrier.execution_scope,
+                    memory_barrier: barrier.semantics.is_some(),
+                    round,
+                }
+            }
+            InstructionKind::AvailableToDevice => Effect::DeviceAvailable(AccessMask::MEMORY_WRITE),
+            InstructionKind::VisibleFromDevice => Effect::DeviceVisible(AccessMask::MEMORY_READ),
+            InstructionKind::System(SystemOperation::Available(mask)) => Effect::DeviceAvailable(*mask),
+            InstructionKind::System(SystemOperation::Visible(mask)) => Effect::DeviceVisible(*mask),
+            InstructionKind::ShaderCall(threads) => Effect::Call(threads.clone()),
+            InstructionKind::Interlock(interlock) => Effect::Interlock(interlock.end),
+            InstructionKind::Arithmetic { destination, operation, left, right } => {
+                let ty = self.test.register_type(self.thread, *destination);
+                let (left, right) = (operand(path, *left, ty), operand(path, *right, ty));
+                path.nodes.push(Node::Compute(*operation, left, right, ty));
+                path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
+                return;
+            }
+            // Refused before.
+            _ => return,
+        };
+        path.steps.push(Step { instruction: index as u16, scope, semantics, effect });
+    }
+}
+
+/// The value of an operand that is used as a value of type `ty`.
+fn operand(path: &mut Path, operand: Operand, ty: ScalarType) -> NodeId {
+    let node = match operand {
+        Operand::Constant(constant) => Node::Constant(Value::from_constant(constant, ty)),
+        Operand::Register(register) => Node::Cut(path.registers[usize::from(register.0)], ty),
+    };
+    path.nodes.push(node);
+    path.nodes.len() - 1
+}
+
+/// The path with one more demand; none where known values contradict it.
+fn demanding(path: &Path, demand: Demand, holds: bool) -> Option<Path> {
+    let demand = Demand { holds, ..demand };
+    if crate::values::met(path, &demand, &[]) == Some(false) {
+        return None;
+    }
+    let mut path = path.clone();
+    path.demands.push(demand);
+    Some(path)
+}

@@ -1,0 +1,70 @@
+//! Which text is read, and what the texts differ in.
+
+/// A version of the memory-model appendix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Text {
+    /// Early 2019 (1.1.98 to 1.1.101).
+    Of2019,
+    /// Vulkan 1.2.
+    Of12,
+    /// 2024.
+    Of2024,
+    /// The newest one.
+    Latest,
+}
+
+/// A text, and whether the device has the feature of availability and visibility chains (VK-FEAT-03).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Profile {
+    /// The text.
+    pub text: Text,
+    /// `vulkanMemoryModelAvailabilityVisibilityChains`.
+    pub chains: bool,
+}
+
+impl Profile {
+    /// The newest text with chains.
+    pub const LATEST: Profile = Profile { text: Text::Latest, chains: true };
+
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Profile> {
+        [Text::Latest, Text::Of2024, Text::Of12, Text::Of2019]
+            .into_iter()
+            .flat_map(|text| [true, false].map(|chains| Profile { text, chains }))
+    }
+
+    /// Its name among the models.
+    pub fn name(self) -> &'static str {
+        match (self.text, self.chains) {
+            (Text::Latest, true) => "vulkan",
+            (Text::Latest, false) => "vulkan-nochains",
+            (Text::Of2024, true) => "vulkan-2024",
+            (Text::Of2024, false) => "vulkan-2024-nochains",
+            (Text::Of12, true) => "vulkan-1.2",
+            (Text::Of12, false) => "vulkan-1.2-nochains",
+            (Text::Of2019, true) => "vulkan-2019",
+            (Text::Of2019, false) => "vulkan-2019-nochains",
+        }
+    }
+
+    /// VK-AC-02: "… earlier than the second operation in the second operation's scoped modification order **or location
+    /// order**" stands in the newest text alone.
+    pub(crate) fn follows_location_order_in_from_reads(self) -> bool {
+        self.text == Text::Latest
+    }
+
+    /// VK-SW-12, VK-DOM-07: fragment shader interlock came with 1.2.
+    pub(crate) fn has_interlock(self) -> bool {
+        self.text >= Text::Of12
+    }
+
+    /// VK-SCREL-01, VK-SCORD-01 and following, VK-SW-14, VK-DOM-08: shader calls came with 1.2.
+    pub(crate) fn has_shader_calls(self) -> bool {
+        self.text >= Text::Of12
+    }
+
+    /// VK-LOC-06, VK-REF-05: block-decorated workgroup variables share one reference since 2024.
+    pub(crate) fn workgroup_blocks_share_a_reference(self) -> bool {
+        self.text >= Text::Of2024
+    }
+}

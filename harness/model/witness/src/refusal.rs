@@ -1,0 +1,48 @@
+//! What the witness does not cover.
+
+/// Why the witness says nothing of a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A thread of the host, or what only a host does.
+    #[error("threads of the host")]
+    Host,
+    /// An access of a part of a location, or locations of different types in one storage.
+    #[error("accesses of several sizes")]
+    Sizes,
+    /// A location or an access of several components.
+    #[error("vectors")]
+    Vectors,
+    /// A cooperative access.
+    #[error("cooperative accesses")]
+    Cooperative,
+    /// A named barrier that waits for a number of arrivals.
+    #[error("named barriers with a quorum")]
+    Quorum,
+    /// A scope that no shader can name.
+    #[error("cross-device scope in a shader")]
+    CrossDevice,
+    /// An instruction of the HSA dialect.
+    #[error("instructions of HSA")]
+    Hsa,
+    /// A test of Khronos' format, whose values may be forced.
+    #[error("tests in Khronos' format")]
+    Khronos,
+    /// A thread with several interlocked sections.
+    #[error("several interlocked sections in one thread")]
+    Sections,
+    /// A shader call in a thread with jumps, or a thread that is called twice.
+    #[error("shader calls that are conditional or repeated")]
+    Calls,
+    /// A name that is used through two storage classes.
+    #[error("a name used through two storage classes")]
+    Classes,
+    /// A thread that cannot end within the bound of its loops.
+    #[error("a thread that does not end within the bound")]
+    Endless,
+    /// More than 64 operations in one execution.
+    #[error("more than 64 operations")]
+    Operations,
+    /// More candidate executions than allowed.
+    #[error("too many candidate executions")]
+    Executions,
+}

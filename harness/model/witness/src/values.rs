@@ -1,0 +1,108 @@
+//! Values: computed through reads-from, guessed where they are derived from themselves.
+
+use std::collections::BTreeSet;
+
+use litmus::{
+    ArithmeticOperation, Condition, InstructionKind, Operand, RegisterInit, RmwOperation, Term, Test, Value,
+};
+
+use crate::path::{Demand, Node, NodeId, Path};
+
+/// The value of a node, where the reads that it needs are known.
+pub fn value(path: &Path, node: NodeId, reads: &[Option<Value>]) -> Option<Value> {
+    match path.nodes[node] {
+        Node::Constant(value) => Some(value),
+        Node::Read(number) => reads.get(number).copied().flatten(),
+        Node::Compute(operation, left, right, ty) => {
+            Some(operation.apply(value(path, left, reads)?, value(path, right, reads)?, ty))
+        }
+        Node::Cut(inner, ty) => Some(value(path, inner, reads)?.truncate(ty)),
+    }
+}
+
+/// Whether a demand is met, where that is known.
+pub fn met(path: &Path, demand: &Demand, reads: &[Option<Value>]) -> Option<bool> {
+    let left = value(path, demand.left.0, reads)?.signed(demand.left.1);
+    let right = value(path, demand.right.0, reads)?.signed(demand.right.1);
+    Some(demand.relation.holds(left, right) == demand.holds)
+}
+
+/// Values that are tried where a value is derived from itself (VK-AC-06: no rule excludes them): the constants of the
+/// program and the condition, and what the program's operations make of them, three times over.
+pub fn guesses(test: &Test) -> Vec<Value> {
+    let mut found: BTreeSet<u64> = BTreeSet::new();
+    let mut operations: Vec<(ArithmeticOperation, Operand, Operand)> = Vec::new();
+    let unknown = Operand::Register(litmus::RegisterId(0));
+    let constant = |found: &mut BTreeSet<u64>, operand: &Operand| {
+        if let Operand::Constant(constant) = operand {
+            found.insert(*constant as u64);
+        }
+    };
+    for thread in &test.threads {
+        for register in &thread.registers {
+            if let RegisterInit::Constant(constant) = register.init {
+                found.insert(constant as u64);
+            }
+        }
+        for instruction in &thread.instructions {
+            match &instruction.kind {
+                InstructionKind::Store { value, .. } => constant(&mut found, value),
+                InstructionKind::Rmw { operation, .. } => match operation {
+                    RmwOperation::Exchange(value) => constant(&mut found, value),
+                    RmwOperation::CompareExchange { compare, value, .. } => {
+                        constant(&mut found, compare);
+                        constant(&mut found, value);
+                    }
+                    RmwOperation::Fetch(arithmetic, value) => {
+                        constant(&mut found, value);
+                        operations.push((*arithmetic, unknown, *value));
+                    }
+                },
+                InstructionKind::Arithmetic { operation, left, right, .. } => {
+                    constant(&mut found, left);
+                    constant(&mut found, right);
+                    operations.push((*operation, *left, *right));
+                }
+                InstructionKind::Branch { left, right, .. } => {
+                    constant(&mut found, left);
+                    constant(&mut found, right);
+                }
+                _ => {}
+            }
+        }
+    }
+    for index in 0..test.locations.len() {
+        found.insert(test.initial_value(litmus::LocationId(index as u16), 0).0);
+    }
+    let mut from_condition = |condition: &Condition| {
+        condition.for_each_term(&mut |term| {
+            if let Term::Constant(constant) = term {
+                found.insert(*constant as u64);
+            }
+        });
+    };
+    if let Some(filter) = &test.filter {
+        from_condition(filter);
+    }
+    if let Some(question) = &test.question {
+        from_condition(&question.condition);
+    }
+    let ty = litmus::ScalarType::U64;
+    for _ in 0..3 {
+        let known: Vec<u64> = found.iter().copied().collect();
+        let choices = |operand: &Operand| match operand {
+            Operand::Constant(constant) => vec![*constant as u64],
+            Operand::Register(_) => known.clone(),
+        };
+        for (operation, left, right) in &operations {
+            for left in choices(left) {
+                for right in choices(right) {
+                    if found.len() < 64 {
+                        found.insert(operation.apply(Value(left), Value(right), ty).0);
+                    }
+                }
+            }
+        }
+    }
+    found.into_iter().map(Value).collect()
+}

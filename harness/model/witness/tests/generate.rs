@@ -1,0 +1,43 @@
+//! The random programs: what they are, and that the witness can answer them.
+
+use std::collections::BTreeMap;
+
+use witness::generate::{Family, program};
+use witness::{Options, Profile, Races, Refusal, judge};
+
+#[test]
+fn a_seed_is_a_program() {
+    for seed in 0..200 {
+        assert_eq!(program(seed), program(seed));
+    }
+}
+
+/// Families and answers are mixed: neither all race nor none does.
+#[test]
+fn programs_are_read_and_answered() {
+    let mut free: BTreeMap<Family, (u32, u32)> = BTreeMap::new();
+    let mut endless = 0;
+    for seed in 0..2000 {
+        let program = program(seed);
+        let test = litmus::parse(&program.text, "random.litmus")
+            .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
+        let options = Options { bound: program.bound, ..Options::default() };
+        let answer = match judge(&test, Profile::LATEST, &options) {
+            Ok(answer) => answer,
+            // A loop whose condition does not change.
+            Err(Refusal::Endless) => {
+                endless += 1;
+                continue;
+            }
+            Err(refusal) => panic!("{seed}: {refusal}\n{}", program.text),
+        };
+        let entry = free.entry(program.family).or_default();
+        entry.1 += 1;
+        entry.0 += u32::from(answer.races == Races::Never);
+    }
+    println!("{free:?}, endless: {endless}");
+    assert!(endless < 40, "{endless} programs do not end");
+    for (family, (free, all)) in free {
+        assert!(free * 20 > all && free < all, "{family:?}: {free} of {all} are free of races");
+    }
+}

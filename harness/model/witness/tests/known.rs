@@ -1,0 +1,60 @@
+//! Programs whose answer was settled by hand from the text.
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+use litmus::Test;
+use witness::{Answer, Options, Profile, Races, Refusal, judge};
+
+fn parse(text: &str) -> Test {
+    litmus::parse(text, "known.litmus").unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+fn answer(test: &Test, bound: u32) -> Answer {
+    let options = Options { bound, ..Options::default() };
+    judge(test, Profile::LATEST, &options).unwrap_or_else(|refusal| panic!("{}: {refusal}", test.name))
+}
+
+/// Whether an outcome that meets the condition is allowed, and whether only out of thin air.
+fn reached(test: &Test, answer: &Answer) -> Option<bool> {
+    let condition = &test.question.as_ref().unwrap().condition;
+    let observables = test.observables();
+    let meets = |outcome: &litmus::Outcome| outcome.meets(test, &observables, condition);
+    let marks = answer.outcomes.iter().filter(|(outcome, _)| meets(outcome)).map(|(_, thin_air)| *thin_air);
+    marks.reduce(|all, mark| all && mark)
+}
+
+macro_rules! known {
+    ($($name:ident: $file:literal $bound:literal $races:ident $reached:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            let test = parse(include_str!(concat!("known/", $file, ".litmus")));
+            let answer = answer(&test, $bound);
+            assert_eq!(answer.races, Races::$races);
+            assert_eq!(reached(&test, &answer), $reached);
+        }
+    )*};
+}
+
+known! {
+    a_link_needs_happens_before_by_any_mask: "c32min" 1 Never None;
+    scopes_of_two_kinds_reach_each_other: "callsg2" 1 Never Some(false);
+    visibility_to_a_subgroup_takes_from_its_workgroup: "eq1" 1 Never None;
+    system_synchronization_joins_a_chain: "eq3" 1 Never None;
+    a_fence_alone_is_no_link: "fencelink" 1 Sometimes Some(false);
+    a_read_modify_write_alone_is_no_link: "rmwlink" 1 Sometimes Some(false);
+    the_second_turn_of_a_loop_races: "loopunsound" 2 Sometimes Some(false);
+    what_is_not_awaited_races: "ni" 1 Sometimes None;
+    values_known_by_control_are_allowed: "oota_ctrl" 1 Never Some(true);
+    values_forwarded_from_a_store_are_allowed: "oota_fwd" 1 Never Some(true);
+    the_last_link_reaches_all_domains_of_its_scope: "narrow" 1 Never None;
+    a_write_follows_a_write_through_the_device_domain: "wawdev" 1 Never None;
+}
+
+#[test]
+fn a_loop_that_does_not_end_within_the_bound_is_cut() {
+    let test = parse(include_str!("known/loopunsound.litmus"));
+    let short = answer(&test, 1);
+    assert!(short.cut && short.outcomes.is_empty());
+    assert!(answer(&test, 2).cut);
+    let endless = parse("VULKAN t { x = 0; } P0@sg 0, wg 0, qf 0 ; LC00: ; st.sc0 x, 1 ; goto LC00 ;");
+    assert_eq!(judge(&endless, Profile::LATEST, &Options::default()), Err(Refusal::Endless));
+}
