@@ -73,6 +73,7 @@ pub fn check(files: &[SourceFile]) -> Vec<Finding> {
             findings.extend(text::length(file));
             findings.extend(code::ash_outside_device(file));
             findings.extend(code::printing_in_libraries(file));
+            findings.extend(code::clocks_in_pure_crates(file));
             findings.extend(code::unsafe_outside_device(file));
             findings.extend(code::ignored_tests(file));
         }

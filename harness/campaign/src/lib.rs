@@ -15,6 +15,7 @@ pub mod kinds;
 pub mod measure;
 pub mod misbehave;
 pub mod parallel;
+pub mod patience;
 pub mod probe;
 pub mod run;
 pub mod shard;

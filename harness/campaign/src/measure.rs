@@ -4,13 +4,14 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use litmus::{Observation, Outcome, Prediction, Test};
-use model::{Model, Options, predict};
+use model::{Budget, Model, Options, predict};
 use results::bench::Counts;
 use runner::pool::{self, Calls, End, Event, Limits};
 use runner::wire::{Answer, Job, Snapshot};
 use runner::{Settings, Stress};
 
 use crate::kinds::litmus::plausible;
+use crate::patience::patience;
 use crate::source::Loaded;
 use crate::targets::Target;
 use crate::workers::{self, Process, Said, Task};
@@ -53,7 +54,8 @@ impl Subject {
     fn new(loaded: Loaded) -> Result<Subject, Failure> {
         let Loaded { source, text, test } = loaded;
         let chosen = choice::load(Model::default_for(test.dialect))?;
-        let options = Options { timeout: Some(MAX_PREDICTION), ..Options::default() };
+        let stop = patience(MAX_PREDICTION);
+        let options = Options { budget: Budget::until(&stop), ..Options::default() };
         let prediction = predict(&test, &chosen.model, &options).map_err(Failure::input_error)?;
         Ok(Subject { id: source.id, text, test, prediction })
     }

@@ -6,8 +6,9 @@
 use std::time::{Duration, Instant};
 
 use campaign::choice::{self, Chosen};
+use campaign::patience::patience;
 use litmus::{Dialect, Test};
-use model::{Answer, ExplainOptions, Explanation, Model, explain};
+use model::{Answer, Budget, ExplainOptions, Explanation, Model, explain};
 use results::wire::{RunLine, VerdictWord};
 use runner::Variant;
 
@@ -94,8 +95,14 @@ pub fn explained(
         None if test.question.is_none() => return None,
         None => None,
     };
-    let options =
-        ExplainOptions { outcome: condition, timeout: Some(left.min(PATIENCE)), ..ExplainOptions::default() };
+    let time = left.min(PATIENCE);
+    let (half, stop) = (patience(time / 2), patience(time));
+    let options = ExplainOptions {
+        outcome: condition,
+        verdict: Budget::until(&half),
+        budget: Budget::until(&stop),
+        ..ExplainOptions::default()
+    };
     explain(test, model, &options).ok().filter(|explanation| explanation.answer != Answer::Unknown)
 }
 

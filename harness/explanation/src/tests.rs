@@ -1,7 +1,7 @@
 //! Explanations of corpus tests in every format: texts as snapshots, graphs and pictures by their structure.
 
 use litmus::corpus;
-use model::{ExplainOptions, Explanation, Model, explain};
+use model::{Budget, ExplainOptions, Explanation, Model, explain};
 
 use super::layout::{Rectangle, lay_out};
 use super::picture::{caption, pictures};
@@ -22,7 +22,12 @@ impl Case {
 
     fn new(source: &'static str, file: String, model: &Model, mend_programs: usize) -> Case {
         let test = litmus::parse(source, &file).unwrap();
-        let options = ExplainOptions { timeout: None, mend_programs, ..ExplainOptions::default() };
+        let options = ExplainOptions {
+            verdict: Budget::UNLIMITED,
+            budget: Budget::UNLIMITED,
+            mend_programs,
+            ..ExplainOptions::default()
+        };
         let explanation = explain(&test, model, &options).unwrap();
         Case { test, source, file, explanation }
     }

@@ -6,9 +6,9 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use litmus::Test;
+use litmus::{InstructionKind, Operand, Test};
 use model::progress::{Fairness, Limits, PROMISES, ProgressModel, terminates};
-use model::{Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
+use model::{Budget, Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
 
 fn main() {
     // `cargo test --benches` passes `--test`: there is nothing to test here.
@@ -42,9 +42,18 @@ fn main() {
     if wanted("progress") {
         progress(yardstick);
     }
+    if wanted("refute") {
+        refutations(yardstick);
+    }
     if wanted("growth") {
         growth(yardstick);
     }
+}
+
+/// Says stop after three seconds.
+fn patience() -> impl Fn() -> bool + Sync {
+    let since = Instant::now();
+    move || since.elapsed() >= Duration::from_secs(3)
 }
 
 /// The shipped model of that name.
@@ -104,7 +113,7 @@ fn ratio(a: Duration, b: Duration) -> f64 {
     a.as_secs_f64() / b.as_secs_f64()
 }
 
-const NO_LIMIT: Options = Options { timeout: None, unroll: 1 };
+const NO_LIMIT: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
 fn small_tests(yardstick: Duration) {
     println!(
@@ -381,7 +390,8 @@ fn large_tests(yardstick: Duration) {
             for _ in 0..tests {
                 let test = generated(4, 5, 2, 12, style, &mut numbers);
                 model.prepare(&test).unwrap();
-                let options = Options { timeout: Some(Duration::from_secs(3)), unroll: 1 };
+                let stop = patience();
+                let options = Options { budget: Budget::until(&stop), unroll: 1 };
                 let start = Instant::now();
                 let prediction = black_box(predict(&test, &model, &options).unwrap());
                 times.push(start.elapsed());
@@ -399,6 +409,87 @@ fn large_tests(yardstick: Duration) {
         }
     }
     println!();
+}
+
+/// Questions in spaces that are too large to list. Half of the reads are asked to see what an order of all accesses shows
+/// them, and two of these something else, so that the answer is no and hard to find.
+fn refutations(yardstick: Duration) {
+    println!("questions in large spaces, vulkan, half of the accesses writes; cut off after 60 s");
+    println!(
+        "{:>8} {:>9} {:>9} {:<14} {:>5} {:>12} {:>12} {:>12} {:>8}",
+        "threads", "accesses", "locations", "kind", "tests", "median", "worst", "/yardstick", "cut off"
+    );
+    let model = shipped("vulkan");
+    for (threads, accesses, locations) in [(8, 2, 2), (8, 4, 2), (6, 8, 2), (4, 16, 2), (4, 6, 4)] {
+        for (style, word) in [(Style::Synchronizing, "synchronizing"), (Style::Relaxed, "relaxed")] {
+            let mut numbers = Numbers(0x5EED_1234_ABCD_0001);
+            let mut cut = 0;
+            let mut times: Vec<Duration> = (0..5)
+                .map(|_| {
+                    let writes = threads * accesses / 2;
+                    let mut test = generated(threads, accesses, locations, writes, style, &mut numbers);
+                    ask_much(&mut test, &mut numbers);
+                    model.prepare(&test).unwrap();
+                    let start = Instant::now();
+                    let stop = || start.elapsed() >= Duration::from_secs(60);
+                    let options = Options { budget: Budget::until(&stop), unroll: 1 };
+                    let says = predict(&test, &model, &options).unwrap();
+                    cut += usize::from(says.race == litmus::Race::Unknown || says.meets.is_none());
+                    start.elapsed()
+                })
+                .collect();
+            times.sort_unstable();
+            let [middle, worst] = [times[times.len() / 2], times[times.len() - 1]];
+            println!(
+                "{threads:>8} {accesses:>9} {locations:>9} {word:<14} {:>5} {:>12} {:>12} {:>12.0} {cut:>8}",
+                times.len(),
+                micros(middle),
+                micros(worst),
+                ratio(worst, yardstick)
+            );
+        }
+    }
+    println!();
+}
+
+/// Replaces the question of a test of loads and stores as [`refutations`] says.
+fn ask_much(test: &mut Test, numbers: &mut Numbers) {
+    let mut memory = vec![0; test.locations.len()];
+    let mut next = vec![0; test.threads.len()];
+    let mut terms: Vec<(String, usize, i64)> = Vec::new();
+    let mut stored: Vec<(usize, i64)> = Vec::new();
+    while next.iter().zip(&test.threads).any(|(next, thread)| *next < thread.instructions.len()) {
+        let thread = numbers.below(next.len() as u64) as usize;
+        let Some(instruction) = test.threads[thread].instructions.get(next[thread]) else { continue };
+        next[thread] += 1;
+        match &instruction.kind {
+            InstructionKind::Store { location, value: Operand::Constant(value), .. } => {
+                memory[usize::from(location.0)] = *value;
+                stored.push((usize::from(location.0), *value));
+            }
+            InstructionKind::Load { destination, location, .. } if numbers.below(2) == 0 => {
+                let register = &test.threads[thread].registers[usize::from(destination.0)].name;
+                let location = usize::from(location.0);
+                terms.push((format!("P{thread}:{register}"), location, memory[location]));
+            }
+            _ => {}
+        }
+    }
+    for _ in 0..2 {
+        let changed = numbers.below(terms.len().max(1) as u64) as usize;
+        let Some((_, location, value)) = terms.get_mut(changed) else { continue };
+        let others: Vec<i64> =
+            stored.iter().filter(|(of, other)| of == location && other != value).map(|(_, v)| *v).collect();
+        if !others.is_empty() {
+            *value = others[numbers.below(others.len() as u64) as usize];
+        }
+    }
+    let terms: Vec<String> = terms.iter().map(|(name, _, value)| format!("{name} == {value}")).collect();
+    if !terms.is_empty() {
+        let text = format!("({})", terms.join(" /\\ "));
+        let condition = litmus::parse_condition(&text, "question", test).unwrap();
+        test.question.iter_mut().for_each(|question| question.condition = condition.clone());
+    }
 }
 
 fn growth(yardstick: Duration) {
@@ -419,7 +510,8 @@ fn growth(yardstick: Duration) {
                 .map(|_| {
                     let test = generated(threads, accesses, 2, total / 2, Style::Mixed, &mut numbers);
                     model.prepare(&test).unwrap();
-                    let options = Options { timeout: Some(Duration::from_secs(3)), unroll: 1 };
+                    let stop = patience();
+                    let options = Options { budget: Budget::until(&stop), unroll: 1 };
                     median_of_one(|| {
                         black_box(predict(&test, &model, &options).unwrap());
                     })

@@ -1,16 +1,16 @@
 //! Whether one given outcome is allowed, without listing the others.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use litmus::{Observable, Outcome, Test, Value};
 
+use crate::budget::{Budget, Purse};
 use crate::combine::{Combiner, Sought, ValueRules};
-use crate::explore::find;
+use crate::explore::{Questions, Ways};
 use crate::few::Few;
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
-use crate::search::{Deadline, Ground};
+use crate::search::Ground;
 use crate::skeleton::Skeleton;
 use crate::{Model, Options, PredictError, predict};
 
@@ -78,7 +78,10 @@ impl<M: Matrix> Start<M> {
     ) -> Option<bool> {
         match self {
             Start::Few(few) => Some(few.finds(skeleton, prepared, combiner, sought)),
-            Start::Many(ground) => find(skeleton, prepared, ground, combiner, sought, None),
+            Start::Many(ground) => {
+                let alone = Ways::USUAL.alone;
+                Questions::new(skeleton, prepared, ground, combiner, alone).find(sought, None)
+            }
         }
     }
 }
@@ -96,12 +99,13 @@ impl<'t> OutcomeQuestion<'t> {
         let compiled = model.compiled_for(test)?;
         let semantic = model.semantic();
         let (observables, domain) = (test.observables(), predict::value_domain(test));
+        let free = Purse::new(Budget::UNLIMITED);
         let mut grounds = Vec::new();
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
             if skeleton.terminated {
                 let prepared = compiled.prepared(&skeleton);
                 let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-                let combiner = Combiner::new(test, &observables, &skeleton, rules, Deadline(None));
+                let combiner = Combiner::new(test, &observables, &skeleton, rules, &free);
                 let ground = match skeleton.len() {
                     0..=8 => AnyGround::Of8(Start::new(&skeleton, &prepared, &combiner)?),
                     9..=16 => AnyGround::Of16(Start::new(&skeleton, &prepared, &combiner)?),
@@ -119,15 +123,19 @@ impl<'t> OutcomeQuestion<'t> {
     /// Whether the outcome is allowed; `None` when the time was up before that was known. An outcome of another length
     /// than [`Test::observables`] is none of the test's.
     pub fn allows(&self, outcome: &Outcome, options: &Options) -> Option<bool> {
+        self.allows_within(outcome, &Purse::new(options.budget))
+    }
+
+    /// The same out of a purse.
+    pub(crate) fn allows_within(&self, outcome: &Outcome, purse: &Purse<'_>) -> Option<bool> {
         if outcome.0.len() != self.observables.len() {
             return Some(false);
         }
-        let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
         let sought = Sought::Outcome(outcome);
         let mut answer = Some(false);
         for (skeleton, prepared, ground) in &self.grounds {
             let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };
-            let combiner = Combiner::new(self.test, &self.observables, skeleton, rules, deadline);
+            let combiner = Combiner::new(self.test, &self.observables, skeleton, rules, purse);
             let shown = match ground {
                 AnyGround::Of8(start) => start.finds(skeleton, prepared, &combiner, sought),
                 AnyGround::Of16(start) => start.finds(skeleton, prepared, &combiner, sought),

@@ -8,9 +8,10 @@ use litmus::{
     Comparison, Condition, LocationId, Observable, Outcome, ResolvedCondition, ScalarType, Side, Test, Value,
 };
 
+use crate::budget::Purse;
 use crate::local::Solution;
 use crate::quick::QuickSet;
-use crate::search::{Deadline, Flags, Goal, Leaf, ReadChoice};
+use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
 use crate::valuation::{Valuation, Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
@@ -130,7 +131,7 @@ fn demands_of(condition: &ResolvedCondition, demands: &mut Vec<(usize, Demand)>)
 pub(crate) struct Combiner<'a> {
     pub(crate) skeleton: &'a Skeleton,
     pub(crate) rules: ValueRules<'a>,
-    pub(crate) deadline: Deadline,
+    pub(crate) purse: &'a Purse<'a>,
     pub(crate) plain: bool,
     observed: Vec<u16>,
     /// The test's filter, true where there is none.
@@ -151,7 +152,7 @@ impl<'a> Combiner<'a> {
         observables: &'a [Observable],
         skeleton: &'a Skeleton,
         rules: ValueRules<'a>,
-        deadline: Deadline,
+        purse: &'a Purse<'a>,
     ) -> Combiner<'a> {
         let mut observed: Vec<u16> = skeleton
             .finals
@@ -170,7 +171,7 @@ impl<'a> Combiner<'a> {
         };
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
-        Combiner { skeleton, rules, deadline, plain, observed, filter, condition }
+        Combiner { skeleton, rules, purse, plain, observed, filter, condition }
     }
 
     /// The goal of a search that adds to the findings.
@@ -517,7 +518,7 @@ impl<'a> Combiner<'a> {
         let mut going = true;
         let mut in_time = true;
         self.combine(choices, rf, last, orders, &mut |rf, last, orders| {
-            in_time &= !self.deadline.passed();
+            in_time &= !self.purse.spend(1);
             going &= in_time && visit(rf, last, orders);
             going
         });

@@ -7,40 +7,41 @@ mod examine;
 mod mend;
 mod strengthen;
 
-use std::time::{Duration, Instant};
-
 use litmus::{Condition, Question, QuestionKind, Race, Span, Test};
 
-use crate::search::Deadline;
-use crate::{Model, Options, PredictError, predict, predict_growing};
+use crate::budget::Purse;
+use crate::{Budget, Model, Options, PredictError, predict, predict_growing};
 use examine::Search;
 
 pub use mend::{Change, Mend};
 
 /// What is asked, and how much may be spent on it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExplainOptions {
+#[derive(Clone, Debug)]
+pub struct ExplainOptions<'b> {
     /// The outcome to explain; where absent, the condition of the test's question, negated under `forall`.
     pub outcome: Option<Condition>,
     /// How often a loop body is run at most; as often as runs are cut off, up to 8, where nothing is said.
     pub unroll: Option<u32>,
     /// How many candidate executions are looked at for each of witness, broken rule and race.
     pub candidates: u64,
-    /// How long all of it may take; past it, what is not known stays unknown.
-    pub timeout: Option<Duration>,
+    /// What the verdict may cost; past it, it stays unknown.
+    pub verdict: Budget<'b>,
+    /// What the executions that show why may cost besides; past it, what is not known stays unknown.
+    pub budget: Budget<'b>,
     /// Up to how many steps the cheapest mend is looked for; past them any that is not idle is taken.
     pub mend_steps: usize,
     /// How many changed programs are tried for the cheapest mend.
     pub mend_programs: usize,
 }
 
-impl Default for ExplainOptions {
-    fn default() -> ExplainOptions {
+impl Default for ExplainOptions<'_> {
+    fn default() -> Self {
         ExplainOptions {
             outcome: None,
             unroll: None,
             candidates: 200_000,
-            timeout: Some(Duration::from_secs(5)),
+            verdict: Budget::default(),
+            budget: Budget::default(),
             mend_steps: 4,
             mend_programs: 2_000,
         }
@@ -225,18 +226,17 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
     let mut asked = test.clone();
     let span = test.question.as_ref().map_or(Span::default(), |question| question.span);
     asked.question = Some(Question { kind: QuestionKind::Exists, condition: condition.clone(), span });
-    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
-    // The verdict is worth half of the time; the rest is for the executions that show why.
-    let timeout = options.timeout.map(|timeout| timeout / 2);
+    let verdict = Options { budget: options.verdict, unroll: options.unroll.unwrap_or(1).max(1) };
     let prediction = match options.unroll {
-        Some(unroll) => predict(&asked, model, &Options { timeout, unroll: unroll.max(1) })?,
-        None => predict_growing(&asked, model, &Options { timeout, unroll: 1 })?,
+        Some(_) => predict(&asked, model, &verdict)?,
+        None => predict_growing(&asked, model, &verdict)?,
     };
-    let mut search = Search::new(&asked, model, options, prediction.bound, deadline)?;
+    let purse = Purse::new(options.budget);
+    let mut search = Search::new(&asked, model, options, prediction.bound, &purse)?;
     let answer = search.answer(&condition, prediction.meets)?;
     let race_found = match prediction.race {
         Race::Racy => match search.race(&condition)? {
-            Some(raced) => Some(raced.with(mend::mend(&asked, model, options, prediction.bound, deadline)?)),
+            Some(raced) => Some(raced.with(mend::mend(&asked, model, options, prediction.bound, &purse)?)),
             None => None,
         },
         Race::Free | Race::Unknown => None,

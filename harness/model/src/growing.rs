@@ -2,25 +2,27 @@
 
 use litmus::{Prediction, Race, Test};
 
-use crate::search::Deadline;
-use crate::{Model, Options, PredictError, predict};
+use crate::budget::Purse;
+use crate::explore::Ways;
+use crate::predict::predict_out_of;
+use crate::{Model, Options, PredictError};
 
 /// The largest bound that is tried.
 const LARGEST: u32 = 8;
 
-/// [`predict`] with a bound on loops that begins at that of `options` and doubles, up to 8, as long as runs are cut off
-/// and time is left.
+/// [`predict`](crate::predict) with a bound on loops that begins at that of `options` and doubles, up to 8, as long as runs are cut off
+/// and the budget lasts.
 ///
 /// # Errors
-/// As for [`predict`]. A program that is beyond the bounds of the engine at a larger bound of loops is answered at the
+/// As for [`predict`](crate::predict). A program that is beyond the bounds of the engine at a larger bound of loops is answered at the
 /// largest one that it is not beyond.
 pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
-    let deadline = Deadline::after(options.timeout);
-    let mut prediction = predict(test, model, options)?;
-    while prediction.cut > 0 && prediction.bound < LARGEST && !deadline.passed() {
-        let unroll = prediction.bound * 2;
-        let Ok(next) = predict(test, model, &Options { timeout: deadline.left(), unroll }) else { break };
-        if deadline.passed() {
+    let purse = Purse::new(options.budget);
+    let predict = |unroll| predict_out_of(test, model, unroll, Ways::USUAL, &purse);
+    let mut prediction = predict(options.unroll.max(1))?;
+    while prediction.cut > 0 && prediction.bound < LARGEST && !purse.is_empty() {
+        let Ok(next) = predict(prediction.bound * 2) else { break };
+        if purse.is_empty() {
             keep_found(&mut prediction, &next);
             break;
         }

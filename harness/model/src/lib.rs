@@ -8,7 +8,8 @@
 //! that the program alone decides. The model's plan is evaluated on a skeleton to what each relation holds at least and at
 //! most (`interval`); from the axioms down it is found out which choices of reads-from and modification order matter, and
 //! which of them only within their own location (`activity`). The rest is chosen (`search`), each location is solved alone
-//! (`local`), and solutions combine to outcomes (`combine`). [`naive`] does the same by brute force, as an oracle for the
+//! (`local`), and solutions combine to outcomes (`combine`). A question that takes this too long is put as clauses
+//! (`refute`) to a solver (`sat`). [`naive`] does the same by brute force, as an oracle for the
 //! tests; `sequential` runs the program step by step and says which outcomes are weak.
 //!
 //! ```
@@ -33,6 +34,7 @@
 
 mod activity;
 mod allows;
+mod budget;
 pub mod cat;
 mod cells;
 pub mod clauses;
@@ -57,6 +59,8 @@ mod prepared;
 pub mod progress;
 mod queries;
 mod quick;
+mod refute;
+mod sat;
 mod search;
 mod sequential;
 mod settle;
@@ -67,6 +71,7 @@ mod system;
 mod valuation;
 
 pub use allows::{OutcomeQuestion, allows};
+pub use budget::Budget;
 pub use error::PredictError;
 pub use explain::{
     Answer, Broken, Change, Edge, Event, EventId, EventOwner, Execution, ExplainOptions, Explanation, Mend,

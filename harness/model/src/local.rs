@@ -5,12 +5,13 @@ use std::collections::hash_map::Entry;
 use litmus::LocationId;
 
 use crate::activity::Activity;
+use crate::budget::Purse;
 use crate::cat::{Node, NodeId, Value};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
 use crate::quick::{QuickMap, QuickSet};
-use crate::search::{Deadline, ReadChoice, axiom_possible, fix_next, fix_read};
+use crate::search::{ReadChoice, axiom_possible, fix_next, fix_read};
 use crate::skeleton::{Skeleton, Tags};
 
 /// Consistent choices for one location that agree in what can be observed.
@@ -196,18 +197,18 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
             .collect()
     }
 
-    /// All solutions, as far as time and `limit`, a number of steps, reach.
-    pub(crate) fn solve(&self, deadline: Deadline, limit: u64) -> Solved {
+    /// All solutions, as far as the budget and `limit`, a number of steps, reach.
+    pub(crate) fn solve(&self, purse: &Purse<'_>, limit: u64) -> Solved {
         match self.events.len() {
-            0..=8 => self.solve_with::<Matrix8>(deadline, limit),
-            9..=16 => self.solve_with::<Matrix16>(deadline, limit),
-            17..=32 => self.solve_with::<Matrix32>(deadline, limit),
-            33..=64 => self.solve_with::<Matrix64>(deadline, limit),
-            _ => self.solve_with::<Matrix256>(deadline, limit),
+            0..=8 => self.solve_with::<Matrix8>(purse, limit),
+            9..=16 => self.solve_with::<Matrix16>(purse, limit),
+            17..=32 => self.solve_with::<Matrix32>(purse, limit),
+            33..=64 => self.solve_with::<Matrix64>(purse, limit),
+            _ => self.solve_with::<Matrix256>(purse, limit),
         }
     }
 
-    fn solve_with<L: Matrix>(&self, deadline: Deadline, limit: u64) -> Solved {
+    fn solve_with<L: Matrix>(&self, purse: &Purse<'_>, limit: u64) -> Solved {
         let mut bounds: Bounds<L> = Bounds::new(self.prepared, self.events.len());
         for id in self.local.constants.iter().chain(&self.prepared.rf).chain(&self.prepared.co) {
             let must = self.project::<L>(self.bounds.must(*id));
@@ -223,7 +224,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
         }
         let mut solver = Solver {
             problem: self,
-            deadline,
+            purse,
             limit,
             solutions: Vec::new(),
             seen: Vec::new(),
@@ -308,7 +309,7 @@ impl<'a, M: Matrix> LocalProblem<'a, M> {
 
 struct Solver<'p, 'a, M: Matrix, L: Matrix> {
     problem: &'p LocalProblem<'a, M>,
-    deadline: Deadline,
+    purse: &'p Purse<'p>,
     limit: u64,
     solutions: Vec<Solution>,
     /// For each solution the orders already counted, as far as the model can tell them apart.
@@ -336,7 +337,7 @@ impl<M: Matrix, L: Matrix> Solver<'_, '_, M, L> {
 
     fn out_of_time(&mut self) -> bool {
         self.steps += 1;
-        if self.steps > self.limit || self.steps.is_multiple_of(256) && self.deadline.passed() {
+        if self.purse.spend(1) || self.steps > self.limit {
             self.complete = false;
         }
         !self.complete

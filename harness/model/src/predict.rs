@@ -1,37 +1,36 @@
 //! From a test and a model to a prediction.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::time::{Duration, Instant};
 
 use litmus::{
     Condition, Dialect, InstructionKind, LocationInit, Observable, Operand, Outcome, Place, PredictedOutcome,
     Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Undefinedness, Value,
 };
 
+use crate::budget::Purse;
 use crate::combine::{Combiner, Findings, ValueRules};
 use crate::explore::{Ways, explore};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::model::{is_partial, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
-use crate::search::Deadline;
 use crate::sequential::{self, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::system;
-use crate::{Model, PredictError};
+use crate::{Budget, Model, PredictError};
 
 /// How to predict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// After this time the answer is given as far as it goes: race `Unknown`, `complete` false.
-    pub timeout: Option<Duration>,
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'b> {
+    /// Past this the answer is given as far as it goes: race `Unknown`, `complete` false.
+    pub budget: Budget<'b>,
     /// How often a loop body is run at most (at least 1).
     pub unroll: u32,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options { timeout: Some(Duration::from_secs(5)), unroll: 1 }
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options { budget: Budget::default(), unroll: 1 }
     }
 }
 
@@ -50,14 +49,23 @@ pub(crate) fn predict_in(
     options: &Options,
     ways: Ways,
 ) -> Result<Prediction, PredictError> {
-    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
-    let unroll = options.unroll.max(1);
+    predict_out_of(test, model, options.unroll.max(1), ways, &Purse::new(options.budget))
+}
+
+/// [`predict`] with what is left in a purse.
+pub(crate) fn predict_out_of(
+    test: &Test,
+    model: &Model,
+    unroll: u32,
+    ways: Ways,
+    purse: &Purse<'_>,
+) -> Result<Prediction, PredictError> {
     let compiled = model.compiled_for(test)?;
     let observables = test.observables();
-    let findings = find(test, model, &compiled, &observables, unroll, ways, deadline)?;
+    let findings = find(test, model, &compiled, &observables, unroll, ways, purse)?;
     let exhausted = !findings.timed_out && findings.cut == 0;
     let answer = |found: bool| (found || exhausted).then_some(found);
-    let (outcomes, listed) = list(test, &observables, &findings, unroll, deadline);
+    let (outcomes, listed) = list(test, &observables, &findings, unroll, purse);
     Ok(Prediction {
         model: model.name().to_owned(),
         observables,
@@ -92,10 +100,10 @@ pub struct Verdict {
 /// # Errors
 /// As for [`predict`].
 pub fn verdict(test: &Test, model: &Model, options: &Options) -> Result<Verdict, PredictError> {
-    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    let purse = Purse::new(options.budget);
     let compiled = model.compiled_for(test)?;
     let findings =
-        find(test, model, &compiled, &test.observables(), options.unroll.max(1), Ways::USUAL, deadline)?;
+        find(test, model, &compiled, &test.observables(), options.unroll.max(1), Ways::USUAL, &purse)?;
     let known = !findings.timed_out && !findings.unlisted && findings.cut == 0;
     Ok(Verdict {
         race: if known { race_of(&findings) } else { Race::Unknown },
@@ -120,18 +128,18 @@ fn find(
     observables: &[Observable],
     unroll: u32,
     ways: Ways,
-    deadline: Deadline,
+    purse: &Purse<'_>,
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = value_domain(test);
     let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
     for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
-        if deadline.passed() {
+        if purse.spend(1) {
             findings.timed_out = true;
             return Ok(false);
         }
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-        let combiner = Combiner::new(test, observables, &skeleton, rules, deadline);
+        let combiner = Combiner::new(test, observables, &skeleton, rules, purse);
         let prepared = compiled.prepared(&skeleton);
         let before = findings.consistent_executions;
         let searched = match skeleton.len() {
@@ -157,14 +165,14 @@ fn list(
     observables: &[Observable],
     findings: &Findings,
     unroll: u32,
-    deadline: Deadline,
+    purse: &Purse<'_>,
 ) -> (BTreeMap<Outcome, PredictedOutcome>, bool) {
     if findings.unlisted {
         return (BTreeMap::new(), false);
     }
     let (sequential, sequential_complete) =
-        sequential::outcomes(test, observables, Turns::Interleaved, unroll, deadline);
-    let (serial, serial_complete) = sequential::outcomes(test, observables, Turns::Serial, unroll, deadline);
+        sequential::outcomes(test, observables, Turns::Interleaved, unroll, purse);
+    let (serial, serial_complete) = sequential::outcomes(test, observables, Turns::Serial, unroll, purse);
     let mut outcomes = BTreeMap::new();
     for outcome in findings.candidates.iter().chain(&findings.allowed) {
         outcomes.entry(outcome.clone()).or_insert_with(|| PredictedOutcome {

@@ -23,13 +23,12 @@ mod relaxed;
 mod tests;
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
 use litmus::{Test, ThreadId, Value};
 
 pub use promise::{PROMISES, ProgressModel, ProgressModelError, Promise};
 
-use crate::{Model, Options, PredictError};
+use crate::{Budget, Model, Options, PredictError};
 use axioms::Answer;
 use code::{Code, Operation};
 use graph::{Edge, Graph, Trap};
@@ -81,32 +80,27 @@ impl Memory {
 
 /// Bounds of a search.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct Limits<'b> {
     /// States of a graph at most.
     pub states: usize,
-    /// When to give up.
-    pub deadline: Option<Instant>,
+    /// What each graph and each question to the axioms may cost.
+    pub budget: Budget<'b>,
 }
 
-impl Limits {
-    /// The default bound on states and a time.
-    pub fn within(timeout: Duration) -> Limits {
-        Limits { deadline: Instant::now().checked_add(timeout), ..Limits::default() }
+impl<'b> Limits<'b> {
+    /// The default bound on states and a budget.
+    pub fn within(budget: Budget<'b>) -> Limits<'b> {
+        Limits { budget, ..Limits::default() }
     }
 
-    fn options(&self) -> Options {
-        let timeout = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        Options { timeout, unroll: 1 }
-    }
-
-    fn passed(&self) -> bool {
-        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
+    fn options(&self) -> Options<'b> {
+        Options { budget: self.budget, unroll: 1 }
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits { states: 200_000, deadline: None }
+impl Default for Limits<'_> {
+    fn default() -> Self {
+        Limits { states: 200_000, budget: Budget::UNLIMITED }
     }
 }
 

@@ -1,13 +1,12 @@
 //! The SATISFIABLE and NOSOLUTION lines of `.test` files under a model.
 
-use std::time::Instant;
-
 use litmus::{QueryTerm, Test};
 
+use crate::budget::Purse;
 use crate::cat::{NodeId, Plan, Size};
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
-use crate::search::{Deadline, Ground, Search};
+use crate::search::{Ground, Search};
 use crate::skeleton::Skeleton;
 use crate::valuation::is_plain;
 use crate::{Model, Options, PredictError, predict};
@@ -30,7 +29,7 @@ pub fn answer_queries(
     without_chains: Option<&Model>,
     options: &Options,
 ) -> Result<Vec<Option<bool>>, PredictError> {
-    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
+    let purse = Purse::new(options.budget);
     let Some(khronos) = &test.khronos else { return Ok(Vec::new()) };
     khronos
         .queries
@@ -46,7 +45,7 @@ pub fn answer_queries(
                     let what = "queries about a program whose values decide what it does".to_owned();
                     return Err(PredictError::NotAvailable { what });
                 }
-                match satisfiable(&skeleton, &compiled.prepared(&skeleton), deadline)? {
+                match satisfiable(&skeleton, &compiled.prepared(&skeleton), &purse)? {
                     Some(true) => {
                         answer = Some(true);
                         break;
@@ -90,22 +89,22 @@ fn races(plan: &Plan) -> Option<NodeId> {
 fn satisfiable(
     skeleton: &Skeleton,
     plan: &Prepared,
-    deadline: Deadline,
+    purse: &Purse<'_>,
 ) -> Result<Option<bool>, PredictError> {
     match skeleton.len() {
-        0..=8 => search::<Matrix8>(skeleton, plan, deadline),
-        9..=16 => search::<Matrix16>(skeleton, plan, deadline),
-        17..=32 => search::<Matrix32>(skeleton, plan, deadline),
-        33..=64 => search::<Matrix64>(skeleton, plan, deadline),
-        _ => search::<Matrix256>(skeleton, plan, deadline),
+        0..=8 => search::<Matrix8>(skeleton, plan, purse),
+        9..=16 => search::<Matrix16>(skeleton, plan, purse),
+        17..=32 => search::<Matrix32>(skeleton, plan, purse),
+        33..=64 => search::<Matrix64>(skeleton, plan, purse),
+        _ => search::<Matrix256>(skeleton, plan, purse),
     }
 }
 
 fn search<M: Matrix>(
     skeleton: &Skeleton,
     plan: &Prepared,
-    deadline: Deadline,
+    purse: &Purse<'_>,
 ) -> Result<Option<bool>, PredictError> {
     let ground = Ground::<M>::new(skeleton, plan)?;
-    Ok(Search::new(skeleton, plan, &ground, Vec::new(), deadline).satisfiable())
+    Ok(Search::new(skeleton, plan, &ground, Vec::new(), purse).satisfiable())
 }

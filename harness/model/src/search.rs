@@ -7,12 +7,12 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use litmus::{LocationId, Undefinedness};
 
 use crate::PredictError;
 use crate::activity::Activity;
+use crate::budget::Purse;
 use crate::cat::{Axiom, AxiomKind, Base, Kind, NodeId, Plan, Size, Value};
 use crate::interval::{Bounds, Wanted, wanted_for};
 use crate::local::{LocalPlan, LocalProblem, Solution};
@@ -20,27 +20,6 @@ use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 use crate::quick::QuickMap;
 use crate::skeleton::Skeleton;
-
-/// When to give up.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline(pub(crate) Option<Instant>);
-
-impl Deadline {
-    /// So long from now, or never.
-    pub(crate) fn after(timeout: Option<Duration>) -> Deadline {
-        Deadline(timeout.map(|timeout| Instant::now() + timeout))
-    }
-
-    /// Whether the time is up.
-    pub(crate) fn passed(self) -> bool {
-        self.0.is_some_and(|end| Instant::now() >= end)
-    }
-
-    /// The time that is left.
-    pub(crate) fn left(self) -> Option<Duration> {
-        self.0.map(|end| end.saturating_duration_since(Instant::now()))
-    }
-}
 
 /// What the flags of a model say of an execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,14 +105,14 @@ pub(crate) struct ReadChoice {
 /// What the program alone decides of a skeleton's executions.
 #[derive(Debug)]
 pub(crate) struct Ground<M: Matrix> {
-    bounds: Bounds<M>,
+    pub(crate) bounds: Bounds<M>,
     activity: Activity<M>,
     /// What is evaluated after each choice.
     wanted: Vec<Wanted>,
     local: LocalPlan,
     /// Every read with all writes that it may read from.
     pub(crate) reads: Vec<ReadChoice>,
-    storages: Vec<LocationId>,
+    pub(crate) storages: Vec<LocationId>,
 }
 
 /// The search for the consistent executions of a skeleton.
@@ -149,7 +128,7 @@ pub(crate) struct Search<'a, M: Matrix> {
     observed: Vec<LocationId>,
     /// Whether one solution of a location stands for all that agree in the last write.
     any_solution: bool,
-    deadline: Deadline,
+    purse: &'a Purse<'a>,
     memo: QuickMap<(usize, Vec<M>), Arc<Vec<Solution>>>,
     /// Whether the locations may have to be solved more than once.
     branches: bool,
@@ -213,7 +192,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         prepared: &'a Prepared,
         ground: &'a Ground<M>,
         observed: Vec<LocationId>,
-        deadline: Deadline,
+        purse: &'a Purse<'a>,
     ) -> Search<'a, M> {
         Search {
             skeleton,
@@ -223,7 +202,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             reads_from: vec![None; skeleton.len()],
             observed,
             any_solution: false,
-            deadline,
+            purse,
             memo: QuickMap::default(),
             branches: true,
             steps: 0,
@@ -250,7 +229,7 @@ impl<'a, M: Matrix> Search<'a, M> {
         self.gave_up && !self.timed_out
     }
 
-    /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time or the steps
+    /// Hands every group of consistent executions that is wanted to the goal. Returns false when the time or the limit
     /// were used up before the end.
     pub(crate) fn run(&mut self, goal: &mut impl Goal) -> bool {
         // A path that no value allows has a read without candidates.
@@ -393,11 +372,9 @@ impl<'a, M: Matrix> Search<'a, M> {
         }
     }
 
-    /// Whether the time is up, looking at the clock now and then.
+    /// Spends a step; whether there are no more.
     fn out_of_time(&mut self) -> bool {
-        if self.steps.is_multiple_of(32) && self.deadline.passed() {
-            self.timed_out = true;
-        }
+        self.timed_out |= self.purse.spend(1);
         self.steps = self.steps.saturating_add(1);
         self.gave_up |= self.steps > self.limit;
         self.timed_out || self.gave_up
@@ -454,7 +431,7 @@ impl<'a, M: Matrix> Search<'a, M> {
             return known.clone();
         }
         let left = self.limit.saturating_sub(self.steps);
-        let solved = problem.solve(self.deadline, left);
+        let solved = problem.solve(self.purse, left);
         self.steps = self.steps.saturating_add(solved.steps);
         if !solved.complete {
             self.gave_up |= solved.steps > left;

@@ -8,9 +8,9 @@ use litmus::{
     Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, SystemSync, Test, ThreadId, Value,
 };
 
+use crate::budget::Purse;
 use crate::cells::Extent;
 use crate::quick::QuickSet;
-use crate::search::Deadline;
 
 /// How threads take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,17 +27,15 @@ pub(crate) fn outcomes(
     observables: &[Observable],
     turns: Turns,
     unroll: u32,
-    deadline: Deadline,
+    purse: &Purse<'_>,
 ) -> (QuickSet<Outcome>, bool) {
     let machine = Machine::new(test, observables, turns, unroll);
     let mut outcomes = QuickSet::default();
     let mut seen: QuickSet<State> = QuickSet::default();
     let mut open = vec![machine.initial()];
     let mut complete = true;
-    let mut steps = 0_u32;
     while let Some(state) = open.pop() {
-        steps = steps.wrapping_add(1);
-        if steps.is_multiple_of(1024) && deadline.passed() || seen.len() > MAX_STATES {
+        if purse.spend(1) || seen.len() > MAX_STATES {
             complete = false;
             break;
         }

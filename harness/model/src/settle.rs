@@ -1,11 +1,9 @@
 //! Predictions that are too long to list, completed for the outcomes that were seen.
 
-use std::time::Instant;
-
 use litmus::{Dialect, Outcome, PredictedOutcome, Prediction, Race, Test};
 
 use crate::allows::OutcomeQuestion;
-use crate::search::Deadline;
+use crate::budget::Purse;
 use crate::sequential::{self, Turns};
 use crate::{Model, Options, PredictError};
 
@@ -32,20 +30,19 @@ pub fn settle<'o>(
     if prediction.race == Race::Unknown || prediction.cut > 0 || !sound || test.dialect == Dialect::Hsa {
         return Ok(None);
     }
-    let deadline = Deadline(options.timeout.map(|timeout| Instant::now() + timeout));
-    let left = || Options { timeout: deadline.left(), ..*options };
+    let purse = Purse::new(options.budget);
     let Some(Ok(sequential)) = Model::shipped("sc") else { return Ok(None) };
     let allowed = OutcomeQuestion::new(test, model, options)?;
     let strong = OutcomeQuestion::new(test, &sequential, options)?;
     let unroll = options.unroll.max(1);
-    let (serial, all) = sequential::outcomes(test, &prediction.observables, Turns::Serial, unroll, deadline);
+    let (serial, all) = sequential::outcomes(test, &prediction.observables, Turns::Serial, unroll, &purse);
     if !all {
         return Ok(None);
     }
     let mut settled = prediction.clone();
     for outcome in seen {
         let (Some(allowed), Some(strong)) =
-            (allowed.allows(outcome, &left()), strong.allows(outcome, &left()))
+            (allowed.allows_within(outcome, &purse), strong.allows_within(outcome, &purse))
         else {
             return Ok(None);
         };

@@ -6,7 +6,7 @@ mod common;
 use std::collections::HashSet;
 
 use litmus::{Outcome, Race, Test};
-use model::{Model, Options, OutcomeQuestion, naive, predict};
+use model::{Budget, Model, Options, OutcomeQuestion, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
@@ -18,7 +18,7 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     let Some(slow) = naive::enumerate(test, model, 1, LIMIT).map_err(|e| e.to_string())? else {
         return Ok(false);
     };
-    let options = Options { timeout: None, unroll: 1 };
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let fast = predict(test, model, &options).map_err(|e| e.to_string())?;
     let allowed: HashSet<Outcome> =
         fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(outcome, _)| outcome.clone()).collect();
@@ -160,7 +160,7 @@ fn vectors_mean_what_their_components_mean() {
                 (sync.from.instruction, sync.to.instruction) = (None, None);
             }
             let of = |test: &Test| {
-                predict(test, &models[index], &Options { timeout: None, unroll: 1 })
+                predict(test, &models[index], &Options { budget: Budget::UNLIMITED, unroll: 1 })
                     .map_err(|e| TestCaseError::fail(e.to_string()))
             };
             let (vectors, components) = (of(&test)?, of(&common::written_out(&test))?);
@@ -266,7 +266,7 @@ fn sequential_outcomes_of_sizes_and_hosts_are_allowed() {
             |mut test| {
                 // Against the order of columns, submissions or calls it would have events before themselves.
                 test.system_sync.clear();
-                let prediction = predict(&test, &model, &Options { timeout: None, unroll: 1 })
+                let prediction = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
                     .map_err(|e| TestCaseError::fail(e.to_string()))?;
                 for (outcome, predicted) in prediction.outcomes.iter().filter(|(_, p)| !p.weak) {
                     strong.set(strong.get() + 1);
@@ -290,7 +290,7 @@ fn queries_on_random_files() {
     let answers = std::cell::RefCell::new([0u32; 3]);
     TestRunner::new(config)
         .run(&(common::khronos(), 0..models.len()), |(test, index)| {
-            let options = Options { timeout: None, unroll: 1 };
+            let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
             let model = &models[index];
             let fast = model::answer_queries(&test, model, Some(model), &options)
                 .map_err(|e| TestCaseError::fail(e.to_string()))?;
@@ -320,7 +320,7 @@ fn sequential_machine_agrees_with_sc() {
     let config = Config { cases, rng_seed, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(&prop_oneof![3 => common::test(), 1 => common::vectors(false)], |test| {
-            let prediction = predict(&test, &model, &Options { timeout: None, unroll: 1 })
+            let prediction = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
                 .map_err(|e| TestCaseError::fail(e.to_string()))?;
             for (outcome, predicted) in &prediction.outcomes {
                 prop_assert_eq!(
@@ -348,7 +348,7 @@ fn the_corpus() {
         for model in models.iter().filter(|model| model.judges(test.dialect)) {
             // What neither peer has words for is the business of the texts alone.
             if let Err(model::PredictError::NotAvailable { what }) =
-                predict(&test, model, &Options { timeout: None, unroll: 1 })
+                predict(&test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 })
             {
                 assert!(!model.name().starts_with("vulkan"), "{} under {}: {what}", entry.id, model.name());
                 refused += 1;

@@ -2,12 +2,11 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::fmt::Write;
-use std::time::Duration;
 
 use litmus::{Outcome, Prediction, Race, Test, Value};
 use model::{
-    ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, explain, naive,
-    predict, predict_growing, settle,
+    Budget, ExplainOptions, MAX_EVENTS, MAX_THREADS, Model, Options, OutcomeQuestion, PredictError, explain,
+    naive, predict, predict_growing, settle,
 };
 
 fn parsed(text: &str) -> Test {
@@ -18,12 +17,12 @@ fn model(name: &str) -> Model {
     Model::shipped(name).expect("a shipped model").unwrap()
 }
 
-const ALONE: Options = Options { timeout: None, unroll: 1 };
+const ALONE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// The allowed outcomes as lists of numbers; the oracle says the same.
 fn allowed(test: &Test, name: &str, unroll: u32) -> Vec<Vec<u64>> {
     let model = model(name);
-    let prediction = predict(test, &model, &Options { timeout: None, unroll }).unwrap();
+    let prediction = predict(test, &model, &Options { budget: Budget::UNLIMITED, unroll }).unwrap();
     let oracle = naive::enumerate(test, &model, unroll, 1_000_000).unwrap().expect("a small test");
     let kept = prediction.outcomes.iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome);
     let kept: Vec<&Outcome> = kept.collect();
@@ -81,7 +80,7 @@ fn long() -> Test {
 
 #[test]
 fn without_time_nothing_is_claimed() {
-    let options = Options { timeout: Some(Duration::ZERO), unroll: 1 };
+    let options = Options { budget: Budget::steps(0), unroll: 1 };
     let prediction = predict(&long(), &model("vulkan"), &options).unwrap();
     assert_eq!(prediction.race, Race::Unknown);
     assert_eq!((prediction.meets, prediction.misses, prediction.complete), (None, None, false));
@@ -90,9 +89,19 @@ fn without_time_nothing_is_claimed() {
     let question = OutcomeQuestion::new(&test, &vulkan, &options).unwrap();
     let outcome = Outcome(vec![Value(1); test.observables().len()]);
     assert_eq!(question.allows(&outcome, &options), None);
-    let options = ExplainOptions { timeout: Some(Duration::ZERO), ..ExplainOptions::default() };
+    let options =
+        ExplainOptions { verdict: Budget::steps(0), budget: Budget::steps(0), ..ExplainOptions::default() };
     let explanation = explain(&test, &vulkan, &options).unwrap();
     assert_eq!(explanation.answer, model::Answer::Unknown);
+}
+
+/// Six threads of eight accesses, asked what a third of them see: a search alone takes hundreds of thousands of steps.
+#[test]
+fn questions_in_large_spaces_are_answered_in_few_steps() {
+    let test = parsed(include_str!("large/six-of-eight.litmus"));
+    let options = Options { budget: Budget::steps(150_000), unroll: 1 };
+    let prediction = predict(&test, &model("vulkan"), &options).unwrap();
+    assert_eq!((prediction.race, prediction.meets, prediction.misses), (Race::Free, Some(false), Some(true)));
 }
 
 /// One thread spins on a flag that another sets.
@@ -239,6 +248,6 @@ fn outcomes_that_are_too_many_to_list_are_judged_one_by_one() {
     assert!(says(&in_order).allowed && !says(&in_order).weak && !says(&in_order).serial);
     assert!(!says(&torn).allowed && says(&torn).weak);
     assert!(!says(&backwards).allowed && says(&backwards).weak);
-    let none = Options { timeout: Some(Duration::ZERO), unroll: 1 };
+    let none = Options { budget: Budget::steps(0), unroll: 1 };
     assert_eq!(settle(&prediction, &test, &vulkan, seen, &none).unwrap(), None);
 }

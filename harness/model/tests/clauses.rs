@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
 use litmus::Test;
 use model::clauses::{Disposition, Specification, citations, clauses};
 use model::mutation::{Difference, MUTATED, Mutant, equivalents, killer, mutants};
 use model::synthesis::{operations, pool, weakenings};
-use model::{BASE_RELATIONS, BASE_SETS, Model, Options, Verdict, verdict};
+use model::{BASE_RELATIONS, BASE_SETS, Budget, Model, Options, Verdict, verdict};
 
 fn tests() -> Vec<(String, Test)> {
     let entries = litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only());
@@ -96,7 +95,7 @@ fn every_encoded_clause_has_what_encodes_it_and_every_other_a_reason() {
     }
 }
 
-const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(10)), unroll: 1 };
+const PATIENCE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
 /// The tests of a model's language with its verdicts, small ones first.
 fn judged(model: &Model) -> Vec<(String, Test, Verdict)> {

@@ -1,10 +1,9 @@
 //! Our own tests: what each says of itself is what the models say.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use litmus::{Dialect, QuestionKind, Reachability, Test};
-use model::{Model, Options, predict};
+use model::{Budget, Model, Options, predict};
 
 #[test]
 fn expectations_hold() {
@@ -12,7 +11,7 @@ fn expectations_hold() {
         .iter()
         .map(|(name, _)| (*name, Model::shipped(name).expect("a shipped model").unwrap()))
         .collect();
-    let options = Options { timeout: Some(Duration::from_secs(60)), unroll: 1 };
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let mut wrong = Vec::new();
     let mut checked = 0;
     for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()) {

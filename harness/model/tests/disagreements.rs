@@ -9,7 +9,7 @@ use std::path::Path;
 
 use litmus::{Race, Test};
 use model::synthesis::{Standing, standing_of};
-use model::{Model, Options, PredictError, verdict};
+use model::{Budget, Model, Options, PredictError, verdict};
 
 const MODELS: &[&str] = &["vulkan", "vulkan-2024", "vulkan-1.2", "vulkan-2019", "khronos-alloy", "dartagnan"];
 
@@ -40,7 +40,7 @@ fn test_of(id: &str) -> Test {
 
 /// Whether the outcome asked about is allowed, and whether the program races.
 fn says(model: &Model, test: &Test) -> String {
-    let options = Options { timeout: None, unroll: 1 };
+    let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
     let verdict = match verdict(test, model, &options) {
         Ok(verdict) => verdict,
         Err(PredictError::NotAvailable { .. }) => return "no words for it".to_owned(),

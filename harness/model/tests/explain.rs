@@ -3,7 +3,8 @@
 
 use litmus::{Race, Test, corpus};
 use model::{
-    Answer, Broken, Change, ExplainOptions, Explanation, Mend, Model, Options, PredictError, explain, predict,
+    Answer, Broken, Budget, Change, ExplainOptions, Explanation, Mend, Model, Options, PredictError, explain,
+    predict,
 };
 
 fn shipped(name: &str) -> Model {
@@ -15,8 +16,13 @@ fn test_of(id: &str) -> (Test, &'static str) {
     (litmus::parse(text, id).unwrap(), text)
 }
 
-fn unhurried() -> ExplainOptions {
-    ExplainOptions { timeout: None, mend_programs: 50, ..ExplainOptions::default() }
+fn unhurried() -> ExplainOptions<'static> {
+    ExplainOptions {
+        verdict: Budget::UNLIMITED,
+        budget: Budget::UNLIMITED,
+        mend_programs: 50,
+        ..ExplainOptions::default()
+    }
 }
 
 /// Whether the edges lead from event to event; side by side edges of a broken `empty` need not.
@@ -29,7 +35,7 @@ fn closes(broken: &Broken) -> bool {
 }
 
 fn check(id: &str, test: &Test, model: &Model) -> Explanation {
-    let prediction = predict(test, model, &Options { timeout: None, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     let explanation = explain(test, model, &unhurried()).unwrap();
     assert_eq!(explanation.race, prediction.race, "{id}");
     assert_eq!(explanation.race_found.is_some(), prediction.race == Race::Racy, "{id}");
@@ -72,7 +78,7 @@ fn explanations_agree_with_predictions() {
                 continue;
             }
             // Hosts, parts of locations and the like are for the models of the Vulkan texts.
-            let predicted = predict(&test, &model, &Options { timeout: None, unroll: 1 });
+            let predicted = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 });
             if name != "vulkan" && matches!(predicted, Err(PredictError::NotAvailable { .. })) {
                 continue;
             }
@@ -100,7 +106,7 @@ fn mends_mend_and_nothing_in_them_is_idle() {
     let vulkan = shipped("vulkan");
     let race = |text: &str| {
         let test = litmus::parse(text, "changed").unwrap();
-        predict(&test, &vulkan, &Options { timeout: None, unroll: 1 }).unwrap().race
+        predict(&test, &vulkan, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap().race
     };
     let mut mended = 0;
     for id in [
@@ -112,8 +118,16 @@ fn mends_mend_and_nothing_in_them_is_idle() {
         "iriw/IRIW+plain",
     ] {
         let (test, text) = test_of(id);
-        let explanation =
-            explain(&test, &vulkan, &ExplainOptions { timeout: None, ..ExplainOptions::default() }).unwrap();
+        let explanation = explain(
+            &test,
+            &vulkan,
+            &ExplainOptions {
+                verdict: Budget::UNLIMITED,
+                budget: Budget::UNLIMITED,
+                ..ExplainOptions::default()
+            },
+        )
+        .unwrap();
         let Mend::Found { changes, cheapest, allowed } = &explanation.race_found.as_ref().unwrap().mend
         else {
             panic!("{id}: {:?}", explanation.race_found);
@@ -123,7 +137,7 @@ fn mends_mend_and_nothing_in_them_is_idle() {
         let stronger = changed(text, &all);
         assert_eq!(race(&stronger), Race::Free, "{id}: {stronger}");
         let test = litmus::parse(&stronger, "changed").unwrap();
-        let meets = predict(&test, &vulkan, &Options { timeout: None, unroll: 1 }).unwrap().meets;
+        let meets = predict(&test, &vulkan, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap().meets;
         assert_eq!(*allowed, meets, "{id}");
         for left_out in 0..all.len() {
             let mut some = all.clone();

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use litmus::{Dialect, InstructionKind, Operand, Outcome, Prediction, Race, Test, Undefinedness};
-use model::{Model, Options, PredictError, naive, predict};
+use model::{Budget, Model, Options, PredictError, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
@@ -19,7 +19,7 @@ fn hsa() -> Model {
 }
 
 fn predicted(test: &Test, model: &Model) -> Prediction {
-    let prediction = predict(test, model, &Options { timeout: None, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     assert!(prediction.complete, "{}", test.name);
     prediction
 }
@@ -203,7 +203,7 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
                 .map_err(|errors| TestCaseError::fail(format!("{:?}\n{text}", errors.messages())))?;
             let slow = naive::enumerate(&test, &model, 1, 20_000).unwrap();
             let Some(slow) = slow else { return Ok(()) };
-            let fast = predict(&test, &model, &Options { timeout: None, unroll: 1 }).unwrap();
+            let fast = predict(&test, &model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
             let allowed: HashSet<Outcome> =
                 fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(outcome, _)| outcome.clone()).collect();
             prop_assert_eq!(&allowed, &slow.allowed, "{}", text);
@@ -237,7 +237,7 @@ fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
 
 /// What the engine says, where it lists all outcomes: there are at most 65,536 of them.
 fn engine_answer(test: &Test, model: &Model) -> Option<hsa_letter::Answer> {
-    let prediction = predict(test, model, &Options { timeout: None, unroll: 1 }).unwrap();
+    let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap();
     if !prediction.complete {
         return None;
     }

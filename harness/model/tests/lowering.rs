@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use litmus::{Lowered, LoweringError, Prediction, Test, lower};
-use model::{Model, Options, predict};
+use model::{Budget, Model, Options, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 use results::portability::{Beside, Class, beside};
@@ -32,7 +32,7 @@ impl Models {
 }
 
 fn predicted(test: &Test, model: &Model) -> Prediction {
-    predict(test, model, &Options { timeout: None, unroll: 1 }).unwrap()
+    predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: 1 }).unwrap()
 }
 
 /// What the model says of the program as a device runs it: without its filter, which marks outcomes.

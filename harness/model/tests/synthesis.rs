@@ -1,17 +1,15 @@
 //! Tests written from models: what is minimal, and what tells models apart.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use std::time::Duration;
-
 use litmus::{Reachability, Test};
 use model::mutation::Difference;
 use model::synthesis::{
     Cell, Distinction, SHAPES, Standing, Vocabulary, distinguish, minimal_below, operations, placements,
     standing_of, weakenings,
 };
-use model::{Model, Options, naive, verdict};
+use model::{Budget, Model, Options, naive, verdict};
 
-const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(60)), unroll: 1 };
+const PATIENCE: Options = Options { budget: Budget::UNLIMITED, unroll: 1 };
 
 fn shipped(name: &str) -> Model {
     Model::shipped(name).unwrap().unwrap()

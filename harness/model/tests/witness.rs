@@ -4,7 +4,6 @@
 mod minimal;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use litmus::{Dialect, QuestionKind, Race, Reachability, Test};
 use model::mutation::{Difference, MUTATED, Mutant, mutants};
@@ -27,7 +26,7 @@ struct Differences {
 
 /// How engine and witness differ on a test; `None` where they agree.
 fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option<Differences> {
-    let options = model::Options { timeout: Some(Duration::from_secs(60)), unroll: bound };
+    let options = model::Options { budget: model::Budget::UNLIMITED, unroll: bound };
     let prediction = match predict(test, model, &options) {
         Ok(prediction) => prediction,
         Err(PredictError::NotAvailable { what }) => {
@@ -265,7 +264,7 @@ fn random_programs_need_the_statements() {
         for seed in 0..if full { COVERAGE.0 } else { COVERAGE.1 } {
             let program = program(seed);
             let test = litmus::parse(&program.text, "random.litmus").unwrap();
-            let options = model::Options { timeout: Some(Duration::from_secs(60)), unroll: program.bound };
+            let options = model::Options { budget: model::Budget::UNLIMITED, unroll: program.bound };
             let Ok(expected) = verdict(&test, &model, &options) else { continue };
             let told = |mutant: &Mutant| {
                 let shown = verdict(&test, &mutant.model, &options).ok();

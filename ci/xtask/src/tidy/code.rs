@@ -32,6 +32,26 @@ pub fn printing_in_libraries(file: &SourceFile) -> Vec<Finding> {
     .collect()
 }
 
+/// The crates that are pure in all they do; of `results` that is the judging alone.
+const WITHOUT_CLOCK: [&str; 6] = [
+    "litmus/src",
+    "shaders/src",
+    "harness/model/src",
+    "harness/isa/src",
+    "harness/codegen/src",
+    "results/src/judge",
+];
+
+/// Refuses clocks in the crates that must answer the same whenever they are asked.
+pub fn clocks_in_pure_crates(file: &SourceFile) -> Vec<Finding> {
+    if !WITHOUT_CLOCK.iter().any(|folder| in_folder(file, folder) || file.path == format!("{folder}.rs")) {
+        return Vec::new();
+    }
+    code_lines(file, "no clock here: the caller says when to stop", |line| {
+        words(line).any(|word| matches!(word, "Instant" | "SystemTime"))
+    })
+}
+
 /// Refuses `unsafe` outside the crate that talks to drivers.
 pub fn unsafe_outside_device(file: &SourceFile) -> Vec<Finding> {
     if in_folder(file, "harness/device") {
@@ -205,6 +225,17 @@ mod tests {
         assert_eq!(lines(&unsafe_outside_device(&file("litmus/src/a.rs", text))), [2]);
         assert!(unsafe_outside_device(&file("harness/device/src/a.rs", text)).is_empty());
         assert_eq!(lines(&unsafe_outside_device(&file("harness/devices/src/a.rs", text))), [2]);
+    }
+
+    #[test]
+    fn pure_crates_have_no_clock() {
+        let text =
+            "use std::time::Duration;\nuse std::time::Instant;\n// Instant\nlet t = SystemTime::now();\n";
+        assert_eq!(lines(&clocks_in_pure_crates(&file("harness/model/src/a.rs", text))), [2, 4]);
+        assert_eq!(lines(&clocks_in_pure_crates(&file("results/src/judge.rs", text))), [2, 4]);
+        for path in ["harness/model/benches/a.rs", "harness/cli/src/a.rs", "results/src/journal.rs"] {
+            assert!(clocks_in_pure_crates(&file(path, text)).is_empty(), "{path}");
+        }
     }
 
     #[test]

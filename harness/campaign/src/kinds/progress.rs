@@ -26,12 +26,14 @@ use super::{Options, seed_of};
 use crate::choice::{self, Chosen};
 use crate::misbehave::Misbehaviour;
 use crate::parallel::map;
+use crate::patience::patience;
 use crate::run::{self, Judged, Kind};
 use crate::shard::{Shard, part};
 use crate::source::Loaded;
 use crate::targets::{self, SCHEDULER, Target, Tell};
 use crate::workers::Task;
 use crate::{Failure, expect, inputs, probe};
+use model::Budget;
 
 /// Dispatches of a test in one placement.
 const RUNS: u32 = 20;
@@ -157,7 +159,8 @@ fn placements(variant: &str) -> Option<Vec<Placement>> {
 
 /// Asks the models about a test.
 fn ask(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
-    let options = model::Options { timeout: Some(PATIENCE), ..model::Options::default() };
+    let stop = patience(PATIENCE);
+    let options = model::Options { budget: Budget::until(&stop), ..model::Options::default() };
     let race = predict(test, &chosen.model, &options).map_err(|error| error.to_string())?.race;
     let uniform: Vec<ProgressModel> =
         PROMISES.iter().map(|(_, promise)| ProgressModel::uniform(*promise)).collect();
@@ -166,8 +169,9 @@ fn ask(test: &Test, chosen: &Chosen) -> Result<Verdicts, String> {
 }
 
 fn ends(test: &Test, chosen: &Chosen, models: &[ProgressModel]) -> Result<Vec<Termination>, String> {
-    terminates_under(test, &chosen.model, models, Fairness::Weak, &Bounds::within(PATIENCE))
-        .map_err(|error| error.to_string())
+    let stop = patience(PATIENCE);
+    let bounds = Bounds::within(Budget::until(&stop));
+    terminates_under(test, &chosen.model, models, Fairness::Weak, &bounds).map_err(|error| error.to_string())
 }
 
 /// What the expectation folder claims of a device: a progress model in `NAME-progress.txt`.

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use campaign::choice::{self, Chosen};
 use campaign::inputs;
 use campaign::parallel::in_order;
+use campaign::patience::patience;
 use campaign::source::{Loaded, Source};
 use litmus::{Dialect, Race};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
-use model::{Model, Options, answer_queries, predict, predict_growing};
+use model::{Budget, Model, Options, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RejectedLine, ScheduleStep};
 use results::write::check_writer;
@@ -158,21 +159,21 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         _ => Ok(()),
     });
     let asks = prepared.and_then(|()| {
-        let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
+        let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
+        let options = Options { budget: Budget::until(&stop), unroll: 1 };
         let since = Instant::now();
         let prediction = match asked.unroll {
-            Some(unroll) => predict(test, &chosen.model, &Options { timeout, unroll })?,
-            None => predict_growing(test, &chosen.model, &Options { timeout, unroll: 1 })?,
+            Some(unroll) => predict(test, &chosen.model, &Options { unroll, ..options })?,
+            None => predict_growing(test, &chosen.model, &options)?,
         };
         // What is left of the time is for the lines of a `.test` file.
-        let timeout = Some(asked.timeout.saturating_sub(started.elapsed()));
-        let options = Options { timeout, unroll: prediction.bound };
+        let options = Options { unroll: prediction.bound, ..options };
         let answers = answer_queries(test, &chosen.model, twin, &options)?;
         let progress = match &asked.progress {
             // A program that races has no defined runs.
             Some(_) if prediction.is_undefined() => None,
             Some((model, fairness)) => {
-                let limits = Limits::within(asked.timeout.saturating_sub(started.elapsed()));
+                let limits = Limits::within(options.budget);
                 Some(terminates(test, &chosen.model, model, *fairness, &limits))
             }
             None => None,

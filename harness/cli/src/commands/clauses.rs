@@ -1,14 +1,13 @@
 //! `clauses`: which statement of a model encodes which clause, which tests discriminate it, and what the tests miss.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use campaign::parallel::in_order;
 use litmus::{Test, corpus};
 use model::clauses::{Clause, Disposition, citations, clauses as inventory};
 use model::mutation::{Difference, Equivalent, MUTATED, Mutant, equivalents, killer, mutants};
 use model::synthesis::operations;
-use model::{Model, Options, PredictError, Verdict, verdict};
+use model::{Budget, Model, Options, PredictError, Verdict, verdict};
 use results::wire::{ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus};
 
 use crate::arguments::ListFormat;
@@ -17,7 +16,7 @@ use crate::output::Data;
 use crate::output::print_json;
 
 /// How long one test may take under one mutant.
-const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(2)), unroll: 1 };
+const PATIENCE: Options = Options { budget: Budget::steps(200_000), unroll: 1 };
 
 /// Runs the command.
 ///

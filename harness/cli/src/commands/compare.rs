@@ -1,7 +1,5 @@
 //! `compare`: on which tests two models differ, and the smallest test on which they do.
 
-use std::time::Duration;
-
 use campaign::choice::{self, Chosen};
 use campaign::inputs;
 use campaign::parallel::in_order;
@@ -9,7 +7,7 @@ use campaign::source::Source;
 use litmus::{Observable, Race, Test};
 use model::mutation::Difference;
 use model::synthesis::{LARGEST, distinguish, operations};
-use model::{Options, Verdict, verdict};
+use model::{Budget, Options, Verdict, verdict};
 use results::state::state;
 use results::wire::{
     COMPARE_SCHEMA, CompareRecord, CompareRow, DifferenceWord, RaceWord, RejectedLine, SynthesizedRecord,
@@ -22,7 +20,7 @@ use crate::output::print_json;
 use crate::output::{Data, complain, say};
 
 /// How long one test may take under one model.
-const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(5)), unroll: 1 };
+const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
 
 /// Runs the command.
 ///

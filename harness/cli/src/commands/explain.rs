@@ -2,11 +2,12 @@
 
 use campaign::choice;
 use campaign::kinds::litmus::plan::{mark_filtered, without_filter};
+use campaign::patience::patience;
 use campaign::source::Loaded;
 use explanation::Explained;
 use litmus::Dialect;
 use litmus::convert::for_device;
-use model::{Answer, ExplainOptions, Model, Options, explain as ask, predict};
+use model::{Answer, Budget, ExplainOptions, Model, Options, explain as ask, predict};
 use results::portability::{self, Class};
 use runner::Variant;
 
@@ -36,9 +37,12 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         None => None,
     };
     let (codes, outcome) = machine_code(arguments, &loaded)?;
+    // The verdict is worth half of the time; the rest is for the executions that show why.
+    let (half, stop) = (patience(arguments.timeout / 2), patience(arguments.timeout));
     let options = ExplainOptions {
         outcome: condition,
-        timeout: Some(arguments.timeout),
+        verdict: Budget::until(&half),
+        budget: Budget::until(&stop),
         unroll: arguments.unroll,
         ..ExplainOptions::default()
     };
@@ -74,7 +78,8 @@ fn on_vulkan(arguments: &Explain, loaded: &Loaded) -> Result<String, Failure> {
     };
     let vulkan = choice::load(Model::default_for(Dialect::Vulkan))?;
     let hsa = choice::load(Model::default_for(Dialect::Hsa))?;
-    let options = Options { timeout: Some(arguments.timeout), ..Options::default() };
+    let stop = patience(arguments.timeout);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
     let wrong = |error| Failure::input_message(format!("{}: {error}", loaded.source.file));
     let hsa = predict(test, &hsa.model, &options).map_err(wrong)?;
     let mut said = predict(&without_filter(&lowered.test), &vulkan.model, &options).map_err(wrong)?;

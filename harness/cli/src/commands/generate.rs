@@ -2,21 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use campaign::choice;
 use campaign::parallel::in_order;
 use litmus::{Dialect, Expectation, Race, Reachability, Span, Test};
 use model::mutation::mutants;
 use model::synthesis::{Below, Cell, SHAPES, Weakened, distinguish, minimal_below, operations, placements};
-use model::{Model, Options};
+use model::{Budget, Model, Options};
 
 use crate::arguments::Generate;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, say};
 
 /// How long one test may take.
-const PATIENCE: Options = Options { timeout: Some(Duration::from_secs(5)), unroll: 1 };
+const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
 /// Tests that are asked about below one strongest test.
 const MOST_BELOW: usize = 20_000;
 

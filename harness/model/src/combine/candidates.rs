@@ -108,7 +108,7 @@ impl Combiner<'_> {
         last: &mut Vec<u16>,
         findings: &mut Findings,
     ) {
-        if findings.timed_out || self.deadline.passed() {
+        if findings.timed_out || self.purse.spend(1) {
             findings.timed_out = true;
             return;
         }

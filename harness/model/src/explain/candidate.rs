@@ -2,7 +2,7 @@
 
 use litmus::{Outcome, Test, Value};
 
-use crate::search::Deadline;
+use crate::budget::Purse;
 use crate::skeleton::{FinalValue, Skeleton, Tags};
 use crate::valuation::{Valuation, Values, constraints_met, final_value, valuations};
 
@@ -28,14 +28,14 @@ pub(super) enum End {
     Exhausted,
     /// The visitor had enough.
     Enough,
-    /// The bound or the deadline cut it short.
+    /// The bound or the budget cut it short.
     Cut,
 }
 
 /// What bounds an enumeration and says which values reads may guess.
 pub(super) struct Bounds<'a> {
     pub(super) left: u64,
-    pub(super) deadline: Deadline,
+    pub(super) purse: &'a Purse<'a>,
     /// Whether the candidates are visited in which values depend on themselves, or the others.
     pub(super) thin_air: bool,
     pub(super) domain: &'a [Value],
@@ -58,7 +58,7 @@ pub(super) fn for_each_candidate<E>(
     let writes = writes_by_storage(skeleton);
     let mut chosen = vec![0; reads.len()];
     loop {
-        if bounds.left == 0 || bounds.deadline.passed() {
+        if bounds.left == 0 || bounds.purse.spend(1) {
             return Ok(End::Cut);
         }
         bounds.left -= 1;
@@ -77,7 +77,7 @@ pub(super) fn for_each_candidate<E>(
             loop {
                 let outcome = outcome(skeleton, &values, &orders);
                 if wanted(&outcome) {
-                    if bounds.left == 0 || bounds.deadline.passed() {
+                    if bounds.left == 0 || bounds.purse.spend(1) {
                         return Ok(End::Cut);
                     }
                     bounds.left -= 1;

@@ -10,9 +10,9 @@ use super::derive::{Deriver, event, place, text_at};
 use super::events::{events, text_of};
 use super::mend::Mend;
 use super::{Answer, Broken, Edge, EventId, Execution, ExplainOptions, RaceFound};
+use crate::budget::Purse;
 use crate::cat::{self, Axiom, AxiomKind, BaseProvider, Node, NodeId, Plan};
 use crate::matrix::{Bits, Matrix, Matrix64, Matrix256};
-use crate::search::Deadline;
 use crate::skeleton::Skeleton;
 use crate::valuation::is_plain;
 use crate::{Model, PredictError, predict};
@@ -25,8 +25,8 @@ pub(super) struct Search<'a> {
     test: &'a Test,
     plan: Arc<Plan>,
     skeletons: Vec<Skeleton>,
-    options: &'a ExplainOptions,
-    deadline: Deadline,
+    options: &'a ExplainOptions<'a>,
+    purse: &'a Purse<'a>,
     out_of_thin_air: bool,
     domain: Vec<Value>,
 }
@@ -83,9 +83,9 @@ impl<'a> Search<'a> {
     pub(super) fn new(
         test: &'a Test,
         model: &Model,
-        options: &'a ExplainOptions,
+        options: &'a ExplainOptions<'a>,
         unroll: u32,
-        deadline: Deadline,
+        purse: &'a Purse<'a>,
     ) -> Result<Search<'a>, PredictError> {
         let semantic = model.semantic();
         Ok(Search {
@@ -93,7 +93,7 @@ impl<'a> Search<'a> {
             plan: model.plan_for(test)?,
             skeletons: predict::all_skeletons(test, semantic, unroll)?,
             options,
-            deadline,
+            purse,
             out_of_thin_air: semantic.values_free,
             domain: predict::value_domain(test),
         })
@@ -108,7 +108,7 @@ impl<'a> Search<'a> {
     ) -> Result<End, PredictError> {
         let mut bounds = Bounds {
             left: self.options.candidates,
-            deadline: self.deadline,
+            purse: self.purse,
             thin_air: false,
             domain: &self.domain,
         };

@@ -6,7 +6,7 @@ use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
 use super::strengthen::Reach;
-use crate::search::Deadline;
+use crate::budget::Purse;
 use crate::{Model, Options, PredictError, predict};
 
 /// What the search for a mend found.
@@ -58,12 +58,12 @@ struct Strengthened {
 pub(super) fn mend(
     test: &Test,
     model: &Model,
-    options: &ExplainOptions,
+    options: &ExplainOptions<'_>,
     unroll: u32,
-    deadline: Deadline,
+    purse: &Purse<'_>,
 ) -> Result<Mend, PredictError> {
     let reach = Reach::of(test);
-    let asking = Asking { test, model, unroll, deadline };
+    let asking = Asking { test, model, unroll, purse };
     let places: Vec<Place> = test
         .threads
         .iter()
@@ -92,7 +92,7 @@ pub(super) fn mend(
                     if !seen.insert(key) {
                         continue;
                     }
-                    if programs >= options.mend_programs || deadline.passed() {
+                    if programs >= options.mend_programs || purse.spend(1) {
                         return match best {
                             Some((_, found, allowed)) => Ok(describe(test, &found, allowed, false)),
                             None => asking.irreducible(&reach, &places),
@@ -125,12 +125,12 @@ struct Asking<'a> {
     test: &'a Test,
     model: &'a Model,
     unroll: u32,
-    deadline: Deadline,
+    purse: &'a Purse<'a>,
 }
 
 impl Asking<'_> {
     fn ask(&self, strengthened: &Strengthened) -> Result<Prediction, PredictError> {
-        let asked = Options { timeout: self.deadline.left(), unroll: self.unroll };
+        let asked = Options { budget: self.purse.rest(), unroll: self.unroll };
         predict(&apply(self.test, strengthened), self.model, &asked)
     }
 

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use super::machine::{Machine, Memory, State};
 use super::promise::{Definition, Group, ProgressModel, Standing};
 use super::{Fairness, Limits, ProgressError};
+use crate::budget::Purse;
 
 /// A step of the graph.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,7 @@ impl Graph {
         memory: M,
         limits: &Limits,
     ) -> Result<Graph, ProgressError> {
+        let purse = Purse::new(limits.budget);
         let threads = machine.code.threads.len();
         let mut graph = Graph {
             edges: Vec::new(),
@@ -100,7 +102,7 @@ impl Graph {
             if numbers.len() > limits.states {
                 return Err(ProgressError::TooManyStates { bound: limits.states });
             }
-            if current.is_multiple_of(256) && limits.passed() {
+            if purse.spend(1) {
                 return Err(ProgressError::OutOfTime);
             }
             current += 1;

@@ -171,7 +171,7 @@ fn bounds_are_no_answers() {
     let (_, test) = corpus().into_iter().find(|(id, _)| id == "progress/mutex").unwrap();
     let memory = Model::shipped("vulkan").unwrap().unwrap();
     let fair = ProgressModel::uniform(Promise::Fair);
-    let limits = Limits { states: 5, deadline: None };
+    let limits = Limits { states: 5, ..Limits::default() };
     let answer = terminates(&test, &memory, &fair, Fairness::Weak, &limits).unwrap();
     assert_eq!((answer.terminates, answer.why.as_deref()), (None, Some("more than 5 states")));
 }

@@ -130,7 +130,7 @@ pub fn pool(model: &Model, operations: usize, given: &[Test]) -> Vec<Test> {
 struct Pair<'a> {
     first: &'a Model,
     second: &'a Model,
-    options: Options,
+    options: Options<'a>,
 }
 
 /// The best test of one size so far.

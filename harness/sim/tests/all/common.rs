@@ -80,7 +80,8 @@ pub fn run_under(
 
 /// What the model says; none where it has no full answer.
 pub fn prediction(test: &Test) -> Option<Prediction> {
-    let prediction = predict(test, &VULKAN, &Options { timeout: None, ..Options::default() }).ok()?;
+    let prediction =
+        predict(test, &VULKAN, &Options { budget: model::Budget::UNLIMITED, ..Options::default() }).ok()?;
     prediction.complete.then_some(prediction)
 }
 

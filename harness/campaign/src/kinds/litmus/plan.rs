@@ -15,6 +15,7 @@ use runner::Variant;
 use super::Budget;
 use crate::choice::{self, Chosen};
 use crate::parallel::map;
+use crate::patience::patience;
 use crate::source::Loaded;
 use crate::targets::{Target, device_record, environment};
 use crate::{Failure, kinds};
@@ -291,7 +292,8 @@ fn besides(
             None => {
                 let model = models.named(Model::default_for(Dialect::Hsa))?;
                 let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
-                let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+                let stop = patience(left.min(PREDICTION_PATIENCE));
+                let options = Options { budget: model::Budget::until(&stop), ..Options::default() };
                 let hsa = predict(test, &model.model, &options).ok();
                 answers.insert(*index, hsa.clone());
                 hsa
@@ -319,7 +321,8 @@ fn predictions(
         asked.iter().filter_map(|((item, _), chosen)| Some((items.get(*item)?, &chosen.model))).collect();
     let answers = map(&questions, |(item, model)| {
         let left = time.map_or(PREDICTION_PATIENCE, |time| time.saturating_sub(started.elapsed()));
-        let options = Options { timeout: Some(left.min(PREDICTION_PATIENCE)), ..Options::default() };
+        let stop = patience(left.min(PREDICTION_PATIENCE));
+        let options = Options { budget: model::Budget::until(&stop), ..Options::default() };
         predict(&item.judged, model, &options).map(|mut prediction| {
             mark_filtered(&item.loaded.test, &mut prediction);
             prediction

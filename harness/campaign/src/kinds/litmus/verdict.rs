@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use litmus::{Observation, Overlap, Prediction, Test};
-use model::{Options, settle};
+use model::{Budget, Options, settle};
 use results::wire::{Hashes, RunContext, RunLine};
 use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
 use runner::pool::{Attempt, End, Report};
@@ -12,6 +12,7 @@ use runner::wire::{Answer, Snapshot, WireObservation};
 use super::Litmus;
 use super::plan::{Cell, Plan, mark_filtered};
 use crate::kinds::{driver_record, quoted};
+use crate::patience::patience;
 use crate::run::{Judged, ending, failure_of};
 
 /// What became of a run, before it is judged.
@@ -80,7 +81,8 @@ fn early_reads(test: &Test, cell: &Cell, seen: &Observation) -> u64 {
         return 0;
     }
     let Some(twin) = runner::twin::with_early_reads(test) else { return 0 };
-    let options = Options { timeout: Some(TWIN_PATIENCE), ..Options::default() };
+    let stop = patience(TWIN_PATIENCE);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
     let Ok(prediction) = model::predict(&twin, &cell.model.model, &options) else { return 0 };
     if !prediction.complete {
         return 0;
@@ -101,7 +103,8 @@ fn settled(plan: &Plan, cell: &Cell, prediction: &Prediction, ran: &Ran) -> Opti
     let test = &plan.items[cell.item].judged;
     let seen = ran.seen.histogram.counts.keys();
     let seen = seen.chain(ran.twin.iter().flat_map(|twin| twin.histogram.counts.keys()));
-    let options = Options { timeout: Some(SETTLING_PATIENCE), ..Options::default() };
+    let stop = patience(SETTLING_PATIENCE);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
     let mut settled = settle(prediction, test, &cell.model.model, seen, &options).ok()??;
     mark_filtered(&plan.items[cell.item].loaded.test, &mut settled);
     Some(settled)

@@ -1,0 +1,511 @@
+//! Questions in large spaces, by a solver that learns from conflicts: the axioms over a skeleton's executions as clauses.
+//!
+//! A pair of a node that is open between its bounds is a variable, defined by its operands; reads-from is a choice for each
+//! read, modification order a total order for each storage, and an acyclic relation lies within an order. A closure is
+//! demanded to hold at least what it must. That is enough where a smaller closure serves every axiom that is asked, and
+//! other models are not asked this way ([`Refuter::new`] says no).
+
+use litmus::LocationId;
+
+use crate::cat::{Axiom, AxiomKind, Node, NodeId, Value};
+use crate::interval::{Wanted, wanted_for};
+use crate::matrix::{Bits, Matrix};
+use crate::prepared::Prepared;
+use crate::quick::QuickMap;
+use crate::sat::{Literal, Solver};
+use crate::search::{Flags, Ground, ReadChoice, axiom_possible, fix_next, fix_read};
+use crate::skeleton::{Skeleton, Tags};
+
+/// Events that one cycle may run through at most: an order of them has a clause for each three.
+const LARGEST_CYCLE: usize = 160;
+
+/// Clauses for one skeleton, to be asked questions.
+pub(crate) struct Refuter<'a, M: Matrix, S> {
+    skeleton: &'a Skeleton,
+    prepared: &'a Prepared,
+    ground: &'a Ground<M>,
+    solver: S,
+    known: QuickMap<(u32, u16, u16), Term>,
+    /// Pairs of closures that nothing is demanded of yet.
+    closures: Vec<(NodeId, usize, usize, Literal)>,
+    /// For each read the writes that are chosen between.
+    sources: QuickMap<usize, Vec<(usize, Literal)>>,
+    /// For each two writes of a storage, the lower number first, that the first comes before the second.
+    orders: QuickMap<(usize, usize), Literal>,
+    /// The axioms that are flags, each with what is assumed to raise it, where anything can.
+    flags: Vec<(usize, Literal)>,
+}
+
+/// Whether a pair is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Term {
+    No,
+    Yes,
+    If(Literal),
+}
+
+impl std::ops::Not for Term {
+    type Output = Term;
+
+    fn not(self) -> Term {
+        match self {
+            Term::No => Term::Yes,
+            Term::Yes => Term::No,
+            Term::If(literal) => Term::If(!literal),
+        }
+    }
+}
+
+/// Whether clauses say what the axioms of a model do: closures and fixpoints that are asked for are so from below alone.
+pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &Ground<M>) -> bool {
+    let plan = &prepared.plan;
+    let asked =
+        plan.axioms.iter().map(|axiom| Wanted { node: axiom.node, must: !axiom.negated, may: axiom.negated });
+    let (bounds, open) = (&ground.bounds, |id| ground.bounds.must(id) != ground.bounds.may(id));
+    plan.sizes.is_empty()
+        && plan.axioms.iter().all(|axiom| match (axiom.kind, axiom.negated) {
+            (AxiomKind::Acyclic, true) => !open(axiom.node),
+            (AxiomKind::Acyclic, false) => bounds.may(axiom.node).relation().is_some_and(|may| {
+                components(may, bounds.n).iter().all(|component| component.len() <= LARGEST_CYCLE)
+            }),
+            _ => true,
+        })
+        && wanted_for(prepared, asked, open).iter().all(|wanted| match plan.node(wanted.node) {
+            Node::Plus(_) | Node::Star(_) => !wanted.may,
+            Node::Immediate(_) | Node::Recursive { .. } => false,
+            _ => true,
+        })
+}
+
+impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
+    /// The axioms as clauses. Whoever asks has made sure that they [are](is_refutable).
+    pub(crate) fn new(
+        skeleton: &'a Skeleton,
+        prepared: &'a Prepared,
+        ground: &'a Ground<M>,
+        solver: S,
+    ) -> Refuter<'a, M, S> {
+        let mut refuter = Refuter {
+            skeleton,
+            prepared,
+            ground,
+            solver,
+            known: QuickMap::default(),
+            closures: Vec::new(),
+            sources: QuickMap::default(),
+            orders: QuickMap::default(),
+            flags: Vec::new(),
+        };
+        for (index, axiom) in prepared.plan.axioms.iter().enumerate() {
+            if axiom.flag {
+                let raised = refuter.solver.variable();
+                if refuter.demand(axiom, Some(raised)) {
+                    refuter.flags.push((index, raised));
+                }
+            } else {
+                refuter.demand(axiom, None);
+            }
+        }
+        while !refuter.solver.is_spent()
+            && let Some((node, from, to, literal)) = refuter.closures.pop()
+        {
+            refuter.close(node, from, to, literal);
+        }
+        refuter
+    }
+
+    /// Whether there is a consistent execution whose reads read from these writes and that raises this flag; `None` when
+    /// the budget was used up.
+    fn is_possible(&mut self, reads: &[ReadChoice], flag: Option<(usize, Literal)>) -> Option<bool> {
+        let mut assumed: Vec<Literal> = flag.iter().map(|(_, literal)| *literal).collect();
+        for choice in reads {
+            let Some(sources) = self.sources.get(&choice.read) else { continue };
+            let refused = sources.iter().filter(|(write, _)| !choice.candidates.contains(write));
+            assumed.extend(refused.map(|(_, literal)| !*literal));
+        }
+        if !self.solver.solve(&assumed)? {
+            return Some(false);
+        }
+        // An execution that was found is looked at: no answer is better than one that clauses alone stand for.
+        let shown = self.shows(reads, flag.map(|(axiom, _)| axiom));
+        debug_assert!(shown, "the clauses say what the axioms say");
+        shown.then_some(true)
+    }
+
+    /// Whether the execution that the solver found is consistent and raises the flag, by the plan itself.
+    fn shows(&self, reads: &[ReadChoice], flag: Option<usize>) -> bool {
+        let Prepared { plan, rf, co, .. } = self.prepared;
+        let mut bounds = self.ground.bounds.clone();
+        for choice in reads {
+            let sources = self.sources.get(&choice.read).map_or(&[][..], Vec::as_slice);
+            let chosen =
+                sources.iter().find(|(_, literal)| self.solver.holds(*literal)).map(|(write, _)| *write);
+            let Some(write) = chosen.or(choice.candidates.first().copied()) else { return false };
+            rf.iter().for_each(|id| fix_read(&mut bounds, *id, choice.read, write));
+        }
+        for storage in &self.ground.storages {
+            let mut writes = self.writes(Some(*storage));
+            writes.sort_by_key(|write| {
+                let earlier = |other: &&usize| {
+                    precedes(&self.orders, **other, *write).is_some_and(|literal| self.solver.holds(literal))
+                };
+                let all = self.writes(Some(*storage));
+                all.iter().filter(|other| *other != write).filter(earlier).count()
+            });
+            for (index, write) in writes.iter().enumerate() {
+                co.iter().for_each(|id| fix_next(&mut bounds, *id, *write, &writes[index + 1..]));
+            }
+        }
+        bounds.evaluate_all(plan);
+        let holds = |(index, axiom): (usize, &Axiom)| {
+            axiom.flag && flag != Some(index) || axiom_possible(axiom, &bounds)
+        };
+        plan.axioms.iter().enumerate().all(holds)
+    }
+
+    /// Whether there is a consistent execution whose reads read from these writes. With `flags` those are looked for that
+    /// raise others than these, and what they raise is added.
+    pub(crate) fn ask(&mut self, reads: &[ReadChoice], flags: Option<&mut Flags>) -> Option<bool> {
+        // What was made past the budget is not all.
+        if self.solver.is_spent() {
+            return None;
+        }
+        let Some(raised) = flags else { return self.is_possible(reads, None) };
+        let mut found = false;
+        for flag in self.flags.clone() {
+            let mut more = Flags::default();
+            more.raise(&self.prepared.plan.axioms[flag.0]);
+            if raised.misses(more) && self.is_possible(reads, Some(flag))? {
+                raised.add(more);
+                found = true;
+            }
+        }
+        Some(found)
+    }
+
+    /// Demands what the axiom says, where `when` holds. Whether that is possible at all.
+    fn demand(&mut self, axiom: &Axiom, when: Option<Literal>) -> bool {
+        let unless = when.map(|literal| !literal);
+        let n = self.ground.bounds.n;
+        let mut pairs: Vec<(usize, usize)> = match self.ground.bounds.may(axiom.node) {
+            Value::Relation(may) => may.pairs().collect(),
+            Value::Set(may) => {
+                (0..n).filter(|event| may.contains(*event)).map(|event| (event, event)).collect()
+            }
+        };
+        if axiom.kind == AxiomKind::Irreflexive {
+            pairs.retain(|(from, to)| from == to);
+        }
+        let is_set = matches!(self.ground.bounds.may(axiom.node), Value::Set(_));
+        if axiom.kind == AxiomKind::Acyclic {
+            return self.demand_acyclic(axiom, unless);
+        }
+        let mut some: Vec<Literal> = unless.into_iter().collect();
+        for (from, to) in pairs {
+            if self.solver.is_spent() {
+                return true;
+            }
+            let term = if is_set { self.set(axiom.node, from) } else { self.pair(axiom.node, from, to) };
+            match (axiom.negated, term) {
+                (_, Term::No) => {}
+                (false, Term::Yes) => {
+                    self.solver.clause(unless.as_slice());
+                    return false;
+                }
+                (false, Term::If(literal)) => {
+                    let clause: Vec<Literal> = unless.into_iter().chain([!literal]).collect();
+                    self.solver.clause(&clause);
+                }
+                (true, Term::Yes) => return true,
+                (true, Term::If(literal)) => some.push(literal),
+            }
+        }
+        if axiom.negated {
+            self.solver.clause(&some);
+            return some.len() > unless.iter().len();
+        }
+        true
+    }
+
+    fn demand_acyclic(&mut self, axiom: &Axiom, unless: Option<Literal>) -> bool {
+        let Some(may) = self.ground.bounds.may(axiom.node).relation().cloned() else { return true };
+        if axiom.negated {
+            // Nothing of it is open.
+            return !may.is_acyclic();
+        }
+        for component in components(&may, self.ground.bounds.n) {
+            if self.solver.is_spent() {
+                return true;
+            }
+            let before = self.order(&component);
+            for &from in &component {
+                for &to in &component {
+                    if !may.contains(from, to) {
+                        continue;
+                    }
+                    let edge = self.pair(axiom.node, from, to);
+                    let ordered = (from != to).then(|| precedes(&before, from, to)).flatten();
+                    let mut clause: Vec<Literal> = unless.into_iter().chain(ordered).collect();
+                    match edge {
+                        Term::No => continue,
+                        Term::Yes => {}
+                        Term::If(literal) => clause.push(!literal),
+                    }
+                    self.solver.clause(&clause);
+                }
+            }
+        }
+        true
+    }
+
+    /// A total order of these events, ascending.
+    fn order(&mut self, events: &[usize]) -> QuickMap<(usize, usize), Literal> {
+        let mut before = QuickMap::default();
+        for (index, &first) in events.iter().enumerate() {
+            for &second in &events[index + 1..] {
+                before.insert((first, second), self.solver.variable());
+            }
+        }
+        for (i, &a) in events.iter().enumerate() {
+            for (j, &b) in events.iter().enumerate().skip(i + 1) {
+                for &c in &events[j + 1..] {
+                    if let (Some(&ab), Some(&bc), Some(&ac)) =
+                        (before.get(&(a, b)), before.get(&(b, c)), before.get(&(a, c)))
+                    {
+                        self.solver.clause(&[!ab, !bc, ac]);
+                        self.solver.clause(&[ab, bc, !ac]);
+                    }
+                }
+            }
+        }
+        before
+    }
+
+    /// Whether a pair is in a relation.
+    fn pair(&mut self, id: NodeId, from: usize, to: usize) -> Term {
+        let ground = self.ground;
+        let within = |value: &Value<M>| value.relation().is_some_and(|pairs| pairs.contains(from, to));
+        if within(ground.bounds.must(id)) {
+            return Term::Yes;
+        }
+        if !within(ground.bounds.may(id)) {
+            return Term::No;
+        }
+        let key = (id.0, from as u16, to as u16);
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let term = match self.prepared.plan.node(id) {
+            Node::BaseRelation(_) if self.prepared.rf.contains(&id) => self.reads_from(from, to),
+            Node::BaseRelation(_) => self.ordered(from, to),
+            Node::Union(a, b) => {
+                let both = [self.pair(a, from, to), self.pair(b, from, to)];
+                self.any(&both)
+            }
+            Node::Intersection(a, b) => self.both(|me| me.pair(a, from, to), |me| me.pair(b, from, to)),
+            Node::Difference(a, b) => self.both(|me| me.pair(a, from, to), |me| !me.pair(b, from, to)),
+            Node::Complement(a) => !self.pair(a, from, to),
+            Node::Inverse(a) => self.pair(a, to, from),
+            Node::Optional(a) => self.pair(a, from, to),
+            Node::IdentityOn(a) => self.set(a, from),
+            Node::Product(a, b) => self.both(|me| me.set(a, from), |me| me.set(b, to)),
+            Node::RestrictRows(set, pairs) => {
+                self.both(|me| me.set(set, from), |me| me.pair(pairs, from, to))
+            }
+            Node::RestrictColumns(pairs, set) => {
+                self.both(|me| me.set(set, to), |me| me.pair(pairs, from, to))
+            }
+            Node::Sequence(a, b) => {
+                let mut ways = Vec::new();
+                for between in self.steps(a, from) {
+                    let way = self.both(|me| me.pair(b, between, to), |me| me.pair(a, from, between));
+                    ways.push(way);
+                    if way == Term::Yes {
+                        break;
+                    }
+                }
+                self.any(&ways)
+            }
+            Node::Plus(_) | Node::Star(_) => {
+                let literal = self.solver.variable();
+                self.closures.push((id, from, to, literal));
+                Term::If(literal)
+            }
+            // What the program alone decides is never open, and fixpoints are not asked this way.
+            _ => Term::No,
+        };
+        self.known.insert(key, term);
+        term
+    }
+
+    /// Whether an event is in a set.
+    fn set(&mut self, id: NodeId, event: usize) -> Term {
+        let ground = self.ground;
+        let within = |value: &Value<M>| value.set().is_some_and(|events| events.contains(event));
+        if within(ground.bounds.must(id)) {
+            return Term::Yes;
+        }
+        if !within(ground.bounds.may(id)) {
+            return Term::No;
+        }
+        let key = (id.0, event as u16, u16::MAX);
+        if let Some(known) = self.known.get(&key) {
+            return *known;
+        }
+        let n = self.ground.bounds.n;
+        let term = match self.prepared.plan.node(id) {
+            Node::SetUnion(a, b) => {
+                let both = [self.set(a, event), self.set(b, event)];
+                self.any(&both)
+            }
+            Node::SetIntersection(a, b) => self.both(|me| me.set(a, event), |me| me.set(b, event)),
+            Node::SetDifference(a, b) => self.both(|me| me.set(a, event), |me| !me.set(b, event)),
+            Node::SetComplement(a) => !self.set(a, event),
+            Node::Domain(a) => {
+                let ways: Vec<Term> = (0..n).map(|to| self.pair(a, event, to)).collect();
+                self.any(&ways)
+            }
+            Node::Range(a) => {
+                let ways: Vec<Term> = (0..n).map(|from| self.pair(a, from, event)).collect();
+                self.any(&ways)
+            }
+            _ => Term::No,
+        };
+        self.known.insert(key, term);
+        term
+    }
+
+    /// Demands that a closure holds what it must: a step of the relation, with the closure behind it.
+    fn close(&mut self, id: NodeId, from: usize, to: usize, whole: Literal) {
+        let (Node::Plus(relation) | Node::Star(relation)) = self.prepared.plan.node(id) else { return };
+        for between in self.steps(relation, from) {
+            let rest = if between == to { Term::Yes } else { self.pair(id, between, to) };
+            let way = if rest == Term::No { Term::No } else { self.pair(relation, from, between) };
+            match (way, rest) {
+                (Term::No, _) | (_, Term::No) => {}
+                (Term::Yes, Term::Yes) => self.solver.clause(&[whole]),
+                (Term::If(one), Term::Yes) | (Term::Yes, Term::If(one)) => self.solver.clause(&[!one, whole]),
+                (Term::If(one), Term::If(other)) => self.solver.clause(&[!one, !other, whole]),
+            }
+        }
+    }
+
+    /// Where a relation may lead to.
+    fn steps(&self, id: NodeId, from: usize) -> Vec<usize> {
+        let Some(may) = self.ground.bounds.may(id).relation() else { return Vec::new() };
+        let row = may.row(from);
+        (0..self.ground.bounds.n).filter(|to| row.contains(*to)).collect()
+    }
+
+    /// One write for each read.
+    fn reads_from(&mut self, write: usize, read: usize) -> Term {
+        if !self.sources.contains_key(&read) {
+            let candidates = self.ground.reads.iter().find(|choice| choice.read == read);
+            let candidates = candidates.map_or(&[][..], |choice| &choice.candidates);
+            let sources: Vec<(usize, Literal)> =
+                candidates.iter().map(|write| (*write, self.solver.variable())).collect();
+            let all: Vec<Literal> = sources.iter().map(|(_, literal)| *literal).collect();
+            self.solver.clause(&all);
+            for (index, first) in all.iter().enumerate() {
+                for second in &all[index + 1..] {
+                    self.solver.clause(&[!*first, !*second]);
+                }
+            }
+            self.sources.insert(read, sources);
+        }
+        let sources = self.sources.get(&read).map_or(&[][..], Vec::as_slice);
+        let source = sources.iter().find(|(candidate, _)| *candidate == write);
+        source.map_or(Term::No, |(_, literal)| Term::If(*literal))
+    }
+
+    /// One order for the writes of a storage.
+    fn ordered(&mut self, from: usize, to: usize) -> Term {
+        if !self.orders.contains_key(&(from.min(to), from.max(to))) {
+            let writes = self.writes(self.skeleton.events[from].storage);
+            let order = self.order(&writes);
+            self.orders.extend(order);
+        }
+        precedes(&self.orders, from, to).map_or(Term::No, Term::If)
+    }
+
+    fn writes(&self, storage: Option<LocationId>) -> Vec<usize> {
+        let is_own = |event: &usize| {
+            let event = &self.skeleton.events[*event];
+            event.storage == storage && event.tags.has(Tags::W) && !event.tags.has(Tags::IW)
+        };
+        (0..self.skeleton.len()).filter(is_own).collect()
+    }
+
+    /// Both, the second looked at only where the first is possible.
+    fn both(
+        &mut self,
+        first: impl FnOnce(&mut Self) -> Term,
+        second: impl FnOnce(&mut Self) -> Term,
+    ) -> Term {
+        let first = first(self);
+        if first == Term::No {
+            return Term::No;
+        }
+        match (first, second(self)) {
+            (Term::Yes, other) | (other, Term::Yes) => other,
+            (Term::If(a), Term::If(b)) if a == b => first,
+            (Term::If(a), Term::If(b)) => {
+                let both = self.solver.variable();
+                self.solver.clause(&[!both, a]);
+                self.solver.clause(&[!both, b]);
+                self.solver.clause(&[!a, !b, both]);
+                Term::If(both)
+            }
+            _ => Term::No,
+        }
+    }
+
+    fn any(&mut self, terms: &[Term]) -> Term {
+        let mut open: Vec<Literal> = Vec::new();
+        for term in terms {
+            match term {
+                Term::Yes => return Term::Yes,
+                Term::No => {}
+                Term::If(literal) => open.push(*literal),
+            }
+        }
+        open.sort_unstable();
+        open.dedup();
+        match open.as_slice() {
+            [] => Term::No,
+            [one] => Term::If(*one),
+            _ => {
+                let any = self.solver.variable();
+                open.iter().for_each(|literal| self.solver.clause(&[!*literal, any]));
+                open.push(!any);
+                self.solver.clause(&open);
+                Term::If(any)
+            }
+        }
+    }
+}
+
+fn precedes(before: &QuickMap<(usize, usize), Literal>, from: usize, to: usize) -> Option<Literal> {
+    match from < to {
+        true => before.get(&(from, to)).copied(),
+        false => before.get(&(to, from)).map(|literal| !*literal),
+    }
+}
+
+/// The events that lie on cycles of a relation, those that reach each other together, ascending.
+fn components<M: Matrix>(relation: &M, n: usize) -> Vec<Vec<usize>> {
+    let reaches = relation.plus();
+    let mut components: Vec<Vec<usize>> = Vec::new();
+    for event in (0..n).filter(|event| reaches.contains(*event, *event)) {
+        let known = components.iter_mut().find(|component| {
+            component
+                .first()
+                .is_some_and(|first| reaches.contains(*first, event) && reaches.contains(event, *first))
+        });
+        match known {
+            Some(component) => component.push(event),
+            None => components.push(vec![event]),
+        }
+    }
+    components
+}

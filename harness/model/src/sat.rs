@@ -1,0 +1,88 @@
+//! Satisfiability of clauses: what refutations need of a solver, and the solver that does it.
+
+use batsat::{Callbacks, Solver as Minisat, SolverInterface, SolverOpts, Var, lbool};
+
+use crate::budget::Purse;
+
+/// A variable or its negation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Literal(u32);
+
+impl std::ops::Not for Literal {
+    type Output = Literal;
+
+    fn not(self) -> Literal {
+        Literal(self.0 ^ 1)
+    }
+}
+
+/// A solver that learns: clauses stay, questions come and go.
+pub(crate) trait Solver {
+    /// A new variable.
+    fn variable(&mut self) -> Literal;
+
+    /// Whether the budget is used up.
+    fn is_spent(&self) -> bool;
+
+    /// Demands that one of these holds.
+    fn clause(&mut self, literals: &[Literal]);
+
+    /// Whether all clauses can hold together with these; `None` when the budget was used up before that was known.
+    fn solve(&mut self, assumed: &[Literal]) -> Option<bool>;
+
+    /// Whether the literal holds in the assignment that the last positive answer found.
+    fn holds(&self, literal: Literal) -> bool;
+}
+
+/// Spends a step for each choice of the solver.
+struct Spending<'a>(&'a Purse<'a>);
+
+impl Callbacks for Spending<'_> {
+    fn stop(&self) -> bool {
+        self.0.spend(1)
+    }
+}
+
+/// A descendant of MiniSat. Its choices depend on nothing but the clauses.
+pub(crate) struct Batsat<'a> {
+    solver: Minisat<Spending<'a>>,
+    purse: &'a Purse<'a>,
+    clause: Vec<batsat::Lit>,
+}
+
+impl<'a> Batsat<'a> {
+    pub(crate) fn new(purse: &'a Purse<'a>) -> Batsat<'a> {
+        Batsat { solver: Minisat::new(SolverOpts::default(), Spending(purse)), purse, clause: Vec::new() }
+    }
+}
+
+fn lit(literal: Literal) -> batsat::Lit {
+    batsat::Lit::new(Var::unsafe_from_idx(literal.0 >> 1), literal.0 & 1 == 0)
+}
+
+impl Solver for Batsat<'_> {
+    fn variable(&mut self) -> Literal {
+        self.purse.spend(1);
+        Literal(self.solver.new_var_default().idx() << 1)
+    }
+
+    fn is_spent(&self) -> bool {
+        self.purse.is_empty()
+    }
+
+    fn clause(&mut self, literals: &[Literal]) {
+        self.clause.clear();
+        self.clause.extend(literals.iter().map(|literal| lit(*literal)));
+        self.solver.add_clause_reuse(&mut self.clause);
+    }
+
+    fn solve(&mut self, assumed: &[Literal]) -> Option<bool> {
+        let assumed: Vec<batsat::Lit> = assumed.iter().map(|literal| lit(*literal)).collect();
+        let answer = self.solver.solve_limited(&assumed);
+        (answer == lbool::TRUE || answer == lbool::FALSE).then_some(answer == lbool::TRUE)
+    }
+
+    fn holds(&self, literal: Literal) -> bool {
+        self.solver.value_lit(lit(literal)) == lbool::TRUE
+    }
+}
