@@ -19,6 +19,8 @@ pub(crate) struct Activity<M: Matrix> {
     local: Vec<Value<M>>,
     /// The first node that depends on what is chosen.
     fixed: usize,
+    /// For each node from `fixed` on whether its pairs of one location follow from its operands' pairs of that location.
+    within: Vec<bool>,
     /// For each axiom whether it can be checked location by location.
     pub(crate) axiom_is_local: Vec<bool>,
 }
@@ -30,9 +32,16 @@ impl<M: Matrix> Activity<M> {
         let (plan, fixed) = (&prepared.plan, prepared.fixed);
         let empty: Vec<Value<M>> =
             plan.nodes[fixed..].iter().map(|node| Value::empty(node.kind(), n)).collect();
-        let mut activity =
-            Activity { global: empty.clone(), local: empty, fixed, axiom_is_local: Vec::new() };
+        let mut activity = Activity {
+            global: empty.clone(),
+            local: empty,
+            fixed,
+            within: Vec::new(),
+            axiom_is_local: Vec::new(),
+        };
         let within = same_location.optional(n);
+        activity.within =
+            plan.nodes[fixed..].iter().map(|node| stays_within(*node, bounds, &within)).collect();
         for axiom in &plan.axioms {
             let node = axiom.node;
             let open = open_part(bounds, node);
@@ -179,10 +188,30 @@ impl<M: Matrix> Activity<M> {
             || self.part(node, false).is_some_and(|part| !part.is_empty())
     }
 
+    /// Whether the pairs of a node that lie in one location follow from its operands' pairs in that location, whatever is
+    /// chosen. What composes across locations must be evaluated on all events, also where no pair of it is active.
+    pub(crate) fn stays_within(&self, node: NodeId) -> bool {
+        node.index()
+            .checked_sub(self.fixed)
+            .and_then(|index| self.within.get(index))
+            .copied()
+            .unwrap_or(false)
+    }
+
     /// The local or the global part of a node; none for what the program alone decides.
     pub(crate) fn part(&self, node: NodeId, local: bool) -> Option<&Value<M>> {
         let index = node.index().checked_sub(self.fixed)?;
         if local { self.local.get(index) } else { self.global.get(index) }
+    }
+}
+
+fn stays_within<M: Matrix>(node: Node, bounds: &Bounds<M>, within: &M) -> bool {
+    let inside = |id: NodeId| bounds.may(id).relation().is_some_and(|may| may.is_subset(within));
+    match node {
+        Node::Sequence(a, b) => inside(a) || inside(b),
+        Node::Plus(a) | Node::Star(a) | Node::Immediate(a) | Node::Domain(a) | Node::Range(a) => inside(a),
+        Node::Recursive { .. } => false,
+        _ => true,
     }
 }
 

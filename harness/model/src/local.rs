@@ -79,7 +79,9 @@ impl LocalPlan {
             }
             if is_leaf(&id) {
                 open[index] = true;
-            } else if plan.node(id).operands().any(|operand| open[operand.index()]) {
+            } else if activity.stays_within(id)
+                && plan.node(id).operands().any(|operand| open[operand.index()])
+            {
                 open[index] = true;
                 nodes.push(id);
             }

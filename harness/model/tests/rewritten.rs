@@ -1,0 +1,121 @@
+//! A model that says the same in other words gives the same answers.
+//!
+//! The engine cuts a plan into what is chosen globally and what each location decides alone. Where it cuts depends on how a
+//! statement is written, what comes out must not: every statement is written anew in forms that are equal by the laws of
+//! sets and that no simplification sees through.
+#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+
+use litmus::{Outcome, Race, Test};
+use model::{Budget, Model, Options, predict};
+use witness::generate::program;
+
+/// The statements of the shared body of the Vulkan models.
+const BODY: &str = "vulkan-body.cat";
+
+/// Equal forms of a definition: for a relation, and for a set.
+const FORMS: [(&str, [&str; 2]); 4] = [
+    ("absorbed by a union", ["NAME | (NAME & loc)", "NAME | (NAME & W)"]),
+    ("absorbed by an intersection", ["NAME & (NAME | po)", "NAME & (NAME | R)"]),
+    ("split", ["(NAME & loc) | (NAME \\ loc)", "(NAME & W) | (NAME \\ W)"]),
+    (
+        "within what contains it",
+        ["(NAME | (po; sw; po)) \\ ((po; sw; po) \\ NAME)", "(NAME | M) \\ (M \\ NAME)"],
+    ),
+];
+
+/// The heads of the definitions of a text, with where each ends: `let NAME =` or `let NAME(ARGUMENTS) =`.
+fn definitions(text: &str) -> Vec<(String, usize)> {
+    let starts: Vec<usize> = text.match_indices("\nlet ").map(|(at, _)| at + 1).collect();
+    starts
+        .iter()
+        .map(|&start| {
+            let head = text[start + 4..].split('=').next().unwrap().trim().to_owned();
+            // What follows begins with a comment, a definition or an axiom in the first column.
+            let rest = &text[start + 4..];
+            let next = ["\nlet ", "\n(*", "\nacyclic", "\nempty", "\nirreflexive", "\nflag"];
+            let end = next.iter().filter_map(|word| rest.find(word)).min().unwrap_or(rest.len());
+            (head, start + 4 + end)
+        })
+        .collect()
+}
+
+/// A model with one definition of the body written anew.
+fn rewritten(name: &str, definition: &(String, usize), form: &[&str; 2]) -> Option<Model> {
+    let body = Model::text(BODY.trim_end_matches(".cat")).unwrap();
+    let (head, end) = definition;
+    form.iter().find_map(|form| {
+        let again = format!("\nlet {head} = {}", form.replace("NAME", head));
+        let changed = format!("{}{again}{}", &body[..*end], &body[*end..]);
+        let include = |file: &str| (file == BODY).then(|| changed.clone());
+        Model::from_text(name, Model::text(name).unwrap(), &include).ok()
+    })
+}
+
+fn answer(test: &Test, model: &Model, bound: u32) -> Option<(Race, BTreeSet<Outcome>)> {
+    let prediction = predict(test, model, &Options { budget: Budget::UNLIMITED, unroll: bound }).ok()?;
+    let allowed =
+        prediction.outcomes.into_iter().filter(|(_, says)| says.allowed).map(|(outcome, _)| outcome);
+    Some((prediction.race, allowed.collect()))
+}
+
+/// Random programs a form: few in every run of the tests, many where `VK_LITMUS_REWRITTEN_PROGRAMS` says so.
+fn programs() -> usize {
+    let wanted = std::env::var("VK_LITMUS_REWRITTEN_PROGRAMS").ok();
+    wanted.map_or(300, |text| text.parse().expect("VK_LITMUS_REWRITTEN_PROGRAMS is a number"))
+}
+
+#[test]
+fn equal_forms_of_a_statement_give_equal_answers() {
+    let vulkan = Model::shipped("vulkan").unwrap().unwrap();
+    let all = definitions(Model::text(BODY.trim_end_matches(".cat")).unwrap());
+    assert!(all.len() > 80, "only {} definitions", all.len());
+    for (what, form) in FORMS {
+        let each = programs().div_ceil(all.len()).max(2) as u64;
+        let mut models = 0;
+        for (index, definition) in all.iter().enumerate() {
+            let Some(model) = rewritten("vulkan", definition, &form) else { continue };
+            models += 1;
+            for turn in 0..each {
+                let program = program(1_000_000 + index as u64 * each + turn);
+                let test = litmus::parse(&program.text, "random").unwrap();
+                let (ours, theirs) =
+                    (answer(&test, &vulkan, program.bound), answer(&test, &model, program.bound));
+                assert_eq!(ours, theirs, "{} {what}:\n{}", definition.0, program.text);
+            }
+        }
+        println!("{what}: {models} of {} definitions, {each} programs each", all.len());
+        // The first definitions stand before `sw`, and some forms are none for them.
+        assert!(models * 3 > all.len(), "{what}: only {models} definitions could be written so");
+    }
+}
+
+/// A model that was found to answer wrongly, and one that means the same.
+#[test]
+fn a_composition_across_locations_is_not_cut_into_them() {
+    let text = "VULKAN ni
+{ x = 0; y = 0; }
+P0@sg 0, wg 0, qf 0                         | P1@sg 0, wg 2, qf 0 | P2@sg 0, wg 4, qf 0                         ;
+st.nonpriv.sc1 x, 1                         | st.atom.dv.sc0 y, 2 | ld.atom.acq.dv.sc0.semsc0.semsc1 r0, y     ;
+st.atom.rel.dv.sc0.semsc0.semsc1.semav y, 1 |                     | ld.vis.dv.sc1 r1, x                        ;
+exists (P2:r0 == 1 /\\ P2:r1 == 0)";
+    let test = litmus::parse(text, "ni").unwrap();
+    for between in ["hb", "(hb | ithb(c))"] {
+        let cat = format!(
+            "\"between\"
+(* options: rmw=split init=per-location barrier=workgroup asmo=plain final=device-read values=no-thin-air *)
+let sw = [REL & ATOM]; rf; [ACQ & ATOM]
+let ithb(M) = (([SEM(M)]; sw; [SEM(M)]) | ([ACQ & SEM(M)]; po; [SC(M) | SEM(M)]))+
+let hb = po | union(M in masks: ithb(M))
+let av(c) = [W & SC(c)]; po?
+let wr(c) = av(c); {between}; [VIS & R & SC(c)]
+let locord = loc & union(c in classes: wr(c))
+let fr = ((([IW]; rf)^-1; loc); [W \\ IW]) \\ id
+acyclic locord | fr as consistency"
+        );
+        let model = Model::from_text("between", &cat, &|_| None).unwrap();
+        let prediction = predict(&test, &model, &Options::default()).unwrap();
+        assert_eq!(prediction.meets, Some(false), "{between}");
+    }
+}
