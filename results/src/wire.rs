@@ -58,6 +58,9 @@ pub struct CheckLine {
     /// Present where it races only in executions with values out of thin air, which no implementation is known to show.
     #[serde(default, skip_serializing_if = "is_false")]
     pub race_thin_air: bool,
+    /// Present where it races outside the test's filter alone: a device knows no filter, so that `run` calls it undefined.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub race_outside_filter: bool,
     /// HSA's level of undefinedness.
     pub level: Option<LevelWord>,
     /// The questions of the file, in order.
@@ -440,6 +443,7 @@ impl CheckLine {
             model: prediction.model.clone(),
             race: prediction.race.into(),
             race_thin_air: prediction.race_thin_air,
+            race_outside_filter: false,
             level: prediction.level.map(LevelWord::from),
             queries: answer(test, prediction)
                 .map(|answer| Query {

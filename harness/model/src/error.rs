@@ -39,6 +39,16 @@ pub enum PredictError {
         /// What the model judges.
         of: &'static str,
     },
+    /// One name is accessed through two storage classes, which no SPIR-V does: a variable has one.
+    #[error(
+        "`{name}` is accessed through two storage classes; a variable has one, and an alias may have another"
+    )]
+    TwoStorageClasses {
+        /// The name.
+        name: String,
+        /// The access through the second one.
+        span: litmus::Span,
+    },
     /// The test or the model asks for something that is not built yet.
     #[error("not available: {what}")]
     NotAvailable {

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{
-    Condition, Dialect, InstructionKind, LocationInit, Observable, Operand, Outcome, Place, PredictedOutcome,
-    Prediction, Race, RegisterInit, RmwOperation, Scope, Term, Test, ThreadId, Undefinedness, Value,
+    Condition, Dialect, InstructionKind, LocationId, LocationInit, Observable, Operand, Outcome, Place,
+    PredictedOutcome, Prediction, Race, RegisterInit, RmwOperation, Scope, StorageClass, Term, Test,
+    ThreadId, Undefinedness, Value,
 };
 
 use crate::budget::Purse;
@@ -287,10 +288,33 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
             }
         }
     }
+    if semantic.whole_language {
+        one_class_a_name(test)?;
+    }
     match system::refusal(test).filter(|_| extended) {
         Some(what) => refuse(what),
         None => Ok(()),
     }
+}
+
+/// Refuses names that are accessed through two storage classes.
+fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
+    let mut classes: BTreeMap<LocationId, StorageClass> = BTreeMap::new();
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        for access in instruction.kind.without_address().accesses() {
+            let (InstructionKind::Load { location, class, .. }
+            | InstructionKind::Store { location, class, .. }
+            | InstructionKind::Rmw { location, class, .. }) = access
+            else {
+                continue;
+            };
+            if *classes.entry(*location).or_insert(*class) != *class {
+                let name = test.location(*location).name.clone();
+                return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Whether an invocation of the same subgroup that executes the same code executes this instruction uniformly.

@@ -66,6 +66,7 @@ const THIN_AIR_SEEN: &str = "  OUT OF THIN AIR: allowed, and no implementation w
 impl<W: Write> CheckWriter for Check<W> {
     fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
         let race = match line.race {
+            RaceWord::Free if line.race_outside_filter => "race-free inside its filter, racy outside it,",
             RaceWord::Free => "race-free",
             RaceWord::Racy if line.race_thin_air => "racy by values out of thin air alone",
             RaceWord::Racy => "racy",

@@ -7,9 +7,9 @@ use campaign::inputs;
 use campaign::parallel::in_order;
 use campaign::patience::patience;
 use campaign::source::{Loaded, Source};
-use litmus::{Dialect, Race};
+use litmus::{Dialect, Race, Test};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
-use model::{Budget, Model, Options, answer_queries, predict, predict_growing};
+use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises};
 use results::wire::{CheckContext, CheckLine, ProgressAnswer, Query, RejectedLine, ScheduleStep};
 use results::write::check_writer;
@@ -124,6 +124,25 @@ impl Models {
     }
 }
 
+/// A mistake of a test that shows when it is asked about.
+#[derive(Debug, miette::Diagnostic)]
+struct Labelled {
+    message: PredictError,
+    label: String,
+    #[label("{label}")]
+    at: (usize, usize),
+    #[source_code]
+    source: miette::NamedSource<String>,
+}
+
+impl std::fmt::Display for Labelled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.message.fmt(f)
+    }
+}
+
+impl std::error::Error for Labelled {}
+
 /// How each test is asked about.
 #[derive(Clone, Copy)]
 struct Asked {
@@ -166,6 +185,15 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
             Some(unroll) => predict(test, &chosen.model, &Options { unroll, ..options })?,
             None => predict_growing(test, &chosen.model, &options)?,
         };
+        // A device knows no filter: what `run` would call undefined is told here.
+        let outside = match (&test.filter, prediction.race) {
+            (Some(_), Race::Free) => {
+                let unfiltered = Test { filter: None, ..test.clone() };
+                let options = Options { unroll: prediction.bound, ..options };
+                predict(&unfiltered, &chosen.model, &options)?.is_undefined()
+            }
+            _ => false,
+        };
         // What is left of the time is for the lines of a `.test` file.
         let options = Options { unroll: prediction.bound, ..options };
         let answers = answer_queries(test, &chosen.model, twin, &options)?;
@@ -178,10 +206,22 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
             }
             None => None,
         };
-        Ok((prediction, answers, progress, since.elapsed()))
+        Ok((prediction, outside, answers, progress, since.elapsed()))
     });
-    let (prediction, answers, progress, took) = match asks {
+    let (prediction, outside, answers, progress, took) = match asks {
         Ok(answered) => answered,
+        Err(error @ PredictError::TwoStorageClasses { span, .. }) => {
+            let text = error.to_string();
+            let labelled = Labelled {
+                label: "through another storage class than before".to_owned(),
+                at: (span.offset as usize, span.length as usize),
+                source: miette::NamedSource::new(&file, loaded.text.clone()),
+                message: error,
+            };
+            let (line, column) = (span.line, span.column);
+            let rejected = RejectedLine { file: file.clone(), error: text, line, column };
+            return Checked::Rejected(rejected, Failure::input(labelled));
+        }
         Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
     };
     let question = test.question.as_ref().map(|question| question.text(test)).unwrap_or_default();
@@ -220,6 +260,7 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         ));
     }
     let mut line = CheckLine::new(test, &prediction, context);
+    line.race_outside_filter = outside;
     for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
         if holds.is_none() {
             let model = &prediction.model;
