@@ -72,25 +72,63 @@ impl Difference {
 pub const MUTATED: &[(&str, Option<&str>)] =
     &[("vulkan", None), ("vulkan-2024", Some("vulkan-visible-to.cat")), ("hsa", None)];
 
-/// A mutant that no test within a bound tells from its model, as a longer search has found.
+/// Of what kind an argument is that no program tells a mutant from its model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// What stands beside the condition relates nothing else, by the kinds of the sets and relations of the engine.
+    Implied,
+    /// Other cases, of the statement or of those that it goes into, hold the same pairs.
+    Contained,
+    /// What the change adds or takes away is taken away or added wherever the statement is used.
+    Discarded,
+    /// No program has such operations: the parser refuses them, or the engine makes none.
+    Absent,
+    /// Consistency and races do not use the statement; queries count it.
+    Counted,
+}
+
+impl Reason {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [Reason; 5] =
+        [Reason::Implied, Reason::Contained, Reason::Discarded, Reason::Absent, Reason::Counted];
+
+    /// Its word in the list.
+    pub fn word(self) -> &'static str {
+        match self {
+            Reason::Implied => "implied",
+            Reason::Contained => "contained",
+            Reason::Discarded => "discarded",
+            Reason::Absent => "absent",
+            Reason::Counted => "counted",
+        }
+    }
+}
+
+/// A mutant that no search has told from its model.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Equivalent {
+pub struct Unkilled {
     /// The model.
     pub model: &'static str,
     /// The definition or axiom that is changed.
     pub statement: &'static str,
     /// The change, as [`Mutation::change`] has it.
     pub change: &'static str,
+    /// Why no program can tell the two apart; `None` where nobody has shown that.
+    pub argument: Option<(Reason, &'static str)>,
 }
 
-/// How far the list of [`equivalents`] was searched, in words; and the list itself. A search of the full length, whose
-/// length is in the words, makes the list anew.
-pub fn equivalents() -> (&'static str, Vec<Equivalent>) {
-    let mut lines = include_str!("../clauses/equivalents.tsv").lines();
+/// How far the mutants of the list were searched for a program that tells them apart, in words; and the list.
+///
+/// The list is data: `harness/model/clauses/unkilled.tsv`, a line a mutant.
+pub fn unkilled() -> (&'static str, Vec<Unkilled>) {
+    let mut lines = include_str!("../clauses/unkilled.tsv").lines();
     let bound = lines.next().unwrap_or_default();
     let entry = |line: &'static str| {
         let mut fields = line.split('\t');
-        Some(Equivalent { model: fields.next()?, statement: fields.next()?, change: fields.next()? })
+        let (model, statement, change) = (fields.next()?, fields.next()?, fields.next()?);
+        let word = fields.next()?;
+        let reason = Reason::ALL.into_iter().find(|reason| reason.word() == word);
+        Some(Unkilled { model, statement, change, argument: reason.zip(fields.next()) })
     };
     (bound, lines.filter_map(entry).collect())
 }

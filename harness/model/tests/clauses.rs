@@ -1,12 +1,20 @@
 //! The inventory of clauses, and the mutants of the models' statements.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[allow(dead_code, reason = "other tests use the other kinds of random tests")]
+mod common;
+mod killers;
+#[allow(dead_code, reason = "other tests use the other kinds of random tests")]
+#[path = "../../../litmus/tests/round_trip/hsa.rs"]
+mod random;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use litmus::Test;
 use model::clauses::{Disposition, Specification, citations, clauses};
-use model::mutation::{Difference, MUTATED, Mutant, equivalents, killer, mutants};
+use model::mutation::{Difference, MUTATED, Mutant, Mutation, Unkilled, killer, mutants, unkilled};
 use model::synthesis::{operations, pool, weakenings};
 use model::{BASE_RELATIONS, BASE_SETS, Budget, Model, Options, Verdict, verdict};
 
@@ -174,76 +182,120 @@ fn a_model_is_never_told_from_itself() {
 
 /// The operations up to which all programs are tried on mutants that no embedded test tells apart.
 const SEARCHED: usize = 2;
+/// Random programs that they are tried on besides.
+const DRAWN: u64 = 20_000;
+/// Of the full search, one program in so many is tried in every run of the tests.
+const SAMPLED: usize = 500;
 
-/// The committed list of mutants that nothing tells apart is what a search finds: all of it where `VK_LITMUS_SOAK` is set,
-/// else a part of the search. `VK_LITMUS_BLESS=1` with `VK_LITMUS_SOAK=1` writes it anew.
+fn entry(name: &str, mutation: &Mutation, known: &[Unkilled]) -> Option<Unkilled> {
+    let same = |listed: &&Unkilled| {
+        listed.model == name && listed.statement == mutation.statement && listed.change == mutation.change
+    };
+    known.iter().find(same).cloned()
+}
+
+/// Says of each mutant whether one of the programs tells it from its model, by the text of the first one found.
+fn told_apart(model: &Model, mutants: &[&Mutant], programs: &[Test]) -> Vec<(usize, String)> {
+    let told: Vec<AtomicBool> = mutants.iter().map(|_| AtomicBool::new(false)).collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        while let Some(test) = programs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let Ok(expected) = verdict(test, model, &PATIENCE) else { continue };
+            for (index, mutant) in mutants.iter().enumerate() {
+                if told[index].load(Ordering::Relaxed) {
+                    continue;
+                }
+                let asked = std::iter::once((test, test, &expected));
+                if killer(&mutant.model, asked, &PATIENCE).is_some()
+                    && !told[index].swap(true, Ordering::Relaxed)
+                {
+                    found.push((index, litmus::print(test)));
+                }
+            }
+        }
+        found
+    };
+    std::thread::scope(|scope| {
+        let count = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    })
+}
+
+/// No program of the search tells a mutant of the committed list from its model: none of all where `VK_LITMUS_SOAK` is
+/// set, else of a sample; `VK_LITMUS_MUTANT_PROGRAMS` says how many random ones. In the full search the list is also all that the embedded tests leave; `VK_LITMUS_BLESS=1` writes it anew, and
+/// keeps its arguments.
 #[test]
-fn equivalent_mutants_are_not_told_apart_by_a_search() {
+fn no_program_of_a_search_tells_the_listed_mutants_apart() {
     let full = std::env::var_os("VK_LITMUS_SOAK").is_some();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("clauses/equivalents.tsv");
-    let (bound, known) = equivalents();
+    let (bound, known) = unkilled();
+    assert!(!bound.contains('\t'), "the first line says how far the search went");
+    let mut alive = Vec::new();
     let mut written = String::new();
-    let mut sizes = Vec::new();
+    let mut listed = 0;
+    let mut sizes = (0, 0);
     for (name, file) in MUTATED {
         let model = Model::shipped(name).unwrap().unwrap();
         let own = judged(&model);
         let given: Vec<Test> = own.iter().map(|(_, test, _)| test.clone()).collect();
-        let mut searched = if name == &"hsa" { weakened(&given) } else { pool(&model, SEARCHED, &given) };
+        let mut programs = if name == &"hsa" { weakened(&given) } else { pool(&model, SEARCHED, &given) };
+        sizes.0 += programs.len();
+        let wanted = std::env::var("VK_LITMUS_MUTANT_PROGRAMS").ok().and_then(|text| text.parse().ok());
+        let drawn = wanted.unwrap_or(if full { DRAWN } else { DRAWN / SAMPLED as u64 });
         if !full {
-            // One test in fifty, so that a wrong entry is likely to show here already.
-            searched = searched.into_iter().step_by(50).collect();
+            programs = programs.into_iter().step_by(SAMPLED).collect();
         }
-        sizes.push(searched.len());
-        let pool: Vec<(Test, Verdict)> = searched
-            .into_iter()
-            .filter_map(|test| Some((verdict(&test, &model, &PATIENCE).ok()?, test)))
-            .map(|(verdict, test)| (test, verdict))
+        let random = killers::programs(&model, 0, drawn);
+        sizes.1 += random.len();
+        programs.extend(random);
+        let all = mutants(&model, &|source| file.is_none_or(|file| file == source));
+        let left: Vec<&Mutant> = all
+            .iter()
+            .filter(|mutant| match full {
+                true => killed_by(mutant, &own).is_none(),
+                false => entry(name, &mutant.mutation, &known).is_some(),
+            })
             .collect();
-        for mutant in mutants(&model, &|source| file.is_none_or(|file| file == source)) {
-            let mutation = &mutant.mutation;
-            let listed = known.iter().any(|equivalent| {
-                equivalent.model == *name
-                    && equivalent.statement == mutation.statement
-                    && equivalent.change == mutation.change
-            });
-            if full && killed_by(&mutant, &own).is_some() || !full && !listed {
-                continue;
-            }
-            let asked = pool.iter().map(|(test, verdict)| (test, test, verdict));
-            match killer(&mutant.model, asked, &PATIENCE) {
-                None => written += &format!("{name}\t{}\t{}\n", mutation.statement, mutation.change),
-                Some((test, difference)) => {
-                    assert!(
-                        full,
-                        "{name}: {} {} is no equivalent:\n{}",
-                        mutation.statement,
-                        mutation.change,
-                        litmus::print(test)
-                    );
-                    println!(
-                        "ALIVE {difference:?} {name} {} {}\n{}",
-                        mutation.statement,
-                        mutation.change,
-                        litmus::print(test)
-                    );
-                }
-            }
+        listed += left.len();
+        for (index, program) in told_apart(&model, &left, &programs) {
+            let Mutation { statement, change, .. } = &left[index].mutation;
+            alive.push(format!("{name} {statement} {change}:\n{program}"));
+        }
+        for mutant in left {
+            let Mutation { statement, change, .. } = &mutant.mutation;
+            let argument = entry(name, &mutant.mutation, &known).and_then(|listed| listed.argument);
+            let (word, text) = argument.map_or(("-", "-"), |(reason, text)| (reason.word(), text));
+            written += &format!("{name}\t{statement}\t{change}\t{word}\t{text}\n");
         }
     }
-    if !full {
-        assert_eq!(written.lines().count(), known.len(), "the list names what is no mutant");
-        return;
+    assert!(alive.is_empty(), "{}", alive.join("\n"));
+    assert_eq!(listed, known.len(), "the list names what is no mutant, or not all that is left");
+    if full {
+        let written = format!(
+            "{} programs: all of up to {SEARCHED} operations, the shapes, the embedded tests, and what is one step \
+             weaker; {} random ones\n{written}",
+            sizes.0, sizes.1
+        );
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("clauses/unkilled.tsv");
+        if std::env::var_os("VK_LITMUS_BLESS").is_some() {
+            std::fs::write(&path, &written).unwrap();
+        }
     }
-    let written = format!(
-        "{} synthesized tests: all programs of up to {SEARCHED} operations, the shapes, the embedded tests, and what is one step weaker\n{written}",
-        sizes.iter().sum::<usize>()
-    );
-    if std::env::var_os("VK_LITMUS_BLESS").is_some() {
-        std::fs::write(&path, &written).unwrap();
-        return;
+}
+
+/// Each line of the list of mutants that nothing tells apart has an argument or says that there is none.
+#[test]
+fn every_line_of_the_list_is_a_mutant_with_or_without_an_argument() {
+    let lines: Vec<&str> = include_str!("../clauses/unkilled.tsv").lines().skip(1).collect();
+    let (_, known) = unkilled();
+    assert_eq!(known.len(), lines.len());
+    for (line, listed) in lines.iter().zip(known) {
+        let fields: Vec<&str> = line.split('\t').collect();
+        assert_eq!(fields.len(), 5, "{line}");
+        assert_eq!(listed.argument.is_none(), fields[3..] == ["-", "-"], "{line}");
+        assert!(listed.argument.is_none_or(|(_, text)| text.ends_with('.')), "{line}");
     }
-    assert_eq!(written.lines().next(), Some(bound));
-    assert_eq!(written, std::fs::read_to_string(&path).unwrap());
 }
 
 /// Everything one and two steps below the tests.

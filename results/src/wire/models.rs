@@ -68,8 +68,35 @@ pub struct MutantRow {
     pub by: Option<String>,
     /// How it notices; null where none does.
     pub difference: Option<DifferenceWord>,
-    /// How far a difference was looked for in vain; null where one was found.
+    /// How far a difference was looked for in vain; null where one was found, and where an argument says that there is none.
     pub bound: Option<String>,
+    /// Why no program can notice; null but for equivalent ones.
+    pub argument: Option<Argument>,
+}
+
+/// Why no program tells a mutant from its model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Argument {
+    /// Its kind.
+    pub reason: ReasonWord,
+    /// The argument.
+    pub text: String,
+}
+
+/// Of what kind an argument is that no program tells a mutant from its model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ReasonWord {
+    /// What stands beside the condition relates nothing else.
+    Implied,
+    /// Other cases hold the same pairs.
+    Contained,
+    /// What the change adds or takes away makes no difference wherever the statement is used.
+    Discarded,
+    /// No program has such operations.
+    Absent,
+    /// Consistency and races do not use the statement; queries count it.
+    Counted,
 }
 
 /// Whether a mutant is told from its model.
@@ -78,9 +105,11 @@ pub struct MutantRow {
 pub enum MutantStatus {
     /// An embedded test tells it apart.
     Killed,
-    /// No test within the bound tells it apart.
+    /// No program tells it apart, and an argument says why.
     Equivalent,
-    /// No embedded test tells it apart, and nothing further is known.
+    /// No program within the bound tells it apart.
+    Unkilled,
+    /// No embedded test tells it apart, and a program that was found does, or nobody has searched for one.
     Alive,
 }
 

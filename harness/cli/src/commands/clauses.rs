@@ -1,14 +1,16 @@
 //! `clauses`: which statement of a model encodes which clause, which tests discriminate it, and what the tests miss.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use campaign::parallel::in_order;
 use litmus::{Test, corpus};
 use model::clauses::{Clause, Disposition, citations, clauses as inventory};
-use model::mutation::{Difference, Equivalent, MUTATED, Mutant, equivalents, killer, mutants};
+use model::mutation::{Difference, MUTATED, Mutant, Reason, Unkilled, killer, mutants, unkilled};
 use model::synthesis::operations;
 use model::{Budget, Model, Options, PredictError, Verdict, verdict};
-use results::wire::{ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus};
+use results::wire::{
+    Argument, ClauseRow, ClausesRecord, DifferenceWord, DispositionWord, MutantRow, MutantStatus, ReasonWord,
+};
 
 use crate::arguments::ListFormat;
 use crate::exit::{Failure, Outcome};
@@ -100,7 +102,7 @@ struct Judged<'t> {
 }
 
 fn mutant_rows(tests: &[Embedded]) -> Result<Vec<MutantRow>, Failure> {
-    let (bound, known) = equivalents();
+    let (bound, known) = unkilled();
     let mut rows = Vec::new();
     for (name, file) in MUTATED {
         let Some(model) = Model::shipped(name) else { continue };
@@ -140,7 +142,7 @@ fn mutant_row(
     name: &str,
     mutant: &Mutant,
     judged: &[Judged<'_>],
-    known: &[Equivalent],
+    known: &[Unkilled],
     bound: &str,
 ) -> MutantRow {
     let mutation = &mutant.mutation;
@@ -153,24 +155,49 @@ fn mutant_row(
         .chain(others)
         .map(|judged| (judged.embedded.id.as_str(), &judged.embedded.test, &judged.verdict));
     let killed = killer(&mutant.model, asked, &PATIENCE);
-    let listed = known.iter().any(|equivalent| {
-        equivalent.model == name
-            && equivalent.statement == mutation.statement
-            && equivalent.change == mutation.change
+    let listed = known.iter().find(|listed| {
+        listed.model == name && listed.statement == mutation.statement && listed.change == mutation.change
     });
-    let (status, by, difference, bound) = match killed {
-        Some((id, difference)) => (MutantStatus::Killed, Some(id), Some(difference), None),
-        None if listed => (MutantStatus::Equivalent, None, None, Some(bound)),
-        None => (MutantStatus::Alive, None, None, Some("the embedded tests")),
-    };
-    MutantRow {
+    let argument = listed
+        .and_then(|listed| listed.argument)
+        .map(|(reason, text)| Argument { reason: reason_word(reason), text: text.to_owned() });
+    let mut row = MutantRow {
         model: name.to_owned(),
         statement: format!("{}:{} {}", mutation.file, mutation.line, mutation.statement),
         change: mutation.change.clone(),
-        status,
-        by: by.map(str::to_owned),
-        difference: difference.map(difference_word),
-        bound: bound.map(str::to_owned),
+        status: MutantStatus::Alive,
+        by: None,
+        difference: None,
+        bound: None,
+        argument: None,
+    };
+    match (killed, listed) {
+        (Some((id, difference)), _) => {
+            row.status = MutantStatus::Killed;
+            row.by = Some(id.to_owned());
+            row.difference = Some(difference_word(difference));
+        }
+        (None, Some(_)) if argument.is_some() => {
+            row.status = MutantStatus::Equivalent;
+            row.argument = argument;
+        }
+        (None, Some(_)) => {
+            row.status = MutantStatus::Unkilled;
+            row.bound = Some(bound.to_owned());
+        }
+        (None, None) => row.bound = Some("the embedded tests".to_owned()),
+    }
+    row
+}
+
+/// The published form of a kind of argument.
+fn reason_word(reason: Reason) -> ReasonWord {
+    match reason {
+        Reason::Implied => ReasonWord::Implied,
+        Reason::Contained => ReasonWord::Contained,
+        Reason::Discarded => ReasonWord::Discarded,
+        Reason::Absent => ReasonWord::Absent,
+        Reason::Counted => ReasonWord::Counted,
     }
 }
 
@@ -209,9 +236,10 @@ fn text(record: &ClausesRecord) -> String {
     text.push('\n');
     for row in &record.mutants {
         let MutantRow { model, statement, change, .. } = row;
-        let end = match (row.status, &row.by, &row.bound) {
+        let end = match (row.status, &row.by, &row.argument) {
             (MutantStatus::Killed, Some(by), _) => format!("killed by {by}"),
-            (MutantStatus::Equivalent, _, Some(bound)) => format!("equivalent within {bound}"),
+            (MutantStatus::Equivalent, _, Some(argument)) => format!("equivalent: {}", argument.text),
+            (MutantStatus::Unkilled, ..) => "not killed within the bound".to_owned(),
             _ => "ALIVE".to_owned(),
         };
         text += &format!("{model}  {statement}: {change}: {end}\n");
@@ -224,7 +252,6 @@ fn text(record: &ClausesRecord) -> String {
         .iter()
         .filter(|row| row.disposition == DispositionWord::Encoded && row.tests.is_empty())
         .count();
-    let mutants = |wanted: MutantStatus| record.mutants.iter().filter(|row| row.status == wanted).count();
     text += &format!(
         "{} clauses: {} encoded ({gaps} without a test), {} static, {} device, {} not applicable\n",
         record.clauses.len(),
@@ -233,12 +260,37 @@ fn text(record: &ClausesRecord) -> String {
         count(DispositionWord::Device),
         count(DispositionWord::NotApplicable)
     );
-    text += &format!(
-        "{} mutants: {} killed, {} equivalent, {} alive\n",
-        record.mutants.len(),
-        mutants(MutantStatus::Killed),
-        mutants(MutantStatus::Equivalent),
-        mutants(MutantStatus::Alive)
-    );
+    let models: BTreeSet<&str> = record.mutants.iter().map(|row| row.model.as_str()).collect();
+    for model in models {
+        let rows: Vec<&MutantRow> = record.mutants.iter().filter(|row| row.model == model).collect();
+        let count = |wanted: MutantStatus| rows.iter().filter(|row| row.status == wanted).count();
+        let reasons: Vec<String> = Reason::ALL
+            .into_iter()
+            .map(|reason| {
+                let is_it = |row: &&&MutantRow| {
+                    row.argument.as_ref().is_some_and(|argument| argument.reason == reason_word(reason))
+                };
+                (reason, rows.iter().filter(is_it).count())
+            })
+            .filter(|(_, count)| *count > 0)
+            .map(|(reason, count)| format!("{} {count}", reason.word()))
+            .collect();
+        let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join(", ")) };
+        text += &format!(
+            "{model}: {} mutants: {} killed, {} equivalent{reasons}, {} not killed within the bound, {} alive\n",
+            rows.len(),
+            count(MutantStatus::Killed),
+            count(MutantStatus::Equivalent),
+            count(MutantStatus::Unkilled),
+            count(MutantStatus::Alive)
+        );
+    }
+    if let Some(bound) = record
+        .mutants
+        .iter()
+        .find_map(|row| row.bound.as_ref().filter(|_| row.status == MutantStatus::Unkilled))
+    {
+        text += &format!("the bound: {bound}\n");
+    }
     text
 }

@@ -33,6 +33,13 @@ fn the_matrix_is_valid_and_complete() {
     for mutant in mutants {
         let killed = mutant["status"] == "killed";
         assert_eq!(killed, mutant["by"].as_str().is_some_and(|by| tests.contains(by)), "{mutant:#}");
-        assert_eq!(killed, mutant["bound"].is_null(), "{mutant:#}");
+        let argued = mutant["status"] == "equivalent";
+        assert_eq!(
+            argued,
+            mutant["argument"]["text"].as_str().is_some_and(|text| !text.is_empty()),
+            "{mutant:#}"
+        );
+        assert_eq!(mutant["status"] == "unkilled", mutant["bound"].is_string(), "{mutant:#}");
+        assert_ne!(mutant["status"], "alive", "{mutant:#}");
     }
 }

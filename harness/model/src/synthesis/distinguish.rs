@@ -69,6 +69,24 @@ pub fn distinguish(
     fallback.map(|test| pair.finish(test)).transpose()
 }
 
+/// A test at or below a given one that tells two models apart at least as well, as small and as weak as single steps make it;
+/// `None` where the given one does not tell them apart.
+///
+/// # Errors
+/// As for [`verdict`].
+pub fn reduced(
+    test: &Test,
+    first: &Model,
+    second: &Model,
+    options: &Options,
+) -> Result<Option<Distinction>, PredictError> {
+    let pair = Pair { first, second, options: *options };
+    if pair.difference(test)?.is_none() {
+        return Ok(None);
+    }
+    pair.finish(test.clone()).map(Some)
+}
+
 /// Does `work` for every item on all processors; the results are in the order of the items.
 fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
@@ -368,7 +386,11 @@ fn tidy(mut test: Test) -> Test {
     }
     let kept: Vec<usize> =
         (0..test.threads.len()).filter(|index| !test.threads[*index].instructions.is_empty()).collect();
-    if kept.len() < test.threads.len() {
+    // What names threads by its own would have to be renamed with them.
+    let named = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
+        matches!(instruction.kind, InstructionKind::ShaderCall(_) | InstructionKind::System(_))
+    });
+    if kept.len() < test.threads.len() && !named {
         let new_id = |old: ThreadId| {
             kept.iter().position(|kept| *kept == usize::from(old.0)).map(|new| ThreadId(new as u16))
         };
