@@ -3,7 +3,7 @@
 //! The engine cuts a plan into what is chosen globally and what each location decides alone. Where it cuts depends on how a
 //! statement is written, what comes out must not: every statement is written anew in forms that are equal by the laws of
 //! sets and that no simplification sees through.
-#![expect(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 
