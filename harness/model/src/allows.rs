@@ -38,6 +38,8 @@ pub struct OutcomeQuestion<'t> {
     out_of_thin_air: bool,
     domain: Vec<Value>,
     grounds: Vec<(Skeleton, Arc<Prepared>, AnyGround)>,
+    /// Whether the bound of loops ends a thread on some path.
+    cut: bool,
 }
 
 /// What is known of a skeleton, on matrices of the smallest size that holds it.
@@ -100,8 +102,9 @@ impl<'t> OutcomeQuestion<'t> {
         let semantic = model.semantic();
         let (observables, domain) = (test.observables(), predict::value_domain(test));
         let free = Purse::new(Budget::UNLIMITED);
-        let mut grounds = Vec::new();
+        let (mut grounds, mut cut) = (Vec::new(), false);
         predict::for_each_skeleton(test, semantic, options.unroll.max(1), &mut |skeleton| {
+            cut |= skeleton.cut;
             if skeleton.terminated {
                 let prepared = compiled.prepared(&skeleton);
                 let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
@@ -117,11 +120,11 @@ impl<'t> OutcomeQuestion<'t> {
             }
             Ok(true)
         })?;
-        Ok(OutcomeQuestion { test, observables, out_of_thin_air: semantic.values_free, domain, grounds })
+        Ok(OutcomeQuestion { test, observables, out_of_thin_air: semantic.values_free, domain, grounds, cut })
     }
 
-    /// Whether the outcome is allowed; `None` when the time was up before that was known. An outcome of another length
-    /// than [`Test::observables`] is none of the test's.
+    /// Whether the outcome is allowed; `None` when the budget was used up before that was known, or runs are cut off at the bound of loops and none of
+    /// the others shows it. An outcome of another length than [`Test::observables`] is none of the test's.
     pub fn allows(&self, outcome: &Outcome, options: &Options) -> Option<bool> {
         self.allows_within(outcome, &Purse::new(options.budget))
     }
@@ -132,7 +135,7 @@ impl<'t> OutcomeQuestion<'t> {
             return Some(false);
         }
         let sought = Sought::Outcome(outcome);
-        let mut answer = Some(false);
+        let mut answer = (!self.cut).then_some(false);
         for (skeleton, prepared, ground) in &self.grounds {
             let rules = ValueRules { out_of_thin_air: self.out_of_thin_air, domain: &self.domain };
             let combiner = Combiner::new(self.test, &self.observables, skeleton, rules, purse);

@@ -233,7 +233,11 @@ pub fn explain(test: &Test, model: &Model, options: &ExplainOptions) -> Result<E
     };
     let purse = Purse::new(options.budget);
     let mut search = Search::new(&asked, model, options, prediction.bound, &purse)?;
-    let answer = search.answer(&condition, prediction.meets)?;
+    let answer = match search.answer(&condition, prediction.meets)? {
+        // What runs show that were cut off at the bound of loops is not known.
+        Answer::Forbidden { .. } | Answer::Impossible if prediction.cut > 0 => Answer::Unknown,
+        answer => answer,
+    };
     let race_found = match prediction.race {
         Race::Racy => match search.race(&condition)? {
             Some(raced) => Some(raced.with(mend::mend(&asked, model, options, prediction.bound, &purse)?)),

@@ -10,12 +10,12 @@ use crate::{Model, Options, PredictError};
 /// The largest bound that is tried.
 const LARGEST: u32 = 8;
 
-/// [`predict`](crate::predict) with a bound on loops that begins at that of `options` and doubles, up to 8, as long as runs are cut off
-/// and the budget lasts.
+/// [`predict`](crate::predict) with a bound on loops that begins at that of `options` and doubles, up to 8, as long as runs
+/// are cut off and the budget lasts.
 ///
 /// # Errors
-/// As for [`predict`](crate::predict). A program that is beyond the bounds of the engine at a larger bound of loops is answered at the
-/// largest one that it is not beyond.
+/// As for [`predict`](crate::predict). A program that is beyond the bounds of the engine at a larger bound of loops is
+/// answered at the largest one that it is not beyond.
 pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<Prediction, PredictError> {
     let purse = Purse::new(options.budget);
     let predict = |unroll| predict_out_of(test, model, unroll, Ways::USUAL, &purse);
@@ -34,9 +34,7 @@ pub fn predict_growing(test: &Test, model: &Model, options: &Options) -> Result<
 /// Adds what a prediction that was cut short has found: that is definite.
 fn keep_found(prediction: &mut Prediction, partial: &Prediction) {
     if partial.race == Race::Racy {
-        prediction.race_thin_air =
-            partial.race_thin_air && (prediction.race_thin_air || prediction.race != Race::Racy);
-        prediction.race = Race::Racy;
+        (prediction.race, prediction.race_thin_air) = (Race::Racy, false);
     }
     for (known, found) in [(&mut prediction.meets, partial.meets), (&mut prediction.misses, partial.misses)] {
         if found == Some(true) {

@@ -15,6 +15,7 @@ use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::model::{is_partial, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
+use crate::search::Flags;
 use crate::sequential::{self, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
 use crate::system;
@@ -72,7 +73,8 @@ pub(crate) fn predict_out_of(
         observables,
         outcomes,
         race: race_of(&findings),
-        race_thin_air: findings.grounded.misses(findings.raised),
+        // Where the search was cut short, another race may be there.
+        race_thin_air: exhausted && race_of(&findings) == Race::Racy && findings.grounded == Flags::default(),
         bound: unroll,
         cut: findings.cut,
         runs: findings.runs,

@@ -49,7 +49,7 @@ pub fn settle<'o>(
         let filtered =
             test.filter.as_ref().is_some_and(|filter| !outcome.meets(test, &prediction.observables, filter));
         let serial = serial.contains(outcome);
-        // Whoever asks outcome by outcome knows none that is out of thin air: their values are all known.
+        // Whether only values out of thin air show it is not asked here: the mark decides no verdict.
         let says = PredictedOutcome { allowed, weak: !strong, serial, filtered, thin_air: false };
         settled.outcomes.insert(outcome.clone(), says);
     }

@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::HashSet;
 
-use litmus::{Outcome, Race, Test};
+use litmus::{InstructionKind, Outcome, Race, Test};
 use model::{Budget, Model, Options, OutcomeQuestion, PredictError, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -32,7 +32,7 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     }
     let thin_air: HashSet<Outcome> =
         fast.outcomes.iter().filter(|(_, p)| p.thin_air).map(|(outcome, _)| outcome.clone()).collect();
-    if thin_air != slow.thin_air || fast.race_thin_air != slow.race_thin_air {
+    if thin_air != slow.thin_air || fast.race_thin_air != (slow.race_thin_air && fast.cut == 0) {
         return Err(format!("marks differ: engine {thin_air:?}, oracle {:?}", slow.thin_air));
     }
     // What was not found within the bound of loops is not known.
@@ -58,11 +58,18 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
     let asked = OutcomeQuestion::new(test, model, &options).map_err(|e| e.to_string())?;
     for outcome in fast.outcomes.keys() {
         let answer = asked.allows(outcome, &options);
-        if answer != Some(slow.allowed.contains(outcome)) {
+        let allowed = slow.allowed.contains(outcome);
+        // Where a loop may be cut off, what is not met is not known.
+        if answer != Some(allowed) && (allowed || answer.is_some() || !has_loop(test)) {
             return Err(format!("asked alone, {outcome:?} is {answer:?}"));
         }
     }
     Ok(true)
+}
+
+fn has_loop(test: &Test) -> bool {
+    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    instructions.into_iter().any(|instruction| matches!(instruction.kind, InstructionKind::Label(_)))
 }
 
 /// How many random tests a model is tried on: a fixed number with a fixed seed, or `VK_LITMUS_SOAK_CASES` of them.

@@ -156,6 +156,11 @@ fn nothing_is_free_where_runs_were_cut_off() {
     let once = at(1);
     assert_eq!((once.race, once.meets, once.complete), (litmus::Race::Unknown, None, false));
     assert_eq!((once.cut, once.runs), (1, 1));
+    let bounded = ExplainOptions { unroll: Some(1), ..ExplainOptions::default() };
+    assert_eq!(explain(&test, &vulkan, &bounded).unwrap().answer, model::Answer::Unknown);
+    let late = Outcome(vec![Value(1), Value(1)]);
+    let asked = OutcomeQuestion::new(&test, &vulkan, &ALONE).unwrap();
+    assert_eq!(asked.allows(&late, &ALONE), None);
     let twice = at(2);
     assert_eq!((twice.race, twice.meets, twice.cut), (litmus::Race::Racy, Some(true), 0));
     let growing = predict_growing(&test, &vulkan, &ALONE).unwrap();

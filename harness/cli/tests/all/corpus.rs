@@ -41,9 +41,34 @@ fn outcomes_name_registers_and_locations() {
 #[test]
 fn no_answer_in_time_is_no_broken_rule() {
     let ran = Ran::of(&mut vk_litmus(["check", "--format", "json", "--timeout", "1us", "iriw/IRIW+rlx"]));
-    assert_eq!(ran.code, 0, "{ran:?}");
+    // The test claims something, and the claim stays unanswered.
+    assert_eq!(ran.code, 3, "{ran:?}");
     let line = &ran.json_lines()[0];
     assert_eq!(line["race"], "unknown");
     assert_eq!(line["queries"][0]["holds"], serde_json::Value::Null);
-    assert!(ran.stderr.contains("warning"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("stays unanswered"), "{}", ran.stderr);
+}
+
+/// A race behind a loop that may go on for longer than any bound.
+#[test]
+fn what_was_cut_off_at_the_bound_is_no_answer() {
+    let body = "{ x = 0; y = 0; }
+P0@sg 0, wg 0, qf 0          | P1@sg 0, wg 1, qf 0 ;
+LC00:                        | st.nonpriv.sc0 y, 2 ;
+rmw.atom.dv.sc0.add r0, x, 1 |                     ;
+blt r0, 20, LC00             |                     ;
+st.nonpriv.sc0 y, 1          |                     ;
+exists (y == 1)
+";
+    let folder = tempfile::tempdir().unwrap();
+    for (claim, code) in [("", 0), ("expect: vulkan forbidden free\n", 3)] {
+        std::fs::write(folder.path().join("late.litmus"), format!("VULKAN late\n{claim}{body}")).unwrap();
+        let mut command = vk_litmus(["check", "--format", "json", "late.litmus"]);
+        let ran = Ran::of(command.current_dir(folder.path()));
+        assert_eq!(ran.code, code, "{ran:?}");
+        let line = &ran.json_lines()[0];
+        assert_eq!((&line["race"], &line["bound"], &line["cut"]), (&"unknown".into(), &8.into(), &1.into()));
+        assert_eq!(line["queries"][0]["holds"], serde_json::Value::Null);
+        assert!(ran.stderr.contains("cut off at the bound"), "{}", ran.stderr);
+    }
 }
