@@ -1,6 +1,8 @@
 //! What is found out about one skeleton, and in which way: all of its executions where these are few enough, otherwise one
 //! question after the other, each only until it is answered.
 
+use std::rc::Rc;
+
 use litmus::Outcome;
 
 use crate::PredictError;
@@ -8,7 +10,7 @@ use crate::combine::{Combiner, Findings, Sought};
 use crate::few::Few;
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
-use crate::refute::{Refuter, is_refutable};
+use crate::refute::{Domains, Refuter, Shown, is_refutable, known};
 use crate::sat::Batsat;
 use crate::search::{Flags, Goal, Ground, Leaf, Search};
 use crate::skeleton::Skeleton;
@@ -31,80 +33,77 @@ impl Ways {
     pub(crate) const USUAL: Ways = Ways { few: true, steps: 20_000, alone: 2_000, listing: true };
 }
 
-/// Adds what the executions of a skeleton show.
+/// Adds what the executions of a skeleton show. Whether it has any, as far as that is known.
 pub(crate) fn explore<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
     combiner: &Combiner<'_>,
     ways: Ways,
     findings: &mut Findings,
-) -> Result<(), PredictError> {
+) -> Result<bool, PredictError> {
+    let before = findings.consistent_executions;
     if ways.few
         && let Some(few) = Few::<M>::new(skeleton, prepared, combiner)?
     {
         few.add(skeleton, prepared, combiner, findings);
-        return Ok(());
+        return Ok(findings.consistent_executions > before);
     }
     combiner.add_candidates(findings);
     let ground = Ground::<M>::new(skeleton, prepared)?;
-    // Where outcomes are not listed, all executions are too many from the start; values that depend on each other leave no
-    // other way.
-    if !findings.unlisted || !combiner.plain {
+    let mut questions = Questions::new(skeleton, prepared, &ground, combiner, ways.alone);
+    // Where outcomes are not listed, all executions are too many from the start.
+    let one_by_one = combiner.plain || questions.domains.is_some();
+    if !findings.unlisted || !one_by_one {
         let mut search =
             Search::new(skeleton, prepared, &ground, skeleton.observed_storages(), combiner.purse);
-        if combiner.plain {
+        if one_by_one {
             search.limit(ways.steps);
         }
         let complete = search.run(&mut combiner.collect(findings));
         if complete || !search.gave_up() {
             findings.timed_out |= !complete;
-            return Ok(());
+            return Ok(findings.consistent_executions > before || findings.unlisted);
         }
     }
     // From here on executions are no longer counted.
-    findings.asked = true;
-    // Here all values are known, so none is out of thin air.
-    let mut raised = findings.grounded;
-    let mut questions = Questions::new(skeleton, prepared, &ground, combiner, ways.alone);
-    let mut ask = |sought: Sought<'_>, flags: Option<&mut Flags>| match questions.find(sought, flags) {
-        Some(found) => found,
-        None => {
-            findings.timed_out = true;
-            false
-        }
+    let mut raised = vec![(findings.grounded, Shown::Grounded)];
+    let mut timed_out = false;
+    let mut ask = |sought: Sought<'_>, raised: Option<&mut Vec<(Flags, Shown)>>| {
+        let shown = questions.find(sought, raised);
+        timed_out |= shown.is_none();
+        shown.unwrap_or(Shown::Never)
     };
     ask(Sought::Kept, Some(&mut raised));
+    for (flags, shown) in raised {
+        findings.raise(flags, shown == Shown::OutOfThinAir);
+    }
     if skeleton.terminated {
-        let (mut meets, mut misses) = (findings.meets, findings.misses);
-        meets = meets || ask(Sought::Answer(true), None);
+        findings.meets |= findings.meets || ask(Sought::Answer(true), None) != Shown::Never;
         // A conjunction is missed where one of its parts is.
-        misses = misses
+        findings.misses |= findings.misses
             || match combiner.parts() {
-                Some(parts) => (0..parts).any(|part| ask(Sought::Misses(part), None)),
-                None => ask(Sought::Answer(false), None),
+                Some(parts) => (0..parts).any(|part| ask(Sought::Misses(part), None) != Shown::Never),
+                None => ask(Sought::Answer(false), None) != Shown::Never,
             };
-        let mut allowed: Vec<Outcome> = Vec::new();
         if !findings.unlisted {
-            let open = |outcome: &&Outcome| {
+            let is_open = |outcome: &&Outcome| {
                 !findings.allowed.contains(*outcome) || findings.thin_air.contains(*outcome)
             };
-            for outcome in findings.candidates.iter().filter(open) {
-                let shown = questions.find(Sought::Outcome(outcome), None);
-                match shown {
-                    Some(true) => allowed.push(outcome.clone()),
-                    Some(false) => {}
-                    None => {
-                        findings.timed_out = true;
-                        break;
-                    }
+            let open: Vec<Outcome> = findings.candidates.iter().filter(is_open).cloned().collect();
+            for outcome in open {
+                let shown = ask(Sought::Outcome(&outcome), None);
+                if shown != Shown::Never {
+                    findings.allow(outcome, shown == Shown::OutOfThinAir);
+                }
+                if combiner.purse.is_empty() {
+                    break;
                 }
             }
         }
-        allowed.into_iter().for_each(|outcome| findings.allow(outcome, false));
-        (findings.meets, findings.misses) = (meets, misses);
     }
-    findings.raise(raised, false);
-    Ok(())
+    let has_some = ask(Sought::Any, None) != Shown::Never;
+    findings.timed_out |= timed_out;
+    Ok(has_some || timed_out)
 }
 
 /// A skeleton that is asked one question after the other.
@@ -115,8 +114,8 @@ pub(crate) struct Questions<'a, M: Matrix> {
     combiner: &'a Combiner<'a>,
     /// The steps of the search after which the solver is asked.
     alone: u64,
-    /// Whether it can be.
-    refutable: bool,
+    /// What the solver needs to know of values, where it can be asked.
+    domains: Option<Rc<Domains>>,
     /// Made for the first question that it is asked.
     refuter: Option<Refuter<'a, M, Batsat<'a>>>,
 }
@@ -129,37 +128,59 @@ impl<'a, M: Matrix> Questions<'a, M> {
         combiner: &'a Combiner<'a>,
         alone: u64,
     ) -> Questions<'a, M> {
-        // What is looked for must be a matter of where the reads read from.
-        let refutable =
-            combiner.plain && skeleton.observed_storages().is_empty() && is_refutable(prepared, ground);
-        Questions { skeleton, prepared, ground, combiner, alone, refutable, refuter: None }
+        let domains = is_refutable(prepared, ground)
+            .then(|| Domains::new(skeleton, &ground.reads, &combiner.rules))
+            .flatten()
+            .filter(|domains| domains.can_ask(skeleton, combiner));
+        let domains = domains.map(Rc::new);
+        Questions { skeleton, prepared, ground, combiner, alone, domains, refuter: None }
     }
 
-    /// Whether some consistent execution of the skeleton is looked for; `None` when the budget was used up before that was
-    /// known. With `flags` those are looked for that raise others than these, and what they raise is added.
-    pub(crate) fn find(&mut self, sought: Sought<'_>, mut flags: Option<&mut Flags>) -> Option<bool> {
+    /// What is shown of the executions of the skeleton that are looked for; `None` when the budget was used up before that
+    /// was known. With `raised` those are looked for that raise other flags than these, and what they raise is added, with
+    /// what it rests on.
+    pub(crate) fn find(
+        &mut self,
+        sought: Sought<'_>,
+        mut raised: Option<&mut Vec<(Flags, Shown)>>,
+    ) -> Option<Shown> {
         let Questions { skeleton, prepared, ground, combiner, .. } = *self;
-        let observed = skeleton.observed_storages();
-        let mut search = Search::new(skeleton, prepared, ground, observed, combiner.purse);
-        let mut asked = None;
-        if combiner.plain {
-            let Some((reads, alike)) = combiner.sources(&ground.reads, sought) else { return Some(false) };
-            search.restrict(reads.clone(), alike);
-            if alike && self.refutable {
-                search.limit(self.alone);
-                asked = Some(reads);
+        let mut found = false;
+        // Where values depend on each other the search tries too much.
+        if combiner.plain || self.domains.is_none() {
+            let observed = skeleton.observed_storages();
+            let mut search = Search::new(skeleton, prepared, ground, observed, combiner.purse);
+            if combiner.plain {
+                let Some((reads, alike)) = combiner.sources(&ground.reads, sought) else {
+                    return Some(Shown::Never);
+                };
+                search.restrict(reads, alike);
+                if self.domains.is_some() {
+                    search.limit(self.alone);
+                }
+            }
+            let mut flags = raised.as_deref().map(|raised| known(raised));
+            let mut goal = Find { combiner, sought, flags: flags.as_mut(), found: false, timed_out: false };
+            let complete = search.run(&mut goal);
+            let timed_out = goal.timed_out;
+            found = goal.found;
+            if let (Some(raised), Some(flags), true) = (raised.as_deref_mut(), flags, found) {
+                raised.push((flags, Shown::Grounded));
+            }
+            let shown = if found { Shown::Grounded } else { Shown::Never };
+            if complete && !timed_out || found && raised.is_none() {
+                return Some(shown);
+            }
+            if !search.gave_up() {
+                return found.then_some(shown);
             }
         }
-        let mut goal = Find { combiner, sought, flags: flags.as_deref_mut(), found: false, timed_out: false };
-        let complete = search.run(&mut goal);
-        let (found, complete) = (goal.found, complete && !goal.timed_out);
-        if let Some(reads) = asked.filter(|_| search.gave_up() && (!found || flags.is_some())) {
-            let refuter = self
-                .refuter
-                .get_or_insert_with(|| Refuter::new(skeleton, prepared, ground, Batsat::new(combiner.purse)));
-            return refuter.ask(&reads, flags).map(|more| found || more);
-        }
-        (found || complete).then_some(found)
+        let domains = self.domains.clone()?;
+        let refuter = self.refuter.get_or_insert_with(|| {
+            Refuter::new(skeleton, prepared, ground, domains, Batsat::new(combiner.purse))
+        });
+        let shown = refuter.ask(combiner, sought, raised)?;
+        Some(if found { Shown::Grounded } else { shown })
     }
 }
 
@@ -180,7 +201,7 @@ impl Goal for Find<'_, '_, '_> {
         open && self.combiner.meets_so_far(self.sought, reads_from, &[]) != Some(false)
     }
 
-    fn take(&mut self, leaf: Leaf) {
+    fn take(&mut self, leaf: Leaf, _: u64) -> u64 {
         match self.combiner.finds(&leaf, self.sought) {
             Some(true) => {
                 self.found = true;
@@ -191,6 +212,7 @@ impl Goal for Find<'_, '_, '_> {
             Some(false) => {}
             None => self.timed_out = true,
         }
+        1
     }
 }
 
@@ -237,7 +259,9 @@ mod tests {
                 // What was not found within the bound of loops is not known.
                 let known = |found: bool| (found || fast.cut == 0).then_some(found);
                 let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
-                let same = (!ways.listing || allowed == slow.allowed)
+                let marked: HashSet<Outcome> =
+                    fast.outcomes.iter().filter(|(_, p)| p.thin_air).map(|(o, _)| o.clone()).collect();
+                let same = (!ways.listing || (&allowed, &marked) == (&slow.allowed, &slow.thin_air))
                     && (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
                     && (fast.meets, fast.misses) == (known(says(true)), known(says(false)));
                 if same {
@@ -284,7 +308,7 @@ mod tests {
                 let prediction = predict_in(&test, &model, &options, ways).unwrap();
                 (prediction.outcomes, prediction.race, prediction.meets, prediction.misses)
             };
-            assert!(says(ways) == says(Ways::USUAL), "{}", entry.id);
+            assert_eq!(says(ways), says(Ways::USUAL), "{}", entry.id);
         }
     }
 

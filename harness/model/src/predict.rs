@@ -144,7 +144,6 @@ fn find(
         let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
         let combiner = Combiner::new(test, observables, &skeleton, rules, purse);
         let prepared = compiled.prepared(&skeleton);
-        let before = findings.consistent_executions;
         let searched = match skeleton.len() {
             0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, &mut findings),
             9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
@@ -152,9 +151,7 @@ fn find(
             33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
             _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
         };
-        searched?;
-        // Where executions are not counted any more, each combination may have some.
-        let runs = u64::from(findings.consistent_executions > before || findings.unlisted || findings.asked);
+        let runs = u64::from(searched?);
         findings.runs += runs;
         findings.cut += if skeleton.cut { runs } else { 0 };
         Ok(!findings.timed_out)
