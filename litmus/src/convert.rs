@@ -9,7 +9,7 @@ use crate::metadata::Metadata;
 use crate::span::Span;
 use crate::syntax::khronos::{instruction_text, is_name};
 use crate::test::{
-    BranchRelation, ControlBarrier, Dialect, Instruction, InstructionKind, Label, LabelId, Location,
+    BranchRelation, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Label, LabelId, Location,
     LocationId, LocationInit, Operand, Place, Placement, RegisterId, RmwOperation, SyncPoint, SystemSync,
     Test, Thread, ThreadId,
 };
@@ -112,12 +112,12 @@ pub fn guarded(test: &Test) -> Test {
             let value = khronos.read_value(index, position);
             let forced = read.filter(|(_, location)| sources(test, *location, value).0 > 0);
             if let Some((register, _)) = forced.filter(|_| position + 1 < last) {
-                let kind = InstructionKind::Branch {
+                let kind = InstructionKind::Flow(Flow::Branch {
                     relation: BranchRelation::NotEqual,
                     left: Operand::Register(register),
                     right: Operand::Constant(value),
                     target: LabelId(0),
-                };
+                });
                 instructions.push(Instruction { kind, span });
                 if thread.labels.is_empty() {
                     thread.labels.push(Label { name: "LC00".to_owned() });
@@ -125,7 +125,10 @@ pub fn guarded(test: &Test) -> Test {
             }
         }
         if !thread.labels.is_empty() {
-            instructions.push(Instruction { kind: InstructionKind::Label(LabelId(0)), span: thread.span });
+            instructions.push(Instruction {
+                kind: InstructionKind::Flow(Flow::Label(LabelId(0))),
+                span: thread.span,
+            });
         }
         thread.instructions = instructions;
     }

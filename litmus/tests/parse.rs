@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use litmus::{InstructionKind, ParseErrors, ParseOptions, ThreadId};
+use litmus::{Compute, Flow, InstructionKind, ParseErrors, ParseOptions, ThreadId};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 fn folder(name: &str) -> PathBuf {
@@ -98,23 +98,21 @@ fn every_instruction_has_an_example() {
         InstructionKind::Rmw { .. } => "rmw",
         InstructionKind::Fence { .. } => "fence",
         InstructionKind::ControlBarrier(_) => "control barrier",
-        InstructionKind::AvailableToDevice => "avdevice",
-        InstructionKind::VisibleFromDevice => "visdevice",
         InstructionKind::System(operation) => operation.keyword(),
         InstructionKind::ShaderCall(_) => "call",
         InstructionKind::Interlock(_) => "interlock",
-        InstructionKind::Arithmetic { .. } => "arithmetic",
-        InstructionKind::Label(_) => "label",
-        InstructionKind::Goto(_) => "goto",
-        InstructionKind::Branch { .. } => "branch",
+        InstructionKind::Compute(Compute::Arithmetic { .. }) => "arithmetic",
+        InstructionKind::Flow(Flow::Label(_)) => "label",
+        InstructionKind::Flow(Flow::Goto(_)) => "goto",
+        InstructionKind::Flow(Flow::Branch { .. }) => "branch",
         InstructionKind::Await { .. } => "await",
         InstructionKind::Update { .. } => "update",
         InstructionKind::Addressed { .. } => "addressed",
         InstructionKind::Cooperative(_) => "cooperative",
         InstructionKind::Vector(_) => "vector",
-        InstructionKind::Move { .. } => "move",
-        InstructionKind::Compare { .. } => "compare",
-        InstructionKind::BranchIf { .. } => "branch if",
+        InstructionKind::Compute(Compute::Move { .. }) => "move",
+        InstructionKind::Compute(Compute::Compare { .. }) => "compare",
+        InstructionKind::Flow(Flow::BranchIf { .. }) => "branch if",
     });
     assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 24);
 }

@@ -50,8 +50,12 @@ struct Operation {
 /// The half of a memory dependency that an instruction is, with what it covers: all that kernels do where it names nothing.
 fn half_of(kind: &InstructionKind) -> Option<(Half, AccessMask)> {
     match kind {
-        InstructionKind::AvailableToDevice => Some((Half::Available, AccessMask::SHADER_WRITE)),
-        InstructionKind::VisibleFromDevice => Some((Half::Visible, AccessMask::SHADER_READ)),
+        InstructionKind::System(SystemOperation::AvailableToDevice) => {
+            Some((Half::Available, AccessMask::SHADER_WRITE))
+        }
+        InstructionKind::System(SystemOperation::VisibleFromDevice) => {
+            Some((Half::Visible, AccessMask::SHADER_READ))
+        }
         InstructionKind::System(SystemOperation::Available(mask)) => Some((Half::Available, *mask)),
         InstructionKind::System(SystemOperation::Visible(mask)) => Some((Half::Visible, *mask)),
         _ => None,

@@ -1,8 +1,8 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
 
 use litmus::{
-    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Observable, Operand,
-    Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test,
+    Access, ArithmeticOperation, Compute, Dialect, Flow, Instruction, InstructionKind, LocationId,
+    Observable, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test,
     Thread,
 };
 
@@ -385,17 +385,21 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                         && fresh(value)
                         && only_failure_goes_back(thread, &region, at, *destination, *compare)
                 }
-                InstructionKind::Arithmetic { left, right, .. } => fresh(left) && fresh(right),
-                InstructionKind::Branch { left, right, .. } => fresh(left) && fresh(right),
-                InstructionKind::Label(_) => true,
+                InstructionKind::Compute(Compute::Arithmetic { left, right, .. }) => {
+                    fresh(left) && fresh(right)
+                }
+                InstructionKind::Flow(Flow::Branch { left, right, .. }) => fresh(left) && fresh(right),
+                InstructionKind::Flow(Flow::Label(_)) => true,
                 // An unconditional jump back would never end.
-                InstructionKind::Goto(target) => label_position(thread, *target).is_some_and(|to| to > at),
+                InstructionKind::Flow(Flow::Goto(target)) => {
+                    label_position(thread, *target).is_some_and(|to| to > at)
+                }
                 _ => false,
             };
             if !waits {
                 return Err(Rule::LoopWithEffects);
             }
-            if matches!(kind, InstructionKind::Branch { .. } | InstructionKind::Goto(_)) {
+            if matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Goto(_))) {
                 certain = false;
             }
             for register in kind.destinations() {
@@ -420,7 +424,7 @@ fn only_failure_goes_back(
 ) -> bool {
     let next = thread.instructions.get(at + 1).map(|instruction| &instruction.kind);
     let goes_back_on_failure = matches!(next,
-        Some(InstructionKind::Branch { relation: litmus::BranchRelation::NotEqual, left, right, target })
+        Some(InstructionKind::Flow(Flow::Branch { relation: litmus::BranchRelation::NotEqual, left, right, target }))
             if *left == Operand::Register(destination) && *right == compare
                 && label_position(thread, *target).is_some_and(|to| to <= at));
     goes_back_on_failure && region.end == at + 2
@@ -477,17 +481,8 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
                 barrier.semantics.unwrap_or(Semantics::RELAXED),
             )
         }
-        InstructionKind::AvailableToDevice
-        | InstructionKind::VisibleFromDevice
-        | InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)) => {
-            Err(Rule::SeparateDispatches)
-        }
-        InstructionKind::System(
-            SystemOperation::Flush(_)
-            | SystemOperation::Invalidate(_)
-            | SystemOperation::Submit(_)
-            | SystemOperation::Wait(_),
-        ) => Err(Rule::HostThread),
+        InstructionKind::System(operation) if operation.is_of_host() => Err(Rule::HostThread),
+        InstructionKind::System(_) => Err(Rule::SeparateDispatches),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
         InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
         InstructionKind::Cooperative(_) => Err(Rule::CooperativeMatrix),
@@ -497,15 +492,18 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
             };
             components.iter().try_for_each(one)
         }
-        InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
+        InstructionKind::Compute(Compute::Arithmetic { operation: ArithmeticOperation::Divide, .. }) => {
+            Err(Rule::Division)
+        }
         InstructionKind::Await { .. }
         | InstructionKind::Update { .. }
         | InstructionKind::Addressed { .. }
-        | InstructionKind::Move { .. }
-        | InstructionKind::Compare { .. }
-        | InstructionKind::BranchIf { .. } => Err(Rule::Hsa),
-        InstructionKind::Arithmetic { .. } | InstructionKind::Label(_) => Ok(()),
-        InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => {
+        | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+        | InstructionKind::Flow(Flow::BranchIf { .. }) => Err(Rule::Hsa),
+        InstructionKind::Compute(Compute::Arithmetic { .. }) | InstructionKind::Flow(Flow::Label(_)) => {
+            Ok(())
+        }
+        InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
             // A label that stands nowhere cannot come from a parser.
             label_position(thread, *target).map_or(Err(Rule::LoopWithEffects), |_| Ok(()))
         }
@@ -522,10 +520,9 @@ fn check_plain_or_atomic(operation: Operation, access: &Access) -> Result<(), Ru
 
 /// Where a label stands among the instructions of its thread.
 pub(crate) fn label_position(thread: &Thread, label: litmus::LabelId) -> Option<usize> {
-    thread
-        .instructions
-        .iter()
-        .position(|instruction| matches!(instruction.kind, InstructionKind::Label(here) if here == label))
+    thread.instructions.iter().position(
+        |instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(here)) if here == label),
+    )
 }
 
 fn arithmetic_name(operation: ArithmeticOperation) -> &'static str {

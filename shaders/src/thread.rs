@@ -3,8 +3,8 @@
 mod access;
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, Operand, RegisterId,
-    RmwOperation, ScalarType, Scope, Semantics, Test, ThreadId,
+    Access, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind, Operand,
+    RegisterId, RmwOperation, ScalarType, Scope, Semantics, Test, ThreadId,
 };
 use rspirv::dr;
 use rspirv::spirv::{self, MemorySemantics, Op, Word};
@@ -297,7 +297,8 @@ impl<'a> ThreadCode<'a> {
 
     /// Whether the branch at `position` is taken; `None` where there is no branch.
     pub fn condition_at(&mut self, position: usize) -> Option<Word> {
-        let InstructionKind::Branch { relation, left, right, .. } = self.instruction_at(position)?.kind
+        let InstructionKind::Flow(Flow::Branch { relation, left, right, .. }) =
+            self.instruction_at(position)?.kind
         else {
             return None;
         };
@@ -413,7 +414,7 @@ impl<'a> ThreadCode<'a> {
             }
             InstructionKind::Vector(components) => self.vector(components)?,
             InstructionKind::Fence { scope, semantics } => self.fence(*scope, *semantics)?,
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = self.around.test.register_type(self.thread, *destination);
                 let width = ty.bits().max(32);
                 let (left, right) = (self.operand(*left, width), self.operand(*right, width));
@@ -422,21 +423,16 @@ impl<'a> ThreadCode<'a> {
             }
             // Segments end at control barriers, steps hold jumps and labels; the rest is refused before.
             InstructionKind::ControlBarrier(_)
-            | InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
+            | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. })
             | InstructionKind::Await { .. }
             | InstructionKind::Update { .. }
             | InstructionKind::Addressed { .. }
             | InstructionKind::Cooperative(_)
-            | InstructionKind::Move { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. } => {}
+            | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+            | InstructionKind::Flow(Flow::BranchIf { .. }) => {}
         }
         Ok(())
     }

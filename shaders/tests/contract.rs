@@ -183,7 +183,7 @@ fn replay(
         thread
             .instructions
             .iter()
-            .position(|i| matches!(i.kind, InstructionKind::Label(here) if here == label))
+            .position(|i| matches!(i.kind, InstructionKind::Flow(Flow::Label(here)) if here == label))
             .unwrap()
     };
     while let Some(instruction) = thread.instructions.get(position) {
@@ -222,13 +222,13 @@ fn replay(
                 assert_eq!(touch.written, new, "{context}");
                 registers[usize::from(destination.0)] = old;
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = test.register_type(id, *destination);
                 let (left, right) = (Value(u64::from(value(left))), Value(u64::from(value(right))));
                 registers[usize::from(destination.0)] = operation.apply(left, right, ty).0 as u32;
             }
-            InstructionKind::Goto(target) => position = jump(*target),
-            InstructionKind::Branch { relation, left, right, target }
+            InstructionKind::Flow(Flow::Goto(target)) => position = jump(*target),
+            InstructionKind::Flow(Flow::Branch { relation, left, right, target })
                 if relation.holds(i64::from(value(left) as i32), i64::from(value(right) as i32)) =>
             {
                 let here = position;

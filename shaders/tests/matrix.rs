@@ -252,19 +252,22 @@ fn what_cannot_be_placed_is_refused_by_name() {
     let two = |first: Vec<InstructionKind>, second: Vec<InstructionKind>| {
         refusal(&Builder::new("two", &["x"]).thread(at(0, 0), first).thread(at(0, 1), second).test)
     };
-    let jump = |target| InstructionKind::Goto(LabelId(target));
-    let label = |label| InstructionKind::Label(LabelId(label));
-    let branch = InstructionKind::Branch {
+    let jump = |target| InstructionKind::Flow(Flow::Goto(LabelId(target)));
+    let label = |label| InstructionKind::Flow(Flow::Label(LabelId(label)));
+    let branch = InstructionKind::Flow(Flow::Branch {
         relation: BranchRelation::Equal,
         left: register(0),
         right: constant(0),
         target: LabelId(0),
-    };
+    });
     let crowd = (0..9)
         .fold(Builder::new("crowd", &["x"]), |crowd, _| crowd.thread(at(0, 0), vec![load(0, 0, relaxed)]));
     let cases = [
         (change(&|test| test.dialect = litmus::Dialect::Hsa), Rule::Hsa),
-        (add(InstructionKind::Move { destination: RegisterId(0), value: constant(1) }), Rule::Hsa),
+        (
+            add(InstructionKind::Compute(Compute::Move { destination: RegisterId(0), value: constant(1) })),
+            Rule::Hsa,
+        ),
         (change(&|test| test.threads.clear()), Rule::NoThreads),
         (change(&|test| test.threads[0].place = Place::Host), Rule::HostThread),
         (
@@ -274,8 +277,8 @@ fn what_cannot_be_placed_is_refused_by_name() {
             }),
             Rule::SeparateDispatches,
         ),
-        (add(InstructionKind::AvailableToDevice), Rule::SeparateDispatches),
-        (add(InstructionKind::VisibleFromDevice), Rule::SeparateDispatches),
+        (add(InstructionKind::System(SystemOperation::AvailableToDevice)), Rule::SeparateDispatches),
+        (add(InstructionKind::System(SystemOperation::VisibleFromDevice)), Rule::SeparateDispatches),
         (
             change(&|test| {
                 let mut other = test.threads[0].clone();
@@ -391,12 +394,12 @@ fn what_cannot_be_placed_is_refused_by_name() {
         (fetch(ArithmeticOperation::Multiply), Rule::AtomicArithmetic(ArithmeticOperation::Multiply)),
         (fetch(ArithmeticOperation::Divide), Rule::AtomicArithmetic(ArithmeticOperation::Divide)),
         (
-            add(InstructionKind::Arithmetic {
+            add(InstructionKind::Compute(Compute::Arithmetic {
                 destination: RegisterId(0),
                 operation: ArithmeticOperation::Divide,
                 left: constant(1),
                 right: constant(1),
-            }),
+            })),
             Rule::Division,
         ),
         (two(vec![label(0), jump(0)], vec![]), Rule::LoopWithEffects),
@@ -405,12 +408,12 @@ fn what_cannot_be_placed_is_refused_by_name() {
             two(
                 vec![
                     label(0),
-                    InstructionKind::Arithmetic {
+                    InstructionKind::Compute(Compute::Arithmetic {
                         destination: RegisterId(0),
                         operation: ArithmeticOperation::Add,
                         left: register(0),
                         right: constant(1),
-                    },
+                    }),
                     branch.clone(),
                 ],
                 vec![],

@@ -248,7 +248,7 @@ fn features_of(test: &Test) -> Features {
         features.hosts |= thread.place == Place::Host;
         for instruction in &thread.instructions {
             let kind = instruction.kind.without_address();
-            features.hosts |= matches!(kind, InstructionKind::System(_));
+            features.hosts |= matches!(kind, InstructionKind::System(operation) if !operation.is_unmasked());
             features.calls |= matches!(kind, InstructionKind::ShaderCall(_));
             features.interlock |= matches!(kind, InstructionKind::Interlock(_));
             features.vectors |= matches!(kind, InstructionKind::Vector(_));

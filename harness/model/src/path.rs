@@ -1,8 +1,8 @@
 //! The control-flow paths of one thread: which instructions execute, under which conditions on the values read.
 
 use litmus::{
-    Access, BranchRelation, InstructionKind, LabelId, LocationId, Operand, RegisterId, RmwOperation,
-    ScalarType, Scope, Semantics, StorageClass, Test, ThreadId,
+    Access, BranchRelation, Compute, Flow, InstructionKind, LabelId, LocationId, Operand, RegisterId,
+    RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, ThreadId,
 };
 
 use crate::PredictError;
@@ -54,8 +54,6 @@ pub(crate) enum StepKind {
     Fence(Scope, Semantics),
     /// The index refers to the instruction, which holds the barrier.
     ControlBarrier,
-    AvailableToDevice,
-    VisibleFromDevice,
     /// An operation of the API, a shader call or an end of an interlocked section; the instruction holds it.
     System,
 }
@@ -153,14 +151,14 @@ impl Walker<'_> {
                 let at = state.at;
                 state.at += 1;
                 match &instruction.kind {
-                    InstructionKind::Label(_) => state.pass(at),
-                    InstructionKind::Goto(target) => {
+                    InstructionKind::Flow(Flow::Label(_)) => state.pass(at),
+                    InstructionKind::Flow(Flow::Goto(target)) => {
                         if !self.jump(&mut state, at, *target) {
                             self.finish(state.path)?;
                             break;
                         }
                     }
-                    InstructionKind::Branch { relation, left, right, target } => {
+                    InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                         let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
                         let left = value(&state, *left, scalar);
                         let right = value(&state, *right, scalar);
@@ -191,7 +189,7 @@ impl Walker<'_> {
                             }
                         }
                     }
-                    InstructionKind::Compare { destination, relation, left, right } => {
+                    InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                         let scalar = ScalarType::default();
                         state.comparisons[usize::from(destination.0)] = Some(Constraint {
                             relation: *relation,
@@ -201,7 +199,7 @@ impl Walker<'_> {
                             scalar: UNSIGNED,
                         });
                     }
-                    InstructionKind::BranchIf { condition, target } => {
+                    InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
                         // A register that no comparison has assigned is 0.
                         let Some(comparison) = state.comparisons[usize::from(condition.0)].clone() else {
                             continue;
@@ -228,11 +226,11 @@ impl Walker<'_> {
                             }
                         }
                     }
-                    InstructionKind::Move { destination, value: moved } => {
+                    InstructionKind::Compute(Compute::Move { destination, value: moved }) => {
                         let result = value(&state, *moved, ScalarType::default());
                         state.path.registers[usize::from(destination.0)] = result;
                     }
-                    InstructionKind::Arithmetic { destination, operation, left, right } => {
+                    InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                         let scalar = self.test.register_type(self.thread, *destination);
                         let result = Symbolic::operation(
                             *operation,
@@ -312,7 +310,7 @@ impl Walker<'_> {
     /// Where a label stands.
     fn position(&self, target: LabelId) -> usize {
         let instructions = &self.test.thread(self.thread).instructions;
-        let position = instructions.iter().position(|i| i.kind == InstructionKind::Label(target));
+        let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
         position.unwrap_or(usize::MAX)
     }
 
@@ -449,8 +447,6 @@ impl State {
                 state.push(at, StepKind::Fence(*scope, *semantics))
             }
             InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
-            InstructionKind::AvailableToDevice => state.push(at, StepKind::AvailableToDevice),
-            InstructionKind::VisibleFromDevice => state.push(at, StepKind::VisibleFromDevice),
             InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
                 state.push(at, StepKind::System)
             }
@@ -470,13 +466,10 @@ impl State {
             // Control is the walker's business, and an address is taken off before.
             InstructionKind::Addressed { .. }
             | InstructionKind::Cooperative(_)
-            | InstructionKind::Move { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. }
-            | InstructionKind::Arithmetic { .. }
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. } => {}
+            | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+            | InstructionKind::Flow(Flow::BranchIf { .. })
+            | InstructionKind::Compute(Compute::Arithmetic { .. })
+            | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. }) => {}
         }
     }
 

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{
-    Condition, Dialect, InstructionKind, LocationId, LocationInit, Observable, Operand, Outcome, Place,
-    PredictedOutcome, Prediction, Race, RegisterInit, RmwOperation, Scope, StorageClass, Term, Test,
-    ThreadId, Undefinedness, Value,
+    Compute, Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, Observable, Operand,
+    Outcome, Place, PredictedOutcome, Prediction, Race, RegisterInit, RmwOperation, Scope, StorageClass,
+    Term, Test, ThreadId, Undefinedness, Value,
 };
 
 use crate::budget::Purse;
@@ -263,7 +263,7 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
                 return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
             }
             let extension = match kind {
-                InstructionKind::System(_) => {
+                InstructionKind::System(operation) if !operation.is_unmasked() => {
                     Some("access masks and operations of the host under this model")
                 }
                 InstructionKind::ShaderCall(_) => Some("shader calls under this model"),
@@ -322,11 +322,10 @@ fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
 /// Whether an invocation of the same subgroup that executes the same code executes this instruction uniformly.
 fn company_can_follow(kind: &InstructionKind) -> bool {
     match kind {
-        InstructionKind::Goto(_)
-        | InstructionKind::Branch { .. }
-        | InstructionKind::System(_)
+        InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_) => false,
+        InstructionKind::System(operation) => operation.is_unmasked(),
         InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
         _ => true,
     }
@@ -347,7 +346,7 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
                     InstructionKind::Store { value, .. }
                     | InstructionKind::Update { operand: value, .. }
                     | InstructionKind::Await { value, .. }
-                    | InstructionKind::Move { value, .. } => note(value, &mut constants),
+                    | InstructionKind::Compute(Compute::Move { value, .. }) => note(value, &mut constants),
                     InstructionKind::Rmw { operation, .. } => match operation {
                         RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
                             note(value, &mut constants)
@@ -357,9 +356,10 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
                             note(value, &mut constants);
                         }
                     },
-                    InstructionKind::Arithmetic { left, right, .. }
-                    | InstructionKind::Compare { left, right, .. }
-                    | InstructionKind::Branch { left, right, .. } => {
+                    InstructionKind::Compute(
+                        Compute::Arithmetic { left, right, .. } | Compute::Compare { left, right, .. },
+                    )
+                    | InstructionKind::Flow(Flow::Branch { left, right, .. }) => {
                         note(left, &mut constants);
                         note(right, &mut constants);
                     }

@@ -4,8 +4,9 @@
 //! cat file `sc` is tested against it.
 
 use litmus::{
-    ArithmeticOperation, InstructionKind, InterlockEnd, LabelId, LocationId, Observable, Operand, Outcome,
-    Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, SystemSync, Test, ThreadId, Value,
+    ArithmeticOperation, Compute, Flow, InstructionKind, InterlockEnd, LabelId, LocationId, Observable,
+    Operand, Outcome, Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, SystemSync, Test,
+    ThreadId, Value,
 };
 
 use crate::budget::Purse;
@@ -123,8 +124,8 @@ impl<'a> Machine<'a> {
             let has = |wanted: fn(&InstructionKind) -> bool| {
                 thread.instructions.iter().any(|instruction| wanted(&instruction.kind))
             };
-            let reached =
-                jumps + if has(|kind| matches!(kind, InstructionKind::Label(_))) { count } else { 0 };
+            let reached = jumps
+                + if has(|kind| matches!(kind, InstructionKind::Flow(Flow::Label(_)))) { count } else { 0 };
             next = reached
                 + if has(|kind| matches!(kind, InstructionKind::ControlBarrier(_))) {
                     count.div_ceil(64)
@@ -148,9 +149,9 @@ impl<'a> Machine<'a> {
                         instructions.iter().take(usize::from(first)).any(|i| {
                             matches!(
                                 i.kind,
-                                InstructionKind::Branch { .. }
-                                    | InstructionKind::BranchIf { .. }
-                                    | InstructionKind::Goto(_)
+                                InstructionKind::Flow(
+                                    Flow::Branch { .. } | Flow::BranchIf { .. } | Flow::Goto(_)
+                                )
                             )
                         })
                     })
@@ -338,19 +339,19 @@ impl<'a> Machine<'a> {
                 | InstructionKind::Cooperative(_)
                 | InstructionKind::Vector(_)
                 | InstructionKind::Addressed { .. } => return,
-                InstructionKind::Move { destination, value } => {
+                InstructionKind::Compute(Compute::Move { destination, value }) => {
                     let value = self.value(state, thread, *value, ScalarType::default());
                     self.assign(state, thread, *destination, value);
                     self.advance(state, thread);
                 }
-                InstructionKind::Compare { destination, relation, left, right } => {
+                InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                     let scalar = ScalarType::default();
                     let unsigned = |operand| self.value(state, thread, operand, scalar).0 as i64;
                     let holds = relation.holds(unsigned(*left), unsigned(*right));
                     self.assign(state, thread, *destination, Value(u64::from(holds)));
                     self.advance(state, thread);
                 }
-                InstructionKind::BranchIf { condition, target } => {
+                InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
                     if self.register(state, thread, *condition) != Value(0) {
                         self.jump(state, thread, *target);
                     } else {
@@ -365,12 +366,10 @@ impl<'a> Machine<'a> {
                     self.advance(state, thread);
                 }
                 InstructionKind::Fence { .. }
-                | InstructionKind::AvailableToDevice
-                | InstructionKind::VisibleFromDevice
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
-                | InstructionKind::Label(_) => {
+                | InstructionKind::Flow(Flow::Label(_)) => {
                     if self.waits(state, thread, at) {
                         return;
                     }
@@ -380,15 +379,15 @@ impl<'a> Machine<'a> {
                     }
                     self.advance(state, thread);
                 }
-                InstructionKind::Arithmetic { destination, operation, left, right } => {
+                InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                     let scalar = self.types[thread][usize::from(destination.0)];
                     let left = self.value(state, thread, *left, scalar);
                     let right = self.value(state, thread, *right, scalar);
                     self.assign(state, thread, *destination, operation.apply(left, right, scalar));
                     self.advance(state, thread);
                 }
-                InstructionKind::Goto(target) => self.jump(state, thread, *target),
-                InstructionKind::Branch { relation, left, right, target } => {
+                InstructionKind::Flow(Flow::Goto(target)) => self.jump(state, thread, *target),
+                InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     let scalar = self.comparison_type(thread, *left, *right);
                     let left = self.value(state, thread, *left, scalar).signed(scalar);
                     let right = self.value(state, thread, *right, scalar).signed(scalar);
@@ -424,7 +423,7 @@ impl<'a> Machine<'a> {
 
     fn jump(&self, state: &mut State, thread: usize, target: LabelId) {
         let instructions = &self.test.threads[thread].instructions;
-        let position = instructions.iter().position(|i| i.kind == InstructionKind::Label(target));
+        let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
         let at = self.at(state, thread);
         let Some(position) = position else {
             state.stick();

@@ -4,10 +4,11 @@ use super::waiting::{is_skippable, will_come};
 use super::{effective_scope, native_register};
 use crate::condition::{Comparison, Condition, Term};
 use crate::span::Span;
+use crate::system::SystemOperation;
 use crate::test::{
-    Access, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, Label, LabelId, LocationId,
-    Operand, Order, Register, RegisterId, RegisterInit, RmwOperation, Scope, Semantics, StorageClass,
-    StorageClassSet, SystemSync, Test, Thread, ThreadId,
+    Access, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind, Label, LabelId,
+    LocationId, Operand, Order, Register, RegisterId, RegisterInit, RmwOperation, Scope, Semantics,
+    StorageClass, StorageClassSet, SystemSync, Test, Thread, ThreadId,
 };
 
 /// The scope in Vulkan's words: what is system for HSA is the device that all agents have become.
@@ -109,7 +110,7 @@ impl<'a> Lowering<'a> {
             |side: fn(&SystemSync) -> ThreadId| self.hsa.system_sync.iter().any(|sync| side(sync) == self.id);
         let (released, acquired) = (is_side(|sync| sync.from.thread), is_side(|sync| sync.to.thread));
         if acquired {
-            self.emit(InstructionKind::VisibleFromDevice);
+            self.emit(InstructionKind::System(SystemOperation::VisibleFromDevice));
         }
         self.choose_flags();
         let all_simple = self.awaits().all(|at| self.is_simple(at));
@@ -123,10 +124,10 @@ impl<'a> Lowering<'a> {
             self.expect(passed, 1);
         }
         if let Some(end) = self.end {
-            self.emit(InstructionKind::Label(end));
+            self.emit(InstructionKind::Flow(Flow::Label(end)));
         }
         if released {
-            self.emit(InstructionKind::AvailableToDevice);
+            self.emit(InstructionKind::System(SystemOperation::AvailableToDevice));
         }
     }
 
@@ -141,7 +142,7 @@ impl<'a> Lowering<'a> {
         left: Operand,
         right: Operand,
     ) {
-        self.emit(InstructionKind::Arithmetic { destination, operation, left, right });
+        self.emit(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }));
     }
 
     fn expect(&mut self, register: RegisterId, value: i64) {
@@ -187,12 +188,14 @@ impl<'a> Lowering<'a> {
     /// The comparison that decides the branch at `at`, where the branch may as well compare for itself: nothing joins in
     /// between, and what is compared is still there.
     fn comparison_of(&self, at: usize) -> Option<(BranchRelation, Operand, Operand)> {
-        let Some(InstructionKind::BranchIf { condition, .. }) = self.kind(at) else { return None };
+        let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind(at) else {
+            return None;
+        };
         let mut assigned: Vec<RegisterId> = Vec::new();
         for before in (0..at).rev() {
             match self.kind(before)? {
-                InstructionKind::Label(_) => return None,
-                InstructionKind::Compare { destination, relation, left, right }
+                InstructionKind::Flow(Flow::Label(_)) => return None,
+                InstructionKind::Compute(Compute::Compare { destination, relation, left, right })
                     if destination == condition =>
                 {
                     let kept = |operand: &Operand| match operand {
@@ -209,7 +212,9 @@ impl<'a> Lowering<'a> {
 
     fn choose_flags(&mut self) {
         for at in 0..self.thread.instructions.len() {
-            let Some(InstructionKind::BranchIf { condition, .. }) = self.kind(at) else { continue };
+            let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind(at) else {
+                continue;
+            };
             let place = usize::from(condition.0);
             let known = self.flags.get(place).copied().flatten();
             let flag = match known {
@@ -250,7 +255,7 @@ impl<'a> Lowering<'a> {
         };
         let left = side(self, left);
         let right = side(self, right);
-        self.emit(InstructionKind::Branch { relation, left, right, target });
+        self.emit(InstructionKind::Flow(Flow::Branch { relation, left, right, target }));
     }
 
     // Awaits.
@@ -350,10 +355,15 @@ impl<'a> Lowering<'a> {
                 if will_come(self.hsa, self.id, at, &mut Vec::new()) {
                     // The loop only waits: what follows it is ordered by the load that is asked about.
                     let again = self.fresh_label();
-                    self.emit(InstructionKind::Label(again));
+                    self.emit(InstructionKind::Flow(Flow::Label(again)));
                     self.emit(load(Semantics::RELAXED));
                     let (left, relation) = (Operand::Register(own), BranchRelation::NotEqual);
-                    self.emit(InstructionKind::Branch { relation, left, right: wanted, target: again });
+                    self.emit(InstructionKind::Flow(Flow::Branch {
+                        relation,
+                        left,
+                        right: wanted,
+                        target: again,
+                    }));
                 }
                 self.emit(load(semantics));
                 let constant = match wanted {
@@ -369,54 +379,53 @@ impl<'a> Lowering<'a> {
                         None => self.fresh_label(),
                     };
                     self.end = Some(end);
-                    self.emit(InstructionKind::Branch {
+                    self.emit(InstructionKind::Flow(Flow::Branch {
                         relation: BranchRelation::NotEqual,
                         left: Operand::Register(own),
                         right: constant.map_or(wanted, Operand::Constant),
                         target: end,
-                    });
+                    }));
                 }
             }
-            InstructionKind::Move { destination, value } => {
+            InstructionKind::Compute(Compute::Move { destination, value }) => {
                 let (destination, value) = (self.register(*destination), self.operand(*value));
                 self.assign(destination, ArithmeticOperation::Add, value, Operand::Constant(0));
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let (left, right) = (self.operand(*left), self.operand(*right));
                 self.assign(self.register(*destination), *operation, left, right);
             }
-            InstructionKind::Compare { destination, relation, left, right } => {
+            InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                 if let Some(Flag::Held(flag)) = self.flag(*destination) {
                     let holds = self.fresh_label();
                     self.assign(flag, ArithmeticOperation::Add, Operand::Constant(1), Operand::Constant(0));
                     self.branch(*relation, *left, *right, holds);
                     self.assign(flag, ArithmeticOperation::Add, Operand::Constant(0), Operand::Constant(0));
-                    self.emit(InstructionKind::Label(holds));
+                    self.emit(InstructionKind::Flow(Flow::Label(holds)));
                 }
             }
-            InstructionKind::BranchIf { condition, target } => match self.flag(*condition) {
-                Some(Flag::Held(flag)) => self.emit(InstructionKind::Branch {
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => match self.flag(*condition) {
+                Some(Flag::Held(flag)) => self.emit(InstructionKind::Flow(Flow::Branch {
                     relation: BranchRelation::NotEqual,
                     left: Operand::Register(flag),
                     right: Operand::Constant(0),
                     target: *target,
-                }),
+                })),
                 _ => {
                     if let Some((relation, left, right)) = self.comparison_of(at) {
                         self.branch(relation, left, right, *target);
                     }
                 }
             },
-            InstructionKind::Label(label) => self.emit(InstructionKind::Label(*label)),
+            InstructionKind::Flow(Flow::Label(label)) => {
+                self.emit(InstructionKind::Flow(Flow::Label(*label)))
+            }
             // No parser of the HSA dialect makes anything else.
             InstructionKind::ControlBarrier(_)
-            | InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
+            | InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })
             | InstructionKind::Cooperative(_)
             | InstructionKind::Vector(_)
             | InstructionKind::Addressed { .. } => self.emit(kind.clone()),

@@ -2,8 +2,8 @@
 
 use super::{effective_scope, placement};
 use crate::test::{
-    ArithmeticOperation, InstructionKind, LocationId, Operand, RmwOperation, ScalarType, Scope, Test, Thread,
-    ThreadId,
+    ArithmeticOperation, Flow, InstructionKind, LocationId, Operand, RmwOperation, ScalarType, Scope, Test,
+    Thread, ThreadId,
 };
 use crate::value::Value;
 
@@ -56,9 +56,11 @@ fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
 /// Whether some branch jumps over an instruction.
 pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
     thread.instructions.iter().take(at).any(|before| match &before.kind {
-        InstructionKind::BranchIf { target, .. } => {
-            thread.instructions.iter().skip(at).any(|after| after.kind == InstructionKind::Label(*target))
-        }
+        InstructionKind::Flow(Flow::BranchIf { target, .. }) => thread
+            .instructions
+            .iter()
+            .skip(at)
+            .any(|after| after.kind == InstructionKind::Flow(Flow::Label(*target))),
         _ => false,
     })
 }

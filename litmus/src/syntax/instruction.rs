@@ -10,8 +10,9 @@ use crate::error::ParseError;
 use crate::span::Span;
 use crate::system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
-    Access, ArithmeticOperation, ControlBarrier, Instruction, InstructionKind, LabelId, LocationId, Operand,
-    Order, Place, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, ThreadId,
+    Access, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind, LabelId,
+    LocationId, Operand, Order, Place, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
+    ThreadId,
 };
 
 /// The words after the dots of an instruction, taken from left to right.
@@ -157,7 +158,7 @@ impl<'a> Parser<'a> {
         let kind = if is_label(word) {
             let label = self.place_label(thread, start)?;
             self.expect(TokenKind::Colon, "`:` after a label")?;
-            InstructionKind::Label(label)
+            InstructionKind::Flow(Flow::Label(label))
         } else {
             if !self.count_instruction(start.span) {
                 self.note_rest(thread);
@@ -212,11 +213,11 @@ impl<'a> Parser<'a> {
             "membar" => self.fence(modifiers),
             "cbar" => self.control_barrier(modifiers),
             "avdevice" => Ok(match self.access_mask(modifiers)? {
-                None => InstructionKind::AvailableToDevice,
+                None => InstructionKind::System(SystemOperation::AvailableToDevice),
                 Some(mask) => InstructionKind::System(SystemOperation::Available(mask)),
             }),
             "visdevice" => Ok(match self.access_mask(modifiers)? {
-                None => InstructionKind::VisibleFromDevice,
+                None => InstructionKind::System(SystemOperation::VisibleFromDevice),
                 Some(mask) => InstructionKind::System(SystemOperation::Visible(mask)),
             }),
             "interlock" => self.interlock(modifiers),
@@ -229,7 +230,7 @@ impl<'a> Parser<'a> {
                     "call" => InstructionKind::ShaderCall(self.threads(thread)?),
                     "goto" => {
                         modifiers.finish("a label")?;
-                        InstructionKind::Goto(self.label_operand(thread)?)
+                        InstructionKind::Flow(Flow::Goto(self.label_operand(thread)?))
                     }
                     _ if lookup(words::OPERATIONS, word).is_some() => {
                         modifiers.finish("a register")?;
@@ -450,9 +451,7 @@ impl<'a> Parser<'a> {
             InstructionKind::ControlBarrier(_) => refuse("a control barrier", "device"),
             InstructionKind::ShaderCall(_) => refuse("a shader call", "device"),
             InstructionKind::Interlock(_) => refuse("an interlocked section", "device"),
-            InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
-            | InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)) => {
+            InstructionKind::System(operation) if !operation.is_of_host() => {
                 refuse("a recorded memory dependency", "device")
             }
             _ => Ok(()),
@@ -467,7 +466,7 @@ impl<'a> Parser<'a> {
         self.comma()?;
         let right = self.operand(thread)?;
         let operation = lookup(words::OPERATIONS, word).unwrap_or(ArithmeticOperation::Add);
-        Ok(InstructionKind::Arithmetic { destination, operation, left, right })
+        Ok(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }))
     }
 
     fn branch(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
@@ -477,7 +476,7 @@ impl<'a> Parser<'a> {
         self.comma()?;
         let target = self.label_operand(thread)?;
         let relation = lookup(words::BRANCHES, word).unwrap_or(crate::test::BranchRelation::Equal);
-        Ok(InstructionKind::Branch { relation, left, right, target })
+        Ok(InstructionKind::Flow(Flow::Branch { relation, left, right, target }))
     }
 
     pub(super) fn comma(&mut self) -> Parsed<()> {

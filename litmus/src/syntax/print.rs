@@ -9,9 +9,9 @@ use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
 use crate::system::{InterlockEnd, SystemOperation};
 use crate::test::{
-    Access, Dialect, InstructionKind, Location, LocationId, LocationInit, Operand, Order, Place, RegisterId,
-    RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SyncPoint, Test, Thread,
-    ThreadId,
+    Access, Compute, Dialect, Flow, InstructionKind, Location, LocationId, LocationInit, Operand, Order,
+    Place, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SyncPoint,
+    Test, Thread, ThreadId,
 };
 
 /// The text of a test in its own syntax: Khronos' `.test` for a test that came from there, else the native dialect.
@@ -435,14 +435,15 @@ impl InstructionKind {
                 }
                 text
             }
-            InstructionKind::AvailableToDevice => "avdevice".to_owned(),
-            InstructionKind::VisibleFromDevice => "visdevice".to_owned(),
             InstructionKind::System(operation) => {
                 let word = operation.keyword();
                 let names = |list: &[LocationId]| {
                     list.iter().map(|id| location_name(test, *id).to_owned()).collect::<Vec<_>>().join(", ")
                 };
                 match operation {
+                    SystemOperation::AvailableToDevice | SystemOperation::VisibleFromDevice => {
+                        word.to_owned()
+                    }
                     SystemOperation::Available(mask) | SystemOperation::Visible(mask) => {
                         let accesses: String = mask.words().map(|access| format!(".{access}")).collect();
                         format!("{word}{}", if accesses.is_empty() { ".none" } else { accesses.as_str() })
@@ -463,25 +464,24 @@ impl InstructionKind {
                 };
                 format!("interlock.{end} {}", interlock.section)
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => format!(
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => format!(
                 "{} {}, {}, {}",
                 operation.keyword(),
                 register(*destination),
                 value(left),
                 value(right)
             ),
-            InstructionKind::Label(id) => format!("{}:", label(id)),
-            InstructionKind::Goto(id) => format!("goto {}", label(id)),
-            InstructionKind::Branch { relation, left, right, target } => {
+            InstructionKind::Flow(Flow::Label(id)) => format!("{}:", label(id)),
+            InstructionKind::Flow(Flow::Goto(id)) => format!("goto {}", label(id)),
+            InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 format!("{} {}, {}, {}", relation.keyword(), value(left), value(right), label(target))
             }
             // The native dialect has no words for these.
             InstructionKind::Await { .. }
             | InstructionKind::Update { .. }
             | InstructionKind::Addressed { .. }
-            | InstructionKind::Move { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. } => hsa::instruction_text(self, test, thread),
+            | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+            | InstructionKind::Flow(Flow::BranchIf { .. }) => hsa::instruction_text(self, test, thread),
         }
     }
 }

@@ -162,7 +162,7 @@ impl Builder<'_> {
         }
         for label in 0..self.test.threads[thread].labels.len() {
             if !placed.contains(&label) {
-                let kind = InstructionKind::Label(LabelId(label as u16));
+                let kind = InstructionKind::Flow(Flow::Label(LabelId(label as u16)));
                 self.test.threads[thread].instructions.push(Instruction { kind, span: Span::default() });
             }
         }
@@ -247,12 +247,12 @@ impl Builder<'_> {
             .map(|other| ThreadId(other as u16))
             .collect();
         if others.is_empty() {
-            return InstructionKind::Arithmetic {
+            return InstructionKind::Compute(Compute::Arithmetic {
                 destination: self.register(thread),
                 operation: ArithmeticOperation::Add,
                 left: Operand::Constant(1),
                 right: Operand::Constant(1),
-            };
+            });
         }
         let first = self.choices.below(others.len());
         others.rotate_left(first);
@@ -444,14 +444,14 @@ impl Builder<'_> {
                     quorum,
                 })
             }
-            5 => InstructionKind::AvailableToDevice,
-            6 => InstructionKind::VisibleFromDevice,
-            7 => InstructionKind::Arithmetic {
+            5 => InstructionKind::System(SystemOperation::AvailableToDevice),
+            6 => InstructionKind::System(SystemOperation::VisibleFromDevice),
+            7 => InstructionKind::Compute(Compute::Arithmetic {
                 destination: self.register(thread),
                 operation: self.choices.of(&OPERATIONS),
                 left: self.operand(thread),
                 right: self.operand(thread),
-            },
+            }),
             11 => InstructionKind::System(match self.choices.yes() {
                 _ if self.is_host(thread) => SystemOperation::Flush(Vec::new()),
                 true => SystemOperation::Available(self.mask()),
@@ -469,8 +469,8 @@ impl Builder<'_> {
                     section: self.choices.of(&["0", "00", "part"]).to_owned(),
                 }),
             },
-            8 => InstructionKind::Goto(self.label(thread)),
-            9 => InstructionKind::Branch {
+            8 => InstructionKind::Flow(Flow::Goto(self.label(thread))),
+            9 => InstructionKind::Flow(Flow::Branch {
                 relation: self.choices.of(&[
                     BranchRelation::Equal,
                     BranchRelation::NotEqual,
@@ -482,14 +482,14 @@ impl Builder<'_> {
                 left: self.operand(thread),
                 right: self.operand(thread),
                 target: self.label(thread),
-            },
+            }),
             _ => {
                 let label = self.label(thread);
                 if placed.contains(&usize::from(label.0)) {
-                    return InstructionKind::Goto(label);
+                    return InstructionKind::Flow(Flow::Goto(label));
                 }
                 placed.push(usize::from(label.0));
-                InstructionKind::Label(label)
+                InstructionKind::Flow(Flow::Label(label))
             }
         }
     }

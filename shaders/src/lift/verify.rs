@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use litmus::{
-    Access, ArithmeticOperation, ControlBarrier, InstructionKind, LocationId, Observable, RmwOperation,
+    Access, ArithmeticOperation, ControlBarrier, Flow, InstructionKind, LocationId, Observable, RmwOperation,
     ScalarType, Scope, Semantics, StorageClass, Test, Thread, ThreadId,
 };
 use rspirv::spirv::Op;
@@ -278,7 +278,7 @@ fn reachable(thread: &Thread) -> Vec<bool> {
         thread
             .instructions
             .iter()
-            .position(|i| matches!(i.kind, InstructionKind::Label(here) if here == label))
+            .position(|i| matches!(i.kind, InstructionKind::Flow(Flow::Label(here)) if here == label))
     };
     let mut open = vec![0];
     while let Some(position) = open.pop() {
@@ -287,8 +287,8 @@ fn reachable(thread: &Thread) -> Vec<bool> {
             _ => continue,
         }
         match thread.instructions.get(position).map(|instruction| &instruction.kind) {
-            Some(InstructionKind::Goto(target)) => open.extend(position_of(*target)),
-            Some(InstructionKind::Branch { target, .. }) => {
+            Some(InstructionKind::Flow(Flow::Goto(target))) => open.extend(position_of(*target)),
+            Some(InstructionKind::Flow(Flow::Branch { target, .. })) => {
                 open.extend(position_of(*target));
                 open.push(position + 1);
             }

@@ -1,8 +1,8 @@
 //! The steps of the relaxation lattice: every way to make one instruction a little stronger.
 
 use litmus::{
-    Access, ControlBarrier, Dialect, InstructionKind, Order, Place, Placement, RmwOperation, Scope,
-    Semantics, StorageClassSet, Test,
+    Access, Compute, ControlBarrier, Dialect, Flow, InstructionKind, Order, Place, Placement, RmwOperation,
+    Scope, Semantics, StorageClassSet, Test,
 };
 
 /// What the steps of one test may use: nothing wider than its threads can tell apart.
@@ -159,23 +159,19 @@ impl Reach {
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(barrier, &mut steps),
-            InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
-            | InstructionKind::System(_)
+            InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
-            | InstructionKind::Arithmetic { .. }
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
+            | InstructionKind::Compute(Compute::Arithmetic { .. })
+            | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. })
             // What mends a test of the HSA dialect is not searched for.
             | InstructionKind::Await { .. }
             | InstructionKind::Update { .. }
             | InstructionKind::Addressed { .. }
             | InstructionKind::Cooperative(_)
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. }
-            | InstructionKind::Move { .. } => {}
+            | InstructionKind::Compute(Compute::Compare { .. })
+            | InstructionKind::Flow(Flow::BranchIf { .. })
+            | InstructionKind::Compute(Compute::Move { .. }) => {}
         }
         steps
     }

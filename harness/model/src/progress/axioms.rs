@@ -5,8 +5,8 @@
 //! over histories this sees load buffering, and it asks any model; it says nothing of loops that write.
 
 use litmus::{
-    ArithmeticOperation, Instruction, InstructionKind, Label, LabelId, LocationId, Observable, Operand,
-    Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
+    ArithmeticOperation, Compute, Flow, Instruction, InstructionKind, Label, LabelId, LocationId, Observable,
+    Operand, Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
 };
 
 use super::code::{Code, Operation};
@@ -144,9 +144,9 @@ impl Cut {
             let mut changed = instruction.clone();
             if let Some(loop_of) = jumps.iter().position(|(jump, _)| *jump == at) {
                 match &mut changed.kind {
-                    InstructionKind::Goto(target)
-                    | InstructionKind::Branch { target, .. }
-                    | InstructionKind::BranchIf { target, .. } => *target = spins.get(loop_of)?.0,
+                    InstructionKind::Flow(
+                        Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
+                    ) => *target = spins.get(loop_of)?.0,
                     _ => return None,
                 }
             }
@@ -164,12 +164,12 @@ impl Cut {
         let last = instructions.last()?.clone();
         let plain = |kind| Instruction { kind, span: last.span };
         for (label, spin) in spins {
-            cut.push(plain(InstructionKind::Goto(end)));
-            cut.push(plain(InstructionKind::Label(label)));
+            cut.push(plain(InstructionKind::Flow(Flow::Goto(end))));
+            cut.push(plain(InstructionKind::Flow(Flow::Label(label))));
             cut.push(assign(spin.mark, Operand::Constant(1), &last));
             self.spins.push(spin);
         }
-        cut.push(plain(InstructionKind::Label(end)));
+        cut.push(plain(InstructionKind::Flow(Flow::Label(end))));
         self.test.threads[index].instructions = cut;
         Some(())
     }
@@ -192,6 +192,6 @@ impl Cut {
 
 fn assign(destination: RegisterId, value: Operand, beside: &Instruction) -> Instruction {
     let (operation, right) = (ArithmeticOperation::Add, Operand::Constant(0));
-    let kind = InstructionKind::Arithmetic { destination, operation, left: value, right };
+    let kind = InstructionKind::Compute(Compute::Arithmetic { destination, operation, left: value, right });
     Instruction { kind, span: beside.span }
 }

@@ -2,8 +2,9 @@
 //! where.
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, ControlBarrier, InstructionKind, LocationId, Operand, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, ThreadId, Value,
+    Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
+    Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation,
+    Test, ThreadId, Value,
 };
 
 use super::ProgressError;
@@ -267,18 +268,18 @@ impl Builder<'_> {
             let instructions = &self.test.thread(thread).instructions;
             instructions
                 .iter()
-                .position(|i| i.kind == InstructionKind::Label(label))
+                .position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
                 .unwrap_or(instructions.len())
         };
         Ok(match kind.without_address() {
-            InstructionKind::Label(_)
-            | InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice => Operation::Nothing,
+            InstructionKind::Flow(Flow::Label(_))
+            | InstructionKind::System(SystemOperation::AvailableToDevice)
+            | InstructionKind::System(SystemOperation::VisibleFromDevice) => Operation::Nothing,
             InstructionKind::Fence { scope, semantics } => {
                 Operation::Fence { scope: *scope, semantics: *semantics }
             }
-            InstructionKind::Goto(target) => Operation::Jump(position(*target)),
-            InstructionKind::Branch { relation, left, right, target } => {
+            InstructionKind::Flow(Flow::Goto(target)) => Operation::Jump(position(*target)),
+            InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 let (left_type, right_type) =
                     (self.operand_type(thread, *left), self.operand_type(thread, *right));
                 let scalar = if right_type.bits() > left_type.bits() { right_type } else { left_type };
@@ -290,19 +291,21 @@ impl Builder<'_> {
                     target: position(*target),
                 }
             }
-            InstructionKind::BranchIf { condition, target } => {
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
                 Operation::BranchIf { condition: condition.0, target: position(*target) }
             }
-            InstructionKind::Compare { destination, relation, left, right } => Operation::Compare {
-                destination: destination.0,
-                relation: *relation,
-                left: source(*left, ScalarType::default()),
-                right: source(*right, ScalarType::default()),
-            },
-            InstructionKind::Move { destination, value } => {
+            InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
+                Operation::Compare {
+                    destination: destination.0,
+                    relation: *relation,
+                    left: source(*left, ScalarType::default()),
+                    right: source(*right, ScalarType::default()),
+                }
+            }
+            InstructionKind::Compute(Compute::Move { destination, value }) => {
                 Operation::Move { destination: destination.0, value: source(*value, ScalarType::default()) }
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let scalar = self.test.register_type(thread, *destination);
                 Operation::Arithmetic {
                     destination: destination.0,

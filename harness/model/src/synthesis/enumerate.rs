@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use litmus::{
     Access, ArithmeticOperation, ControlBarrier, InstructionKind, LocationId, Operand, Order, Placement,
-    RmwOperation, Scope, Semantics, Span, StorageClass, StorageClassSet, SyncPoint, SystemSync, Term, Test,
-    ThreadId,
+    RmwOperation, Scope, Semantics, Span, StorageClass, StorageClassSet, SyncPoint, SystemOperation,
+    SystemSync, Term, Test, ThreadId,
 };
 
 use super::draft::Draft;
@@ -359,8 +359,12 @@ fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], or
                         quorum: None,
                     }),
                 ),
-                Form::AvailableToDevice => draft.push(thread, InstructionKind::AvailableToDevice),
-                Form::VisibleFromDevice => draft.push(thread, InstructionKind::VisibleFromDevice),
+                Form::AvailableToDevice => {
+                    draft.push(thread, InstructionKind::System(SystemOperation::AvailableToDevice))
+                }
+                Form::VisibleFromDevice => {
+                    draft.push(thread, InstructionKind::System(SystemOperation::VisibleFromDevice))
+                }
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Shapes of tests, and for each the test with the strongest synchronization that its style can ask for.
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, ControlBarrier, Instruction, InstructionKind, LabelId,
-    LocationId, Operand, Order, Placement, RegisterId, RmwOperation, Scope, Semantics, StorageClass,
+    Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
+    LabelId, LocationId, Operand, Order, Placement, RegisterId, RmwOperation, Scope, Semantics, StorageClass,
     StorageClassSet, Term, Test, ThreadId,
 };
 
@@ -340,7 +340,7 @@ impl Column<'_> {
             self.word(*word, payload_follows && self.cell.plain);
         }
         if self.guards {
-            self.draft.push(self.thread, InstructionKind::Label(LabelId(0)));
+            self.draft.push(self.thread, InstructionKind::Flow(Flow::Label(LabelId(0))));
         }
     }
 
@@ -365,12 +365,12 @@ impl Column<'_> {
                 self.guards = true;
                 self.draft.label(self.thread);
             }
-            let branch = InstructionKind::Branch {
+            let branch = InstructionKind::Flow(Flow::Branch {
                 relation: BranchRelation::NotEqual,
                 left: Operand::Register(register),
                 right: Operand::Constant(value),
                 target: LabelId(0),
-            };
+            });
             self.draft.push(self.thread, branch);
         }
     }
@@ -500,12 +500,9 @@ pub fn operations(test: &Test) -> usize {
 fn is_operation(instruction: &Instruction) -> bool {
     !matches!(
         instruction.kind,
-        InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
-            | InstructionKind::BranchIf { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::Arithmetic { .. }
-            | InstructionKind::Move { .. }
+        InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. } | Flow::BranchIf { .. })
+            | InstructionKind::Compute(
+                Compute::Compare { .. } | Compute::Arithmetic { .. } | Compute::Move { .. }
+            )
     )
 }

@@ -6,7 +6,7 @@
 
 use litmus::{
     Access, ControlBarrier, Dialect, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet,
-    Test,
+    SystemOperation, Test,
 };
 
 /// A test with one step less, and which.
@@ -178,8 +178,12 @@ fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<Instructi
             }
             found
         }
-        InstructionKind::AvailableToDevice => vec![("no avdevice".to_owned(), Vec::new())],
-        InstructionKind::VisibleFromDevice => vec![("no visdevice".to_owned(), Vec::new())],
+        InstructionKind::System(SystemOperation::AvailableToDevice) => {
+            vec![("no avdevice".to_owned(), Vec::new())]
+        }
+        InstructionKind::System(SystemOperation::VisibleFromDevice) => {
+            vec![("no visdevice".to_owned(), Vec::new())]
+        }
         _ => Vec::new(),
     }
 }

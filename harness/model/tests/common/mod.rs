@@ -1,10 +1,10 @@
 //! Random litmus tests, small enough for the naive enumerator.
 
 use litmus::{
-    Access, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Condition, ControlBarrier, Dialect,
-    Instruction, InstructionKind, Interlock, InterlockEnd, Khronos, Label, LabelId, Location, LocationId,
-    LocationInit, Metadata, Operand, Order, Place, Placement, Query, QueryKind, QueryTerm, Question,
-    QuestionKind, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics,
+    Access, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Compute, Condition, ControlBarrier,
+    Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd, Khronos, Label, LabelId, Location,
+    LocationId, LocationInit, Metadata, Operand, Order, Place, Placement, Query, QueryKind, QueryTerm,
+    Question, QuestionKind, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics,
     SizeComparison, Span, StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test,
     Thread, ThreadId,
 };
@@ -161,15 +161,15 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
             }),
         // Dependencies through registers.
         1 => (0..REGISTERS, 0..REGISTERS, 0..3i64).prop_map(|(to, from, addend)| {
-            InstructionKind::Arithmetic {
+            InstructionKind::Compute(Compute::Arithmetic {
                 destination: RegisterId(to),
                 operation: ArithmeticOperation::Add,
                 left: Operand::Register(RegisterId(from)),
                 right: Operand::Constant(addend),
-            }
+            })
         }),
-        1 => Just(InstructionKind::AvailableToDevice),
-        1 => Just(InstructionKind::VisibleFromDevice),
+        1 => Just(InstructionKind::System(SystemOperation::AvailableToDevice)),
+        1 => Just(InstructionKind::System(SystemOperation::VisibleFromDevice)),
     ]
 }
 
@@ -266,13 +266,15 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
             let mut labels = Vec::new();
             let last = instructions.len() - 1;
             let movable = !matches!(instructions[last].kind, InstructionKind::ControlBarrier(_));
-            let branch = |guard: Guard| InstructionKind::Branch {
-                relation: guard.relation,
-                left: Operand::Register(RegisterId(0)),
-                right: Operand::Constant(guard.constant),
-                target: LabelId(0),
+            let branch = |guard: Guard| {
+                InstructionKind::Flow(Flow::Branch {
+                    relation: guard.relation,
+                    left: Operand::Register(RegisterId(0)),
+                    right: Operand::Constant(guard.constant),
+                    target: LabelId(0),
+                })
             };
-            let label = || instruction(InstructionKind::Label(LabelId(0)));
+            let label = || instruction(InstructionKind::Flow(Flow::Label(LabelId(0))));
             match guard {
                 Some(guard) if guard.back && movable => {
                     labels.push(Label { name: "LC00".to_owned() });
@@ -487,10 +489,10 @@ pub fn hosts() -> impl Strategy<Value = Test> {
                 for instruction in &mut thread.instructions {
                     let kind = &mut instruction.kind;
                     match kind {
-                        InstructionKind::AvailableToDevice => {
+                        InstructionKind::System(SystemOperation::AvailableToDevice) => {
                             *kind = InstructionKind::System(SystemOperation::Available(mask(next())));
                         }
-                        InstructionKind::VisibleFromDevice => {
+                        InstructionKind::System(SystemOperation::VisibleFromDevice) => {
                             *kind = InstructionKind::System(SystemOperation::Visible(mask(next())));
                         }
                         _ => {}
@@ -510,7 +512,7 @@ pub fn hosts() -> impl Strategy<Value = Test> {
             test.threads[host].labels.clear();
             test.threads[host]
                 .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
             for instruction in &mut test.threads[host].instructions {
                 let kind = &mut instruction.kind;
                 match kind {
@@ -549,7 +551,7 @@ pub fn calls() -> impl Strategy<Value = Test> {
             thread.labels.clear();
             thread
                 .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
             let mut called = index > 0;
             for instruction in &mut thread.instructions {
                 let kind = &mut instruction.kind;
@@ -559,10 +561,13 @@ pub fn calls() -> impl Strategy<Value = Test> {
                         called = true;
                         *kind = InstructionKind::ShaderCall(vec![ThreadId(1)]);
                     }
-                    InstructionKind::ControlBarrier(_) | InstructionKind::AvailableToDevice => {
+                    InstructionKind::ControlBarrier(_)
+                    | InstructionKind::System(SystemOperation::AvailableToDevice) => {
                         *kind = section(InterlockEnd::Begin);
                     }
-                    InstructionKind::VisibleFromDevice => *kind = section(InterlockEnd::End),
+                    InstructionKind::System(SystemOperation::VisibleFromDevice) => {
+                        *kind = section(InterlockEnd::End)
+                    }
                     InstructionKind::Load {
                         access: Access::Coherent { scope } | Access::Atomic { scope, .. },
                         ..
@@ -592,7 +597,7 @@ pub fn cooperative() -> impl Strategy<Value = Test> {
             thread.labels.clear();
             thread
                 .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
             for instruction in &mut thread.instructions {
                 if let InstructionKind::ControlBarrier(barrier) = &mut instruction.kind {
                     barrier.quorum = None;
@@ -630,10 +635,9 @@ pub fn khronos() -> impl Strategy<Value = Test> {
             let mut read_values = Vec::new();
             for thread in &mut test.threads {
                 thread.labels.clear();
-                thread.instructions.retain(|i| {
-                    use InstructionKind::{Arithmetic, Branch, Label};
-                    !matches!(i.kind, Branch { .. } | Label(_) | Arithmetic { .. })
-                });
+                thread
+                    .instructions
+                    .retain(|i| !matches!(i.kind, InstructionKind::Flow(_) | InstructionKind::Compute(_)));
                 for instruction in &mut thread.instructions {
                     match &mut instruction.kind {
                         InstructionKind::Store { value, .. } => *value = number(given.next().flatten()),

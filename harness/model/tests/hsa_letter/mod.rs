@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
-    Access, InstructionKind, LabelId, LocationId, Observable, Operand, Order, Place, Placement, RegisterId,
-    RmwOperation, ScalarType, Scope, StorageClass, Test, ThreadId,
+    Access, Compute, Flow, InstructionKind, LabelId, LocationId, Observable, Operand, Order, Place,
+    Placement, RegisterId, RmwOperation, ScalarType, Scope, StorageClass, Test, ThreadId,
 };
 
 /// What the model says of a test.
@@ -81,7 +81,11 @@ fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGues
             Operand::Register(register) => registers[usize::from(register.0)].clone(),
         };
         let position = |label: LabelId| {
-            thread.instructions.iter().position(|i| i.kind == InstructionKind::Label(label)).unwrap()
+            thread
+                .instructions
+                .iter()
+                .position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
+                .unwrap()
         };
         let here = events.len();
         let mut event = Event {
@@ -180,24 +184,24 @@ fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGues
                 event.order = semantics.order;
                 events.push(event);
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ((left, mut sources), (right, more)) =
                     (value(left, &registers), value(right, &registers));
                 sources.extend(more);
                 let result = operation.apply(litmus::Value(left), litmus::Value(right), ScalarType::U32).0;
                 registers[usize::from(destination.0)] = (result, sources);
             }
-            InstructionKind::Move { destination, value: moved } => {
+            InstructionKind::Compute(Compute::Move { destination, value: moved }) => {
                 registers[usize::from(destination.0)] = value(moved, &registers);
             }
-            InstructionKind::Compare { destination, relation, left, right } => {
+            InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                 let ((left, mut sources), (right, more)) =
                     (value(left, &registers), value(right, &registers));
                 sources.extend(more);
                 let holds = relation.holds(left as i64, right as i64);
                 registers[usize::from(destination.0)] = (u64::from(holds), sources);
             }
-            InstructionKind::BranchIf { condition, target } => {
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
                 let (taken, sources) = registers[usize::from(condition.0)].clone();
                 for source in &sources {
                     events[*source].decisive = true;
@@ -208,7 +212,7 @@ fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGues
                     at = end;
                 }
             }
-            InstructionKind::Label(_) => {}
+            InstructionKind::Flow(Flow::Label(_)) => {}
             other => unreachable!("{other:?} in an HSA test"),
         }
     }

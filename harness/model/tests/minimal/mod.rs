@@ -1,6 +1,6 @@
 //! Makes a test small that has a property: whatever can go, goes.
 
-use litmus::{Access, InstructionKind, Order, Semantics, StorageClassSet, Test};
+use litmus::{Access, Flow, InstructionKind, Order, Semantics, StorageClassSet, Test};
 
 /// The smallest test that steps which take something away lead to from `test` and that still has the property.
 pub fn minimal(test: &Test, has_it: &dyn Fn(&Test) -> bool) -> Test {
@@ -43,9 +43,9 @@ fn without(test: &Test, thread: usize, index: usize) -> Option<Test> {
     let mut less = test.clone();
     let instructions = &mut less.threads[thread].instructions;
     let removed = instructions.remove(index);
-    if let InstructionKind::Label(label) = removed.kind {
+    if let InstructionKind::Flow(Flow::Label(label)) = removed.kind {
         let jumps = |kind: &InstructionKind| match kind {
-            InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => *target == label,
+            InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => *target == label,
             _ => false,
         };
         if instructions.iter().any(|instruction| jumps(&instruction.kind)) {

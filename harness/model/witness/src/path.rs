@@ -1,9 +1,9 @@
 //! The control-flow paths of a thread, with values that are not known yet.
 
 use litmus::{
-    Access, AccessMask, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, InterlockEnd,
-    LabelId, LocationId, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
-    StorageClass, SystemOperation, Test, ThreadId, Value,
+    Access, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind,
+    InterlockEnd, LabelId, LocationId, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope,
+    Semantics, StorageClass, SystemOperation, Test, ThreadId, Value,
 };
 
 use crate::profile::Profile;
@@ -214,9 +214,8 @@ fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
         InstructionKind::Await { .. }
         | InstructionKind::Update { .. }
         | InstructionKind::Addressed { .. }
-        | InstructionKind::Move { .. }
-        | InstructionKind::Compare { .. }
-        | InstructionKind::BranchIf { .. } => return Err(Refusal::Hsa),
+        | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+        | InstructionKind::Flow(Flow::BranchIf { .. }) => return Err(Refusal::Hsa),
         _ => Scope::Invocation,
     };
     if scope == Scope::CrossDevice { Err(Refusal::CrossDevice) } else { Ok(()) }
@@ -269,13 +268,13 @@ impl Walker<'_> {
             let index = walk.next;
             walk.next += 1;
             match &instruction.kind {
-                InstructionKind::Label(_) => {}
-                InstructionKind::Goto(label) => {
+                InstructionKind::Flow(Flow::Label(_)) => {}
+                InstructionKind::Flow(Flow::Goto(label)) => {
                     if !self.jump(&mut walk, index, *label) {
                         return;
                     }
                 }
-                InstructionKind::Branch { relation, left, right, target } => {
+                InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     let demand = self.demand(&mut walk.path, *relation, *left, *right);
                     let mut taken = walk.clone();
                     if let Some(path) = demanding(&taken.path, demand, true) {
@@ -338,7 +337,7 @@ impl Walker<'_> {
     /// Jumps; false where the walk ends because the bound of the loop is reached.
     fn jump(&mut self, walk: &mut Walk, from: usize, label: LabelId) -> bool {
         let instructions = &self.test.thread(self.thread).instructions;
-        let target = instructions.iter().position(|i| i.kind == InstructionKind::Label(label));
+        let target = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
         let target = target.unwrap_or(instructions.len());
         if target <= from {
             walk.backwards[from] += 1;
@@ -459,13 +458,17 @@ impl Walker<'_> {
                     round,
                 }
             }
-            InstructionKind::AvailableToDevice => Effect::DeviceAvailable(AccessMask::MEMORY_WRITE),
-            InstructionKind::VisibleFromDevice => Effect::DeviceVisible(AccessMask::MEMORY_READ),
+            InstructionKind::System(SystemOperation::AvailableToDevice) => {
+                Effect::DeviceAvailable(AccessMask::MEMORY_WRITE)
+            }
+            InstructionKind::System(SystemOperation::VisibleFromDevice) => {
+                Effect::DeviceVisible(AccessMask::MEMORY_READ)
+            }
             InstructionKind::System(SystemOperation::Available(mask)) => Effect::DeviceAvailable(*mask),
             InstructionKind::System(SystemOperation::Visible(mask)) => Effect::DeviceVisible(*mask),
             InstructionKind::ShaderCall(threads) => Effect::Call(threads.clone()),
             InstructionKind::Interlock(interlock) => Effect::Interlock(interlock.end),
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = self.test.register_type(self.thread, *destination);
                 let (left, right) = (operand(path, *left, ty), operand(path, *right, ty));
                 path.nodes.push(Node::Compute(*operation, left, right, ty));

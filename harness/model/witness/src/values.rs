@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use litmus::{
-    ArithmeticOperation, Condition, InstructionKind, Operand, RegisterInit, RmwOperation, Term, Test, Value,
+    ArithmeticOperation, Compute, Condition, Flow, InstructionKind, Operand, RegisterInit, RmwOperation,
+    Term, Test, Value,
 };
 
 use crate::path::{Demand, Node, NodeId, Path};
@@ -58,12 +59,12 @@ pub fn guesses(test: &Test) -> Vec<Value> {
                         operations.push((*arithmetic, unknown, *value));
                     }
                 },
-                InstructionKind::Arithmetic { operation, left, right, .. } => {
+                InstructionKind::Compute(Compute::Arithmetic { operation, left, right, .. }) => {
                     constant(&mut found, left);
                     constant(&mut found, right);
                     operations.push((*operation, *left, *right));
                 }
-                InstructionKind::Branch { left, right, .. } => {
+                InstructionKind::Flow(Flow::Branch { left, right, .. }) => {
                     constant(&mut found, left);
                     constant(&mut found, right);
                 }

@@ -3,8 +3,8 @@
 use crate::error::ParseError;
 use crate::syntax::parser::Parser;
 use crate::test::{
-    ArithmeticOperation, InstructionKind, LocationId, Operand, Place, Reference, RegisterId, RegisterInit,
-    Thread, ThreadId,
+    ArithmeticOperation, Compute, Flow, InstructionKind, LocationId, Operand, Place, Reference, RegisterId,
+    RegisterInit, Thread, ThreadId,
 };
 
 impl Parser<'_> {
@@ -81,7 +81,9 @@ fn check_offsets(thread: &Thread, errors: &mut Vec<ParseError>) {
 }
 
 fn is_zero(kind: &InstructionKind) -> bool {
-    let InstructionKind::Arithmetic { operation, left, right, .. } = kind else { return false };
+    let InstructionKind::Compute(Compute::Arithmetic { operation, left, right, .. }) = kind else {
+        return false;
+    };
     match operation {
         ArithmeticOperation::And => [left, right].contains(&&Operand::Constant(0)),
         ArithmeticOperation::Xor | ArithmeticOperation::Subtract => left == right,
@@ -94,11 +96,10 @@ fn check_branches(thread: &Thread, errors: &mut Vec<ParseError>) {
     // Where the branches around an instruction end, innermost last.
     let mut open = Vec::new();
     for (index, instruction) in thread.instructions.iter().enumerate() {
-        let InstructionKind::BranchIf { target, .. } = instruction.kind else { continue };
-        let position = thread
-            .instructions
-            .iter()
-            .position(|other| matches!(other.kind, InstructionKind::Label(label) if label == target));
+        let InstructionKind::Flow(Flow::BranchIf { target, .. }) = instruction.kind else { continue };
+        let position = thread.instructions.iter().position(
+            |other| matches!(other.kind, InstructionKind::Flow(Flow::Label(label)) if label == target),
+        );
         // A label that stands nowhere is reported where it is mentioned.
         let Some(end) = position else { continue };
         let name = |label: crate::test::LabelId| {

@@ -8,8 +8,8 @@ use crate::syntax::lexer::{Token, TokenKind};
 use crate::syntax::parser::{Parsed, Parser};
 use crate::syntax::words::lookup;
 use crate::test::{
-    Access, Instruction, InstructionKind, LabelId, LocationId, Operand, Order, RegisterId, RmwOperation,
-    StorageClass, ThreadId,
+    Access, Compute, Flow, Instruction, InstructionKind, LabelId, LocationId, Operand, Order, RegisterId,
+    RmwOperation, StorageClass, ThreadId,
 };
 
 const LOAD_ORDERS: (&[Order], &str) = (&[Order::Relaxed, Order::Acquire], "`rlx` or `scacq`");
@@ -45,7 +45,7 @@ impl Parser<'_> {
             let token = self.label_token()?;
             let label = self.place_label(thread, token)?;
             self.expect(TokenKind::Colon, "`:` after a label")?;
-            InstructionKind::Label(label)
+            InstructionKind::Flow(Flow::Label(label))
         } else {
             if start.kind != TokenKind::Word {
                 return Err(self.unexpected("an instruction, or a label such as `@skip:`"));
@@ -123,7 +123,7 @@ impl Parser<'_> {
                 mnemonic.end_with_type()?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                Ok(InstructionKind::Move { destination, value: self.hsa_operand(thread)? })
+                Ok(InstructionKind::Compute(Compute::Move { destination, value: self.hsa_operand(thread)? }))
             }
             "cmp" => {
                 let Some(relation) = lookup(RELATIONS, mnemonic.peek()) else {
@@ -138,14 +138,14 @@ impl Parser<'_> {
                 let left = self.hsa_operand(thread)?;
                 self.hsa_comma()?;
                 let right = self.hsa_operand(thread)?;
-                Ok(InstructionKind::Compare { destination, relation, left, right })
+                Ok(InstructionKind::Compute(Compute::Compare { destination, relation, left, right }))
             }
             "cbr" => {
                 mnemonic.word("b1", "`b1`")?;
                 mnemonic.end()?;
                 let condition = self.condition_register(thread)?;
                 self.hsa_comma()?;
-                Ok(InstructionKind::BranchIf { condition, target: self.branch_target(thread)? })
+                Ok(InstructionKind::Flow(Flow::BranchIf { condition, target: self.branch_target(thread)? }))
             }
             part => {
                 let Some(operation) = lookup(OPERATIONS, part) else {
@@ -158,7 +158,7 @@ impl Parser<'_> {
                 let left = self.hsa_operand(thread)?;
                 self.hsa_comma()?;
                 let right = self.hsa_operand(thread)?;
-                Ok(InstructionKind::Arithmetic { destination, operation, left, right })
+                Ok(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }))
             }
         }
     }

@@ -4,8 +4,8 @@ use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment};
 use crate::syntax::print::{aligned_rows, line, location_name, register_name};
 use crate::syntax::words::word_of;
 use crate::test::{
-    Access, InstructionKind, LocationInit, Operand, Place, Reference, RegisterId, RegisterInit, RmwOperation,
-    Scope, Semantics, StorageClass, Test, ThreadId,
+    Access, Compute, Flow, InstructionKind, LocationInit, Operand, Place, Reference, RegisterId,
+    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadId,
 };
 
 /// What stands between the header and the question.
@@ -115,36 +115,33 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
         InstructionKind::Fence { scope, semantics } => {
             format!("memfence_{}_{}", word_of(ORDERS, semantics.order), word_of(SCOPES, *scope))
         }
-        InstructionKind::Move { destination, value: moved } => {
+        InstructionKind::Compute(Compute::Move { destination, value: moved }) => {
             format!("mov_u32 {}, {}", register(*destination), value(moved))
         }
-        InstructionKind::Arithmetic { destination, operation, left, right } => format!(
+        InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => format!(
             "{}_u32 {}, {}, {}",
             word_of(OPERATIONS, *operation),
             register(*destination),
             value(left),
             value(right)
         ),
-        InstructionKind::Compare { destination, relation, left, right } => {
+        InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
             let relation = word_of(RELATIONS, *relation);
             format!("cmp_{relation}_b1_u32 {}, {}, {}", register(*destination), value(left), value(right))
         }
-        InstructionKind::BranchIf { condition, target } => {
+        InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
             format!("cbr_b1 {}, @{}", register(*condition), label(*target))
         }
-        InstructionKind::Label(id) => format!("@{}:", label(*id)),
+        InstructionKind::Flow(Flow::Label(id)) => format!("@{}:", label(*id)),
         // No text of this dialect has the others.
         InstructionKind::Cooperative(_)
         | InstructionKind::Vector(_)
         | InstructionKind::Addressed { .. }
         | InstructionKind::ControlBarrier(_)
-        | InstructionKind::AvailableToDevice
-        | InstructionKind::VisibleFromDevice
         | InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)
-        | InstructionKind::Goto(_)
-        | InstructionKind::Branch { .. } => "?".to_owned(),
+        | InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. }) => "?".to_owned(),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::error::KhronosError;
 use crate::khronos::NO_VALUE;
 use crate::span::Span;
+use crate::system::SystemOperation;
 use crate::test::{
     Access, ControlBarrier, InstructionKind, LocationId, Operand, Order, Register, RegisterId, RegisterInit,
     RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
@@ -98,8 +99,8 @@ impl Parsed<'_> {
             }
             Shape::Fence(scope, semantics) => InstructionKind::Fence { scope, semantics },
             Shape::ControlBarrier(barrier) => InstructionKind::ControlBarrier(barrier),
-            Shape::AvailableToDevice => InstructionKind::AvailableToDevice,
-            Shape::VisibleFromDevice => InstructionKind::VisibleFromDevice,
+            Shape::AvailableToDevice => InstructionKind::System(SystemOperation::AvailableToDevice),
+            Shape::VisibleFromDevice => InstructionKind::System(SystemOperation::VisibleFromDevice),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Writes a test in Khronos' `.test` format.
 
 use crate::khronos::{Khronos, NO_VALUE};
+use crate::system::SystemOperation;
 use crate::test::{
     Access, InstructionKind, LocationId, LocationInit, Operand, Place, RmwOperation, Scope, Semantics,
     StorageClass, Test,
@@ -87,8 +88,8 @@ pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Opt
             plain.then_some(())?;
             Some(format!("cbar{}{semantics} {instance}", self::scope(barrier.memory_scope)?))
         }
-        InstructionKind::AvailableToDevice => Some("avdevice".to_owned()),
-        InstructionKind::VisibleFromDevice => Some("visdevice".to_owned()),
+        InstructionKind::System(SystemOperation::AvailableToDevice) => Some("avdevice".to_owned()),
+        InstructionKind::System(SystemOperation::VisibleFromDevice) => Some("visdevice".to_owned()),
         _ => None,
     }
 }
