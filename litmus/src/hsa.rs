@@ -278,16 +278,18 @@ fn check_agents(hsa: &Test) -> Result<(), LoweringError> {
 
 /// The scope of an atomic or a fence, as far as its segment lets it reach.
 fn effective_scope(kind: &InstructionKind) -> Option<Scope> {
-    match kind.without_address() {
-        InstructionKind::Load { class, access: Access::Atomic { scope, .. }, .. }
-        | InstructionKind::Store { class, access: Access::Atomic { scope, .. }, .. }
-        | InstructionKind::Rmw { class, scope, .. }
-        | InstructionKind::Update { class, scope, .. }
-        | InstructionKind::Await { class, scope, .. } => Some(match class {
-            StorageClass::Workgroup => (*scope).min(Scope::Workgroup),
-            _ => *scope,
-        }),
+    match kind {
+        InstructionKind::Access(access) => match (access.strength, access.place.class) {
+            (Access::Atomic { scope, .. }, StorageClass::Workgroup) => Some(scope.min(Scope::Workgroup)),
+            (Access::Atomic { scope, .. }, _) => Some(scope),
+            (Access::Private | Access::NonPrivate | Access::Coherent { .. }, _) => None,
+        },
         InstructionKind::Fence { scope, .. } => Some(*scope),
-        _ => None,
+        InstructionKind::ControlBarrier(_)
+        | InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => None,
     }
 }

@@ -15,7 +15,7 @@ use crate::outcome::Observable;
 use crate::span::Span;
 use crate::value::Value;
 
-pub use access::{Access, RmwOperation};
+pub use access::{Access, AccessKind, Lanes, MemoryAccess, MemoryPlace, Performer, RmwOperation};
 pub use instruction::{
     ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier, Flow, Instruction,
     InstructionKind, Operand,
@@ -251,12 +251,15 @@ impl Test {
     pub fn register_type(&self, thread: ThreadId, register: RegisterId) -> ScalarType {
         let mut found: Option<ScalarType> = None;
         for instruction in &self.thread(thread).instructions {
-            for access in instruction.kind.accesses() {
-                if let InstructionKind::Load { destination, location, scalar, .. }
-                | InstructionKind::Rmw { destination, location, scalar, .. } = access
-                    && *destination == register
-                {
-                    let ty = scalar.unwrap_or(self.location(*location).scalar_type());
+            for access in instruction.kind.lanes() {
+                // What HSA waits for is of the default type.
+                let assigned = match access.kind {
+                    AccessKind::Load(destinations) => Some(destinations.first()),
+                    AccessKind::Rmw { destination, .. } => destination,
+                    AccessKind::Store(_) | AccessKind::Await { .. } => None,
+                };
+                if assigned == Some(register) {
+                    let ty = access.place.scalar_type(self);
                     if found.is_none_or(|f| ty.bits() > f.bits()) {
                         found = Some(ty);
                     }

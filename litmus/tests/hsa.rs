@@ -100,7 +100,7 @@ fn scopes_are_those_of_a_device() {
     assert_eq!(scopes[0], []);
     assert_eq!(scopes[1..].concat(), expected);
     let atomic = |word: &str| match lowered(word).threads[0].instructions[0].kind {
-        InstructionKind::Rmw { scope, .. } => scope,
+        InstructionKind::Access(access) => access.strength.scope().unwrap(),
         ref other => panic!("{other:?}"),
     };
     assert_eq!(atomic("atomic_exch_group_scar_system_u32 $s0, [g], 1"), Scope::Workgroup);

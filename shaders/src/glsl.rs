@@ -4,7 +4,10 @@
 //! visible from the queue family instance, which is also what Device scope denotes (the section on scopes of Vulkan's
 //! shaders chapter). Workgroup memory is coherent within its workgroup.
 
-use litmus::{Access, InstructionKind, LocationId, Scope, Semantics, StorageClass, Test};
+use litmus::{
+    Access, AccessKind, InstructionKind, LocationId, MemoryPlace, RmwOperation, Scope, Semantics,
+    StorageClass, Test,
+};
 
 use crate::rules::Rule;
 
@@ -18,31 +21,31 @@ pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
         if known.is_some_and(|known| known != is) { Err(Rule::GlslMixed) } else { Ok(()) }
     };
     let instructions = meaning.threads.iter_mut().flat_map(|thread| &mut thread.instructions);
-    for kind in instructions.flat_map(|instruction| instruction.kind.accesses_mut()) {
+    for kind in instructions.map(|instruction| &mut instruction.kind) {
         match kind {
-            InstructionKind::Load { location, class, access, .. }
-            | InstructionKind::Store { location, class, access, .. } => match access {
-                Access::Private => {
-                    if *class == StorageClass::Workgroup {
-                        return Err(Rule::GlslPrivate);
+            InstructionKind::Access(access) => {
+                let MemoryPlace { location, class, .. } = access.place;
+                match &mut access.strength {
+                    Access::Private => {
+                        if class == StorageClass::Workgroup {
+                            return Err(Rule::GlslPrivate);
+                        }
+                        agree(location, false)?;
                     }
-                    agree(*location, false)?;
+                    Access::NonPrivate => return Err(Rule::GlslNonPrivate),
+                    Access::Coherent { scope } => {
+                        agree(location, true)?;
+                        *scope = coherent_scope(class);
+                    }
+                    Access::Atomic { scope, semantics } => {
+                        *scope = widened(*scope);
+                        without_domains(*semantics)?;
+                    }
                 }
-                Access::NonPrivate => return Err(Rule::GlslNonPrivate),
-                Access::Coherent { scope } => {
-                    agree(*location, true)?;
-                    *scope = coherent_scope(*class);
-                }
-                Access::Atomic { scope, semantics } => {
-                    *scope = widened(*scope);
-                    without_domains(*semantics)?;
-                }
-            },
-            InstructionKind::Rmw { operation, scope, semantics, .. } => {
-                *scope = widened(*scope);
-                without_domains(*semantics)?;
-                if let litmus::RmwOperation::CompareExchange { unequal, .. } = operation {
-                    without_domains(*unequal)?;
+                if let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } =
+                    access.kind
+                {
+                    without_domains(unequal)?;
                 }
             }
             InstructionKind::Fence { scope, semantics } => {
@@ -53,7 +56,11 @@ pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
                 barrier.memory_scope = widened(barrier.memory_scope);
                 without_domains(barrier.semantics.unwrap_or(Semantics::RELAXED))?;
             }
-            _ => {}
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => {}
         }
     }
     Ok(meaning)
@@ -76,10 +83,7 @@ fn without_domains(semantics: Semantics) -> Result<(), Rule> {
 /// Whether the plain accesses of a location are coherent.
 pub(crate) fn is_coherent(test: &Test, location: LocationId) -> bool {
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    instructions.flat_map(|instruction| instruction.kind.accesses()).any(|access| {
-        matches!(access,
-            InstructionKind::Load { location: found, access: Access::Coherent { .. }, .. }
-            | InstructionKind::Store { location: found, access: Access::Coherent { .. }, .. }
-                if *found == location)
-    })
+    instructions
+        .filter_map(|instruction| instruction.kind.access())
+        .any(|access| access.place.location == location && matches!(access.strength, Access::Coherent { .. }))
 }

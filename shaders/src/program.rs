@@ -362,33 +362,24 @@ fn shares_workgroup(left: &Thread, right: &Thread) -> bool {
 }
 
 fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
-    let accesses = thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses());
-    accesses.filter_map(|access| match access {
-        InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
-        | InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
-        | InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. } => Some(*location),
-        _ => None,
-    })
+    let accesses = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
+    let locals = accesses.filter(|access| access.place.class == StorageClass::Workgroup);
+    locals.map(|access| access.place.location)
 }
 
 /// Whether the thread does something that only its workgroup takes part in.
 fn is_local(thread: &Thread) -> bool {
     let narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
     workgroup_locations(thread).next().is_some()
-        || thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()).any(|kind| {
-            match kind {
-                InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
-                    match access {
-                        litmus::Access::Coherent { scope } | litmus::Access::Atomic { scope, .. } => {
-                            narrow(scope)
-                        }
-                        litmus::Access::Private | litmus::Access::NonPrivate => false,
-                    }
-                }
-                InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => narrow(scope),
-                InstructionKind::ControlBarrier(_) => true,
-                _ => false,
-            }
+        || thread.instructions.iter().any(|instruction| match &instruction.kind {
+            InstructionKind::Access(access) => access.strength.scope().as_ref().is_some_and(narrow),
+            InstructionKind::Fence { scope, .. } => narrow(scope),
+            InstructionKind::ControlBarrier(_) => true,
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => false,
         })
 }
 

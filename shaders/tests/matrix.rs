@@ -214,6 +214,18 @@ fn semantics_are_refused_by_the_rule_they_break() {
     }
 }
 
+/// What the first instruction of a test accesses.
+fn place(test: &mut Test) -> &mut MemoryPlace {
+    &mut test.threads[0].instructions[0].kind.access_mut().unwrap().place
+}
+
+/// A relaxed load, changed.
+fn accessed(change: &dyn Fn(&mut MemoryAccess)) -> InstructionKind {
+    let mut kind = load(0, 0, atomic(Scope::Device, Order::Relaxed));
+    change(kind.access_mut().unwrap());
+    kind
+}
+
 #[test]
 fn what_cannot_be_placed_is_refused_by_name() {
     let relaxed = atomic(Scope::Device, Order::Relaxed);
@@ -225,9 +237,7 @@ fn what_cannot_be_placed_is_refused_by_name() {
     };
     let class = |wanted: StorageClass| {
         change(&|test| {
-            if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
-                *class = wanted;
-            }
+            place(test).class = wanted;
         })
     };
     let add = |kind: InstructionKind| {
@@ -289,25 +299,19 @@ fn what_cannot_be_placed_is_refused_by_name() {
         ),
         (
             change(&|test| {
-                if let InstructionKind::Load { scalar, .. } = &mut test.threads[0].instructions[0].kind {
-                    *scalar = Some(ScalarType::U8);
-                }
+                place(test).scalar = Some(ScalarType::U8);
             }),
             Rule::NarrowAtomic,
         ),
         (
             change(&|test| {
-                if let InstructionKind::Load { offset, .. } = &mut test.threads[0].instructions[0].kind {
-                    *offset = 2;
-                }
+                place(test).offset = 2;
             }),
             Rule::Offset,
         ),
         (
             change(&|test| {
-                if let InstructionKind::Load { offset, .. } = &mut test.threads[0].instructions[0].kind {
-                    *offset = 16;
-                }
+                place(test).offset = 16;
             }),
             Rule::Offset,
         ),
@@ -351,17 +355,13 @@ fn what_cannot_be_placed_is_refused_by_name() {
         (
             change(&|test| {
                 test.locations[0].scalar = Some(ScalarType::U64);
-                if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
-                    *class = StorageClass::Image;
-                }
+                place(test).class = StorageClass::Image;
             }),
             Rule::ImageType,
         ),
         (
             change(&|test| {
-                if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
-                    *class = StorageClass::Workgroup;
-                }
+                place(test).class = StorageClass::Workgroup;
                 let mut other = test.threads[0].clone();
                 other.place = at(1, 0);
                 test.threads.push(other);
@@ -370,13 +370,44 @@ fn what_cannot_be_placed_is_refused_by_name() {
         ),
         (change(&|test| test.locations[0].reference = Some(Reference::Image)), Rule::TwoClasses),
         (class(StorageClass::Output), Rule::OutputInCompute),
+        (add(accessed(&|access| access.place.address = Some(RegisterId(1)))), Rule::Hsa),
+        (
+            add(accessed(&|access| {
+                access.kind = AccessKind::Await { destination: RegisterId(0), value: constant(1) };
+            })),
+            Rule::Hsa,
+        ),
+        (
+            add(accessed(&|access| {
+                let operation = RmwOperation::Exchange(constant(1));
+                access.kind = AccessKind::Rmw { destination: None, operation };
+            })),
+            Rule::Hsa,
+        ),
+        (
+            add(accessed(&|access| {
+                let operation = RmwOperation::Exchange(constant(1));
+                access.kind = AccessKind::Rmw { destination: Some(RegisterId(0)), operation };
+                access.strength = Access::NonPrivate;
+            })),
+            Rule::PlainReadModifyWrite,
+        ),
+        (
+            add(accessed(&|access| {
+                access.kind = AccessKind::Load(Lanes::of(&[RegisterId(0), RegisterId(1)]).unwrap());
+                access.place.scalar = Some(ScalarType::U8);
+            })),
+            Rule::AtomicVector,
+        ),
         (add(load(0, 0, atomic(Scope::CrossDevice, Order::Relaxed))), Rule::CrossDeviceScope),
         (add(load(0, 0, Access::Coherent { scope: Scope::CrossDevice })), Rule::CrossDeviceScope),
         (add(load(0, 0, atomic(Scope::ShaderCall, Order::Relaxed))), Rule::ShaderCall),
         (add(load(0, 0, Access::Coherent { scope: Scope::FragmentInterlock })), Rule::FragmentInterlock),
         (add(InstructionKind::ShaderCall(vec![ThreadId(1)])), Rule::ShaderCall),
         (
-            add(InstructionKind::Cooperative(Box::new(load(0, 0, Access::NonPrivate)))),
+            add(accessed(&|access| {
+                (access.strength, access.performer) = (Access::NonPrivate, Performer::Cooperative);
+            })),
             Rule::CooperativeMatrix,
         ),
         (

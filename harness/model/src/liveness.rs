@@ -1,6 +1,6 @@
 //! Which registers may still matter at each instruction of a thread.
 
-use litmus::{Compute, Flow, Instruction, InstructionKind, LabelId, Operand, RegisterId, RmwOperation};
+use litmus::{Compute, Flow, Instruction, InstructionKind, LabelId, Operand, RegisterId};
 
 /// For each instruction of a thread the registers whose value may still be looked at from there on, by register number. At
 /// the end all are: they are outcomes.
@@ -41,38 +41,21 @@ pub(crate) fn live_registers(instructions: &[Instruction], registers: usize) -> 
 
 /// Visits the registers that an instruction looks at.
 fn used(kind: &InstructionKind, visit: &mut impl FnMut(RegisterId)) {
-    let mut operand = |operand: &Operand| {
+    for operand in kind.operands() {
         if let Operand::Register(register) = operand {
-            visit(*register);
-        }
-    };
-    for access in kind.accesses() {
-        match access {
-            InstructionKind::Store { value, .. }
-            | InstructionKind::Update { operand: value, .. }
-            | InstructionKind::Await { value, .. }
-            | InstructionKind::Compute(Compute::Move { value, .. }) => operand(value),
-            InstructionKind::Rmw { operation, .. } => match operation {
-                RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => operand(value),
-                RmwOperation::CompareExchange { compare, value, .. } => {
-                    operand(compare);
-                    operand(value);
-                }
-            },
-            InstructionKind::Compute(
-                Compute::Arithmetic { left, right, .. } | Compute::Compare { left, right, .. },
-            )
-            | InstructionKind::Flow(Flow::Branch { left, right, .. }) => {
-                operand(left);
-                operand(right);
-            }
-            _ => {}
+            visit(register);
         }
     }
     match kind {
         InstructionKind::Flow(Flow::BranchIf { condition, .. }) => visit(*condition),
-        InstructionKind::Addressed { register, .. } => visit(*register),
-        _ => {}
+        InstructionKind::Access(access) => access.place.address.into_iter().for_each(visit),
+        InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. })
+        | InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Compute(_) => {}
     }
 }
 

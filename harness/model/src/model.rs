@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
 use litmus::{
-    Access, Dialect, InstructionKind, LocationInit, Observable, Place, Scope, StorageClassSet, Test,
+    AccessKind, Dialect, InstructionKind, LocationInit, MemoryAccess, Observable, Place, RmwOperation, Scope,
+    StorageClassSet, Test,
 };
 
 use crate::cat::options::{
@@ -247,12 +248,20 @@ fn features_of(test: &Test) -> Features {
     for thread in &test.threads {
         features.hosts |= thread.place == Place::Host;
         for instruction in &thread.instructions {
-            let kind = instruction.kind.without_address();
-            features.hosts |= matches!(kind, InstructionKind::System(operation) if !operation.is_unmasked());
-            features.calls |= matches!(kind, InstructionKind::ShaderCall(_));
-            features.interlock |= matches!(kind, InstructionKind::Interlock(_));
-            features.vectors |= matches!(kind, InstructionKind::Vector(_));
-            features.parts |= kind.accesses().iter().any(|access| is_partial(test, access));
+            let kind = &instruction.kind;
+            match kind {
+                InstructionKind::Access(access) => {
+                    features.vectors |= access.is_vector();
+                    features.parts |= is_partial(test, access);
+                }
+                InstructionKind::System(operation) => features.hosts |= !operation.is_unmasked(),
+                InstructionKind::ShaderCall(_) => features.calls = true,
+                InstructionKind::Interlock(_) => features.interlock = true,
+                InstructionKind::Fence { .. }
+                | InstructionKind::ControlBarrier(_)
+                | InstructionKind::Compute(_)
+                | InstructionKind::Flow(_) => {}
+            }
             for scope in scopes(kind).into_iter().flatten() {
                 features.calls |= scope == Scope::ShaderCall;
                 features.interlock |= scope == Scope::FragmentInterlock;
@@ -263,63 +272,49 @@ fn features_of(test: &Test) -> Features {
 }
 
 /// Whether an access is of something else than a whole location or a component of a vector.
-pub(crate) fn is_partial(test: &Test, kind: &InstructionKind) -> bool {
-    match kind {
-        InstructionKind::Load { location, offset, scalar, .. }
-        | InstructionKind::Store { location, offset, scalar, .. }
-        | InstructionKind::Rmw { location, offset, scalar, .. } => {
-            !Extent::new(test, *location, *offset, *scalar).whole
-        }
-        _ => false,
-    }
+pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
+    access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
 }
 
 /// The scopes that an instruction names: that of its memory, and that of its execution.
 pub(crate) fn scopes(kind: &InstructionKind) -> [Option<Scope>; 2] {
     match kind {
-        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
-            Access::Private | Access::NonPrivate => [None, None],
-            Access::Coherent { scope } | Access::Atomic { scope, .. } => [Some(*scope), None],
-        },
-        // Its components have one access in common.
-        InstructionKind::Vector(components) => components.first().map_or([None, None], scopes),
-        InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => [Some(*scope), None],
+        InstructionKind::Access(access) => [access.strength.scope(), None],
+        InstructionKind::Fence { scope, .. } => [Some(*scope), None],
         InstructionKind::ControlBarrier(barrier) => {
             [Some(barrier.memory_scope), Some(barrier.execution_scope)]
         }
-        _ => [None, None],
+        InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => [None, None],
     }
 }
 
 /// The storage classes that accesses or semantics of a test name.
 fn classes_of(test: &Test) -> StorageClassSet {
     let mut bits = 0;
-    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    for access in instructions.flat_map(|instruction| instruction.kind.accesses()) {
-        match access {
-            InstructionKind::Load { class, access, .. } | InstructionKind::Store { class, access, .. } => {
-                bits |= 1 << class.index();
-                if let Access::Atomic { semantics, .. } = access {
-                    bits |= semantics.classes.0;
-                }
-            }
-            InstructionKind::Rmw { class, semantics, operation, .. } => {
-                bits |= 1 << class.index();
-                bits |= semantics.classes.0;
-                if let litmus::RmwOperation::CompareExchange { unequal, .. } = operation {
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        match &instruction.kind {
+            InstructionKind::Access(access) => {
+                bits |= 1 << access.place.class.index();
+                bits |= access.semantics().classes.0;
+                if let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } =
+                    access.kind
+                {
                     bits |= unequal.classes.0;
                 }
-            }
-            InstructionKind::Update { class, semantics, .. }
-            | InstructionKind::Await { class, semantics, .. } => {
-                bits |= 1 << class.index();
-                bits |= semantics.classes.0;
             }
             InstructionKind::Fence { semantics, .. } => bits |= semantics.classes.0,
             InstructionKind::ControlBarrier(barrier) => {
                 bits |= barrier.semantics.map_or(0, |semantics| semantics.classes.0);
             }
-            _ => {}
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => {}
         }
     }
     StorageClassSet(bits)

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{
-    Compute, Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, Observable, Operand,
-    Outcome, Place, PredictedOutcome, Prediction, Race, RegisterInit, RmwOperation, Scope, StorageClass,
-    Term, Test, ThreadId, Undefinedness, Value,
+    Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
+    Outcome, Performer, Place, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term,
+    Test, ThreadId, Undefinedness, Value,
 };
 
 use crate::budget::Purse;
@@ -251,13 +251,15 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
             return refuse("threads of the host under this model");
         }
         extended |= host;
-        let cooperative =
-            thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::Cooperative(_)));
+        let cooperative = thread
+            .instructions
+            .iter()
+            .any(|i| i.kind.access().is_some_and(|access| access.performer == Performer::Cooperative));
         if cooperative && !semantic.whole_language {
             return refuse("cooperative accesses under this model");
         }
         for instruction in &thread.instructions {
-            let kind = instruction.kind.without_address();
+            let kind = &instruction.kind;
             // The invocation that performs them takes every step of the thread's control flow with it.
             if cooperative && !company_can_follow(kind) {
                 return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
@@ -268,10 +270,15 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
                 }
                 InstructionKind::ShaderCall(_) => Some("shader calls under this model"),
                 InstructionKind::Interlock(_) => Some("interlocked sections under this model"),
-                kind if kind.accesses().iter().any(|access| is_partial(test, access)) => {
+                InstructionKind::Access(access) if is_partial(test, access) => {
                     Some("accesses to a part of a location under this model")
                 }
-                _ => None,
+                InstructionKind::Access(_)
+                | InstructionKind::System(_)
+                | InstructionKind::Fence { .. }
+                | InstructionKind::ControlBarrier(_)
+                | InstructionKind::Compute(_)
+                | InstructionKind::Flow(_) => None,
             };
             extended |= extension.is_some();
             if let Some(what) = extension.filter(|_| !semantic.whole_language) {
@@ -303,17 +310,13 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
 fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
     let mut classes: BTreeMap<LocationId, StorageClass> = BTreeMap::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        for access in instruction.kind.without_address().accesses() {
-            let (InstructionKind::Load { location, class, .. }
-            | InstructionKind::Store { location, class, .. }
-            | InstructionKind::Rmw { location, class, .. }) = access
-            else {
-                continue;
-            };
-            if *classes.entry(*location).or_insert(*class) != *class {
-                let name = test.location(*location).name.clone();
-                return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
-            }
+        let Some(MemoryPlace { location, class, .. }) = instruction.kind.access().map(|access| access.place)
+        else {
+            continue;
+        };
+        if *classes.entry(location).or_insert(class) != class {
+            let name = test.location(location).name.clone();
+            return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
         }
     }
     Ok(())
@@ -327,7 +330,10 @@ fn company_can_follow(kind: &InstructionKind) -> bool {
         | InstructionKind::Interlock(_) => false,
         InstructionKind::System(operation) => operation.is_unmasked(),
         InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
-        _ => true,
+        InstructionKind::Access(_)
+        | InstructionKind::Fence { .. }
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(Flow::Label(_) | Flow::BranchIf { .. }) => true,
     }
 }
 
@@ -341,30 +347,8 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut constants: HashSet<i64> = HashSet::from([0]);
     for thread in &test.threads {
         for instruction in &thread.instructions {
-            for access in instruction.kind.accesses() {
-                match access {
-                    InstructionKind::Store { value, .. }
-                    | InstructionKind::Update { operand: value, .. }
-                    | InstructionKind::Await { value, .. }
-                    | InstructionKind::Compute(Compute::Move { value, .. }) => note(value, &mut constants),
-                    InstructionKind::Rmw { operation, .. } => match operation {
-                        RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
-                            note(value, &mut constants)
-                        }
-                        RmwOperation::CompareExchange { compare, value, .. } => {
-                            note(compare, &mut constants);
-                            note(value, &mut constants);
-                        }
-                    },
-                    InstructionKind::Compute(
-                        Compute::Arithmetic { left, right, .. } | Compute::Compare { left, right, .. },
-                    )
-                    | InstructionKind::Flow(Flow::Branch { left, right, .. }) => {
-                        note(left, &mut constants);
-                        note(right, &mut constants);
-                    }
-                    _ => {}
-                }
+            for operand in instruction.kind.operands() {
+                note(&operand, &mut constants);
             }
         }
         for register in &thread.registers {

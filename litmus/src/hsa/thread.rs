@@ -6,9 +6,9 @@ use crate::condition::{Comparison, Condition, Term};
 use crate::span::Span;
 use crate::system::SystemOperation;
 use crate::test::{
-    Access, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind, Label, LabelId,
-    LocationId, Operand, Order, Register, RegisterId, RegisterInit, RmwOperation, Scope, Semantics,
-    StorageClass, StorageClassSet, SystemSync, Test, Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind,
+    Label, LabelId, MemoryAccess, MemoryPlace, Operand, Order, Register, RegisterId, RegisterInit,
+    RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, SystemSync, Test, Thread, ThreadId,
 };
 
 /// The scope in Vulkan's words: what is system for HSA is the device that all agents have become.
@@ -261,21 +261,21 @@ impl<'a> Lowering<'a> {
     // Awaits.
 
     fn awaits(&self) -> impl Iterator<Item = usize> + '_ {
-        let is_await =
-            |kind: &InstructionKind| matches!(kind.without_address(), InstructionKind::Await { .. });
+        let is_await = |kind: &InstructionKind| {
+            kind.access().is_some_and(|access| matches!(access.kind, AccessKind::Await { .. }))
+        };
         (0..self.thread.instructions.len()).filter(move |at| self.kind(*at).is_some_and(is_await))
     }
 
     /// Whether the final value of its register tells whether an `await` has read what it waits for: it is a number, nothing
     /// else assigns the register, and no branch skips it.
     fn is_simple(&self, at: usize) -> bool {
-        let Some(InstructionKind::Await { destination, value, .. }) =
-            self.kind(at).map(InstructionKind::without_address)
-        else {
+        let access = self.kind(at).and_then(InstructionKind::access);
+        let Some(AccessKind::Await { destination, value }) = access.map(|access| access.kind) else {
             return false;
         };
         let assigned = self.thread.instructions.iter().flat_map(|i| i.kind.destinations());
-        let once = assigned.filter(|register| register == destination).count() == 1;
+        let once = assigned.filter(|register| *register == destination).count() == 1;
         matches!(value, Operand::Constant(_)) && once && !is_skippable(self.thread, at)
     }
 
@@ -284,107 +284,14 @@ impl<'a> Lowering<'a> {
     fn instruction(&mut self, at: usize, all_simple: bool) {
         let Some(instruction) = self.thread.instructions.get(at) else { return };
         self.span = instruction.span;
-        // An address orders nothing in Vulkan, and offsets are zero.
-        let kind = instruction.kind.without_address();
+        let kind = &instruction.kind;
         let scope = vulkan_scope(kind);
         match kind {
-            InstructionKind::Load { destination, location, class, access, .. } => {
-                self.emit(InstructionKind::Load {
-                    destination: self.register(*destination),
-                    location: *location,
-                    offset: 0,
-                    scalar: None,
-                    class: *class,
-                    access: vulkan_access(*access, scope),
-                });
-            }
-            InstructionKind::Store { location, value, class, access, .. } => {
-                self.emit(InstructionKind::Store {
-                    location: *location,
-                    offset: 0,
-                    scalar: None,
-                    value: self.operand(*value),
-                    class: *class,
-                    access: vulkan_access(*access, scope),
-                });
-            }
-            InstructionKind::Rmw { destination, location, operation, class, semantics, .. } => {
-                let operation = match operation {
-                    RmwOperation::Exchange(value) => RmwOperation::Exchange(self.operand(*value)),
-                    RmwOperation::Fetch(operation, value) => {
-                        RmwOperation::Fetch(*operation, self.operand(*value))
-                    }
-                    RmwOperation::CompareExchange { compare, value, unequal } => {
-                        RmwOperation::CompareExchange {
-                            compare: self.operand(*compare),
-                            value: self.operand(*value),
-                            unequal: vulkan_semantics(unequal.order, scope),
-                        }
-                    }
-                };
-                let destination = self.register(*destination);
-                self.rmw(destination, *location, operation, *class, scope, semantics.order);
-            }
-            InstructionKind::Update { location, operation, operand, class, semantics, .. } => {
-                let destination = self.fresh_register();
-                let operation = RmwOperation::Fetch(*operation, self.operand(*operand));
-                self.rmw(destination, *location, operation, *class, scope, semantics.order);
-            }
+            InstructionKind::Access(access) => self.access(access, scope, at, all_simple),
             InstructionKind::Fence { semantics, .. } => {
                 if scope != Scope::Invocation {
                     let semantics = vulkan_semantics(semantics.order, scope);
                     self.emit(InstructionKind::Fence { scope, semantics });
-                }
-            }
-            InstructionKind::Await { destination, location, value, class, semantics, .. } => {
-                let (own, mut wanted) = (self.register(*destination), self.operand(*value));
-                if wanted == Operand::Register(own) {
-                    let kept = self.fresh_register();
-                    self.assign(kept, ArithmeticOperation::Add, wanted, Operand::Constant(0));
-                    wanted = Operand::Register(kept);
-                }
-                let load = |semantics| InstructionKind::Load {
-                    destination: own,
-                    location: *location,
-                    offset: 0,
-                    scalar: None,
-                    class: *class,
-                    access: Access::Atomic { scope, semantics },
-                };
-                let semantics = vulkan_semantics(semantics.order, scope);
-                if will_come(self.hsa, self.id, at, &mut Vec::new()) {
-                    // The loop only waits: what follows it is ordered by the load that is asked about.
-                    let again = self.fresh_label();
-                    self.emit(InstructionKind::Flow(Flow::Label(again)));
-                    self.emit(load(Semantics::RELAXED));
-                    let (left, relation) = (Operand::Register(own), BranchRelation::NotEqual);
-                    self.emit(InstructionKind::Flow(Flow::Branch {
-                        relation,
-                        left,
-                        right: wanted,
-                        target: again,
-                    }));
-                }
-                self.emit(load(semantics));
-                let constant = match wanted {
-                    Operand::Constant(constant) => Some(i64::from(constant as u32 as i32)),
-                    Operand::Register(_) => None,
-                };
-                if let (Some(constant), true) = (constant, all_simple) {
-                    self.expect(own, constant);
-                }
-                if !all_simple || at + 1 < self.thread.instructions.len() {
-                    let end = match self.end {
-                        Some(end) => end,
-                        None => self.fresh_label(),
-                    };
-                    self.end = Some(end);
-                    self.emit(InstructionKind::Flow(Flow::Branch {
-                        relation: BranchRelation::NotEqual,
-                        left: Operand::Register(own),
-                        right: constant.map_or(wanted, Operand::Constant),
-                        target: end,
-                    }));
                 }
             }
             InstructionKind::Compute(Compute::Move { destination, value }) => {
@@ -425,34 +332,98 @@ impl<'a> Lowering<'a> {
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
-            | InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })
-            | InstructionKind::Cooperative(_)
-            | InstructionKind::Vector(_)
-            | InstructionKind::Addressed { .. } => self.emit(kind.clone()),
+            | InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. }) => self.emit(kind.clone()),
         }
     }
 
-    fn rmw(
+    fn access(&mut self, access: &MemoryAccess, scope: Scope, at: usize, all_simple: bool) {
+        // An address orders nothing in Vulkan, and offsets are zero.
+        let place = MemoryPlace::of(access.place.location, access.place.class);
+        let lowered = |kind| {
+            let (strength, performer) = (vulkan_access(access.strength, scope), access.performer);
+            InstructionKind::Access(MemoryAccess { place, kind, strength, performer })
+        };
+        match access.kind {
+            AccessKind::Load(destinations) => {
+                let destinations = destinations.map(|destination| self.register(destination));
+                self.emit(lowered(AccessKind::Load(destinations)));
+            }
+            AccessKind::Store(values) => {
+                let values = values.map(|value| self.operand(value));
+                self.emit(lowered(AccessKind::Store(values)));
+            }
+            AccessKind::Rmw { destination, operation } => {
+                let destination = match destination {
+                    Some(destination) => self.register(destination),
+                    None => self.fresh_register(),
+                };
+                let operation = match operation {
+                    RmwOperation::Exchange(value) => RmwOperation::Exchange(self.operand(value)),
+                    RmwOperation::Fetch(operation, value) => {
+                        RmwOperation::Fetch(operation, self.operand(value))
+                    }
+                    RmwOperation::CompareExchange { compare, value, unequal } => {
+                        RmwOperation::CompareExchange {
+                            compare: self.operand(compare),
+                            value: self.operand(value),
+                            unequal: vulkan_semantics(unequal.order, scope),
+                        }
+                    }
+                };
+                self.emit(lowered(AccessKind::Rmw { destination: Some(destination), operation }));
+            }
+            AccessKind::Await { destination, value } => {
+                let order = access.semantics().order;
+                self.await_value(self.register(destination), value, (place, scope, order), at, all_simple);
+            }
+        }
+    }
+
+    /// Loads `place` into `own` until the value is there.
+    fn await_value(
         &mut self,
-        destination: RegisterId,
-        location: LocationId,
-        operation: RmwOperation,
-        class: StorageClass,
-        scope: Scope,
-        order: Order,
+        own: RegisterId,
+        value: Operand,
+        (place, scope, order): (MemoryPlace, Scope, Order),
+        at: usize,
+        all_simple: bool,
     ) {
-        let semantics = vulkan_semantics(order, scope);
-        let (offset, scalar) = (0, None);
-        self.emit(InstructionKind::Rmw {
-            destination,
-            location,
-            offset,
-            scalar,
-            operation,
-            class,
-            scope,
-            semantics,
-        });
+        let mut wanted = self.operand(value);
+        if wanted == Operand::Register(own) {
+            let kept = self.fresh_register();
+            self.assign(kept, ArithmeticOperation::Add, wanted, Operand::Constant(0));
+            wanted = Operand::Register(kept);
+        }
+        let load = |semantics| InstructionKind::load(own, place, Access::Atomic { scope, semantics });
+        if will_come(self.hsa, self.id, at, &mut Vec::new()) {
+            // The loop only waits: what follows it is ordered by the load that is asked about.
+            let again = self.fresh_label();
+            self.emit(InstructionKind::Flow(Flow::Label(again)));
+            self.emit(load(Semantics::RELAXED));
+            let (left, relation) = (Operand::Register(own), BranchRelation::NotEqual);
+            self.emit(InstructionKind::Flow(Flow::Branch { relation, left, right: wanted, target: again }));
+        }
+        self.emit(load(vulkan_semantics(order, scope)));
+        let constant = match wanted {
+            Operand::Constant(constant) => Some(i64::from(constant as u32 as i32)),
+            Operand::Register(_) => None,
+        };
+        if let (Some(constant), true) = (constant, all_simple) {
+            self.expect(own, constant);
+        }
+        if !all_simple || at + 1 < self.thread.instructions.len() {
+            let end = match self.end {
+                Some(end) => end,
+                None => self.fresh_label(),
+            };
+            self.end = Some(end);
+            self.emit(InstructionKind::Flow(Flow::Branch {
+                relation: BranchRelation::NotEqual,
+                left: Operand::Register(own),
+                right: constant.map_or(wanted, Operand::Constant),
+                target: end,
+            }));
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! Reads one cell of the table: an instruction with its modifiers and operands, or a label.
 
 use super::MAX_INSTRUCTIONS;
-use super::access::MemoryOperand;
 use super::declarations::vector_too_wide;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
@@ -11,8 +10,8 @@ use crate::span::Span;
 use crate::system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
     Access, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind, LabelId,
-    LocationId, Operand, Order, Place, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
-    ThreadId,
+    LocationId, Operand, Order, Performer, Place, RmwOperation, Scope, Semantics, StorageClass,
+    StorageClassSet, ThreadId,
 };
 
 /// The words after the dots of an instruction, taken from left to right.
@@ -283,7 +282,6 @@ impl<'a> Parser<'a> {
             let (what, vector, span) = ("an atomic access", memory.vector, self.previous().span);
             return Err(ParseError::VectorNotPlain { what, vector, span });
         }
-        let MemoryOperand { location, offset, scalar, .. } = memory;
         self.comma()?;
         let first = self.operand(thread)?;
         let operation = match fetch {
@@ -294,7 +292,7 @@ impl<'a> Parser<'a> {
             }
             None => RmwOperation::Exchange(first),
         };
-        Ok(InstructionKind::Rmw { destination, location, offset, scalar, operation, class, scope, semantics })
+        Ok(InstructionKind::rmw(destination, memory.place, operation, scope, semantics))
     }
 
     fn fence(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
@@ -427,34 +425,33 @@ impl<'a> Parser<'a> {
         };
         let foreign_scope = |scope: &Scope| *scope != Scope::CrossDevice;
         match kind {
-            InstructionKind::System(operation) if !host && operation.is_of_host() => {
-                refuse(operation.quoted_keyword(), "host")
-            }
+            InstructionKind::System(operation) if operation.is_of_host() => match host {
+                true => Ok(()),
+                false => refuse(operation.quoted_keyword(), "host"),
+            },
             _ if !host => Ok(()),
-            InstructionKind::Cooperative(_) => refuse("a cooperative access", "device"),
-            InstructionKind::Vector(_) => refuse("a vector access", "device"),
-            InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
+            InstructionKind::Access(access) if access.performer == Performer::Cooperative => {
+                refuse("a cooperative access", "device")
+            }
+            InstructionKind::Access(access) if access.is_vector() => refuse("a vector access", "device"),
+            InstructionKind::Access(access) => match access.strength {
                 Access::Private => Ok(()),
                 Access::NonPrivate | Access::Coherent { .. } => {
                     refuse("a non-private access or its own availability or visibility", "device")
                 }
-                Access::Atomic { scope, .. } if foreign_scope(scope) => {
+                Access::Atomic { scope, .. } if foreign_scope(&scope) => {
                     refuse("a scope other than `.xd`", "device")
                 }
                 Access::Atomic { .. } => Ok(()),
             },
-            InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. }
-                if foreign_scope(scope) =>
-            {
+            InstructionKind::Fence { scope, .. } if foreign_scope(scope) => {
                 refuse("a scope other than `.xd`", "device")
             }
             InstructionKind::ControlBarrier(_) => refuse("a control barrier", "device"),
             InstructionKind::ShaderCall(_) => refuse("a shader call", "device"),
             InstructionKind::Interlock(_) => refuse("an interlocked section", "device"),
-            InstructionKind::System(operation) if !operation.is_of_host() => {
-                refuse("a recorded memory dependency", "device")
-            }
-            _ => Ok(()),
+            InstructionKind::System(_) => refuse("a recorded memory dependency", "device"),
+            InstructionKind::Fence { .. } | InstructionKind::Compute(_) | InstructionKind::Flow(_) => Ok(()),
         }
     }
 

@@ -9,9 +9,9 @@ use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
 use crate::system::{InterlockEnd, SystemOperation};
 use crate::test::{
-    Access, Compute, Dialect, Flow, InstructionKind, Location, LocationId, LocationInit, Operand, Order,
-    Place, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SyncPoint,
-    Test, Thread, ThreadId,
+    Access, AccessKind, Compute, Dialect, Flow, InstructionKind, Lanes, Location, LocationId, LocationInit,
+    MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, RegisterId, RegisterInit, RmwOperation,
+    Scope, Semantics, StorageClass, SyncPoint, Test, Thread, ThreadId,
 };
 
 /// The text of a test in its own syntax: Khronos' `.test` for a test that came from there, else the native dialect.
@@ -324,91 +324,55 @@ impl InstructionKind {
         let label = |id: &crate::test::LabelId| {
             names.labels.get(usize::from(id.0)).map_or("?".to_owned(), |label| label.name.clone())
         };
-        let memory = |id: LocationId, offset: u32| match offset {
-            0 => location_name(test, id).to_owned(),
-            offset => format!("{}+{offset}", location_name(test, id)),
-        };
         match self {
-            InstructionKind::Cooperative(access) => {
-                let text = access.text(test, thread);
-                let (word, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
-                format!("{word}.coop{rest}")
+            // The native dialect has no words for these.
+            InstructionKind::Access(access) if access.place.address.is_some() => {
+                hsa::instruction_text(self, test, thread)
             }
-            InstructionKind::Vector(components) => {
-                let Some(first) = components.first() else { return String::new() };
-                let count = components.len() as u8;
-                // A vector type stands only where it is not that of the location.
-                let head = |id: LocationId, offset: u32, scalar: &Option<ScalarType>| {
-                    let ty = AccessType { scalar: scalar.unwrap_or_default(), components: count };
-                    let location = test.location(id);
-                    let own =
-                        offset == 0 && location.components == count && location.scalar_type() == ty.scalar;
-                    let suffix = if own { String::new() } else { format!(".{}", ty.keyword()) };
-                    (suffix, memory(id, offset))
+            InstructionKind::Access(access) => {
+                let place = match access.place.offset {
+                    0 => location_name(test, access.place.location).to_owned(),
+                    offset => format!("{}+{offset}", location_name(test, access.place.location)),
                 };
-                match first {
-                    InstructionKind::Load { location, offset, scalar, class, access, .. } => {
-                        let (suffix, place) = head(*location, *offset, scalar);
-                        let access = access_modifiers("vis", *access, *class);
-                        let registers = components.iter().flat_map(InstructionKind::destinations);
-                        let registers = in_braces(registers.map(|id| register(id).to_owned()));
-                        format!("ld{access}{suffix} {registers}, {place}")
+                let coop = match access.performer {
+                    Performer::Cooperative => ".coop",
+                    Performer::Invocation => "",
+                };
+                let ty = access_type(test, access);
+                let modifiers = |operation| access_modifiers(operation, access.strength, access.place.class);
+                match &access.kind {
+                    AccessKind::Load(destinations) => {
+                        let registers = lanes(destinations, |id| register(id).to_owned());
+                        format!("ld{coop}{}{ty} {registers}, {place}", modifiers("vis"))
                     }
-                    InstructionKind::Store { location, offset, scalar, class, access, .. } => {
-                        let (suffix, place) = head(*location, *offset, scalar);
-                        let access = access_modifiers("av", *access, *class);
-                        let values = components.iter().filter_map(|component| match component {
-                            InstructionKind::Store { value: stored, .. } => Some(value(stored)),
-                            _ => None,
-                        });
-                        format!("st{access}{suffix} {place}, {}", in_braces(values))
+                    AccessKind::Store(values) => {
+                        let values = lanes(values, |stored| value(&stored));
+                        format!("st{coop}{}{ty} {place}, {values}", modifiers("av"))
                     }
-                    // Only loads and stores are components.
-                    other => other.text(test, thread),
-                }
-            }
-            InstructionKind::Load { destination, location, offset, scalar, class, access } => {
-                let access = access_modifiers("vis", *access, *class);
-                let scalar = scalar_modifier(*scalar);
-                format!("ld{access}{scalar} {}, {}", register(*destination), memory(*location, *offset))
-            }
-            InstructionKind::Store { location, offset, scalar, value: stored, class, access } => {
-                let access = access_modifiers("av", *access, *class);
-                let scalar = scalar_modifier(*scalar);
-                format!("st{access}{scalar} {}, {}", memory(*location, *offset), value(stored))
-            }
-            InstructionKind::Rmw {
-                destination,
-                location,
-                offset,
-                scalar,
-                operation,
-                class,
-                scope,
-                semantics,
-            } => {
-                let mut text = String::from("rmw");
-                text.push_str(&atomic_modifiers(*scope, *class, *semantics));
-                let operands = match operation {
-                    RmwOperation::Exchange(operand) => value(operand),
-                    RmwOperation::Fetch(operation, operand) => {
-                        text.push('.');
-                        text.push_str(operation.keyword());
-                        value(operand)
-                    }
-                    RmwOperation::CompareExchange { compare, value: new, unequal } => {
-                        text.push_str(".cas");
-                        if unequal.order != Order::Relaxed {
-                            text.push_str(".uneq_acq");
-                            if *unequal != semantics.unequal() {
-                                text.push_str(&classes(*unequal));
+                    AccessKind::Rmw { destination: Some(destination), operation } => {
+                        let (word, operands) = match operation {
+                            RmwOperation::Exchange(operand) => (String::new(), value(operand)),
+                            RmwOperation::Fetch(operation, operand) => {
+                                (format!(".{}", operation.keyword()), value(operand))
                             }
-                        }
-                        format!("{}, {}", value(compare), value(new))
+                            RmwOperation::CompareExchange { compare, value: new, unequal } => {
+                                let mut word = String::from(".cas");
+                                if unequal.order != Order::Relaxed {
+                                    word.push_str(".uneq_acq");
+                                    if *unequal != access.semantics().unequal() {
+                                        word.push_str(&classes(*unequal));
+                                    }
+                                }
+                                (word, format!("{}, {}", value(compare), value(new)))
+                            }
+                        };
+                        let head = format!("rmw{}{word}{ty}", modifiers("av"));
+                        format!("{head} {}, {place}, {operands}", register(*destination))
                     }
-                };
-                text.push_str(&scalar_modifier(*scalar));
-                format!("{text} {}, {}, {operands}", register(*destination), memory(*location, *offset))
+                    AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => {
+                        hsa::instruction_text(self, test, thread)
+                    }
+                }
             }
             InstructionKind::Fence { scope, semantics } => {
                 format!("membar{}.{}{}", order(*semantics), scope.keyword(), classes(*semantics))
@@ -477,12 +441,32 @@ impl InstructionKind {
                 format!("{} {}, {}, {}", relation.keyword(), value(left), value(right), label(target))
             }
             // The native dialect has no words for these.
-            InstructionKind::Await { .. }
-            | InstructionKind::Update { .. }
-            | InstructionKind::Addressed { .. }
-            | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+            InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
             | InstructionKind::Flow(Flow::BranchIf { .. }) => hsa::instruction_text(self, test, thread),
         }
+    }
+}
+
+/// The type of an access where it differs from its location's; a vector type names its components too.
+fn access_type(test: &Test, access: &MemoryAccess) -> String {
+    let MemoryPlace { location, offset, scalar, .. } = access.place;
+    let location = test.location(location);
+    let ty = AccessType { scalar: scalar.unwrap_or_default(), components: access.components() };
+    match scalar {
+        Some(_) if access.is_vector() => {
+            let own = AccessType { scalar: location.scalar_type(), components: location.components };
+            if offset == 0 && own == ty { String::new() } else { format!(".{}", ty.keyword()) }
+        }
+        Some(_) => format!(".{}", ty.keyword()),
+        None => String::new(),
+    }
+}
+
+/// One item as it is, several in braces.
+fn lanes<T: Copy>(lanes: &Lanes<T>, text: impl Fn(T) -> String) -> String {
+    match lanes.count() {
+        1 => text(lanes.first()),
+        _ => in_braces(lanes.iter().map(text)),
     }
 }
 
@@ -492,10 +476,6 @@ fn thread_list(test: &Test, threads: &[ThreadId]) -> String {
 
 fn in_braces(items: impl Iterator<Item = String>) -> String {
     format!("{{{}}}", items.collect::<Vec<_>>().join(", "))
-}
-
-fn scalar_modifier(scalar: Option<ScalarType>) -> String {
-    scalar.map_or(String::new(), |ty| format!(".{}", ty.keyword()))
 }
 
 fn access_modifiers(operation: &str, access: Access, class: StorageClass) -> String {

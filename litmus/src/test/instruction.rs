@@ -1,9 +1,9 @@
 //! What a thread does: its instructions.
 
-use super::access::{Access, RmwOperation};
+use super::access::{Access, AccessKind, MemoryAccess, MemoryPlace, RmwOperation};
 use super::location::ScalarType;
-use super::strength::{Scope, Semantics, StorageClass};
-use super::{LabelId, LocationId, RegisterId, ThreadId};
+use super::strength::{Scope, Semantics};
+use super::{LabelId, RegisterId, ThreadId};
 use crate::span::Span;
 use crate::system::{Interlock, SystemOperation};
 use crate::value::Value;
@@ -20,55 +20,8 @@ pub struct Instruction {
 /// What an instruction does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstructionKind {
-    /// `ld…`: reads `location` into `destination`.
-    Load {
-        /// The register that is assigned.
-        destination: RegisterId,
-        /// The reference that is read.
-        location: LocationId,
-        /// Byte offset from the start of the location; 0 unless given.
-        offset: u32,
-        /// Type of the access where it differs from the location's.
-        scalar: Option<ScalarType>,
-        /// Storage class.
-        class: StorageClass,
-        /// How it is accessed. [`Semantics`] of an atomic load are relaxed or acquire.
-        access: Access,
-    },
-    /// `st…`: writes `value` to `location`.
-    Store {
-        /// The reference that is written.
-        location: LocationId,
-        /// Byte offset from the start of the location; 0 unless given.
-        offset: u32,
-        /// Type of the access where it differs from the location's.
-        scalar: Option<ScalarType>,
-        /// What is written.
-        value: Operand,
-        /// Storage class.
-        class: StorageClass,
-        /// How it is accessed. [`Semantics`] of an atomic store are relaxed or release.
-        access: Access,
-    },
-    /// `rmw.atom…`: an atomic read-modify-write; `destination` gets the old value.
-    Rmw {
-        /// The register that is assigned.
-        destination: RegisterId,
-        /// The reference that is accessed.
-        location: LocationId,
-        /// Byte offset from the start of the location; 0 unless given.
-        offset: u32,
-        /// Type of the access where it differs from the location's.
-        scalar: Option<ScalarType>,
-        /// What is computed.
-        operation: RmwOperation,
-        /// Storage class.
-        class: StorageClass,
-        /// Memory scope.
-        scope: Scope,
-        /// Memory semantics (`Equal` semantics of a compare-exchange).
-        semantics: Semantics,
-    },
+    /// Reads or writes memory.
+    Access(MemoryAccess),
     /// `membar…`: a memory barrier.
     Fence {
         /// Memory scope.
@@ -89,50 +42,6 @@ pub enum InstructionKind {
     Compute(Compute),
     /// A label or a jump.
     Flow(Flow),
-    /// HSA's `await_atomic_ld…`: an atomic load that is repeated until it returns `value`. Only the load that does counts.
-    Await {
-        /// The register that is assigned.
-        destination: RegisterId,
-        /// The reference that is read.
-        location: LocationId,
-        /// What it waits for.
-        value: Operand,
-        /// Storage class.
-        class: StorageClass,
-        /// Memory scope.
-        scope: Scope,
-        /// Relaxed or acquire.
-        semantics: Semantics,
-    },
-    /// HSA's `atomicnoret_…`: a read-modify-write whose old value is dropped.
-    Update {
-        /// The reference that is accessed.
-        location: LocationId,
-        /// What is computed from the old value …
-        operation: ArithmeticOperation,
-        /// … and this.
-        operand: Operand,
-        /// Storage class.
-        class: StorageClass,
-        /// Memory scope.
-        scope: Scope,
-        /// Memory semantics.
-        semantics: Semantics,
-    },
-    /// `.coop`: a plain load or store of a cooperative matrix (`#memory-model-cooperative-matrix`). An unspecified
-    /// invocation of the thread's subgroup performs it, one that executes the thread's barriers too.
-    Cooperative(Box<InstructionKind>),
-    /// `ld.sc0 {r0, r1}, v` and `st.sc0 v, {1, 2}`: one plain access of several components that lie one behind the other.
-    /// They are its loads or its stores, from 2 to [`MAX_COMPONENTS`], each with its own offset and its type: the same
-    /// name, class and access, the destinations all different.
-    Vector(Vec<InstructionKind>),
-    /// HSA's `[x + $s3]`: an access whose address depends on a register that holds 0.
-    Addressed {
-        /// The register.
-        register: RegisterId,
-        /// The load, store, read-modify-write or await.
-        access: Box<InstructionKind>,
-    },
 }
 
 /// A computation in registers; it touches no memory.
@@ -199,15 +108,58 @@ pub enum Flow {
 }
 
 impl InstructionKind {
-    /// The access itself where its address depends on a register or where it is cooperative, and every other instruction as
-    /// it is.
-    pub fn without_address(&self) -> &InstructionKind {
+    /// A load of one number by the invocation itself.
+    pub fn load(destination: RegisterId, place: MemoryPlace, strength: Access) -> InstructionKind {
+        InstructionKind::Access(MemoryAccess::load(destination, place, strength))
+    }
+
+    /// A store of one number by the invocation itself.
+    pub fn store(place: MemoryPlace, value: Operand, strength: Access) -> InstructionKind {
+        InstructionKind::Access(MemoryAccess::store(place, value, strength))
+    }
+
+    /// A read-modify-write whose old value is kept.
+    pub fn rmw(
+        destination: RegisterId,
+        place: MemoryPlace,
+        operation: RmwOperation,
+        scope: Scope,
+        semantics: Semantics,
+    ) -> InstructionKind {
+        InstructionKind::Access(MemoryAccess::rmw(Some(destination), place, operation, scope, semantics))
+    }
+
+    /// The access to memory, where it is one.
+    pub fn access(&self) -> Option<&MemoryAccess> {
         match self {
-            InstructionKind::Addressed { access, .. } | InstructionKind::Cooperative(access) => {
-                access.without_address()
-            }
-            other => other,
+            InstructionKind::Access(access) => Some(access),
+            InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => None,
         }
+    }
+
+    /// The same, to be changed.
+    pub fn access_mut(&mut self) -> Option<&mut MemoryAccess> {
+        match self {
+            InstructionKind::Access(access) => Some(access),
+            InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => None,
+        }
+    }
+
+    /// Its accesses to memory one number at a time.
+    pub fn lanes(&self) -> impl Iterator<Item = MemoryAccess> + use<> {
+        self.access().copied().into_iter().flat_map(|access| access.lanes())
     }
 
     /// Whether executing it is an event of its own: whatever touches memory or orders what does. Jumps and computations in
@@ -215,52 +167,64 @@ impl InstructionKind {
     pub fn is_event(&self) -> bool {
         match self {
             InstructionKind::Compute(_) | InstructionKind::Flow(_) => false,
-            InstructionKind::Load { .. }
-            | InstructionKind::Store { .. }
-            | InstructionKind::Rmw { .. }
+            InstructionKind::Access(_)
+            | InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_) => true,
+        }
+    }
+
+    /// The values that it computes with, stores or compares, in the order of the text.
+    pub fn operands(&self) -> Vec<Operand> {
+        match self {
+            InstructionKind::Access(access) => match access.kind {
+                AccessKind::Load(_) => Vec::new(),
+                AccessKind::Store(values) => values.iter().collect(),
+                AccessKind::Await { value, .. } => vec![value],
+                AccessKind::Rmw { operation, .. } => match operation {
+                    RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => vec![value],
+                    RmwOperation::CompareExchange { compare, value, .. } => vec![compare, value],
+                },
+            },
+            InstructionKind::Compute(compute) => match compute {
+                Compute::Move { value, .. } => vec![*value],
+                Compute::Arithmetic { left, right, .. } | Compute::Compare { left, right, .. } => {
+                    vec![*left, *right]
+                }
+            },
+            InstructionKind::Flow(flow) => match flow {
+                Flow::Branch { left, right, .. } => vec![*left, *right],
+                Flow::Label(_) | Flow::Goto(_) | Flow::BranchIf { .. } => Vec::new(),
+            },
+            InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_) => Vec::new(),
+        }
+    }
+
+    /// The registers whose final values belong to the outcome because this instruction assigns them.
+    pub fn destinations(&self) -> impl Iterator<Item = RegisterId> + use<> {
+        let computed = match self {
+            InstructionKind::Compute(compute) => match compute {
+                Compute::Arithmetic { destination, .. } | Compute::Move { destination, .. } => {
+                    Some(*destination)
+                }
+                // Branches alone see what a comparison has found.
+                Compute::Compare { .. } => None,
+            },
+            InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
-            | InstructionKind::Await { .. }
-            | InstructionKind::Update { .. }
-            | InstructionKind::Cooperative(_)
-            | InstructionKind::Vector(_)
-            | InstructionKind::Addressed { .. } => true,
-        }
-    }
-
-    /// What it does one number at a time: the loads or stores of the components of a vector access, without its address any
-    /// other instruction by itself.
-    pub fn accesses(&self) -> &[InstructionKind] {
-        match self.without_address() {
-            InstructionKind::Vector(components) => components,
-            other => std::slice::from_ref(other),
-        }
-    }
-
-    /// The same, to be changed.
-    pub fn accesses_mut(&mut self) -> &mut [InstructionKind] {
-        match self {
-            InstructionKind::Addressed { access, .. } | InstructionKind::Cooperative(access) => {
-                access.accesses_mut()
-            }
-            InstructionKind::Vector(components) => components,
-            other => std::slice::from_mut(other),
-        }
-    }
-
-    /// The registers whose final values belong to the outcome because this instruction assigns them.
-    pub fn destinations(&self) -> impl Iterator<Item = RegisterId> {
-        self.accesses().iter().filter_map(|access| match access {
-            InstructionKind::Load { destination, .. }
-            | InstructionKind::Rmw { destination, .. }
-            | InstructionKind::Compute(Compute::Arithmetic { destination, .. })
-            | InstructionKind::Await { destination, .. }
-            | InstructionKind::Compute(Compute::Move { destination, .. }) => Some(*destination),
-            _ => None,
-        })
+            | InstructionKind::Flow(_) => None,
+        };
+        self.access().copied().into_iter().flat_map(|access| access.destinations()).chain(computed)
     }
 }
 

@@ -541,13 +541,7 @@ impl Emitter<'_> {
                     }
                 }
                 kind => {
-                    if matches!(
-                        kind,
-                        InstructionKind::Load { .. }
-                            | InstructionKind::Store { .. }
-                            | InstructionKind::Rmw { .. }
-                            | InstructionKind::Vector(_)
-                    ) {
+                    if kind.access().is_some() {
                         let place = self.module.constant(position as u32);
                         self.note(here, part.thread, Field::Place, place);
                     }

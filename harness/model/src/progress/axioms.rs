@@ -5,8 +5,8 @@
 //! over histories this sees load buffering, and it asks any model; it says nothing of loops that write.
 
 use litmus::{
-    ArithmeticOperation, Compute, Flow, Instruction, InstructionKind, Label, LabelId, LocationId, Observable,
-    Operand, Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
+    AccessKind, ArithmeticOperation, Compute, Flow, Instruction, InstructionKind, Label, LabelId, LocationId,
+    MemoryAccess, Observable, Operand, Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
 };
 
 use super::code::{Code, Operation};
@@ -118,9 +118,8 @@ impl Cut {
                 (target <= at).then_some((at, target))
             })
             .collect();
-        let awaits = instructions
-            .iter()
-            .any(|instruction| matches!(instruction.kind.without_address(), InstructionKind::Await { .. }));
+        let awaits = instructions.iter().filter_map(|instruction| instruction.kind.access());
+        let awaits = awaits.into_iter().any(|access| matches!(access.kind, AccessKind::Await { .. }));
         if awaits || synced && !jumps.is_empty() || self.test.threads[index].place == Place::Host {
             return jumps.is_empty().then_some(()).filter(|()| !awaits);
         }
@@ -151,12 +150,14 @@ impl Cut {
                 }
             }
             cut.push(changed);
-            if let InstructionKind::Load { destination, location, .. } = instruction.kind.without_address() {
+            if let Some(MemoryAccess { place, kind: AccessKind::Load(destinations), .. }) =
+                instruction.kind.access()
+            {
                 for (loop_of, (jump, target)) in jumps.iter().enumerate() {
                     if (target..=jump).contains(&&at) {
                         let copy = self.register(thread, "seen");
-                        cut.push(assign(copy, Operand::Register(*destination), instruction));
-                        spins.get_mut(loop_of)?.1.reads.push((copy, *location));
+                        cut.push(assign(copy, Operand::Register(destinations.first()), instruction));
+                        spins.get_mut(loop_of)?.1.reads.push((copy, place.location));
                     }
                 }
             }

@@ -2,9 +2,9 @@
 //! where.
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
-    Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation,
-    Test, ThreadId, Value,
+    ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
+    MemoryAccess, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
+    SystemOperation, Test, ThreadId, Value,
 };
 
 use super::ProgressError;
@@ -161,10 +161,10 @@ impl Code {
         let (mut users, mut classes) = (vec![0; count], vec![StorageClass::Buffer; count]);
         for (index, thread) in test.threads.iter().enumerate() {
             for instruction in &thread.instructions {
-                if let Some((location, class)) = accessed(instruction.kind.without_address()) {
-                    let storage = usize::from(test.storage_of(location).0);
+                if let Some(access) = instruction.kind.access() {
+                    let storage = usize::from(test.storage_of(access.place.location).0);
                     users[storage] |= 1 << index;
-                    classes[storage] = class;
+                    classes[storage] = access.place.class;
                 }
             }
         }
@@ -225,17 +225,6 @@ fn members(test: &Test, place: Place, scope: Scope) -> u32 {
     bits
 }
 
-fn accessed(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
-    match kind {
-        InstructionKind::Load { location, class, .. }
-        | InstructionKind::Store { location, class, .. }
-        | InstructionKind::Rmw { location, class, .. }
-        | InstructionKind::Await { location, class, .. }
-        | InstructionKind::Update { location, class, .. } => Some((*location, *class)),
-        _ => None,
-    }
-}
-
 /// What makes two control barriers one: name or id, and for unnamed ones the group that executes them.
 #[derive(PartialEq, Eq)]
 enum Key {
@@ -271,7 +260,7 @@ impl Builder<'_> {
                 .position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
                 .unwrap_or(instructions.len())
         };
-        Ok(match kind.without_address() {
+        Ok(match kind {
             InstructionKind::Flow(Flow::Label(_))
             | InstructionKind::System(SystemOperation::AvailableToDevice)
             | InstructionKind::System(SystemOperation::VisibleFromDevice) => Operation::Nothing,
@@ -316,51 +305,7 @@ impl Builder<'_> {
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(thread, barrier)?,
-            InstructionKind::Load { destination, location, offset, scalar, access, .. } => {
-                let (scope, semantics) = order(*access);
-                self.access(*location, *offset, *scalar, |_| AccessKind::Load).with(
-                    Some(destination.0),
-                    scope,
-                    semantics,
-                )
-            }
-            InstructionKind::Await { destination, location, value, scope, semantics, .. } => self
-                .access(*location, 0, None, |scalar| AccessKind::Await(source(*value, scalar)))
-                .with(Some(destination.0), *scope, *semantics),
-            InstructionKind::Store { location, offset, scalar, value, access, .. } => {
-                let (scope, semantics) = order(*access);
-                self.access(*location, *offset, *scalar, |scalar| AccessKind::Store(source(*value, scalar)))
-                    .with(None, scope, semantics)
-            }
-            InstructionKind::Update { location, operation, operand, scope, semantics, .. } => self
-                .access(*location, 0, None, |scalar| AccessKind::Fetch(*operation, source(*operand, scalar)))
-                .with(None, *scope, *semantics),
-            InstructionKind::Rmw {
-                destination,
-                location,
-                offset,
-                scalar,
-                operation,
-                scope,
-                semantics,
-                ..
-            } => {
-                let mut access = self.access(*location, *offset, *scalar, |scalar| match operation {
-                    RmwOperation::Exchange(value) => AccessKind::Exchange(source(*value, scalar)),
-                    RmwOperation::Fetch(operation, value) => {
-                        AccessKind::Fetch(*operation, source(*value, scalar))
-                    }
-                    RmwOperation::CompareExchange { compare, value, .. } => AccessKind::CompareExchange {
-                        compare: source(*compare, scalar),
-                        value: source(*value, scalar),
-                    },
-                });
-                if let RmwOperation::CompareExchange { unequal, .. } = operation {
-                    access.unequal = *unequal;
-                }
-                access.with(Some(destination.0), *scope, *semantics)
-            }
-            InstructionKind::Vector(_) => return Err(ProgressError::Unsupported { what: "vectors" }),
+            InstructionKind::Access(access) => Operation::Access(self.access(access)?),
             InstructionKind::System(_) => {
                 return Err(ProgressError::Unsupported { what: "operations of the API" });
             }
@@ -370,29 +315,46 @@ impl Builder<'_> {
             InstructionKind::Interlock(_) => {
                 return Err(ProgressError::Unsupported { what: "interlocked sections" });
             }
-            // An address that depends on a register is the inner access.
-            InstructionKind::Addressed { .. } | InstructionKind::Cooperative(_) => Operation::Nothing,
         })
     }
 
-    fn access(
-        &self,
-        location: LocationId,
-        offset: u32,
-        scalar: Option<ScalarType>,
-        kind: impl Fn(ScalarType) -> AccessKind,
-    ) -> AccessOperation {
-        let scalar = scalar.unwrap_or(self.test.location(location).scalar_type());
-        AccessOperation {
-            storage: usize::from(self.test.storage_of(location).0),
-            shift: offset * 8,
-            scalar,
-            kind: kind(scalar),
-            destination: None,
-            scope: Scope::Invocation,
-            semantics: Semantics::RELAXED,
-            unequal: Semantics::RELAXED,
+    fn access(&self, access: &MemoryAccess) -> Result<AccessOperation, ProgressError> {
+        if access.is_vector() {
+            return Err(ProgressError::Unsupported { what: "vectors" });
         }
+        let scalar = access.place.scalar_type(self.test);
+        let kind = match access.kind {
+            litmus::AccessKind::Load(_) => AccessKind::Load,
+            litmus::AccessKind::Await { value, .. } => AccessKind::Await(source(value, scalar)),
+            litmus::AccessKind::Store(values) => AccessKind::Store(source(values.first(), scalar)),
+            litmus::AccessKind::Rmw { operation, .. } => match operation {
+                RmwOperation::Exchange(value) => AccessKind::Exchange(source(value, scalar)),
+                RmwOperation::Fetch(operation, value) => AccessKind::Fetch(operation, source(value, scalar)),
+                RmwOperation::CompareExchange { compare, value, .. } => AccessKind::CompareExchange {
+                    compare: source(compare, scalar),
+                    value: source(value, scalar),
+                },
+            },
+        };
+        let unequal = match access.kind {
+            litmus::AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } => {
+                unequal
+            }
+            litmus::AccessKind::Load(_)
+            | litmus::AccessKind::Store(_)
+            | litmus::AccessKind::Rmw { .. }
+            | litmus::AccessKind::Await { .. } => Semantics::RELAXED,
+        };
+        Ok(AccessOperation {
+            storage: usize::from(self.test.storage_of(access.place.location).0),
+            shift: access.place.offset * 8,
+            scalar,
+            kind,
+            destination: access.destinations().next().map(|register| register.0),
+            scope: access.strength.scope().unwrap_or(Scope::Invocation),
+            semantics: access.semantics(),
+            unequal,
+        })
     }
 
     fn barrier(&mut self, thread: ThreadId, barrier: &ControlBarrier) -> Result<Operation, ProgressError> {
@@ -430,22 +392,6 @@ impl Builder<'_> {
             Operand::Constant(_) => ScalarType::default(),
             Operand::Register(register) => self.test.register_type(thread, register),
         }
-    }
-}
-
-impl AccessOperation {
-    fn with(mut self, destination: Option<u16>, scope: Scope, semantics: Semantics) -> Operation {
-        (self.destination, self.scope, self.semantics) = (destination, scope, semantics);
-        Operation::Access(self)
-    }
-}
-
-/// Scope and semantics; a plain access orders nothing.
-fn order(access: Access) -> (Scope, Semantics) {
-    match access {
-        Access::Private | Access::NonPrivate => (Scope::Invocation, Semantics::RELAXED),
-        Access::Coherent { scope } => (scope, Semantics::RELAXED),
-        Access::Atomic { scope, semantics } => (scope, semantics),
     }
 }
 

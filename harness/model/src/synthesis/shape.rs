@@ -2,8 +2,8 @@
 
 use litmus::{
     Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
-    LabelId, LocationId, Operand, Order, Placement, RegisterId, RmwOperation, Scope, Semantics, StorageClass,
-    StorageClassSet, Term, Test, ThreadId,
+    LabelId, LocationId, MemoryPlace, Operand, Order, Placement, RegisterId, RmwOperation, Scope, Semantics,
+    StorageClass, StorageClassSet, Term, Test, ThreadId,
 };
 
 use super::draft::Draft;
@@ -386,16 +386,9 @@ impl Column<'_> {
 
     fn rmw(&mut self, location: LocationId, operation: RmwOperation, order: Option<Order>) -> RegisterId {
         let destination = self.draft.register(self.thread);
-        let kind = InstructionKind::Rmw {
-            destination,
-            location,
-            offset: 0,
-            scalar: None,
-            operation,
-            class: self.cell.carrier,
-            scope: self.scope,
-            semantics: order.map_or(Semantics::RELAXED, |order| self.semantics(order)),
-        };
+        let place = MemoryPlace::of(location, self.cell.carrier);
+        let semantics = order.map_or(Semantics::RELAXED, |order| self.semantics(order));
+        let kind = InstructionKind::rmw(destination, place, operation, self.scope, semantics);
         self.draft.push(self.thread, kind);
         destination
     }

@@ -5,8 +5,8 @@
 //! and guards stay. All instances of one control barrier change together, as in a shader they are one instruction.
 
 use litmus::{
-    Access, ControlBarrier, Dialect, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet,
-    SystemOperation, Test,
+    Access, AccessKind, ControlBarrier, Dialect, InstructionKind, MemoryAccess, Order, Performer,
+    RmwOperation, Scope, Semantics, StorageClassSet, SystemOperation, Test,
 };
 
 /// A test with one step less, and which.
@@ -108,55 +108,14 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
 /// The weaker forms of one instruction, each as what stands in its place.
 fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
     match kind {
-        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
-            weaker_accesses(*access, dialect)
+        InstructionKind::Access(access) => {
+            let mut found: Vec<(String, Vec<InstructionKind>)> = weaker_accesses(access, dialect)
                 .into_iter()
-                .map(|(what, weaker)| {
-                    let mut changed = kind.clone();
-                    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
-                        &mut changed
-                    {
-                        *access = weaker;
-                    }
-                    (what, vec![changed])
+                .map(|(what, strength)| {
+                    (what, vec![InstructionKind::Access(MemoryAccess { strength, ..*access })])
                 })
-                .collect()
-        }
-        InstructionKind::Vector(components) => {
-            let Some(InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. }) =
-                components.first()
-            else {
-                return Vec::new();
-            };
-            let change = |(what, weaker): (String, Access)| {
-                let mut changed = kind.clone();
-                for component in changed.accesses_mut() {
-                    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
-                        component
-                    {
-                        *access = weaker;
-                    }
-                }
-                (what, vec![changed])
-            };
-            weaker_accesses(*access, dialect).into_iter().map(change).collect()
-        }
-        InstructionKind::Rmw { scope, semantics, .. } => {
-            let mut found = Vec::new();
-            let mut change = |what: String, new_scope: Scope, new_semantics: Semantics| {
-                let mut changed = kind.clone();
-                if let InstructionKind::Rmw { scope, semantics, .. } = &mut changed {
-                    (*scope, *semantics) = (new_scope, new_semantics);
-                }
-                found.push((what, vec![changed]));
-            };
-            if let Some(scope) = narrower(*scope, dialect) {
-                change(format!("scope {}", word(scope)), scope, *semantics);
-            }
-            for (what, weaker) in weaker_semantics(*semantics) {
-                change(what, *scope, weaker);
-            }
-            found.extend(taken_apart(kind).map(|parts| ("load and store".to_owned(), parts)));
+                .collect();
+            found.extend(taken_apart(access).map(|parts| ("load and store".to_owned(), parts)));
             found
         }
         InstructionKind::Fence { scope, semantics } => {
@@ -188,8 +147,16 @@ fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<Instructi
     }
 }
 
-fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
-    match access {
+fn weaker_accesses(access: &MemoryAccess, dialect: Dialect) -> Vec<(String, Access)> {
+    let is_rmw = match access.kind {
+        AccessKind::Load(_) | AccessKind::Store(_) => false,
+        AccessKind::Rmw { destination: Some(_), .. } => true,
+        AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return Vec::new(),
+    };
+    if access.performer == Performer::Cooperative || access.place.address.is_some() {
+        return Vec::new();
+    }
+    match access.strength {
         Access::Private => Vec::new(),
         // HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step.
         Access::NonPrivate | Access::Coherent { .. } if dialect == Dialect::Hsa => Vec::new(),
@@ -207,7 +174,7 @@ fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
             for (what, semantics) in weaker_semantics(semantics) {
                 found.push((what, Access::Atomic { scope, semantics }));
             }
-            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa {
+            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa && !is_rmw {
                 found.push(("plain".to_owned(), Access::Coherent { scope }));
             }
             found
@@ -216,51 +183,31 @@ fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
 }
 
 /// A read-modify-write without its atomicity, where it writes what does not depend on what it reads.
-fn taken_apart(kind: &InstructionKind) -> Option<Vec<InstructionKind>> {
-    let InstructionKind::Rmw {
-        destination,
-        location,
-        offset,
-        scalar,
-        operation: RmwOperation::Exchange(value),
-        class,
-        scope,
-        semantics,
-    } = kind
+fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
+    let AccessKind::Rmw { destination: Some(destination), operation: RmwOperation::Exchange(value) } =
+        access.kind
     else {
         return None;
     };
+    let Access::Atomic { scope, semantics } = access.strength else { return None };
     let half = |order: Order| {
-        if order == Order::Relaxed {
+        let semantics = if order == Order::Relaxed {
             Semantics::RELAXED
         } else {
             Semantics {
                 order,
                 make_available: semantics.make_available && order.releases(),
                 make_visible: semantics.make_visible && order.acquires(),
-                ..*semantics
+                ..semantics
             }
-        }
+        };
+        Access::Atomic { scope, semantics }
     };
     let read = if semantics.order.acquires() { Order::Acquire } else { Order::Relaxed };
     let write = if semantics.order.releases() { Order::Release } else { Order::Relaxed };
     Some(vec![
-        InstructionKind::Load {
-            destination: *destination,
-            location: *location,
-            offset: *offset,
-            scalar: *scalar,
-            class: *class,
-            access: Access::Atomic { scope: *scope, semantics: half(read) },
-        },
-        InstructionKind::Store {
-            location: *location,
-            offset: *offset,
-            scalar: *scalar,
-            value: *value,
-            class: *class,
-            access: Access::Atomic { scope: *scope, semantics: half(write) },
-        },
+        InstructionKind::load(destination, access.place, half(read)),
+        InstructionKind::store(access.place, value, half(write)),
     ])
 }
 

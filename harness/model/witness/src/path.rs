@@ -1,9 +1,10 @@
 //! The control-flow paths of a thread, with values that are not known yet.
 
 use litmus::{
-    Access, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind,
-    InterlockEnd, LabelId, LocationId, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope,
-    Semantics, StorageClass, SystemOperation, Test, ThreadId, Value,
+    Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction,
+    InstructionKind, InterlockEnd, LabelId, LocationId, MemoryAccess, MemoryPlace, Operand, Performer, Place,
+    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, ThreadId,
+    Value,
 };
 
 use crate::profile::Profile;
@@ -172,34 +173,32 @@ fn reference(id: LocationId, storage: LocationId, class: Option<StorageClass>, p
 
 /// The name that an instruction accesses, and its storage class.
 fn touched(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
-    match kind {
-        InstructionKind::Load { location, class, .. }
-        | InstructionKind::Store { location, class, .. }
-        | InstructionKind::Rmw { location, class, .. } => Some((*location, *class)),
-        _ => None,
-    }
+    kind.access().map(|access| (access.place.location, access.place.class))
 }
 
 /// Refuses an instruction that the witness does not cover.
 fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
     let scope = match kind {
-        InstructionKind::Load { location, offset, scalar, access, .. }
-        | InstructionKind::Store { location, offset, scalar, access, .. } => {
-            let own = test.location(*location).scalar_type();
-            if *offset != 0 || scalar.is_some_and(|scalar| scalar != own) {
+        InstructionKind::Access(access) => {
+            if access.performer == Performer::Cooperative {
+                return Err(Refusal::Cooperative);
+            }
+            if access.is_vector() {
+                return Err(Refusal::Vectors);
+            }
+            let foreign = access.place.address.is_some()
+                || matches!(
+                    access.kind,
+                    AccessKind::Await { .. } | AccessKind::Rmw { destination: None, .. }
+                );
+            if foreign {
+                return Err(Refusal::Hsa);
+            }
+            let own = test.location(access.place.location).scalar_type();
+            if access.place.offset != 0 || access.place.scalar_type(test) != own {
                 return Err(Refusal::Sizes);
             }
-            match access {
-                Access::Coherent { scope } | Access::Atomic { scope, .. } => *scope,
-                Access::Private | Access::NonPrivate => Scope::Invocation,
-            }
-        }
-        InstructionKind::Rmw { location, offset, scalar, scope, .. } => {
-            let own = test.location(*location).scalar_type();
-            if *offset != 0 || scalar.is_some_and(|scalar| scalar != own) {
-                return Err(Refusal::Sizes);
-            }
-            *scope
+            access.strength.scope().unwrap_or(Scope::Invocation)
         }
         InstructionKind::Fence { scope, .. } => *scope,
         InstructionKind::ControlBarrier(barrier) => {
@@ -209,14 +208,13 @@ fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
             barrier.memory_scope.max(barrier.execution_scope)
         }
         InstructionKind::System(operation) if operation.is_of_host() => return Err(Refusal::Host),
-        InstructionKind::Cooperative(_) => return Err(Refusal::Cooperative),
-        InstructionKind::Vector(_) => return Err(Refusal::Vectors),
-        InstructionKind::Await { .. }
-        | InstructionKind::Update { .. }
-        | InstructionKind::Addressed { .. }
-        | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+        InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
         | InstructionKind::Flow(Flow::BranchIf { .. }) => return Err(Refusal::Hsa),
-        _ => Scope::Invocation,
+        InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Compute(Compute::Arithmetic { .. })
+        | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. }) => Scope::Invocation,
     };
     if scope == Scope::CrossDevice { Err(Refusal::CrossDevice) } else { Ok(()) }
 }
@@ -288,14 +286,16 @@ impl Walker<'_> {
                         None => return,
                     }
                 }
-                InstructionKind::Rmw {
-                    operation: RmwOperation::CompareExchange { compare, unequal, .. },
-                    destination,
-                    location,
-                    class,
-                    scope,
+                InstructionKind::Access(MemoryAccess {
+                    place: MemoryPlace { location, class, .. },
+                    kind:
+                        AccessKind::Rmw {
+                            destination: Some(destination),
+                            operation: RmwOperation::CompareExchange { compare, unequal, .. },
+                        },
+                    strength: Access::Atomic { scope, .. },
                     ..
-                } => {
+                }) => {
                     // VK-X-06: a compare-exchange that fails is an atomic read with its Unequal semantics.
                     let ty = test.location(*location).scalar_type();
                     let number = walk.path.reads.len();
@@ -390,55 +390,50 @@ impl Walker<'_> {
             Access::Atomic { scope, semantics } => (true, true, Some(*scope), *semantics),
         };
         let effect = match &instruction.kind {
-            InstructionKind::Load { destination, location, class, access, .. } => {
-                let (atomic, non_private, own, its_semantics) = accessed(access);
+            InstructionKind::Access(access) => {
+                let MemoryPlace { location, class, .. } = access.place;
+                let (atomic, non_private, own, its_semantics) = accessed(&access.strength);
                 (scope, semantics) = (own.unwrap_or(scope), its_semantics);
-                let touch = self.touch(*location, *class, atomic, non_private, own);
-                path.nodes.push(Node::Read(path.reads.len()));
-                path.reads.push(touch.storage);
-                path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
-                Effect::Read(touch)
-            }
-            InstructionKind::Store { location, value, class, access, .. } => {
-                let (atomic, non_private, own, its_semantics) = accessed(access);
-                (scope, semantics) = (own.unwrap_or(scope), its_semantics);
-                let touch = self.touch(*location, *class, atomic, non_private, own);
-                let ty = self.test.location(*location).scalar_type();
-                let node = operand(path, *value, ty);
-                Effect::Write(touch, node)
-            }
-            InstructionKind::Rmw {
-                destination,
-                location,
-                operation,
-                class,
-                scope: its_scope,
-                semantics: its_semantics,
-                ..
-            } => {
-                (scope, semantics) = (*its_scope, *its_semantics);
-                let touch = self.touch(*location, *class, true, true, Some(scope));
-                let ty = self.test.location(*location).scalar_type();
-                let read = match old {
-                    Some(node) => node,
-                    None => {
+                let touch = self.touch(location, class, atomic, non_private, own);
+                let ty = self.test.location(location).scalar_type();
+                match access.kind {
+                    AccessKind::Load(destinations) => {
                         path.nodes.push(Node::Read(path.reads.len()));
-                        path.nodes.len() - 1
+                        path.reads.push(touch.storage);
+                        path.registers[usize::from(destinations.first().0)] = path.nodes.len() - 1;
+                        Effect::Read(touch)
                     }
-                };
-                path.reads.push(touch.storage);
-                let written = match operation {
-                    RmwOperation::Exchange(value) | RmwOperation::CompareExchange { value, .. } => {
-                        operand(path, *value, ty)
+                    AccessKind::Store(values) => {
+                        let node = operand(path, values.first(), ty);
+                        Effect::Write(touch, node)
                     }
-                    RmwOperation::Fetch(arithmetic, value) => {
-                        let right = operand(path, *value, ty);
-                        path.nodes.push(Node::Compute(*arithmetic, read, right, ty));
-                        path.nodes.len() - 1
+                    AccessKind::Rmw { destination, operation } => {
+                        let read = match old {
+                            Some(node) => node,
+                            None => {
+                                path.nodes.push(Node::Read(path.reads.len()));
+                                path.nodes.len() - 1
+                            }
+                        };
+                        path.reads.push(touch.storage);
+                        let written = match operation {
+                            RmwOperation::Exchange(value) | RmwOperation::CompareExchange { value, .. } => {
+                                operand(path, value, ty)
+                            }
+                            RmwOperation::Fetch(arithmetic, value) => {
+                                let right = operand(path, value, ty);
+                                path.nodes.push(Node::Compute(arithmetic, read, right, ty));
+                                path.nodes.len() - 1
+                            }
+                        };
+                        if let Some(destination) = destination {
+                            path.registers[usize::from(destination.0)] = read;
+                        }
+                        Effect::ReadWrite(touch, written)
                     }
-                };
-                path.registers[usize::from(destination.0)] = read;
-                Effect::ReadWrite(touch, written)
+                    // Refused before.
+                    AccessKind::Await { .. } => return,
+                }
             }
             InstructionKind::Fence { scope: its_scope, semantics: its_semantics } => {
                 (scope, semantics) = (*its_scope, *its_semantics);
@@ -475,8 +470,15 @@ impl Walker<'_> {
                 path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
                 return;
             }
-            // Refused before.
-            _ => return,
+            // Refused before, or followed by the walk.
+            InstructionKind::System(
+                SystemOperation::Flush(_)
+                | SystemOperation::Invalidate(_)
+                | SystemOperation::Submit(_)
+                | SystemOperation::Wait(_),
+            )
+            | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+            | InstructionKind::Flow(_) => return,
         };
         path.steps.push(Step { instruction: index as u16, scope, semantics, effect });
     }

@@ -4,7 +4,7 @@ use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment};
 use crate::syntax::print::{aligned_rows, line, location_name, register_name};
 use crate::syntax::words::word_of;
 use crate::test::{
-    Access, Compute, Flow, InstructionKind, LocationInit, Operand, Place, Reference, RegisterId,
+    Access, AccessKind, Compute, Flow, InstructionKind, LocationInit, Operand, Place, Reference, RegisterId,
     RegisterInit, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadId,
 };
 
@@ -67,50 +67,44 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
     let label = |id: crate::test::LabelId| {
         names.labels.get(usize::from(id.0)).map_or("?", |label| label.name.as_str())
     };
-    let (offset, access) = match kind {
-        InstructionKind::Addressed { register: offset, access } => {
-            (format!(" + {}", register(*offset)), access.as_ref())
-        }
-        other => (String::new(), other),
-    };
-    let address = |id| format!("[{}{offset}]", location_name(test, id));
-    match access {
-        InstructionKind::Load { destination, location, class, access, .. } => {
-            let parts = match access {
-                Access::Atomic { scope, semantics } => {
-                    format!("atomic_ld_{}", atomic(*class, *semantics, *scope))
+    match kind {
+        InstructionKind::Access(access) => {
+            let offset = access.place.address.map_or(String::new(), |id| format!(" + {}", register(id)));
+            let place = format!("[{}{offset}]", location_name(test, access.place.location));
+            let class = access.place.class;
+            let parts = match access.strength {
+                Access::Atomic { scope, semantics } => atomic(class, semantics, scope),
+                Access::Private | Access::NonPrivate | Access::Coherent { .. } => segment(class).to_owned(),
+            };
+            let plain = if access.strength.is_atomic() { "atomic_" } else { "" };
+            match &access.kind {
+                AccessKind::Load(destinations) => {
+                    format!("{plain}ld_{parts}_u32 {}, {place}", register(destinations.first()))
                 }
-                _ => format!("ld_{}", segment(*class)),
-            };
-            format!("{parts}_u32 {}, {}", register(*destination), address(*location))
-        }
-        InstructionKind::Store { location, value: stored, class, access, .. } => {
-            let parts = match access {
-                Access::Atomic { scope, semantics } => {
-                    format!("atomic_st_{}", atomic(*class, *semantics, *scope))
+                AccessKind::Store(values) => {
+                    format!("{plain}st_{parts}_u32 {}, {place}", value(&values.first()))
                 }
-                _ => format!("st_{}", segment(*class)),
-            };
-            format!("{parts}_u32 {}, {}", value(stored), address(*location))
-        }
-        InstructionKind::Rmw { destination, location, operation, class, scope, semantics, .. } => {
-            let (word, operand) = match operation {
-                RmwOperation::Exchange(operand) => ("exch", operand),
-                RmwOperation::Fetch(operation, operand) => (word_of(ATOMIC_OPERATIONS, *operation), operand),
-                RmwOperation::CompareExchange { value, .. } => ("cas", value),
-            };
-            let parts = atomic(*class, *semantics, *scope);
-            let (to, at) = (register(*destination), address(*location));
-            format!("atomic_{word}_{parts}_u32 {to}, {at}, {}", value(operand))
-        }
-        InstructionKind::Update { location, operation, operand, class, scope, semantics } => {
-            let (word, parts) = (word_of(ATOMIC_OPERATIONS, *operation), atomic(*class, *semantics, *scope));
-            format!("atomicnoret_{word}_{parts}_u32 {}, {}", address(*location), value(operand))
-        }
-        InstructionKind::Await { destination, location, value: awaited, class, scope, semantics } => {
-            let (to, at) = (register(*destination), address(*location));
-            let parts = atomic(*class, *semantics, *scope);
-            format!("await_atomic_ld_{parts}_u32 {to}, {at}, {}", value(awaited))
+                AccessKind::Rmw { destination, operation } => {
+                    let (word, operand) = match operation {
+                        RmwOperation::Exchange(operand) => ("exch", operand),
+                        RmwOperation::Fetch(operation, operand) => {
+                            (word_of(ATOMIC_OPERATIONS, *operation), operand)
+                        }
+                        RmwOperation::CompareExchange { value, .. } => ("cas", value),
+                    };
+                    let operand = value(operand);
+                    match destination {
+                        Some(to) => {
+                            format!("atomic_{word}_{parts}_u32 {}, {place}, {operand}", register(*to))
+                        }
+                        None => format!("atomicnoret_{word}_{parts}_u32 {place}, {operand}"),
+                    }
+                }
+                AccessKind::Await { destination, value: awaited } => {
+                    let to = register(*destination);
+                    format!("await_atomic_ld_{parts}_u32 {to}, {place}, {}", value(awaited))
+                }
+            }
         }
         InstructionKind::Fence { scope, semantics } => {
             format!("memfence_{}_{}", word_of(ORDERS, semantics.order), word_of(SCOPES, *scope))
@@ -134,10 +128,7 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
         }
         InstructionKind::Flow(Flow::Label(id)) => format!("@{}:", label(*id)),
         // No text of this dialect has the others.
-        InstructionKind::Cooperative(_)
-        | InstructionKind::Vector(_)
-        | InstructionKind::Addressed { .. }
-        | InstructionKind::ControlBarrier(_)
+        InstructionKind::ControlBarrier(_)
         | InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)
