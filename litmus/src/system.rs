@@ -161,6 +161,11 @@ impl AccessMask {
         AccessMask(self.0 | other.0)
     }
 
+    /// The set without the members of the other.
+    pub fn without(self, other: AccessMask) -> AccessMask {
+        AccessMask(self.0 & !other.0)
+    }
+
     /// Whether the sets have a member in common.
     pub fn intersects(self, other: AccessMask) -> bool {
         self.0 & other.0 != 0

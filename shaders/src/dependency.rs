@@ -74,16 +74,7 @@ fn names_accesses(kind: &InstructionKind) -> bool {
 
 /// Whether the instruction has to do with memory other than by the API.
 fn is_memory_operation(instruction: &Instruction) -> bool {
-    match &instruction.kind {
-        InstructionKind::Access(_) | InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) => {
-            true
-        }
-        InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => false,
-    }
+    instruction.kind.is_event() && !matches!(instruction.kind, InstructionKind::System(_))
 }
 
 /// The operations of a thread of a phase, in order.

@@ -4,10 +4,9 @@
 //! visible from the queue family instance, which is also what Device scope denotes (the section on scopes of Vulkan's
 //! shaders chapter). Workgroup memory is coherent within its workgroup.
 
-use litmus::{
-    Access, AccessKind, InstructionKind, LocationId, MemoryPlace, RmwOperation, Scope, Semantics,
-    StorageClass, Test,
-};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{Access, LocationId, MemoryAccess, MemoryPlace, Scope, Semantics, StorageClass, Test};
 
 use crate::rules::Rule;
 
@@ -22,46 +21,24 @@ pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
     };
     let instructions = meaning.threads.iter_mut().flat_map(|thread| &mut thread.instructions);
     for kind in instructions.map(|instruction| &mut instruction.kind) {
-        match kind {
-            InstructionKind::Access(access) => {
-                let MemoryPlace { location, class, .. } = access.place;
-                match &mut access.strength {
-                    Access::Private => {
-                        if class == StorageClass::Workgroup {
-                            return Err(Rule::GlslPrivate);
-                        }
-                        agree(location, false)?;
-                    }
-                    Access::NonPrivate => return Err(Rule::GlslNonPrivate),
-                    Access::Coherent { scope } => {
-                        agree(location, true)?;
-                        *scope = coherent_scope(class);
-                    }
-                    Access::Atomic { scope, semantics } => {
-                        *scope = widened(*scope);
-                        without_domains(*semantics)?;
-                    }
+        if let Some(MemoryAccess { place: MemoryPlace { location, class, .. }, strength, .. }) =
+            kind.access_mut()
+        {
+            match strength {
+                Access::Private if *class == StorageClass::Workgroup => return Err(Rule::GlslPrivate),
+                Access::Private => agree(*location, false)?,
+                Access::NonPrivate => return Err(Rule::GlslNonPrivate),
+                Access::Coherent { scope } => {
+                    agree(*location, true)?;
+                    *scope = coherent_scope(*class);
                 }
-                if let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } =
-                    access.kind
-                {
-                    without_domains(unequal)?;
-                }
+                Access::Atomic { .. } => {}
             }
-            InstructionKind::Fence { scope, semantics } => {
-                *scope = widened(*scope);
-                without_domains(*semantics)?;
-            }
-            InstructionKind::ControlBarrier(barrier) => {
-                barrier.memory_scope = widened(barrier.memory_scope);
-                without_domains(barrier.semantics.unwrap_or(Semantics::RELAXED))?;
-            }
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => {}
         }
+        if let Some(scope) = kind.memory_scope_mut() {
+            *scope = widened(*scope);
+        }
+        kind.semantics().try_for_each(without_domains)?;
     }
     Ok(meaning)
 }

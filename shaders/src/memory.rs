@@ -1,5 +1,7 @@
 //! How an access reaches its memory: the paths that a test uses, and the variables, pointers and texels behind them.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
     AccessKind, ArithmeticOperation, InstructionKind, LocationId, MemoryPlace, Reference, RmwOperation,
     ScalarType, Scope, StorageClass, Test, Value,
@@ -219,28 +221,20 @@ impl Uses {
     }
 
     fn instruction(&mut self, test: &Test, kind: &InstructionKind) -> Result<(), Rule> {
-        match kind {
-            InstructionKind::Access(access) => {
-                let (path, kind) = self.path(test, &access.place, access.components().into())?;
+        if let Some(access) = kind.access() {
+            let (path, kind) = self.path(test, &access.place, access.components().into())?;
+            if access.strength.is_atomic() {
+                let operation = match &access.kind {
+                    AccessKind::Rmw { operation, .. } => Some(operation),
+                    AccessKind::Load(_) | AccessKind::Store(_) | AccessKind::Await { .. } => None,
+                };
                 self.scopes.extend(access.strength.scope());
-                if access.strength.is_atomic() {
-                    let operation = match &access.kind {
-                        AccessKind::Rmw { operation, .. } => Some(operation),
-                        AccessKind::Load(_) | AccessKind::Store(_) | AccessKind::Await { .. } => None,
-                    };
-                    self.atomic(path.element, kind, operation)?;
-                }
+                self.atomic(path.element, kind, operation)?;
+                return Ok(());
             }
-            InstructionKind::Fence { scope, .. } => self.scopes.push(*scope),
-            InstructionKind::ControlBarrier(barrier) => {
-                self.scopes.extend([barrier.execution_scope, barrier.memory_scope]);
-            }
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => {}
         }
+        self.scopes.extend(kind.execution_scope());
+        self.scopes.extend(kind.memory_scope());
         Ok(())
     }
 

@@ -16,9 +16,9 @@
 //! has an `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by
 //! name, and so is a test that names accesses where a device would publish more than it says.
 
-use litmus::{
-    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId,
-};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId};
 
 use crate::contract::Parameters;
 use crate::dependency;
@@ -371,15 +371,9 @@ fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
 fn is_local(thread: &Thread) -> bool {
     let narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
     workgroup_locations(thread).next().is_some()
-        || thread.instructions.iter().any(|instruction| match &instruction.kind {
-            InstructionKind::Access(access) => access.strength.scope().as_ref().is_some_and(narrow),
-            InstructionKind::Fence { scope, .. } => narrow(scope),
-            InstructionKind::ControlBarrier(_) => true,
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => false,
+        || thread.instructions.iter().any(|instruction| {
+            instruction.kind.execution_scope().is_some()
+                || instruction.kind.memory_scope().as_ref().is_some_and(narrow)
         })
 }
 

@@ -1,5 +1,7 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
     Access, AccessKind, ArithmeticOperation, Compute, Dialect, Flow, Instruction, InstructionKind,
     LocationId, MemoryAccess, MemoryPlace, Observable, Operand, Performer, Place, RegisterId, RmwOperation,
@@ -393,7 +395,12 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                 InstructionKind::Flow(Flow::Goto(target)) => {
                     label_position(thread, *target).is_some_and(|to| to > at)
                 }
-                _ => false,
+                InstructionKind::ControlBarrier(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+                | InstructionKind::Flow(Flow::BranchIf { .. }) => false,
             };
             if !waits {
                 return Err(Rule::LoopWithEffects);

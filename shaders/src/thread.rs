@@ -364,14 +364,7 @@ impl<'a> ThreadCode<'a> {
             }
             // Steps hold jumps and labels, segments end at control barriers, programs hold what stands between dispatches,
             // and the rest is refused before.
-            InstructionKind::ControlBarrier(_) => return Err(Rule::Internal("a control barrier")),
-            InstructionKind::System(_) => return Err(Rule::Internal("an operation of the API")),
-            InstructionKind::ShaderCall(_) => return Err(Rule::Internal("a shader call")),
-            InstructionKind::Interlock(_) => return Err(Rule::Internal("an interlocked section")),
-            InstructionKind::Flow(_) => return Err(Rule::Internal("a label or jump")),
-            InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. }) => {
-                return Err(Rule::Internal("a computation of HSA"));
-            }
+            kind => return Err(Rule::Internal(kind.name())),
         }
         Ok(())
     }

@@ -221,7 +221,7 @@ fn replay(
                         assert_eq!(touch.written, new, "{context}");
                         registers[usize::from(destination.unwrap().0)] = old;
                     }
-                    AccessKind::Await { .. } => panic!("{context}: an await"),
+                    AccessKind::Await { .. } => unreachable!("{context}: no device test waits"),
                 }
             }
             InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {

@@ -1,6 +1,6 @@
 //! Which registers may still matter at each instruction of a thread.
 
-use litmus::{Compute, Flow, Instruction, InstructionKind, LabelId, Operand, RegisterId};
+use litmus::{Compute, Flow, Instruction, InstructionKind, LabelId};
 
 /// For each instruction of a thread the registers whose value may still be looked at from there on, by register number. At
 /// the end all are: they are outcomes.
@@ -15,19 +15,24 @@ pub(crate) fn live_registers(instructions: &[Instruction], registers: usize) -> 
         for (at, instruction) in instructions.iter().enumerate().rev() {
             let follows = |next: Option<usize>| next.and_then(|next| live.get(next)).unwrap_or(&end);
             let kind = &instruction.kind;
-            let mut here = match kind {
-                InstructionKind::Flow(Flow::Goto(target)) => follows(position(*target)).clone(),
-                _ => follows(Some(at + 1)).clone(),
+            let mut here = if let InstructionKind::Flow(Flow::Goto(target)) = kind {
+                follows(position(*target)).clone()
+            } else {
+                follows(Some(at + 1)).clone()
             };
             if let InstructionKind::Flow(Flow::Branch { target, .. } | Flow::BranchIf { target, .. }) = kind {
                 here.iter_mut().zip(follows(position(*target))).for_each(|(here, there)| *here |= there);
             }
-            let assigned = kind.destinations().chain(match kind {
+            let compared = match kind {
                 InstructionKind::Compute(Compute::Compare { destination, .. }) => Some(*destination),
                 _ => None,
-            });
-            assigned.for_each(|register| here[usize::from(register.0)] = false);
-            used(kind, &mut |register| here[usize::from(register.0)] = true);
+            };
+            for register in kind.destinations().chain(compared) {
+                here[usize::from(register.0)] = false;
+            }
+            for register in kind.registers_read() {
+                here[usize::from(register.0)] = true;
+            }
             if live[at] != here {
                 live[at] = here;
                 changed = true;
@@ -36,26 +41,6 @@ pub(crate) fn live_registers(instructions: &[Instruction], registers: usize) -> 
         if !changed {
             return live;
         }
-    }
-}
-
-/// Visits the registers that an instruction looks at.
-fn used(kind: &InstructionKind, visit: &mut impl FnMut(RegisterId)) {
-    for operand in kind.operands() {
-        if let Operand::Register(register) = operand {
-            visit(register);
-        }
-    }
-    match kind {
-        InstructionKind::Flow(Flow::BranchIf { condition, .. }) => visit(*condition),
-        InstructionKind::Access(access) => access.place.address.into_iter().for_each(visit),
-        InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. })
-        | InstructionKind::Fence { .. }
-        | InstructionKind::ControlBarrier(_)
-        | InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Compute(_) => {}
     }
 }
 

@@ -1,12 +1,13 @@
 //! Models: the shipped ones by name, and the user's own.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
 use litmus::{
-    AccessKind, Dialect, InstructionKind, LocationInit, MemoryAccess, Observable, Place, RmwOperation, Scope,
-    StorageClassSet, Test,
+    Dialect, InstructionKind, LocationInit, MemoryAccess, Observable, Place, Scope, StorageClassSet, Test,
 };
 
 use crate::cat::options::{
@@ -249,20 +250,15 @@ fn features_of(test: &Test) -> Features {
         features.hosts |= thread.place == Place::Host;
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
-            match kind {
-                InstructionKind::Access(access) => {
-                    features.vectors |= access.is_vector();
-                    features.parts |= is_partial(test, access);
-                }
-                InstructionKind::System(operation) => features.hosts |= !operation.is_unmasked(),
-                InstructionKind::ShaderCall(_) => features.calls = true,
-                InstructionKind::Interlock(_) => features.interlock = true,
-                InstructionKind::Fence { .. }
-                | InstructionKind::ControlBarrier(_)
-                | InstructionKind::Compute(_)
-                | InstructionKind::Flow(_) => {}
+            features.vectors |= kind.access().is_some_and(MemoryAccess::is_vector);
+            match extension(test, kind) {
+                Some(Extension::Api) => features.hosts = true,
+                Some(Extension::ShaderCall) => features.calls = true,
+                Some(Extension::Interlock) => features.interlock = true,
+                Some(Extension::Part) => features.parts = true,
+                None => {}
             }
-            for scope in scopes(kind).into_iter().flatten() {
+            for scope in scopes(kind) {
                 features.calls |= scope == Scope::ShaderCall;
                 features.interlock |= scope == Scope::FragmentInterlock;
             }
@@ -276,46 +272,58 @@ pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
     access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
 }
 
-/// The scopes that an instruction names: that of its memory, and that of its execution.
-pub(crate) fn scopes(kind: &InstructionKind) -> [Option<Scope>; 2] {
-    match kind {
-        InstructionKind::Access(access) => [access.strength.scope(), None],
-        InstructionKind::Fence { scope, .. } => [Some(*scope), None],
-        InstructionKind::ControlBarrier(barrier) => {
-            [Some(barrier.memory_scope), Some(barrier.execution_scope)]
+/// What only models of the whole language know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extension {
+    /// Access masks and what only the host does.
+    Api,
+    /// Shader calls.
+    ShaderCall,
+    /// Interlocked sections.
+    Interlock,
+    /// Accesses to a part of a location.
+    Part,
+}
+
+impl Extension {
+    /// How it is refused.
+    pub(crate) fn refusal(self) -> &'static str {
+        match self {
+            Extension::Api => "access masks and operations of the host under this model",
+            Extension::ShaderCall => "shader calls under this model",
+            Extension::Interlock => "interlocked sections under this model",
+            Extension::Part => "accesses to a part of a location under this model",
         }
-        InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => [None, None],
     }
+}
+
+/// What of an instruction only models of the whole language know.
+pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension> {
+    match kind {
+        InstructionKind::Access(access) => is_partial(test, access).then_some(Extension::Part),
+        InstructionKind::System(operation) => (!operation.is_unmasked()).then_some(Extension::Api),
+        InstructionKind::ShaderCall(_) => Some(Extension::ShaderCall),
+        InstructionKind::Interlock(_) => Some(Extension::Interlock),
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => None,
+    }
+}
+
+/// The scopes that an instruction names: that of its memory, and that of its execution.
+pub(crate) fn scopes(kind: &InstructionKind) -> impl Iterator<Item = Scope> {
+    kind.memory_scope().into_iter().chain(kind.execution_scope())
 }
 
 /// The storage classes that accesses or semantics of a test name.
 fn classes_of(test: &Test) -> StorageClassSet {
     let mut bits = 0;
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        match &instruction.kind {
-            InstructionKind::Access(access) => {
-                bits |= 1 << access.place.class.index();
-                bits |= access.semantics().classes.0;
-                if let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } =
-                    access.kind
-                {
-                    bits |= unequal.classes.0;
-                }
-            }
-            InstructionKind::Fence { semantics, .. } => bits |= semantics.classes.0,
-            InstructionKind::ControlBarrier(barrier) => {
-                bits |= barrier.semantics.map_or(0, |semantics| semantics.classes.0);
-            }
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => {}
+        if let Some(access) = instruction.kind.access() {
+            bits |= 1 << access.place.class.index();
         }
+        bits = instruction.kind.semantics().fold(bits, |bits, semantics| bits | semantics.classes.0);
     }
     StorageClassSet(bits)
 }

@@ -1,5 +1,7 @@
 //! The control-flow paths of one thread: which instructions execute, under which conditions on the values read.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
     Access, AccessKind, BranchRelation, Compute, Flow, InstructionKind, LabelId, LocationId, MemoryAccess,
     Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, ThreadId,
@@ -488,7 +490,7 @@ fn narrowed(
         {
             value.part(0, scalar.bits() / 8)
         }
-        _ => value,
+        Operand::Constant(_) | Operand::Register(_) => value,
     }
 }
 

@@ -1,5 +1,7 @@
 //! From a test and a model to a prediction.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{
@@ -12,7 +14,7 @@ use crate::budget::Purse;
 use crate::combine::{Combiner, Findings, ValueRules};
 use crate::explore::{Ways, explore};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
-use crate::model::{is_partial, scopes};
+use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
 use crate::search::Flags;
@@ -264,27 +266,12 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
             if cooperative && !company_can_follow(kind) {
                 return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
             }
-            let extension = match kind {
-                InstructionKind::System(operation) if !operation.is_unmasked() => {
-                    Some("access masks and operations of the host under this model")
-                }
-                InstructionKind::ShaderCall(_) => Some("shader calls under this model"),
-                InstructionKind::Interlock(_) => Some("interlocked sections under this model"),
-                InstructionKind::Access(access) if is_partial(test, access) => {
-                    Some("accesses to a part of a location under this model")
-                }
-                InstructionKind::Access(_)
-                | InstructionKind::System(_)
-                | InstructionKind::Fence { .. }
-                | InstructionKind::ControlBarrier(_)
-                | InstructionKind::Compute(_)
-                | InstructionKind::Flow(_) => None,
-            };
+            let extension = extension(test, kind);
             extended |= extension.is_some();
             if let Some(what) = extension.filter(|_| !semantic.whole_language) {
-                return refuse(what);
+                return refuse(what.refusal());
             }
-            for scope in scopes(kind).into_iter().flatten() {
+            for scope in scopes(kind) {
                 match scope {
                     Scope::CrossDevice if test.dialect != Dialect::Hsa && !host => {
                         return refuse("cross-device scope in a shader");
@@ -292,7 +279,14 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
                     Scope::ShaderCall | Scope::FragmentInterlock if !semantic.whole_language => {
                         return refuse("scopes of shader calls and interlocked sections under this model");
                     }
-                    _ => {}
+                    Scope::Invocation
+                    | Scope::Subgroup
+                    | Scope::Workgroup
+                    | Scope::ShaderCall
+                    | Scope::FragmentInterlock
+                    | Scope::QueueFamily
+                    | Scope::Device
+                    | Scope::CrossDevice => {}
                 }
             }
         }

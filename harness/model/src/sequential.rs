@@ -3,6 +3,8 @@
 //! This shares nothing with the axiomatic engine: what is *weak* and what is *interleaved* is measured against it, and the
 //! cat file `sc` is tested against it.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
     AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, InstructionKind, InterlockEnd, LabelId,
     LocationId, MemoryAccess, Observable, Operand, Outcome, Place, RegisterId, RmwOperation, ScalarType,
@@ -307,7 +309,14 @@ impl<'a> Machine<'a> {
             other.instructions.iter().enumerate().all(|(index, instruction)| match &instruction.kind {
                 InstructionKind::System(SystemOperation::Submit(threads)) if names(threads) => at > index,
                 InstructionKind::ShaderCall(threads) if names(threads) => at >= index,
-                _ => true,
+                InstructionKind::Access(_)
+                | InstructionKind::Fence { .. }
+                | InstructionKind::ControlBarrier(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(_)
+                | InstructionKind::Flow(_) => true,
             })
         })
     }
@@ -583,7 +592,13 @@ impl<'a> Machine<'a> {
                     last.is_some_and(|last| self.at(state, number) <= last)
                 })
             }
-            _ => false,
+            InstructionKind::Access(_)
+            | InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::System(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => false,
         }
     }
 

@@ -52,13 +52,10 @@ fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
 
 /// Whether some branch jumps over an instruction.
 pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
-    thread.instructions.iter().take(at).any(|before| match &before.kind {
-        InstructionKind::Flow(Flow::BranchIf { target, .. }) => thread
-            .instructions
-            .iter()
-            .skip(at)
-            .any(|after| after.kind == InstructionKind::Flow(Flow::Label(*target))),
-        _ => false,
+    thread.instructions.iter().take(at).any(|before| {
+        let InstructionKind::Flow(Flow::BranchIf { target, .. }) = &before.kind else { return false };
+        let is_target = |kind: &InstructionKind| *kind == InstructionKind::Flow(Flow::Label(*target));
+        thread.instructions.iter().skip(at).any(|after| is_target(&after.kind))
     })
 }
 

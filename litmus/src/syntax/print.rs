@@ -1,5 +1,7 @@
 //! Writes a test in its own dialect, with the columns of its table aligned.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::fmt::Write;
 
 use super::hsa;
@@ -118,13 +120,12 @@ impl Condition {
             Condition::Not(inner) => {
                 out.push('~');
                 // `~ exists` is a quantifier; `~(…)` is how a negation is read best.
-                match **inner {
-                    Condition::Not(_) => inner.write(test, own - 1, out),
-                    _ => {
-                        out.push('(');
-                        inner.write(test, 0, out);
-                        out.push(')');
-                    }
+                if let Condition::Not(_) = **inner {
+                    inner.write(test, own - 1, out);
+                } else {
+                    out.push('(');
+                    inner.write(test, 0, out);
+                    out.push(')');
                 }
             }
         }
@@ -238,7 +239,10 @@ fn declaration(test: &Test, location: &Location) -> String {
     };
     let implied = match location.init {
         LocationInit::AliasOf(target) => type_of(test.location(target)),
-        _ => None,
+        LocationInit::Constant(_)
+        | LocationInit::Components(_)
+        | LocationInit::CopyOf(_)
+        | LocationInit::AddressOf(_) => None,
     };
     if let Some(ty) = type_of(location)
         && Some(ty) != implied
@@ -312,9 +316,13 @@ pub(super) fn aligned_rows(out: &mut String, columns: &[Vec<String>]) {
 impl InstructionKind {
     /// The text of an instruction of `thread`, such as `ld.atom.acq.dv.sc0.semsc0 r0, x`.
     pub fn text(&self, test: &Test, thread: ThreadId) -> String {
-        if test.dialect == Dialect::Hsa {
-            return hsa::instruction_text(self, test, thread);
+        // What a dialect has no words for is written in those of the other.
+        if test.dialect == Dialect::Hsa
+            && let Some(text) = hsa::instruction_text(self, test, thread)
+        {
+            return text;
         }
+        let foreign = || hsa::instruction_text(self, test, thread).unwrap_or_default();
         let names = test.thread(thread);
         let register = |id: RegisterId| register_name(names, id);
         let value = |operand: &Operand| match operand {
@@ -325,10 +333,7 @@ impl InstructionKind {
             names.labels.get(usize::from(id.0)).map_or("?".to_owned(), |label| label.name.clone())
         };
         match self {
-            // The native dialect has no words for these.
-            InstructionKind::Access(access) if access.place.address.is_some() => {
-                hsa::instruction_text(self, test, thread)
-            }
+            InstructionKind::Access(access) if access.place.address.is_some() => foreign(),
             InstructionKind::Access(access) => {
                 let place = match access.place.offset {
                     0 => location_name(test, access.place.location).to_owned(),
@@ -369,9 +374,7 @@ impl InstructionKind {
                         let head = format!("rmw{}{word}{ty}", modifiers("av"));
                         format!("{head} {}, {place}, {operands}", register(*destination))
                     }
-                    AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => {
-                        hsa::instruction_text(self, test, thread)
-                    }
+                    AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => foreign(),
                 }
             }
             InstructionKind::Fence { scope, semantics } => {
@@ -440,9 +443,8 @@ impl InstructionKind {
             InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 format!("{} {}, {}, {}", relation.keyword(), value(left), value(right), label(target))
             }
-            // The native dialect has no words for these.
             InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
-            | InstructionKind::Flow(Flow::BranchIf { .. }) => hsa::instruction_text(self, test, thread),
+            | InstructionKind::Flow(Flow::BranchIf { .. }) => foreign(),
         }
     }
 }

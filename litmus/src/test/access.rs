@@ -1,5 +1,7 @@
 //! Accesses to memory: what is accessed, what is done there, how strongly, and by whom.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::fmt;
 
 use super::instruction::{ArithmeticOperation, Operand};
@@ -224,6 +226,17 @@ impl MemoryAccess {
         }
     }
 
+    /// The semantics of the failing case of a compare-exchange.
+    pub fn unequal(&self) -> Option<Semantics> {
+        match self.kind {
+            AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } => Some(unequal),
+            AccessKind::Load(_)
+            | AccessKind::Store(_)
+            | AccessKind::Rmw { .. }
+            | AccessKind::Await { .. } => None,
+        }
+    }
+
     /// Its semantics: relaxed where it is not atomic.
     pub fn semantics(&self) -> Semantics {
         match self.strength {
@@ -258,6 +271,14 @@ pub enum Access {
 impl Access {
     /// The scope of an atomic access, or of the operation that a coherent one has of its own.
     pub fn scope(self) -> Option<Scope> {
+        match self {
+            Access::Private | Access::NonPrivate => None,
+            Access::Coherent { scope } | Access::Atomic { scope, .. } => Some(scope),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn scope_mut(&mut self) -> Option<&mut Scope> {
         match self {
             Access::Private | Access::NonPrivate => None,
             Access::Coherent { scope } | Access::Atomic { scope, .. } => Some(scope),

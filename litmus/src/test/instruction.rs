@@ -1,5 +1,7 @@
 //! What a thread does: its instructions.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::access::{Access, AccessKind, MemoryAccess, MemoryPlace, RmwOperation};
 use super::location::ScalarType;
 use super::strength::{Scope, Semantics};
@@ -160,6 +162,99 @@ impl InstructionKind {
     /// Its accesses to memory one number at a time.
     pub fn lanes(&self) -> impl Iterator<Item = MemoryAccess> + use<> {
         self.access().copied().into_iter().flat_map(|access| access.lanes())
+    }
+
+    /// What such instructions are called where one of them is refused.
+    pub fn name(&self) -> &'static str {
+        match self {
+            InstructionKind::Access(_) => "accesses to memory",
+            InstructionKind::Fence { .. } => "memory barriers",
+            InstructionKind::ControlBarrier(_) => "control barriers",
+            InstructionKind::System(_) => "operations of the API",
+            InstructionKind::ShaderCall(_) => "shader calls",
+            InstructionKind::Interlock(_) => "interlocked sections",
+            InstructionKind::Compute(_) => "computations in registers",
+            InstructionKind::Flow(_) => "labels and jumps",
+        }
+    }
+
+    /// The scope within which it synchronizes, or makes memory available or visible.
+    pub fn memory_scope(&self) -> Option<Scope> {
+        match self {
+            InstructionKind::Access(access) => access.strength.scope(),
+            InstructionKind::Fence { scope, .. } => Some(*scope),
+            InstructionKind::ControlBarrier(barrier) => Some(barrier.memory_scope),
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn memory_scope_mut(&mut self) -> Option<&mut Scope> {
+        match self {
+            InstructionKind::Access(access) => access.strength.scope_mut(),
+            InstructionKind::Fence { scope, .. } => Some(scope),
+            InstructionKind::ControlBarrier(barrier) => Some(&mut barrier.memory_scope),
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => None,
+        }
+    }
+
+    /// The scope of those whom it waits for.
+    pub fn execution_scope(&self) -> Option<Scope> {
+        match self {
+            InstructionKind::ControlBarrier(barrier) => Some(barrier.execution_scope),
+            InstructionKind::Access(_)
+            | InstructionKind::Fence { .. }
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => None,
+        }
+    }
+
+    /// The memory semantics that it names; of a compare-exchange those of both its cases.
+    pub fn semantics(&self) -> impl Iterator<Item = Semantics> + use<> {
+        let (own, unequal) = match self {
+            InstructionKind::Access(access) => (Some(access.semantics()), access.unequal()),
+            InstructionKind::Fence { semantics, .. } => (Some(*semantics), None),
+            InstructionKind::ControlBarrier(barrier) => (barrier.semantics, None),
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => (None, None),
+        };
+        own.into_iter().chain(unequal)
+    }
+
+    /// The registers that it looks at: its operands, what its address depends on, and the condition of a branch.
+    pub fn registers_read(&self) -> impl Iterator<Item = RegisterId> + use<> {
+        let besides = match self {
+            InstructionKind::Access(access) => access.place.address,
+            InstructionKind::Flow(flow) => match flow {
+                Flow::BranchIf { condition, .. } => Some(*condition),
+                Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. } => None,
+            },
+            InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_) => None,
+        };
+        let operands = self.operands().into_iter().filter_map(|operand| match operand {
+            Operand::Register(register) => Some(register),
+            Operand::Constant(_) => None,
+        });
+        operands.chain(besides)
     }
 
     /// Whether executing it is an event of its own: whatever touches memory or orders what does. Jumps and computations in

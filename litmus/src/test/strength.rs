@@ -1,5 +1,7 @@
 //! How strongly memory is ordered: scopes, storage classes, orders and semantics.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 /// A scope (`#memory-model-scope`), from narrow to wide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {

@@ -1,5 +1,7 @@
 //! How a thread reaches memory: pointers and texels, plain accesses with their operands, and numbers in memory.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{Access, AccessKind, MemoryPlace, Operand, RegisterId, RmwOperation, Value};
 use rspirv::dr;
 use rspirv::spirv::{self, ImageOperands, MemoryAccess, Op, Word};
@@ -98,7 +100,9 @@ impl ThreadCode<'_> {
                         let ty = path.element.ty(self.module);
                         self.module.value(Op::AtomicLoad, ty, [dr::Operand::IdRef(pointer), scope, semantics])
                     }
-                    plain => self.plain_load(path, target, &plain)?,
+                    plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
+                        self.plain_load(path, target, &plain)?
+                    }
                 };
                 for (number, register) in (0..).zip(destinations.iter()) {
                     let mut part = loaded;
@@ -127,7 +131,9 @@ impl ThreadCode<'_> {
                             [dr::Operand::IdRef(pointer), scope, semantics, dr::Operand::IdRef(value)];
                         self.module.effect(Op::AtomicStore, operands);
                     }
-                    plain => self.plain_store(path, target, value, &plain)?,
+                    plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
+                        self.plain_store(path, target, value, &plain)?;
+                    }
                 }
             }
             AccessKind::Rmw { destination: Some(destination), operation } => {

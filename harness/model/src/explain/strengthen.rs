@@ -1,5 +1,7 @@
 //! The steps of the relaxation lattice: every way to make one instruction a little stronger.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
     Access, AccessKind, ControlBarrier, Dialect, InstructionKind, MemoryAccess, Order, Performer, Place,
     Placement, RmwOperation, Scope, Semantics, StorageClassSet, Test,
@@ -66,7 +68,7 @@ impl Reach {
             InstructionKind::Fence { scope, semantics } => {
                 let orders: &[Order] = match semantics.order {
                     Order::AcquireRelease => &[],
-                    _ => &[Order::AcquireRelease],
+                    Order::Relaxed | Order::Acquire | Order::Release => &[Order::AcquireRelease],
                 };
                 for scope in self.wider(*scope) {
                     let kind = InstructionKind::Fence { scope, semantics: *semantics };
@@ -131,7 +133,7 @@ impl Reach {
         let semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
         let orders: &[Order] = match semantics.order {
             Order::AcquireRelease => &[],
-            _ => &[Order::AcquireRelease],
+            Order::Relaxed | Order::Acquire | Order::Release => &[Order::AcquireRelease],
         };
         for (stronger, weight) in self.semantics(semantics, orders) {
             push(ControlBarrier { semantics: Some(stronger), ..barrier.clone() }, weight);

@@ -1,6 +1,8 @@
 //! The code of each thread as the progress checker runs it: steps, jumps with their targets, and which registers matter
 //! where.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
     ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
     MemoryAccess, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
@@ -216,7 +218,7 @@ fn members(test: &Test, place: Place, scope: Scope) -> u32 {
                     (left.queue_family, left.workgroup) == (right.queue_family, right.workgroup)
                 }
                 Scope::QueueFamily => left.queue_family == right.queue_family,
-                _ => true,
+                Scope::ShaderCall | Scope::FragmentInterlock | Scope::Device | Scope::CrossDevice => true,
             },
             _ => scope == Scope::CrossDevice,
         };
@@ -306,14 +308,10 @@ impl Builder<'_> {
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(thread, barrier)?,
             InstructionKind::Access(access) => Operation::Access(self.access(access)?),
-            InstructionKind::System(_) => {
-                return Err(ProgressError::Unsupported { what: "operations of the API" });
-            }
-            InstructionKind::ShaderCall(_) => {
-                return Err(ProgressError::Unsupported { what: "shader calls" });
-            }
-            InstructionKind::Interlock(_) => {
-                return Err(ProgressError::Unsupported { what: "interlocked sections" });
+            foreign @ (InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)) => {
+                return Err(ProgressError::Unsupported { what: foreign.name() });
             }
         })
     }

@@ -4,9 +4,11 @@
 //! weakened, an atomic made plain, a barrier or a system synchronization left out. Placement, storage classes, values
 //! and guards stay. All instances of one control barrier change together, as in a shader they are one instruction.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, AccessKind, ControlBarrier, Dialect, InstructionKind, MemoryAccess, Order, Performer,
-    RmwOperation, Scope, Semantics, StorageClassSet, SystemOperation, Test,
+    Access, AccessKind, AccessMask, ControlBarrier, Dialect, InstructionKind, Interlock, InterlockEnd,
+    MemoryAccess, Order, RmwOperation, Scope, Semantics, StorageClassSet, SystemOperation, Test,
 };
 
 /// A test with one step less, and which.
@@ -31,6 +33,15 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
                     found.extend(weaken_barrier(test, barrier, &at));
                 }
                 continue;
+            }
+            if let InstructionKind::Interlock(Interlock { end: InterlockEnd::Begin, section }) =
+                &instruction.kind
+                && !counts_instructions(test, thread)
+            {
+                found.push(Weakened {
+                    step: format!("{at}: no section"),
+                    test: without_section(test, thread, section),
+                });
             }
             for (what, replacement) in steps(&instruction.kind, test.dialect) {
                 if let Some(weaker) = replace(test, thread, index, replacement) {
@@ -61,6 +72,17 @@ fn replace(test: &Test, thread: usize, index: usize, by: Vec<InstructionKind>) -
     let by = by.into_iter().map(|kind| litmus::Instruction { kind, span });
     column.instructions.splice(index..=index, by);
     Some(changed)
+}
+
+/// The test without the ends of an interlocked section in a thread.
+fn without_section(test: &Test, thread: usize, section: &str) -> Test {
+    let mut weaker = test.clone();
+    if let Some(column) = weaker.threads.get_mut(thread) {
+        column.instructions.retain(
+            |instruction| !matches!(&instruction.kind, InstructionKind::Interlock(end) if end.section == section),
+        );
+    }
+    weaker
 }
 
 fn counts_instructions(test: &Test, thread: usize) -> bool {
@@ -137,25 +159,49 @@ fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<Instructi
             }
             found
         }
-        InstructionKind::System(SystemOperation::AvailableToDevice) => {
-            vec![("no avdevice".to_owned(), Vec::new())]
-        }
-        InstructionKind::System(SystemOperation::VisibleFromDevice) => {
-            vec![("no visdevice".to_owned(), Vec::new())]
-        }
-        _ => Vec::new(),
+        InstructionKind::System(operation) => weaker_operations(operation)
+            .into_iter()
+            .map(|(what, rest)| (what, rest.map(InstructionKind::System).into_iter().collect()))
+            .collect(),
+        // Control barriers and interlocked sections go as a whole; what threads do and which threads there are stays.
+        InstructionKind::ControlBarrier(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => Vec::new(),
     }
 }
 
-fn weaker_accesses(access: &MemoryAccess, dialect: Dialect) -> Vec<(String, Access)> {
-    let is_rmw = match access.kind {
-        AccessKind::Load(_) | AccessKind::Store(_) => false,
-        AccessKind::Rmw { destination: Some(_), .. } => true,
-        AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return Vec::new(),
+/// The weaker forms of an operation of the API; the last one is none.
+fn weaker_operations(operation: &SystemOperation) -> Vec<(String, Option<SystemOperation>)> {
+    let without = |mask: AccessMask, form: fn(AccessMask) -> SystemOperation| {
+        let fewer = |single: AccessMask| {
+            let word: String = single.words().collect();
+            (format!("no {word}"), Some(form(mask.without(single))))
+        };
+        let singles: Vec<AccessMask> =
+            AccessMask::singles().filter(|single| mask.intersects(*single)).collect();
+        if singles.len() > 1 { singles.into_iter().map(fewer).collect() } else { Vec::new() }
     };
-    if access.performer == Performer::Cooperative || access.place.address.is_some() {
-        return Vec::new();
-    }
+    let mut found = match operation {
+        SystemOperation::Available(mask) => without(*mask, SystemOperation::Available),
+        SystemOperation::Visible(mask) => without(*mask, SystemOperation::Visible),
+        SystemOperation::AvailableToDevice
+        | SystemOperation::VisibleFromDevice
+        | SystemOperation::Flush(_)
+        | SystemOperation::Invalidate(_) => Vec::new(),
+        // Without them threads do not run, or are not waited for by whom reads what they did.
+        SystemOperation::Submit(_) | SystemOperation::Wait(_) => return Vec::new(),
+    };
+    found.push((format!("no {}", operation.keyword()), None));
+    found
+}
+
+fn weaker_accesses(access: &MemoryAccess, dialect: Dialect) -> Vec<(String, Access)> {
+    let may_be_plain = match access.kind {
+        AccessKind::Load(_) | AccessKind::Store(_) => true,
+        AccessKind::Rmw { .. } | AccessKind::Await { .. } => false,
+    };
     match access.strength {
         Access::Private => Vec::new(),
         // HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step.
@@ -174,7 +220,7 @@ fn weaker_accesses(access: &MemoryAccess, dialect: Dialect) -> Vec<(String, Acce
             for (what, semantics) in weaker_semantics(semantics) {
                 found.push((what, Access::Atomic { scope, semantics }));
             }
-            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa && !is_rmw {
+            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa && may_be_plain {
                 found.push(("plain".to_owned(), Access::Coherent { scope }));
             }
             found
@@ -205,9 +251,10 @@ fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
     };
     let read = if semantics.order.acquires() { Order::Acquire } else { Order::Relaxed };
     let write = if semantics.order.releases() { Order::Release } else { Order::Relaxed };
+    let (load, store) = (half(read), half(write));
     Some(vec![
-        InstructionKind::load(destination, access.place, half(read)),
-        InstructionKind::store(access.place, value, half(write)),
+        InstructionKind::load(destination, access.place, load),
+        InstructionKind::store(access.place, value, store),
     ])
 }
 

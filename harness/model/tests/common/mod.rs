@@ -613,8 +613,8 @@ pub fn khronos() -> impl Strategy<Value = Test> {
                     .instructions
                     .retain(|i| !matches!(i.kind, InstructionKind::Flow(_) | InstructionKind::Compute(_)));
                 for instruction in &mut thread.instructions {
-                    match &mut instruction.kind {
-                        InstructionKind::Access(access) => match &mut access.kind {
+                    if let Some(access) = instruction.kind.access_mut() {
+                        match &mut access.kind {
                             AccessKind::Store(values) => {
                                 *values = Lanes::one(number(given.next().flatten()));
                             }
@@ -622,8 +622,7 @@ pub fn khronos() -> impl Strategy<Value = Test> {
                                 *operation = RmwOperation::Exchange(number(given.next().flatten()));
                             }
                             AccessKind::Load(_) | AccessKind::Await { .. } => {}
-                        },
-                        _ => {}
+                        }
                     }
                 }
                 read_values.push(thread.instructions.iter().map(|_| given.next().flatten()).collect());

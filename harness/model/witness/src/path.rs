@@ -1,5 +1,7 @@
 //! The control-flow paths of a thread, with values that are not known yet.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
     Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction,
     InstructionKind, InterlockEnd, LabelId, LocationId, MemoryAccess, MemoryPlace, Operand, Performer, Place,
@@ -328,7 +330,16 @@ impl Walker<'_> {
                     }
                     self.step(&mut walk, index, instruction, Some(demand.left.0));
                 }
-                _ => self.step(&mut walk, index, instruction, None),
+                InstructionKind::Access(_)
+                | InstructionKind::Fence { .. }
+                | InstructionKind::ControlBarrier(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(_)
+                | InstructionKind::Flow(Flow::BranchIf { .. }) => {
+                    self.step(&mut walk, index, instruction, None);
+                }
             }
         }
         self.found.push(walk.path);

@@ -18,7 +18,11 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
         };
         let init = match location.init {
             LocationInit::Constant(constant) => constant,
-            _ => 0,
+            // The dialect declares numbers alone.
+            LocationInit::Components(_)
+            | LocationInit::CopyOf(_)
+            | LocationInit::AddressOf(_)
+            | LocationInit::AliasOf(_) => 0,
         };
         line(out, &format!("{segment}{} = {init};", location.name));
     }
@@ -26,7 +30,7 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
         for register in thread.registers.iter().filter(|register| register.declared) {
             let init = match register.init {
                 RegisterInit::Constant(constant) => constant,
-                _ => 0,
+                RegisterInit::ValueOf(_) | RegisterInit::AddressOf(_) => 0,
             };
             line(out, &format!("P{}:{} = {init};", thread.number, register.name));
         }
@@ -50,14 +54,14 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
             ),
         });
         let id = ThreadId(index as u16);
-        cells.extend(thread.instructions.iter().map(|i| instruction_text(&i.kind, test, id)));
+        cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.text(test, id)));
         cells
     });
     aligned_rows(out, &columns.collect::<Vec<_>>());
 }
 
-/// The text of an instruction of `thread`.
-pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, thread: ThreadId) -> String {
+/// The text of an instruction of `thread`; `None` where the dialect has no words for it.
+pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: ThreadId) -> Option<String> {
     let names = test.thread(thread);
     let register = |id: RegisterId| register_name(names, id);
     let value = |operand: &Operand| match operand {
@@ -67,7 +71,7 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
     let label = |id: crate::test::LabelId| {
         names.labels.get(usize::from(id.0)).map_or("?", |label| label.name.as_str())
     };
-    match kind {
+    Some(match kind {
         InstructionKind::Access(access) => {
             let offset = access.place.address.map_or(String::new(), |id| format!(" + {}", register(id)));
             let place = format!("[{}{offset}]", location_name(test, access.place.location));
@@ -127,13 +131,8 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
             format!("cbr_b1 {}, @{}", register(*condition), label(*target))
         }
         InstructionKind::Flow(Flow::Label(id)) => format!("@{}:", label(*id)),
-        // No text of this dialect has the others.
-        InstructionKind::ControlBarrier(_)
-        | InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. }) => "?".to_owned(),
-    }
+        _ => return None,
+    })
 }
 
 /// Segment, order and scope.

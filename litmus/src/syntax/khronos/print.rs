@@ -93,11 +93,7 @@ pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Opt
         }
         InstructionKind::System(SystemOperation::AvailableToDevice) => Some("avdevice".to_owned()),
         InstructionKind::System(SystemOperation::VisibleFromDevice) => Some("visdevice".to_owned()),
-        InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => None,
+        _ => None,
     }
 }
 
