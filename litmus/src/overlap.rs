@@ -133,12 +133,7 @@ fn nothing_before(test: &Test, point: SyncPoint) -> bool {
 }
 
 fn accesses(kind: &InstructionKind) -> bool {
-    kind.accesses().iter().any(|access| {
-        matches!(
-            access,
-            InstructionKind::Load { .. } | InstructionKind::Store { .. } | InstructionKind::Rmw { .. }
-        )
-    })
+    kind.access().is_some()
 }
 
 fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
@@ -177,7 +172,7 @@ mod tests {
     use crate::metadata::Metadata;
     use crate::span::Span;
     use crate::test::{
-        Access, Dialect, Instruction, LocationId, Operand, Placement, StorageClass, SystemSync,
+        Access, Dialect, Instruction, LocationId, MemoryPlace, Operand, Placement, StorageClass, SystemSync,
     };
 
     fn instruction(kind: InstructionKind) -> Instruction {
@@ -185,14 +180,8 @@ mod tests {
     }
 
     fn store() -> Instruction {
-        instruction(InstructionKind::Store {
-            location: LocationId(0),
-            offset: 0,
-            scalar: None,
-            value: Operand::Constant(1),
-            class: StorageClass::Buffer,
-            access: Access::NonPrivate,
-        })
+        let place = MemoryPlace::of(LocationId(0), StorageClass::Buffer);
+        instruction(InstructionKind::store(place, Operand::Constant(1), Access::NonPrivate))
     }
 
     fn barrier(id: &str) -> Instruction {

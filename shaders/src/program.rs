@@ -16,9 +16,9 @@
 //! has an `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by
 //! name, and so is a test that names accesses where a device would publish more than it says.
 
-use litmus::{
-    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId,
-};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId};
 
 use crate::contract::Parameters;
 use crate::dependency;
@@ -362,33 +362,18 @@ fn shares_workgroup(left: &Thread, right: &Thread) -> bool {
 }
 
 fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
-    let accesses = thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses());
-    accesses.filter_map(|access| match access {
-        InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
-        | InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
-        | InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. } => Some(*location),
-        _ => None,
-    })
+    let accesses = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
+    let locals = accesses.filter(|access| access.place.class == StorageClass::Workgroup);
+    locals.map(|access| access.place.location)
 }
 
 /// Whether the thread does something that only its workgroup takes part in.
 fn is_local(thread: &Thread) -> bool {
     let narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
     workgroup_locations(thread).next().is_some()
-        || thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()).any(|kind| {
-            match kind {
-                InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
-                    match access {
-                        litmus::Access::Coherent { scope } | litmus::Access::Atomic { scope, .. } => {
-                            narrow(scope)
-                        }
-                        litmus::Access::Private | litmus::Access::NonPrivate => false,
-                    }
-                }
-                InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => narrow(scope),
-                InstructionKind::ControlBarrier(_) => true,
-                _ => false,
-            }
+        || thread.instructions.iter().any(|instruction| {
+            instruction.kind.execution_scope().is_some()
+                || instruction.kind.memory_scope().as_ref().is_some_and(narrow)
         })
 }
 

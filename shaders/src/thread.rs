@@ -3,8 +3,8 @@
 mod access;
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, Operand, RegisterId,
-    RmwOperation, ScalarType, Scope, Semantics, Test, ThreadId,
+    ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind, Operand, RegisterId,
+    ScalarType, Scope, Semantics, Test, ThreadId,
 };
 use rspirv::dr;
 use rspirv::spirv::{self, MemorySemantics, Op, Word};
@@ -297,7 +297,8 @@ impl<'a> ThreadCode<'a> {
 
     /// Whether the branch at `position` is taken; `None` where there is no branch.
     pub fn condition_at(&mut self, position: usize) -> Option<Word> {
-        let InstructionKind::Branch { relation, left, right, .. } = self.instruction_at(position)?.kind
+        let InstructionKind::Flow(Flow::Branch { relation, left, right, .. }) =
+            self.instruction_at(position)?.kind
         else {
             return None;
         };
@@ -352,91 +353,18 @@ impl<'a> ThreadCode<'a> {
     /// An instruction that is neither a jump nor a label nor a control barrier.
     pub fn instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
         match &instruction.kind {
-            InstructionKind::Load { destination, location, offset, scalar, access, .. } => {
-                let (path, target) = self.path(*location, *offset, *scalar, 1);
-                let loaded = match access {
-                    Access::Atomic { scope, semantics } => {
-                        let pointer = self.atomic_pointer(path, target);
-                        let (scope, semantics) = (self.scope(*scope)?, self.atomic_semantics(*semantics));
-                        let ty = path.element.ty(self.module);
-                        self.module.value(Op::AtomicLoad, ty, [dr::Operand::IdRef(pointer), scope, semantics])
-                    }
-                    plain => self.plain_load(path, target, plain)?,
-                };
-                self.receive(*destination, path.element, loaded);
-            }
-            InstructionKind::Store { location, offset, scalar, value, access, .. } => {
-                let (path, target) = self.path(*location, *offset, *scalar, 1);
-                let value = self.give(*value, path.element);
-                match access {
-                    Access::Atomic { scope, semantics } => {
-                        let pointer = self.atomic_pointer(path, target);
-                        let (scope, semantics) = (self.scope(*scope)?, self.atomic_semantics(*semantics));
-                        let operands =
-                            [dr::Operand::IdRef(pointer), scope, semantics, dr::Operand::IdRef(value)];
-                        self.module.effect(Op::AtomicStore, operands);
-                    }
-                    plain => self.plain_store(path, target, value, plain)?,
-                }
-            }
-            InstructionKind::Rmw {
-                destination,
-                location,
-                offset,
-                scalar,
-                operation,
-                scope,
-                semantics,
-                ..
-            } => {
-                let scalar_type = scalar.unwrap_or(self.around.test.location(*location).scalar_type());
-                let (path, target) = self.path(*location, *offset, *scalar, 1);
-                let (op, values, unequal) = match operation {
-                    RmwOperation::Exchange(value) => (Op::AtomicExchange, vec![*value], None),
-                    RmwOperation::Fetch(arithmetic, value) => {
-                        (atomic_op(*arithmetic, scalar_type)?, vec![*value], None)
-                    }
-                    RmwOperation::CompareExchange { compare, value, unequal } => {
-                        (Op::AtomicCompareExchange, vec![*value, *compare], Some(*unequal))
-                    }
-                };
-                let values: Vec<Word> =
-                    values.into_iter().map(|value| self.give(value, path.element)).collect();
-                let pointer = self.atomic_pointer(path, target);
-                let mut operands =
-                    vec![dr::Operand::IdRef(pointer), self.scope(*scope)?, self.atomic_semantics(*semantics)];
-                operands.extend(unequal.map(|unequal| self.atomic_semantics(unequal)));
-                operands.extend(values.into_iter().map(dr::Operand::IdRef));
-                let ty = path.element.ty(self.module);
-                let old = self.module.value(op, ty, operands);
-                self.receive(*destination, path.element, old);
-            }
-            InstructionKind::Vector(components) => self.vector(components)?,
+            InstructionKind::Access(access) => self.access(access)?,
             InstructionKind::Fence { scope, semantics } => self.fence(*scope, *semantics)?,
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = self.around.test.register_type(self.thread, *destination);
                 let width = ty.bits().max(32);
                 let (left, right) = (self.operand(*left, width), self.operand(*right, width));
                 let result = self.arithmetic(*operation, ty, left, right)?;
                 self.assign(*destination, result);
             }
-            // Segments end at control barriers, steps hold jumps and labels; the rest is refused before.
-            InstructionKind::ControlBarrier(_)
-            | InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
-            | InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
-            | InstructionKind::Await { .. }
-            | InstructionKind::Update { .. }
-            | InstructionKind::Addressed { .. }
-            | InstructionKind::Cooperative(_)
-            | InstructionKind::Move { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. } => {}
+            // Steps hold jumps and labels, segments end at control barriers, programs hold what stands between dispatches,
+            // and the rest is refused before.
+            kind => return Err(Rule::Internal(kind.name())),
         }
         Ok(())
     }

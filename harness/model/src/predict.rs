@@ -1,18 +1,20 @@
 //! From a test and a model to a prediction.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use litmus::{
-    Condition, Dialect, InstructionKind, LocationId, LocationInit, Observable, Operand, Outcome, Place,
-    PredictedOutcome, Prediction, Race, RegisterInit, RmwOperation, Scope, StorageClass, Term, Test,
-    ThreadId, Undefinedness, Value,
+    Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
+    Outcome, Performer, Place, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term,
+    Test, ThreadId, Undefinedness, Value,
 };
 
 use crate::budget::Purse;
 use crate::combine::{Combiner, Findings, ValueRules};
 use crate::explore::{Ways, explore};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
-use crate::model::{is_partial, scopes};
+use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
 use crate::search::Flags;
@@ -248,33 +250,25 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
             return refuse("threads of the host under this model");
         }
         extended |= host;
-        let cooperative =
-            thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::Cooperative(_)));
+        let cooperative = thread
+            .instructions
+            .iter()
+            .any(|i| i.kind.access().is_some_and(|access| access.performer == Performer::Cooperative));
         if cooperative && !semantic.whole_language {
             return refuse("cooperative accesses under this model");
         }
         for instruction in &thread.instructions {
-            let kind = instruction.kind.without_address();
+            let kind = &instruction.kind;
             // The invocation that performs them takes every step of the thread's control flow with it.
             if cooperative && !company_can_follow(kind) {
                 return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
             }
-            let extension = match kind {
-                InstructionKind::System(_) => {
-                    Some("access masks and operations of the host under this model")
-                }
-                InstructionKind::ShaderCall(_) => Some("shader calls under this model"),
-                InstructionKind::Interlock(_) => Some("interlocked sections under this model"),
-                kind if kind.accesses().iter().any(|access| is_partial(test, access)) => {
-                    Some("accesses to a part of a location under this model")
-                }
-                _ => None,
-            };
+            let extension = extension(test, kind);
             extended |= extension.is_some();
             if let Some(what) = extension.filter(|_| !semantic.whole_language) {
-                return refuse(what);
+                return refuse(what.refusal());
             }
-            for scope in scopes(kind).into_iter().flatten() {
+            for scope in scopes(kind) {
                 match scope {
                     Scope::CrossDevice if test.dialect != Dialect::Hsa && !host => {
                         return refuse("cross-device scope in a shader");
@@ -282,7 +276,14 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
                     Scope::ShaderCall | Scope::FragmentInterlock if !semantic.whole_language => {
                         return refuse("scopes of shader calls and interlocked sections under this model");
                     }
-                    _ => {}
+                    Scope::Invocation
+                    | Scope::Subgroup
+                    | Scope::Workgroup
+                    | Scope::ShaderCall
+                    | Scope::FragmentInterlock
+                    | Scope::QueueFamily
+                    | Scope::Device
+                    | Scope::CrossDevice => {}
                 }
             }
         }
@@ -300,17 +301,13 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
 fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
     let mut classes: BTreeMap<LocationId, StorageClass> = BTreeMap::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        for access in instruction.kind.without_address().accesses() {
-            let (InstructionKind::Load { location, class, .. }
-            | InstructionKind::Store { location, class, .. }
-            | InstructionKind::Rmw { location, class, .. }) = access
-            else {
-                continue;
-            };
-            if *classes.entry(*location).or_insert(*class) != *class {
-                let name = test.location(*location).name.clone();
-                return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
-            }
+        let Some(MemoryPlace { location, class, .. }) = instruction.kind.access().map(|access| access.place)
+        else {
+            continue;
+        };
+        if *classes.entry(location).or_insert(class) != class {
+            let name = test.location(location).name.clone();
+            return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
         }
     }
     Ok(())
@@ -319,13 +316,15 @@ fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
 /// Whether an invocation of the same subgroup that executes the same code executes this instruction uniformly.
 fn company_can_follow(kind: &InstructionKind) -> bool {
     match kind {
-        InstructionKind::Goto(_)
-        | InstructionKind::Branch { .. }
-        | InstructionKind::System(_)
+        InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_) => false,
+        InstructionKind::System(operation) => operation.is_unmasked(),
         InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
-        _ => true,
+        InstructionKind::Access(_)
+        | InstructionKind::Fence { .. }
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(Flow::Label(_) | Flow::BranchIf { .. }) => true,
     }
 }
 
@@ -339,29 +338,8 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut constants: HashSet<i64> = HashSet::from([0]);
     for thread in &test.threads {
         for instruction in &thread.instructions {
-            for access in instruction.kind.accesses() {
-                match access {
-                    InstructionKind::Store { value, .. }
-                    | InstructionKind::Update { operand: value, .. }
-                    | InstructionKind::Await { value, .. }
-                    | InstructionKind::Move { value, .. } => note(value, &mut constants),
-                    InstructionKind::Rmw { operation, .. } => match operation {
-                        RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
-                            note(value, &mut constants)
-                        }
-                        RmwOperation::CompareExchange { compare, value, .. } => {
-                            note(compare, &mut constants);
-                            note(value, &mut constants);
-                        }
-                    },
-                    InstructionKind::Arithmetic { left, right, .. }
-                    | InstructionKind::Compare { left, right, .. }
-                    | InstructionKind::Branch { left, right, .. } => {
-                        note(left, &mut constants);
-                        note(right, &mut constants);
-                    }
-                    _ => {}
-                }
+            for operand in instruction.kind.operands() {
+                note(&operand, &mut constants);
             }
         }
         for register in &thread.registers {

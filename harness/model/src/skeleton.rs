@@ -735,8 +735,6 @@ impl Skeleton {
                     }
                 }
             }
-            StepKind::AvailableToDevice => event.tags.add(Tags::AVDEVICE),
-            StepKind::VisibleFromDevice => event.tags.add(Tags::VISDEVICE),
             StepKind::System => {
                 self.push_system(test, thread, &event);
                 return;

@@ -327,12 +327,9 @@ impl Emitter<'_> {
                 continue;
             }
             let user = self.test.threads.iter().position(|thread| {
-                thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()).any(|access| {
-                    matches!(access,
-                        litmus::InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
-                        | litmus::InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
-                        | litmus::InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. }
-                            if self.storage_of(*location) == storage)
+                thread.instructions.iter().filter_map(|instruction| instruction.kind.access()).any(|access| {
+                    access.place.class == StorageClass::Workgroup
+                        && self.storage_of(access.place.location) == storage
                 })
             });
             let Some(role) = user.and_then(|user| self.layout.roles.get(user)) else { continue };

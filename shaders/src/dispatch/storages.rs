@@ -1,6 +1,6 @@
 //! The storages of a test: their numbers, what they hold at first and at last, and which of them lie apart.
 
-use litmus::{Access, InstructionKind, LocationId, Observable, Test};
+use litmus::{LocationId, Observable, Test};
 
 use crate::kernel::ResultSlot;
 use crate::memory::Element;
@@ -9,16 +9,13 @@ use crate::variant::{Apart, Variant};
 /// The storages of a test that a variant puts apart.
 pub(crate) fn apart(test: &Test, variant: Variant) -> Vec<u32> {
     let storages = storages(test);
-    let is_guard = |number: &u32| {
+    let is_guard = |own: &u32| {
         // Vectors are never accessed atomically.
         test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
-            let location = match &instruction.kind {
-                InstructionKind::Load { location, access: Access::Atomic { .. }, .. }
-                | InstructionKind::Store { location, access: Access::Atomic { .. }, .. }
-                | InstructionKind::Rmw { location, .. } => *location,
-                _ => return false,
-            };
-            storages.numbers.get(usize::from(location.0)) == Some(number)
+            instruction.kind.access().is_some_and(|access| {
+                let number = storages.numbers.get(usize::from(access.place.location.0));
+                access.strength.is_atomic() && number == Some(own)
+            })
         })
     };
     let all = 0..storages.count();

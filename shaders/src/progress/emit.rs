@@ -1,6 +1,6 @@
 //! The code of a kernel of forward progress: who plays what, and each thread as a loop over its basic blocks.
 
-use litmus::{InstructionKind, LocationInit, RegisterId, Test, ThreadId};
+use litmus::{Flow, InstructionKind, LocationInit, RegisterId, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, BuiltIn, Decoration, MemorySemantics, Op, Word};
 
@@ -524,13 +524,13 @@ impl Emitter<'_> {
         for position in range {
             let Some(instruction) = thread.instructions.get(position) else { continue };
             match &instruction.kind {
-                InstructionKind::Label(_) => {}
-                InstructionKind::Goto(target) => {
+                InstructionKind::Flow(Flow::Label(_)) => {}
+                InstructionKind::Flow(Flow::Goto(target)) => {
                     next = self
                         .module
                         .constant(number_of(label_position(thread, *target).unwrap_or(usize::MAX)));
                 }
-                InstructionKind::Branch { target, .. } => {
+                InstructionKind::Flow(Flow::Branch { target, .. }) => {
                     let taken = self
                         .module
                         .constant(number_of(label_position(thread, *target).unwrap_or(usize::MAX)));
@@ -541,13 +541,7 @@ impl Emitter<'_> {
                     }
                 }
                 kind => {
-                    if matches!(
-                        kind,
-                        InstructionKind::Load { .. }
-                            | InstructionKind::Store { .. }
-                            | InstructionKind::Rmw { .. }
-                            | InstructionKind::Vector(_)
-                    ) {
+                    if kind.access().is_some() {
                         let place = self.module.constant(position as u32);
                         self.note(here, part.thread, Field::Place, place);
                     }

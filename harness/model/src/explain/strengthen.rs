@@ -1,8 +1,10 @@
 //! The steps of the relaxation lattice: every way to make one instruction a little stronger.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, ControlBarrier, Dialect, InstructionKind, Order, Place, Placement, RmwOperation, Scope,
-    Semantics, StorageClassSet, Test,
+    Access, AccessKind, ControlBarrier, Dialect, InstructionKind, MemoryAccess, Order, Performer, Place,
+    Placement, RmwOperation, Scope, Semantics, StorageClassSet, Test,
 };
 
 /// What the steps of one test may use: nothing wider than its threads can tell apart.
@@ -52,13 +54,8 @@ impl Reach {
         scopes.dedup();
         let mut classes = StorageClassSet::EMPTY;
         let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-        for access in instructions.flat_map(|instruction| instruction.kind.accesses()) {
-            if let InstructionKind::Load { class, .. }
-            | InstructionKind::Store { class, .. }
-            | InstructionKind::Rmw { class, .. } = access
-            {
-                classes = classes.with(*class);
-            }
+        for access in instructions.filter_map(|instruction| instruction.kind.access()) {
+            classes = classes.with(access.place.class);
         }
         Reach { scopes, classes }
     }
@@ -67,62 +64,11 @@ impl Reach {
     pub(super) fn steps(&self, kind: &InstructionKind) -> Vec<Stronger> {
         let mut steps = Vec::new();
         match kind {
-            InstructionKind::Load { access, .. } => {
-                for (stronger, weight) in self.access(*access, Order::Acquire) {
-                    let mut kind = kind.clone();
-                    if let InstructionKind::Load { access, .. } = &mut kind {
-                        *access = stronger;
-                    }
-                    steps.push(Stronger { kind, weight });
-                }
-            }
-            InstructionKind::Store { access, .. } => {
-                for (stronger, weight) in self.access(*access, Order::Release) {
-                    let mut kind = kind.clone();
-                    if let InstructionKind::Store { access, .. } = &mut kind {
-                        *access = stronger;
-                    }
-                    steps.push(Stronger { kind, weight });
-                }
-            }
-            InstructionKind::Rmw { scope, semantics, operation, .. } => {
-                let orders: &[Order] = match semantics.order {
-                    Order::Relaxed => &[Order::Acquire, Order::Release, Order::AcquireRelease],
-                    Order::Acquire | Order::Release => &[Order::AcquireRelease],
-                    Order::AcquireRelease => &[],
-                };
-                let mut push = |scope: Scope, semantics: Semantics, weight: u32| {
-                    let mut kind = kind.clone();
-                    if let InstructionKind::Rmw { scope: old_scope, semantics: old, .. } = &mut kind {
-                        (*old_scope, *old) = (scope, semantics);
-                    }
-                    steps.push(Stronger { kind, weight });
-                };
-                for wider in self.wider(*scope) {
-                    push(wider, *semantics, WIDER_SCOPE);
-                }
-                for (stronger, weight) in self.semantics(*semantics, orders) {
-                    push(*scope, stronger, weight);
-                }
-                if let RmwOperation::CompareExchange { unequal, .. } = operation
-                    && unequal.order == Order::Relaxed
-                    && semantics.order.acquires()
-                {
-                    let mut kind = kind.clone();
-                    if let InstructionKind::Rmw {
-                        operation: RmwOperation::CompareExchange { unequal, .. },
-                        ..
-                    } = &mut kind
-                    {
-                        *unequal = Semantics { order: Order::Acquire, make_available: false, ..*semantics };
-                    }
-                    steps.push(Stronger { kind, weight: ORDER });
-                }
-            }
+            InstructionKind::Access(access) => self.memory_access(access, &mut steps),
             InstructionKind::Fence { scope, semantics } => {
                 let orders: &[Order] = match semantics.order {
                     Order::AcquireRelease => &[],
-                    _ => &[Order::AcquireRelease],
+                    Order::Relaxed | Order::Acquire | Order::Release => &[Order::AcquireRelease],
                 };
                 for scope in self.wider(*scope) {
                     let kind = InstructionKind::Fence { scope, semantics: *semantics };
@@ -133,51 +79,48 @@ impl Reach {
                         .push(Stronger { kind: InstructionKind::Fence { scope: *scope, semantics }, weight });
                 }
             }
-            InstructionKind::Vector(components) => {
-                let plain = |access: &Access| match access {
-                    Access::Private | Access::NonPrivate | Access::Coherent { .. } => true,
-                    Access::Atomic { .. } => false,
-                };
-                let (access, order) = match components.first() {
-                    Some(InstructionKind::Load { access, .. }) => (*access, Order::Acquire),
-                    Some(InstructionKind::Store { access, .. }) => (*access, Order::Release),
-                    _ => return steps,
-                };
-                // A vector is never accessed atomically.
-                for (stronger, weight) in self.access(access, order) {
-                    if plain(&stronger) {
-                        let mut kind = kind.clone();
-                        for component in kind.accesses_mut() {
-                            if let InstructionKind::Load { access, .. }
-                            | InstructionKind::Store { access, .. } = component
-                            {
-                                *access = stronger;
-                            }
-                        }
-                        steps.push(Stronger { kind, weight });
-                    }
-                }
-            }
             InstructionKind::ControlBarrier(barrier) => self.barrier(barrier, &mut steps),
-            InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
-            | InstructionKind::System(_)
+            InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
-            | InstructionKind::Arithmetic { .. }
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
-            // What mends a test of the HSA dialect is not searched for.
-            | InstructionKind::Await { .. }
-            | InstructionKind::Update { .. }
-            | InstructionKind::Addressed { .. }
-            | InstructionKind::Cooperative(_)
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. }
-            | InstructionKind::Move { .. } => {}
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => {}
         }
         steps
+    }
+
+    fn memory_access(&self, access: &MemoryAccess, steps: &mut Vec<Stronger>) {
+        let mut push = |changed: MemoryAccess, weight| {
+            steps.push(Stronger { kind: InstructionKind::Access(changed), weight });
+        };
+        // Nobody else takes over what an unspecified invocation performs, and what mends a test of the HSA dialect is not
+        // searched for.
+        if access.performer == Performer::Cooperative || access.place.address.is_some() {
+            return;
+        }
+        let mut orders = Vec::new();
+        match access.kind {
+            AccessKind::Load(_) => orders.push(Order::Acquire),
+            AccessKind::Store(_) => orders.push(Order::Release),
+            AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return,
+            AccessKind::Rmw { .. } => orders.extend([Order::Acquire, Order::Release, Order::AcquireRelease]),
+        }
+        for (strength, weight) in self.access(access.strength, &orders) {
+            // A vector is never accessed atomically.
+            if !(access.is_vector() && strength.is_atomic()) {
+                push(MemoryAccess { strength, ..*access }, weight);
+            }
+        }
+        let semantics = access.semantics();
+        if let AccessKind::Rmw { destination, operation } = access.kind
+            && let RmwOperation::CompareExchange { compare, value, unequal } = operation
+            && unequal.order == Order::Relaxed
+            && semantics.order.acquires()
+        {
+            let unequal = Semantics { order: Order::Acquire, make_available: false, ..semantics };
+            let operation = RmwOperation::CompareExchange { compare, value, unequal };
+            push(MemoryAccess { kind: AccessKind::Rmw { destination, operation }, ..*access }, ORDER);
+        }
     }
 
     fn barrier(&self, barrier: &ControlBarrier, steps: &mut Vec<Stronger>) {
@@ -190,15 +133,15 @@ impl Reach {
         let semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
         let orders: &[Order] = match semantics.order {
             Order::AcquireRelease => &[],
-            _ => &[Order::AcquireRelease],
+            Order::Relaxed | Order::Acquire | Order::Release => &[Order::AcquireRelease],
         };
         for (stronger, weight) in self.semantics(semantics, orders) {
             push(ControlBarrier { semantics: Some(stronger), ..barrier.clone() }, weight);
         }
     }
 
-    /// Stronger ways to access memory. `order` is what an access of this direction can have.
-    fn access(&self, access: Access, order: Order) -> Vec<(Access, u32)> {
+    /// Stronger ways to access memory. `orders` are what an access of this direction can have.
+    fn access(&self, access: Access, orders: &[Order]) -> Vec<(Access, u32)> {
         let mut found = Vec::new();
         let to_coherent = |found: &mut Vec<(Access, u32)>| {
             found.extend(self.scopes.iter().map(|scope| (Access::Coherent { scope: *scope }, COHERENT)));
@@ -228,7 +171,8 @@ impl Reach {
                 found.extend(
                     self.wider(scope).map(|scope| (Access::Atomic { scope, semantics }, WIDER_SCOPE)),
                 );
-                let orders = if semantics.order == Order::Relaxed { vec![order] } else { Vec::new() };
+                let orders: Vec<Order> =
+                    orders.iter().copied().filter(|order| order.is_stronger_than(semantics.order)).collect();
                 let stronger = self.semantics(semantics, &orders);
                 found.extend(
                     stronger

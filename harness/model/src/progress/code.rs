@@ -1,9 +1,12 @@
 //! The code of each thread as the progress checker runs it: steps, jumps with their targets, and which registers matter
 //! where.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, ControlBarrier, InstructionKind, LocationId, Operand, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, ThreadId, Value,
+    ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
+    MemoryAccess, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
+    SystemOperation, Test, ThreadId, Value,
 };
 
 use super::ProgressError;
@@ -160,10 +163,10 @@ impl Code {
         let (mut users, mut classes) = (vec![0; count], vec![StorageClass::Buffer; count]);
         for (index, thread) in test.threads.iter().enumerate() {
             for instruction in &thread.instructions {
-                if let Some((location, class)) = accessed(instruction.kind.without_address()) {
-                    let storage = usize::from(test.storage_of(location).0);
+                if let Some(access) = instruction.kind.access() {
+                    let storage = usize::from(test.storage_of(access.place.location).0);
                     users[storage] |= 1 << index;
-                    classes[storage] = class;
+                    classes[storage] = access.place.class;
                 }
             }
         }
@@ -215,24 +218,13 @@ fn members(test: &Test, place: Place, scope: Scope) -> u32 {
                     (left.queue_family, left.workgroup) == (right.queue_family, right.workgroup)
                 }
                 Scope::QueueFamily => left.queue_family == right.queue_family,
-                _ => true,
+                Scope::ShaderCall | Scope::FragmentInterlock | Scope::Device | Scope::CrossDevice => true,
             },
             _ => scope == Scope::CrossDevice,
         };
         bits |= u32::from(together) << index;
     }
     bits
-}
-
-fn accessed(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
-    match kind {
-        InstructionKind::Load { location, class, .. }
-        | InstructionKind::Store { location, class, .. }
-        | InstructionKind::Rmw { location, class, .. }
-        | InstructionKind::Await { location, class, .. }
-        | InstructionKind::Update { location, class, .. } => Some((*location, *class)),
-        _ => None,
-    }
 }
 
 /// What makes two control barriers one: name or id, and for unnamed ones the group that executes them.
@@ -267,18 +259,18 @@ impl Builder<'_> {
             let instructions = &self.test.thread(thread).instructions;
             instructions
                 .iter()
-                .position(|i| i.kind == InstructionKind::Label(label))
+                .position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
                 .unwrap_or(instructions.len())
         };
-        Ok(match kind.without_address() {
-            InstructionKind::Label(_)
-            | InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice => Operation::Nothing,
+        Ok(match kind {
+            InstructionKind::Flow(Flow::Label(_))
+            | InstructionKind::System(SystemOperation::AvailableToDevice)
+            | InstructionKind::System(SystemOperation::VisibleFromDevice) => Operation::Nothing,
             InstructionKind::Fence { scope, semantics } => {
                 Operation::Fence { scope: *scope, semantics: *semantics }
             }
-            InstructionKind::Goto(target) => Operation::Jump(position(*target)),
-            InstructionKind::Branch { relation, left, right, target } => {
+            InstructionKind::Flow(Flow::Goto(target)) => Operation::Jump(position(*target)),
+            InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 let (left_type, right_type) =
                     (self.operand_type(thread, *left), self.operand_type(thread, *right));
                 let scalar = if right_type.bits() > left_type.bits() { right_type } else { left_type };
@@ -290,19 +282,21 @@ impl Builder<'_> {
                     target: position(*target),
                 }
             }
-            InstructionKind::BranchIf { condition, target } => {
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
                 Operation::BranchIf { condition: condition.0, target: position(*target) }
             }
-            InstructionKind::Compare { destination, relation, left, right } => Operation::Compare {
-                destination: destination.0,
-                relation: *relation,
-                left: source(*left, ScalarType::default()),
-                right: source(*right, ScalarType::default()),
-            },
-            InstructionKind::Move { destination, value } => {
+            InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
+                Operation::Compare {
+                    destination: destination.0,
+                    relation: *relation,
+                    left: source(*left, ScalarType::default()),
+                    right: source(*right, ScalarType::default()),
+                }
+            }
+            InstructionKind::Compute(Compute::Move { destination, value }) => {
                 Operation::Move { destination: destination.0, value: source(*value, ScalarType::default()) }
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let scalar = self.test.register_type(thread, *destination);
                 Operation::Arithmetic {
                     destination: destination.0,
@@ -313,83 +307,52 @@ impl Builder<'_> {
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(thread, barrier)?,
-            InstructionKind::Load { destination, location, offset, scalar, access, .. } => {
-                let (scope, semantics) = order(*access);
-                self.access(*location, *offset, *scalar, |_| AccessKind::Load).with(
-                    Some(destination.0),
-                    scope,
-                    semantics,
-                )
+            InstructionKind::Access(access) => Operation::Access(self.access(access)?),
+            foreign @ (InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)) => {
+                return Err(ProgressError::Unsupported { what: foreign.name() });
             }
-            InstructionKind::Await { destination, location, value, scope, semantics, .. } => self
-                .access(*location, 0, None, |scalar| AccessKind::Await(source(*value, scalar)))
-                .with(Some(destination.0), *scope, *semantics),
-            InstructionKind::Store { location, offset, scalar, value, access, .. } => {
-                let (scope, semantics) = order(*access);
-                self.access(*location, *offset, *scalar, |scalar| AccessKind::Store(source(*value, scalar)))
-                    .with(None, scope, semantics)
-            }
-            InstructionKind::Update { location, operation, operand, scope, semantics, .. } => self
-                .access(*location, 0, None, |scalar| AccessKind::Fetch(*operation, source(*operand, scalar)))
-                .with(None, *scope, *semantics),
-            InstructionKind::Rmw {
-                destination,
-                location,
-                offset,
-                scalar,
-                operation,
-                scope,
-                semantics,
-                ..
-            } => {
-                let mut access = self.access(*location, *offset, *scalar, |scalar| match operation {
-                    RmwOperation::Exchange(value) => AccessKind::Exchange(source(*value, scalar)),
-                    RmwOperation::Fetch(operation, value) => {
-                        AccessKind::Fetch(*operation, source(*value, scalar))
-                    }
-                    RmwOperation::CompareExchange { compare, value, .. } => AccessKind::CompareExchange {
-                        compare: source(*compare, scalar),
-                        value: source(*value, scalar),
-                    },
-                });
-                if let RmwOperation::CompareExchange { unequal, .. } = operation {
-                    access.unequal = *unequal;
-                }
-                access.with(Some(destination.0), *scope, *semantics)
-            }
-            InstructionKind::Vector(_) => return Err(ProgressError::Unsupported { what: "vectors" }),
-            InstructionKind::System(_) => {
-                return Err(ProgressError::Unsupported { what: "operations of the API" });
-            }
-            InstructionKind::ShaderCall(_) => {
-                return Err(ProgressError::Unsupported { what: "shader calls" });
-            }
-            InstructionKind::Interlock(_) => {
-                return Err(ProgressError::Unsupported { what: "interlocked sections" });
-            }
-            // An address that depends on a register is the inner access.
-            InstructionKind::Addressed { .. } | InstructionKind::Cooperative(_) => Operation::Nothing,
         })
     }
 
-    fn access(
-        &self,
-        location: LocationId,
-        offset: u32,
-        scalar: Option<ScalarType>,
-        kind: impl Fn(ScalarType) -> AccessKind,
-    ) -> AccessOperation {
-        let scalar = scalar.unwrap_or(self.test.location(location).scalar_type());
-        AccessOperation {
-            storage: usize::from(self.test.storage_of(location).0),
-            shift: offset * 8,
-            scalar,
-            kind: kind(scalar),
-            destination: None,
-            scope: Scope::Invocation,
-            semantics: Semantics::RELAXED,
-            unequal: Semantics::RELAXED,
+    fn access(&self, access: &MemoryAccess) -> Result<AccessOperation, ProgressError> {
+        if access.is_vector() {
+            return Err(ProgressError::Unsupported { what: "vectors" });
         }
+        let scalar = access.place.scalar_type(self.test);
+        let kind = match access.kind {
+            litmus::AccessKind::Load(_) => AccessKind::Load,
+            litmus::AccessKind::Await { value, .. } => AccessKind::Await(source(value, scalar)),
+            litmus::AccessKind::Store(values) => AccessKind::Store(source(values.first(), scalar)),
+            litmus::AccessKind::Rmw { operation, .. } => match operation {
+                RmwOperation::Exchange(value) => AccessKind::Exchange(source(value, scalar)),
+                RmwOperation::Fetch(operation, value) => AccessKind::Fetch(operation, source(value, scalar)),
+                RmwOperation::CompareExchange { compare, value, .. } => AccessKind::CompareExchange {
+                    compare: source(compare, scalar),
+                    value: source(value, scalar),
+                },
+            },
+        };
+        let unequal = match access.kind {
+            litmus::AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } => {
+                unequal
+            }
+            litmus::AccessKind::Load(_)
+            | litmus::AccessKind::Store(_)
+            | litmus::AccessKind::Rmw { .. }
+            | litmus::AccessKind::Await { .. } => Semantics::RELAXED,
+        };
+        Ok(AccessOperation {
+            storage: usize::from(self.test.storage_of(access.place.location).0),
+            shift: access.place.offset * 8,
+            scalar,
+            kind,
+            destination: access.destinations().next().map(|register| register.0),
+            scope: access.strength.scope().unwrap_or(Scope::Invocation),
+            semantics: access.semantics(),
+            unequal,
+        })
     }
 
     fn barrier(&mut self, thread: ThreadId, barrier: &ControlBarrier) -> Result<Operation, ProgressError> {
@@ -427,22 +390,6 @@ impl Builder<'_> {
             Operand::Constant(_) => ScalarType::default(),
             Operand::Register(register) => self.test.register_type(thread, register),
         }
-    }
-}
-
-impl AccessOperation {
-    fn with(mut self, destination: Option<u16>, scope: Scope, semantics: Semantics) -> Operation {
-        (self.destination, self.scope, self.semantics) = (destination, scope, semantics);
-        Operation::Access(self)
-    }
-}
-
-/// Scope and semantics; a plain access orders nothing.
-fn order(access: Access) -> (Scope, Semantics) {
-    match access {
-        Access::Private | Access::NonPrivate => (Scope::Invocation, Semantics::RELAXED),
-        Access::Coherent { scope } => (scope, Semantics::RELAXED),
-        Access::Atomic { scope, semantics } => (scope, semantics),
     }
 }
 

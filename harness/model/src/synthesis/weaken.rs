@@ -4,9 +4,11 @@
 //! weakened, an atomic made plain, a barrier or a system synchronization left out. Placement, storage classes, values
 //! and guards stay. All instances of one control barrier change together, as in a shader they are one instruction.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, ControlBarrier, Dialect, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet,
-    Test,
+    Access, AccessKind, AccessMask, ControlBarrier, Dialect, InstructionKind, Interlock, InterlockEnd,
+    MemoryAccess, Order, RmwOperation, Scope, Semantics, StorageClassSet, SystemOperation, Test,
 };
 
 /// A test with one step less, and which.
@@ -31,6 +33,15 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
                     found.extend(weaken_barrier(test, barrier, &at));
                 }
                 continue;
+            }
+            if let InstructionKind::Interlock(Interlock { end: InterlockEnd::Begin, section }) =
+                &instruction.kind
+                && !counts_instructions(test, thread)
+            {
+                found.push(Weakened {
+                    step: format!("{at}: no section"),
+                    test: without_section(test, thread, section),
+                });
             }
             for (what, replacement) in steps(&instruction.kind, test.dialect) {
                 if let Some(weaker) = replace(test, thread, index, replacement) {
@@ -61,6 +72,17 @@ fn replace(test: &Test, thread: usize, index: usize, by: Vec<InstructionKind>) -
     let by = by.into_iter().map(|kind| litmus::Instruction { kind, span });
     column.instructions.splice(index..=index, by);
     Some(changed)
+}
+
+/// The test without the ends of an interlocked section in a thread.
+fn without_section(test: &Test, thread: usize, section: &str) -> Test {
+    let mut weaker = test.clone();
+    if let Some(column) = weaker.threads.get_mut(thread) {
+        column.instructions.retain(
+            |instruction| !matches!(&instruction.kind, InstructionKind::Interlock(end) if end.section == section),
+        );
+    }
+    weaker
 }
 
 fn counts_instructions(test: &Test, thread: usize) -> bool {
@@ -108,55 +130,14 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
 /// The weaker forms of one instruction, each as what stands in its place.
 fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
     match kind {
-        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
-            weaker_accesses(*access, dialect)
+        InstructionKind::Access(access) => {
+            let mut found: Vec<(String, Vec<InstructionKind>)> = weaker_accesses(access, dialect)
                 .into_iter()
-                .map(|(what, weaker)| {
-                    let mut changed = kind.clone();
-                    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
-                        &mut changed
-                    {
-                        *access = weaker;
-                    }
-                    (what, vec![changed])
+                .map(|(what, strength)| {
+                    (what, vec![InstructionKind::Access(MemoryAccess { strength, ..*access })])
                 })
-                .collect()
-        }
-        InstructionKind::Vector(components) => {
-            let Some(InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. }) =
-                components.first()
-            else {
-                return Vec::new();
-            };
-            let change = |(what, weaker): (String, Access)| {
-                let mut changed = kind.clone();
-                for component in changed.accesses_mut() {
-                    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
-                        component
-                    {
-                        *access = weaker;
-                    }
-                }
-                (what, vec![changed])
-            };
-            weaker_accesses(*access, dialect).into_iter().map(change).collect()
-        }
-        InstructionKind::Rmw { scope, semantics, .. } => {
-            let mut found = Vec::new();
-            let mut change = |what: String, new_scope: Scope, new_semantics: Semantics| {
-                let mut changed = kind.clone();
-                if let InstructionKind::Rmw { scope, semantics, .. } = &mut changed {
-                    (*scope, *semantics) = (new_scope, new_semantics);
-                }
-                found.push((what, vec![changed]));
-            };
-            if let Some(scope) = narrower(*scope, dialect) {
-                change(format!("scope {}", word(scope)), scope, *semantics);
-            }
-            for (what, weaker) in weaker_semantics(*semantics) {
-                change(what, *scope, weaker);
-            }
-            found.extend(taken_apart(kind).map(|parts| ("load and store".to_owned(), parts)));
+                .collect();
+            found.extend(taken_apart(access).map(|parts| ("load and store".to_owned(), parts)));
             found
         }
         InstructionKind::Fence { scope, semantics } => {
@@ -178,14 +159,50 @@ fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<Instructi
             }
             found
         }
-        InstructionKind::AvailableToDevice => vec![("no avdevice".to_owned(), Vec::new())],
-        InstructionKind::VisibleFromDevice => vec![("no visdevice".to_owned(), Vec::new())],
-        _ => Vec::new(),
+        InstructionKind::System(operation) => weaker_operations(operation)
+            .into_iter()
+            .map(|(what, rest)| (what, rest.map(InstructionKind::System).into_iter().collect()))
+            .collect(),
+        // Control barriers and interlocked sections go as a whole; what threads do and which threads there are stays.
+        InstructionKind::ControlBarrier(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => Vec::new(),
     }
 }
 
-fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
-    match access {
+/// The weaker forms of an operation of the API; the last one is none.
+fn weaker_operations(operation: &SystemOperation) -> Vec<(String, Option<SystemOperation>)> {
+    let without = |mask: AccessMask, form: fn(AccessMask) -> SystemOperation| {
+        let fewer = |single: AccessMask| {
+            let word: String = single.words().collect();
+            (format!("no {word}"), Some(form(mask.without(single))))
+        };
+        let singles: Vec<AccessMask> =
+            AccessMask::singles().filter(|single| mask.intersects(*single)).collect();
+        if singles.len() > 1 { singles.into_iter().map(fewer).collect() } else { Vec::new() }
+    };
+    let mut found = match operation {
+        SystemOperation::Available(mask) => without(*mask, SystemOperation::Available),
+        SystemOperation::Visible(mask) => without(*mask, SystemOperation::Visible),
+        SystemOperation::AvailableToDevice
+        | SystemOperation::VisibleFromDevice
+        | SystemOperation::Flush(_)
+        | SystemOperation::Invalidate(_) => Vec::new(),
+        // Without them threads do not run, or are not waited for by whom reads what they did.
+        SystemOperation::Submit(_) | SystemOperation::Wait(_) => return Vec::new(),
+    };
+    found.push((format!("no {}", operation.keyword()), None));
+    found
+}
+
+fn weaker_accesses(access: &MemoryAccess, dialect: Dialect) -> Vec<(String, Access)> {
+    let may_be_plain = match access.kind {
+        AccessKind::Load(_) | AccessKind::Store(_) => true,
+        AccessKind::Rmw { .. } | AccessKind::Await { .. } => false,
+    };
+    match access.strength {
         Access::Private => Vec::new(),
         // HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step.
         Access::NonPrivate | Access::Coherent { .. } if dialect == Dialect::Hsa => Vec::new(),
@@ -203,7 +220,7 @@ fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
             for (what, semantics) in weaker_semantics(semantics) {
                 found.push((what, Access::Atomic { scope, semantics }));
             }
-            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa {
+            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa && may_be_plain {
                 found.push(("plain".to_owned(), Access::Coherent { scope }));
             }
             found
@@ -212,51 +229,32 @@ fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
 }
 
 /// A read-modify-write without its atomicity, where it writes what does not depend on what it reads.
-fn taken_apart(kind: &InstructionKind) -> Option<Vec<InstructionKind>> {
-    let InstructionKind::Rmw {
-        destination,
-        location,
-        offset,
-        scalar,
-        operation: RmwOperation::Exchange(value),
-        class,
-        scope,
-        semantics,
-    } = kind
+fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
+    let AccessKind::Rmw { destination: Some(destination), operation: RmwOperation::Exchange(value) } =
+        access.kind
     else {
         return None;
     };
+    let Access::Atomic { scope, semantics } = access.strength else { return None };
     let half = |order: Order| {
-        if order == Order::Relaxed {
+        let semantics = if order == Order::Relaxed {
             Semantics::RELAXED
         } else {
             Semantics {
                 order,
                 make_available: semantics.make_available && order.releases(),
                 make_visible: semantics.make_visible && order.acquires(),
-                ..*semantics
+                ..semantics
             }
-        }
+        };
+        Access::Atomic { scope, semantics }
     };
     let read = if semantics.order.acquires() { Order::Acquire } else { Order::Relaxed };
     let write = if semantics.order.releases() { Order::Release } else { Order::Relaxed };
+    let (load, store) = (half(read), half(write));
     Some(vec![
-        InstructionKind::Load {
-            destination: *destination,
-            location: *location,
-            offset: *offset,
-            scalar: *scalar,
-            class: *class,
-            access: Access::Atomic { scope: *scope, semantics: half(read) },
-        },
-        InstructionKind::Store {
-            location: *location,
-            offset: *offset,
-            scalar: *scalar,
-            value: *value,
-            class: *class,
-            access: Access::Atomic { scope: *scope, semantics: half(write) },
-        },
+        InstructionKind::load(destination, access.place, load),
+        InstructionKind::store(access.place, value, store),
     ])
 }
 
