@@ -13,6 +13,7 @@ use crate::local::Solution;
 use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
+use crate::symmetry::Alike;
 use crate::valuation::{Valuation, Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
 /// What was found so far, over all skeletons of a test.
@@ -41,7 +42,49 @@ pub(crate) struct Findings {
     pub(crate) unlisted: bool,
 }
 
+/// What of the findings is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    candidate_executions: u64,
+    consistent_executions: u64,
+    runs: u64,
+    cut: u64,
+    /// Whether outcomes were among what was counted.
+    pub(crate) terminated: bool,
+}
+
+impl Counts {
+    /// What has been counted since.
+    pub(crate) fn since(self, before: Counts, terminated: bool) -> Counts {
+        Counts {
+            candidate_executions: self.candidate_executions.saturating_sub(before.candidate_executions),
+            consistent_executions: self.consistent_executions.saturating_sub(before.consistent_executions),
+            runs: self.runs - before.runs,
+            cut: self.cut - before.cut,
+            terminated,
+        }
+    }
+}
+
 impl Findings {
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            candidate_executions: self.candidate_executions,
+            consistent_executions: self.consistent_executions,
+            runs: self.runs,
+            cut: self.cut,
+            terminated: false,
+        }
+    }
+
+    /// Counts what was counted before once more.
+    pub(crate) fn count(&mut self, again: Counts) {
+        self.candidate_executions = self.candidate_executions.saturating_add(again.candidate_executions);
+        self.consistent_executions = self.consistent_executions.saturating_add(again.consistent_executions);
+        self.runs += again.runs;
+        self.cut += again.cut;
+    }
+
     /// Notes what a consistent execution inside the filter raises.
     pub(crate) fn raise(&mut self, flags: Flags, thin_air: bool) {
         self.raised.add(flags);
@@ -138,6 +181,8 @@ pub(crate) struct Combiner<'a> {
     pub(crate) filter: ResolvedCondition,
     /// The condition of the test's question, true where there is none.
     pub(crate) condition: ResolvedCondition,
+    /// What is alike in the skeleton.
+    pub(crate) alike: Alike,
 }
 
 /// The value of the last write to a location, as far as it is known, where it is observed.
@@ -171,7 +216,13 @@ impl<'a> Combiner<'a> {
         };
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
-        Combiner { skeleton, rules, purse, plain, observed, filter, condition }
+        let alike = Alike::default();
+        Combiner { skeleton, rules, purse, plain, observed, filter, condition, alike }
+    }
+
+    /// The same for a skeleton that has this alike.
+    pub(crate) fn with(self, alike: Alike) -> Combiner<'a> {
+        Combiner { alike, ..self }
     }
 
     /// The goal of a search that adds to the findings.

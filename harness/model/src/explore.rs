@@ -26,11 +26,14 @@ pub(crate) struct Ways {
     pub(crate) alone: u64,
     /// Whether outcomes are listed.
     pub(crate) listing: bool,
+    /// Whether threads may change places.
+    pub(crate) symmetry: bool,
 }
 
 impl Ways {
     /// Every way, each where it is quickest.
-    pub(crate) const USUAL: Ways = Ways { few: true, steps: 20_000, alone: 2_000, listing: true };
+    pub(crate) const USUAL: Ways =
+        Ways { few: true, steps: 20_000, alone: 2_000, listing: true, symmetry: true };
 }
 
 /// Adds what the executions of a skeleton show. Whether it has any, as far as that is known.
@@ -177,7 +180,7 @@ impl<'a, M: Matrix> Questions<'a, M> {
         }
         let domains = self.domains.clone()?;
         let refuter = self.refuter.get_or_insert_with(|| {
-            Refuter::new(skeleton, prepared, ground, domains, Batsat::new(combiner.purse))
+            Refuter::new(combiner, prepared, ground, domains, Batsat::new(combiner.purse))
         });
         let shown = refuter.ask(combiner, sought, raised)?;
         Some(if found { Shown::Grounded } else { shown })
@@ -225,7 +228,8 @@ mod random;
 mod tests {
     use std::collections::HashSet;
 
-    use litmus::{Outcome, Race};
+    use litmus::{Outcome, Place, Placement, PredictedOutcome, Race, Test, Thread};
+    use proptest::prelude::Strategy;
     use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
     use super::{Ways, random};
@@ -234,6 +238,10 @@ mod tests {
 
     /// Whichever way is taken, the answers are those of the naive enumerator.
     fn agrees(model: &str, ways: Ways) {
+        agrees_on(&random::test(), model, ways);
+    }
+
+    fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Ways) {
         let model = Model::shipped(model).unwrap().unwrap();
         let config = Config {
             cases: 150,
@@ -243,7 +251,7 @@ mod tests {
         };
         let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
         TestRunner::new(config)
-            .run(&random::test(), |test| {
+            .run(tests, |test| {
                 let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
                 let fast = predict_in(&test, &model, &options, ways).unwrap();
                 let observables = test.observables();
@@ -254,16 +262,16 @@ mod tests {
                         kept && outcome.meets(&test, &observables, condition) == wanted
                     })
                 };
-                let allowed: HashSet<Outcome> =
-                    fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
+                let those = |is: &dyn Fn(&PredictedOutcome) -> bool| -> HashSet<Outcome> {
+                    fast.outcomes.iter().filter(|(_, p)| is(p)).map(|(o, _)| o.clone()).collect()
+                };
+                let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
                 // What was not found within the bound of loops is not known.
                 let known = |found: bool| (found || fast.cut == 0).then_some(found);
                 let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
-                let marked: HashSet<Outcome> =
-                    fast.outcomes.iter().filter(|(_, p)| p.thin_air).map(|(o, _)| o.clone()).collect();
-                let same = (!ways.listing || (&allowed, &marked) == (&slow.allowed, &slow.thin_air))
-                    && (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
-                    && (fast.meets, fast.misses) == (known(says(true)), known(says(false)));
+                let same = (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
+                    && (fast.meets, fast.misses) == (known(says(true)), known(says(false)))
+                    && (!ways.listing || listed == (slow.allowed, slow.thin_air));
                 if same {
                     Ok(())
                 } else {
@@ -281,15 +289,15 @@ mod tests {
 
     #[test]
     fn outcomes_one_by_one() {
-        agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true });
-        agrees("dartagnan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true });
-        agrees("tso", Ways { few: false, steps: 0, alone: u64::MAX, listing: true });
+        agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
+        agrees("dartagnan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
+        agrees("tso", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
     }
 
     #[test]
     fn outcomes_one_by_one_by_conflicts() {
         for model in ["vulkan", "vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
-            agrees(model, Ways { few: false, steps: 0, alone: 0, listing: true });
+            agrees(model, Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL });
         }
     }
 
@@ -297,7 +305,7 @@ mod tests {
     #[test]
     fn the_corpus_by_conflicts() {
         let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
-        let ways = Ways { few: false, steps: 0, alone: 0, listing: true };
+        let ways = Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL };
         let model = Model::shipped("vulkan").unwrap().unwrap();
         for entry in litmus::corpus::tests() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
@@ -315,14 +323,46 @@ mod tests {
     #[test]
     fn questions_by_conflicts() {
         for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso"] {
-            agrees(model, Ways { few: false, steps: 0, alone: 0, listing: false });
+            agrees(model, Ways { few: false, steps: 0, alone: 0, listing: false, ..Ways::USUAL });
         }
     }
 
     #[test]
     fn questions_alone() {
-        agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: false });
-        agrees("vulkan-2019-nochains", Ways { few: false, steps: 0, alone: u64::MAX, listing: false });
-        agrees("sc", Ways { few: false, steps: 0, alone: u64::MAX, listing: false });
+        agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+        agrees(
+            "vulkan-2019-nochains",
+            Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL },
+        );
+        agrees("sc", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+    }
+
+    /// Tests in which three threads do the same, two of them or all in one subgroup or workgroup, or none.
+    fn alike() -> impl Strategy<Value = Test> {
+        (random::test(), 0..5u32).prop_map(|(mut test, places)| {
+            let place = |thread: u32| {
+                let [workgroup, subgroup] = match places {
+                    0 => [0, 0],
+                    1 => [0, thread],
+                    2 => [thread, 0],
+                    3 => [0, thread / 2],
+                    _ => [thread / 2, 0],
+                };
+                Place::Device(Placement { queue_family: 0, workgroup, subgroup })
+            };
+            let first = test.threads[0].clone();
+            test.threads = (0..3).map(|thread| Thread { place: place(thread), ..first.clone() }).collect();
+            test.system_sync.clear();
+            test
+        })
+    }
+
+    #[test]
+    fn threads_that_are_alike() {
+        for model in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
+            for (steps, listing) in [(20_000, true), (0, true), (0, false)] {
+                agrees_on(&alike(), model, Ways { few: false, steps, alone: 0, listing, ..Ways::USUAL });
+            }
+        }
     }
 }

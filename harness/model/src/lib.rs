@@ -66,6 +66,7 @@ mod sequential;
 mod settle;
 mod skeleton;
 mod symbolic;
+mod symmetry;
 pub mod synthesis;
 mod system;
 mod valuation;

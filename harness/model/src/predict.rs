@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use litmus::{
     Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
@@ -11,7 +11,7 @@ use litmus::{
 };
 
 use crate::budget::Purse;
-use crate::combine::{Combiner, Findings, ValueRules};
+use crate::combine::{Combiner, Counts, Findings, ValueRules};
 use crate::explore::{Ways, explore};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::model::{extension, scopes};
@@ -20,6 +20,7 @@ use crate::prepared::Compiled;
 use crate::search::Flags;
 use crate::sequential::{self, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
+use crate::symmetry::Symmetry;
 use crate::system;
 use crate::{Budget, Model, PredictError};
 
@@ -125,6 +126,9 @@ fn race_of(findings: &Findings) -> Race {
     }
 }
 
+/// From how many threads on symmetries are looked for.
+const MANY_THREADS: usize = 3;
+
 /// What the executions of a test show under a model.
 fn find(
     test: &Test,
@@ -137,26 +141,53 @@ fn find(
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = value_domain(test);
+    let paths = supported_paths(test, semantic, unroll)?;
+    let symmetry = if ways.symmetry && test.threads.len() >= MANY_THREADS {
+        Symmetry::new(test, &paths)
+    } else {
+        Symmetry::default()
+    };
+    // What was found of the first of combinations that are alike, where no outcome is listed of them.
+    let mut first: HashMap<Vec<usize>, Counts> = HashMap::new();
     let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
-    for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
+    for_each_combination(&paths, &mut |chosen, combination| {
         if purse.spend(1) {
             findings.timed_out = true;
             return Ok(false);
         }
-        let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-        let combiner = Combiner::new(test, observables, &skeleton, rules, purse);
-        let prepared = compiled.prepared(&skeleton);
-        let searched = match skeleton.len() {
-            0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, &mut findings),
-            9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
-            17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, &mut findings),
-            33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
-            _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
-        };
-        let runs = u64::from(searched?);
-        findings.runs += runs;
-        findings.cut += if skeleton.cut { runs } else { 0 };
-        Ok(!findings.timed_out)
+        let alike = symmetry.first_alike(chosen);
+        if let Some(known) = first.get(&alike)
+            && (!known.terminated || findings.unlisted && symmetry.keeps_condition())
+        {
+            findings.count(*known);
+            return Ok(true);
+        }
+        let before = findings.counts();
+        let mut terminated = false;
+        for skeleton in skeletons(test, combination, semantic)? {
+            terminated |= skeleton.terminated;
+            let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
+            let alike = symmetry.alike(chosen, &skeleton);
+            let combiner = Combiner::new(test, observables, &skeleton, rules, purse).with(alike);
+            let prepared = compiled.prepared(&skeleton);
+            let searched = match skeleton.len() {
+                0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
+            };
+            let runs = u64::from(searched?);
+            findings.runs += runs;
+            findings.cut += if skeleton.cut { runs } else { 0 };
+            if findings.timed_out {
+                return Ok(false);
+            }
+        }
+        if !symmetry.is_empty() {
+            first.insert(alike, findings.counts().since(before, terminated));
+        }
+        Ok(true)
     })?;
     Ok(findings)
 }
@@ -208,17 +239,33 @@ pub(crate) fn for_each_skeleton(
     unroll: u32,
     visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
+    let paths = supported_paths(test, semantic, unroll)?;
+    for_each_combination(&paths, &mut |_, combination| {
+        for skeleton in skeletons(test, combination, semantic)? {
+            if !visit(skeleton)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// The paths of each thread.
+fn supported_paths(test: &Test, semantic: Semantic, unroll: u32) -> Result<Vec<Vec<Path>>, PredictError> {
     check_supported(test, semantic)?;
-    let all: Vec<Vec<Path>> = (0..test.threads.len())
-        .map(|thread| paths(test, ThreadId(thread as u16), unroll))
-        .collect::<Result<_, _>>()?;
+    (0..test.threads.len()).map(|thread| paths(test, ThreadId(thread as u16), unroll)).collect()
+}
+
+/// Visits every combination of one path for each thread, with their numbers, as long as `visit` says so.
+fn for_each_combination(
+    all: &[Vec<Path>],
+    visit: &mut impl FnMut(&[usize], &[&Path]) -> Result<bool, PredictError>,
+) -> Result<(), PredictError> {
     let mut chosen = vec![0usize; all.len()];
     loop {
         let combination: Vec<&Path> = all.iter().zip(&chosen).map(|(paths, index)| &paths[*index]).collect();
-        for skeleton in skeletons(test, &combination, semantic)? {
-            if !visit(skeleton)? {
-                return Ok(());
-            }
+        if !visit(&chosen, &combination)? {
+            return Ok(());
         }
         let mut position = 0;
         loop {

@@ -16,6 +16,7 @@ use litmus::{LocationId, Value as Number};
 pub(crate) use self::question::{Shown, known};
 pub(crate) use self::values::Domains;
 use crate::cat::{Axiom, AxiomKind, Node, NodeId, Value};
+use crate::combine::Combiner;
 use crate::interval::{Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
@@ -23,6 +24,7 @@ use crate::quick::QuickMap;
 use crate::sat::{Literal, Solver};
 use crate::search::Ground;
 use crate::skeleton::{Skeleton, Tags};
+use crate::symmetry::Alike;
 
 /// Events that one cycle may run through at most: an order of them has a clause for each three.
 const LARGEST_CYCLE: usize = 160;
@@ -53,6 +55,8 @@ pub(crate) struct Refuter<'a, M: Matrix, S> {
     finals: QuickMap<LocationId, Vec<(Number, Term)>>,
     /// What is assumed where no value may depend on itself, if any may.
     grounded: Option<Literal>,
+    /// What is assumed where one of several executions that are alike is enough.
+    first_alike: Option<Literal>,
 }
 
 /// Whether a pair is there.
@@ -99,14 +103,14 @@ pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &Ground<M>) -
 impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     /// The axioms as clauses. Whoever asks has made sure that they [are](is_refutable).
     pub(crate) fn new(
-        skeleton: &'a Skeleton,
+        combiner: &Combiner<'a>,
         prepared: &'a Prepared,
         ground: &'a Ground<M>,
         domains: Rc<Domains>,
         solver: S,
     ) -> Refuter<'a, M, S> {
         let mut refuter = Refuter {
-            skeleton,
+            skeleton: combiner.skeleton,
             prepared,
             ground,
             domains: domains.clone(),
@@ -121,7 +125,9 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             stored: QuickMap::default(),
             finals: QuickMap::default(),
             grounded: None,
+            first_alike: None,
         };
+        refuter.demand_first(&combiner.alike);
         refuter.demand_paths();
         if domains.circular {
             let grounded = refuter.solver.variable();
@@ -145,6 +151,20 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             refuter.close(node, from, to, literal);
         }
         refuter
+    }
+
+    /// Where one of several executions that are alike is enough, demands the one in which threads that do the same come in
+    /// their order.
+    fn demand_first(&mut self, alike: &Alike) {
+        if alike.ordered.is_empty() {
+            return;
+        }
+        let first = self.solver.variable();
+        for (earlier, later) in &alike.ordered {
+            let ordered = self.ordered(*earlier, *later);
+            self.implies(&[Term::If(first)], ordered);
+        }
+        self.first_alike = Some(first);
     }
 
     /// Demands what the axiom says, where `when` holds. Whether that is possible at all.

@@ -89,6 +89,12 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
             Term::Yes => {}
             Term::If(literal) => assumed.push(literal),
         }
+        let any_alike = match sought {
+            Sought::Any | Sought::Kept => true,
+            Sought::Answer(_) => combiner.alike.condition,
+            Sought::Misses(_) | Sought::Outcome(_) => false,
+        };
+        assumed.extend(self.first_alike.filter(|_| any_alike));
         if self.solver.is_spent() {
             return None;
         }
