@@ -314,3 +314,105 @@ impl Names<'_> {
         self.match_names(from.location, to.location).filter(|()| same)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use litmus::{Test, ThreadId};
+
+    use super::Symmetry;
+    use crate::path::paths;
+
+    /// The swaps of a test, as threads; a bar where its condition tells them apart.
+    fn swaps(columns: &[&str], init: &str, end: &str) -> String {
+        let cells: Vec<Vec<&str>> = columns.iter().map(|column| column.split("; ").collect()).collect();
+        let rows = cells.iter().map(Vec::len).max().unwrap();
+        let row = |row: usize| {
+            let cells: Vec<&str> = cells.iter().map(|c| c.get(row).copied().unwrap_or("")).collect();
+            cells.join(" | ") + " ;"
+        };
+        let rows: Vec<String> = (0..rows).map(row).collect();
+        let text = format!("VULKAN t\n{{ {init} }}\n{}\n{end}\n", rows.join("\n"));
+        let test: Test = litmus::parse(&text, "t").unwrap();
+        let threads = 0..test.threads.len() as u16;
+        let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
+        let symmetry = Symmetry::new(&test, &paths);
+        let block = |block: &[usize]| block.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("+");
+        let swaps = symmetry
+            .swaps
+            .iter()
+            .map(|swap| format!("{}-{}", block(&swap.blocks[0]), block(&swap.blocks[1])));
+        swaps.collect::<Vec<_>>().join(" ") + if symmetry.condition { "" } else { " |" }
+    }
+
+    const ALL: &str = "exists (x == 7)";
+
+    #[test]
+    fn threads_that_do_the_same() {
+        let columns = [
+            "P0@sg 0, wg 0, qf 0; st.sc0 x, 1",
+            "P1@sg 0, wg 0, qf 0; st.sc0 x, 1",
+            "P2@sg 0, wg 0, qf 0; st.sc0 x, 1",
+        ];
+        assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1 1-2");
+        // In a subgroup of its own a thread changes places with none, nor does its subgroup with one of two.
+        let apart = [columns[0], columns[1], "P2@sg 1, wg 0, qf 0; st.sc0 x, 1"];
+        assert_eq!(swaps(&apart, "x = 0;", ALL), "0-1");
+        // Another value, another path, another strength.
+        for other in ["st.sc0 x, 2", "st.sc0 x, 1; st.sc0 x, 1", "st.nonpriv.sc0 x, 1", "ld.sc0 r0, x"] {
+            let columns = [columns[0], columns[1], &format!("P2@sg 0, wg 0, qf 0; {other}")];
+            assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1", "{other}");
+        }
+        let branch = |value| format!("ld.sc0 r0, x; bne r0, {value}, LC00; st.sc0 x, 1; LC00:");
+        let branches = [1, 1, 2].map(branch);
+        let columns: Vec<String> =
+            branches.iter().enumerate().map(|(i, b)| format!("P{i}@sg 0, wg 0, qf 0; {b}")).collect();
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1");
+    }
+
+    #[test]
+    fn groups_of_threads_change_places_as_they_are() {
+        let thread = |id: usize, workgroup: u32, subgroup: u32| {
+            format!("P{id}@sg {subgroup}, wg {workgroup}, qf 0; st.sc0 x, {}", 1 + id % 2)
+        };
+        let said = |places: [(u32, u32); 4]| {
+            let columns: Vec<String> =
+                places.iter().enumerate().map(|(id, (wg, sg))| thread(id, *wg, *sg)).collect();
+            let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+            swaps(&columns, "x = 0;", ALL)
+        };
+        assert_eq!(said([(0, 0), (0, 0), (0, 1), (0, 1)]), "0+1-2+3");
+        assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 0)]), "0+1-2+3");
+        assert_eq!(said([(0, 0), (0, 1), (1, 0), (1, 1)]), "0+1-2+3");
+        // Two of one subgroup are not two of two.
+        assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
+    }
+
+    #[test]
+    fn memory_changes_places_with_its_threads() {
+        let columns = |other: &str| {
+            let first = "st.sc0 x, 1; st.sc0 a, 1".to_owned();
+            [first, other.to_owned()]
+                .iter()
+                .enumerate()
+                .map(|(id, body)| format!("P{id}@sg 0, wg {id}, qf 0; {body}"))
+                .collect::<Vec<_>>()
+        };
+        let said = |other: &str, init: &str, end: &str| {
+            let columns = columns(other);
+            swaps(&columns.iter().map(String::as_str).collect::<Vec<_>>(), init, end)
+        };
+        let other = "st.sc0 x, 1; st.sc0 b, 1";
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", ALL), "0-1");
+        assert_eq!(said(other, "x = 0; a = 0; b = 2;", ALL), "");
+        assert_eq!(said(other, "x = 0; a = 0; b = 0; c aliases a;", ALL), "");
+        assert_eq!(said(other, "x = 0; a = 0; b aliases a;", ALL), "");
+        // What changes places in one instruction stays where it is in another.
+        assert_eq!(said("st.sc0 b, 1; st.sc0 x, 1", "x = 0; a = 0; b = 0;", ALL), "");
+        // Conditions, and filters.
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1 /\\ b == 2)"), "0-1 |");
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ (x == 0 \\/ a == 1))"), "0-1 |");
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ x == 0 /\\ a == 1)"), "0-1");
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "filter (a == 1)\nexists (x == 1)"), "");
+    }
+}

@@ -31,6 +31,14 @@ pub(crate) fn known(raised: &[(Flags, Shown)]) -> Flags {
     known
 }
 
+/// Values of reads and of last writes, with the terms that they stand for.
+#[derive(Clone)]
+struct Combination {
+    given: Vec<Term>,
+    /// The values that are last writes, by the number of the observable.
+    last: Vec<(usize, Value)>,
+}
+
 /// What is demanded of the final values with these numbers.
 type Test<'t> = dyn Fn(&[Value]) -> bool + 't;
 
@@ -272,26 +280,27 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         let mut literal = None;
         let mut always = true;
         self.for_each_combination(&reads, &mut |me, given, known| {
-            let mut open: Vec<(Vec<Term>, Vec<(usize, Value)>)> = vec![(given.to_vec(), Vec::new())];
+            let mut open: Vec<Combination> = vec![Combination { given: given.to_vec(), last: Vec::new() }];
             for (index, terms) in &last {
-                let next = open.iter().flat_map(|(given, values)| {
-                    terms.iter().map(move |(value, term)| {
-                        let given = given.iter().copied().chain([*term]).collect();
-                        (given, values.iter().copied().chain([(*index, *value)]).collect())
+                let next = open.iter().flat_map(|combination| {
+                    terms.iter().map(|(value, term)| {
+                        let mut next = combination.clone();
+                        next.given.push(*term);
+                        next.last.push((*index, *value));
+                        next
                     })
                 });
                 open = next.collect();
             }
-            for (given, values) in open {
+            for Combination { mut given, last } in open {
                 let value = |index: &usize| match &skeleton.finals[*index] {
                     FinalValue::Expression(expression) => expression.evaluate(&mut |read| known(read)),
-                    FinalValue::LastWrite(_) => values.iter().find(|(i, _)| i == index).map(|(_, v)| *v),
+                    FinalValue::LastWrite(_) => last.iter().find(|(i, _)| i == index).map(|(_, v)| *v),
                 };
                 let values: Option<Vec<Value>> = indexes.iter().map(value).collect();
                 if !values.is_some_and(|values| test(&values)) {
                     always = false;
-                    let only = *literal.get_or_insert_with(|| me.solver.variable());
-                    let given: Vec<Term> = given.into_iter().chain([Term::If(only)]).collect();
+                    given.push(Term::If(*literal.get_or_insert_with(|| me.solver.variable())));
                     me.implies(&given, Term::No);
                 }
             }

@@ -20,6 +20,9 @@ const VALUES: usize = 48;
 /// Combinations of values that one expression or condition may have at most.
 const COMBINATIONS: usize = 4096;
 
+/// The value of a read, where it is known.
+pub(super) type Known<'k> = dyn Fn(u16) -> Option<Value> + 'k;
+
 /// What each read may return, and what each write may store.
 #[derive(Debug)]
 pub(crate) struct Domains {
@@ -119,11 +122,7 @@ fn combinations(reads: &[u16], values: &[Vec<Value>]) -> Option<usize> {
 }
 
 /// Visits every combination of what these reads return; false where there are too many.
-fn for_each(
-    reads: &[u16],
-    values: &[Vec<Value>],
-    visit: &mut dyn FnMut(&dyn Fn(u16) -> Option<Value>),
-) -> bool {
+fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'_>)) -> bool {
     let mut reads = reads.to_vec();
     reads.sort_unstable();
     reads.dedup();
@@ -255,7 +254,7 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
     pub(super) fn for_each_combination(
         &mut self,
         reads: &[u16],
-        visit: &mut dyn FnMut(&mut Self, &[Term], &dyn Fn(u16) -> Option<Value>),
+        visit: &mut dyn FnMut(&mut Self, &[Term], &Known<'_>),
     ) {
         let mut reads = reads.to_vec();
         reads.sort_unstable();
