@@ -11,7 +11,7 @@ use crate::syntax::khronos::{instruction_text, is_name};
 use crate::test::{
     AccessKind, BranchRelation, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Label, LabelId,
     Location, LocationId, LocationInit, MemoryAccess, Operand, Place, Placement, RegisterId, RmwOperation,
-    SyncPoint, SystemSync, Test, Thread, ThreadId,
+    Scope, SyncPoint, SystemSync, Test, Thread, ThreadId,
 };
 
 /// Why a test has no form in another syntax.
@@ -350,7 +350,7 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
     });
     for (barrier, place) in barriers.clone() {
         let apart = |(other, elsewhere): (&ControlBarrier, Place)| {
-            other.id == barrier.id && !same_workgroup(place, elsewhere)
+            other.id == barrier.id && !place.shares(elsewhere, Scope::Workgroup)
         };
         if barriers.clone().any(apart) {
             return Err("barriers of one id that do not meet");
@@ -373,14 +373,4 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
     }
     converted.threads = threads;
     Ok(order.into_iter().map(|(_, index)| index).collect())
-}
-
-/// Whether two threads are in one workgroup.
-fn same_workgroup(left: Place, right: Place) -> bool {
-    match (left, right) {
-        (Place::Device(left), Place::Device(right)) => {
-            left.queue_family == right.queue_family && left.workgroup == right.workgroup
-        }
-        _ => false,
-    }
 }

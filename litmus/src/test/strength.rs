@@ -23,6 +23,20 @@ pub enum Scope {
     CrossDevice,
 }
 
+impl Scope {
+    /// All of them, from narrow to wide.
+    pub const ALL: [Scope; 8] = [
+        Scope::Invocation,
+        Scope::Subgroup,
+        Scope::Workgroup,
+        Scope::ShaderCall,
+        Scope::FragmentInterlock,
+        Scope::QueueFamily,
+        Scope::Device,
+        Scope::CrossDevice,
+    ];
+}
+
 /// A storage class as memory semantics see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StorageClass {

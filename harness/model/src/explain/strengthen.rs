@@ -43,7 +43,7 @@ impl Reach {
         for (index, first) in places.iter().enumerate() {
             for second in &places[index + 1..] {
                 match (first, second) {
-                    (Some(first), Some(second)) => scopes.push(shared(*first, *second)),
+                    (Some(first), Some(second)) => scopes.push(first.common_scope(*second)),
                     // In Vulkan no scope that a shader can name reaches the host.
                     _ if test.dialect == Dialect::Hsa => scopes.push(Scope::CrossDevice),
                     _ => scopes.push(Scope::Device),
@@ -206,18 +206,5 @@ impl Reach {
             found.push((Semantics { make_visible: true, ..semantics }, MAKE_COHERENT));
         }
         found
-    }
-}
-
-/// The narrowest scope whose instance holds both.
-fn shared(first: Placement, second: Placement) -> Scope {
-    if first == second {
-        Scope::Subgroup
-    } else if first.queue_family != second.queue_family {
-        Scope::Device
-    } else if first.workgroup != second.workgroup {
-        Scope::QueueFamily
-    } else {
-        Scope::Workgroup
     }
 }
