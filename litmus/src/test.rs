@@ -5,6 +5,7 @@
 
 mod access;
 mod instruction;
+pub mod lattice;
 mod location;
 mod strength;
 

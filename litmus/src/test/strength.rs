@@ -105,11 +105,6 @@ impl Order {
         matches!(self, Order::Acquire | Order::AcquireRelease)
     }
 
-    /// Whether it orders all that the other does, and more.
-    pub fn is_stronger_than(self, other: Order) -> bool {
-        self != other && (self.acquires() || !other.acquires()) && (self.releases() || !other.releases())
-    }
-
     /// Release or acquire-release.
     pub fn releases(self) -> bool {
         matches!(self, Order::Release | Order::AcquireRelease)
