@@ -58,8 +58,8 @@ pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
     Dialect, Flow, Instruction, InstructionKind, Label, LabelId, Lanes, Location, LocationId, LocationInit,
-    MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, Placement, Reference, Register, RegisterId,
-    RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, StorageClassSet, SyncPoint,
-    SystemSync, Test, Thread, ThreadId,
+    MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer, Place, Placement, Reference, Register,
+    RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, StorageClassSet,
+    SyncPoint, SystemSync, Table, Test, Thread, ThreadId,
 };
 pub use value::Value;

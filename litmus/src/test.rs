@@ -8,6 +8,7 @@ mod instruction;
 pub mod lattice;
 mod location;
 mod strength;
+mod table;
 
 use crate::condition::{Condition, Question, Term};
 use crate::khronos::Khronos;
@@ -23,6 +24,7 @@ pub use instruction::{
 };
 pub use location::{Location, LocationInit, MAX_COMPONENTS, MAX_VECTOR_BYTES, Reference, ScalarType};
 pub use strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+pub use table::{Id, NoEntry, Table};
 
 /// Index of a thread, in the order of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -195,7 +195,7 @@ fn with_parameters(
     let phases = phases(test)?;
     check_workgroups(test, &phases)?;
     let dependencies = dependency::between(test, &phases)?;
-    let apart = dispatch::apart(test, config.variant);
+    let apart = dispatch::apart(test, config.variant)?;
     if phases.len() == 1 && pipelines == Pipelines::Merged && !has_api_operation(test) {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
@@ -247,7 +247,7 @@ fn with_parameters(
         storages: storages.count(),
         storage_words,
         initial: storages.initial(test),
-        finals: storages.finals(test, &results),
+        finals: storages.finals(test, &results).map_err(Rule::from)?,
         results,
     })
 }
