@@ -357,17 +357,20 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
         }
     }
     let new_index = |thread: ThreadId| {
-        order.iter().position(|(_, index)| *index == usize::from(thread.0)).unwrap_or_default() as u16
+        let place = order.iter().position(|(_, index)| *index == usize::from(thread.0));
+        place
+            .map(|place| ThreadId(place as u16))
+            .ok_or("system synchronization of a thread that is not there")
     };
     converted.system_sync = Vec::new();
     for sync in &test.system_sync {
         if sync.from.instruction.is_some() || sync.to.instruction.is_some() {
             return Err("system synchronization of single instructions");
         }
-        let point = |thread| SyncPoint { thread: ThreadId(new_index(thread)), instruction: None };
+        let point = |thread| new_index(thread).map(|thread| SyncPoint { thread, instruction: None });
         converted.system_sync.push(SystemSync {
-            from: point(sync.from.thread),
-            to: point(sync.to.thread),
+            from: point(sync.from.thread)?,
+            to: point(sync.to.thread)?,
             span: Span::default(),
         });
     }
