@@ -11,7 +11,7 @@ use crate::syntax::khronos::{instruction_text, is_name};
 use crate::test::{
     AccessKind, BranchRelation, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Label, LabelId,
     Location, LocationId, LocationInit, MemoryAccess, Operand, Place, Placement, RegisterId, RmwOperation,
-    SyncPoint, SystemSync, Test, Thread, ThreadId,
+    Scope, SyncPoint, SystemSync, Test, Thread, ThreadId,
 };
 
 /// Why a test has no form in another syntax.
@@ -350,37 +350,30 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
     });
     for (barrier, place) in barriers.clone() {
         let apart = |(other, elsewhere): (&ControlBarrier, Place)| {
-            other.id == barrier.id && !same_workgroup(place, elsewhere)
+            other.id == barrier.id && !place.shares(elsewhere, Scope::Workgroup)
         };
         if barriers.clone().any(apart) {
             return Err("barriers of one id that do not meet");
         }
     }
     let new_index = |thread: ThreadId| {
-        order.iter().position(|(_, index)| *index == usize::from(thread.0)).unwrap_or_default() as u16
+        let place = order.iter().position(|(_, index)| *index == usize::from(thread.0));
+        place
+            .map(|place| ThreadId(place as u16))
+            .ok_or("system synchronization of a thread that is not there")
     };
     converted.system_sync = Vec::new();
     for sync in &test.system_sync {
         if sync.from.instruction.is_some() || sync.to.instruction.is_some() {
             return Err("system synchronization of single instructions");
         }
-        let point = |thread| SyncPoint { thread: ThreadId(new_index(thread)), instruction: None };
+        let point = |thread| new_index(thread).map(|thread| SyncPoint { thread, instruction: None });
         converted.system_sync.push(SystemSync {
-            from: point(sync.from.thread),
-            to: point(sync.to.thread),
+            from: point(sync.from.thread)?,
+            to: point(sync.to.thread)?,
             span: Span::default(),
         });
     }
     converted.threads = threads;
     Ok(order.into_iter().map(|(_, index)| index).collect())
-}
-
-/// Whether two threads are in one workgroup.
-fn same_workgroup(left: Place, right: Place) -> bool {
-    match (left, right) {
-        (Place::Device(left), Place::Device(right)) => {
-            left.queue_family == right.queue_family && left.workgroup == right.workgroup
-        }
-        _ => false,
-    }
 }

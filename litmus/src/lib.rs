@@ -57,9 +57,9 @@ pub use syntax::{MAX_THREADS, ParseOptions, parse, parse_condition, parse_with, 
 pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
-    Dialect, Flow, Instruction, InstructionKind, Label, LabelId, Lanes, Location, LocationId, LocationInit,
-    MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, Placement, Reference, Register, RegisterId,
-    RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, StorageClassSet, SyncPoint,
-    SystemSync, Test, Thread, ThreadId,
+    Dialect, Flow, Id, Instruction, InstructionKind, Label, LabelId, Lanes, Location, LocationId,
+    LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer, Place, Placement, Reference,
+    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
+    StorageClassSet, SyncPoint, SystemSync, Table, Test, Thread, ThreadId,
 };
 pub use value::Value;

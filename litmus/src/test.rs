@@ -5,8 +5,10 @@
 
 mod access;
 mod instruction;
+pub mod lattice;
 mod location;
 mod strength;
+mod table;
 
 use crate::condition::{Condition, Question, Term};
 use crate::khronos::Khronos;
@@ -22,6 +24,7 @@ pub use instruction::{
 };
 pub use location::{Location, LocationInit, MAX_COMPONENTS, MAX_VECTOR_BYTES, Reference, ScalarType};
 pub use strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+pub use table::{Id, NoEntry, Table};
 
 /// Index of a thread, in the order of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,6 +104,24 @@ pub enum Place {
     Host,
 }
 
+impl Place {
+    /// Where it is on a device, if it is on one.
+    pub fn placement(self) -> Option<Placement> {
+        match self {
+            Place::Device(placement) => Some(placement),
+            Place::Host => None,
+        }
+    }
+
+    /// Whether both are on a device and share an instance of the scope ([`Placement::shares`]).
+    pub fn shares(self, other: Place, scope: Scope) -> bool {
+        match (self, other) {
+            (Place::Device(own), Place::Device(other)) => own.shares(other, scope),
+            (Place::Host, _) | (_, Place::Host) => false,
+        }
+    }
+}
+
 /// Coordinates of a shader invocation; of an HSA work-item its agent, work-group and wave. Numbers are local to what
 /// encloses them: two invocations share a subgroup when queue family, workgroup and subgroup numbers agree, and a
 /// workgroup when queue family and workgroup numbers agree.
@@ -112,6 +133,35 @@ pub struct Placement {
     pub workgroup: u32,
     /// Subgroup within the workgroup; HSA's wave.
     pub subgroup: u32,
+}
+
+impl Placement {
+    /// The numbers that those agree in who share an instance of the scope, the others 0. `None` where placement does not
+    /// tell: an invocation shares its own scope with nobody, and shader calls and fragments that overlap are told by other
+    /// means.
+    pub fn instance(self, scope: Scope) -> Option<Placement> {
+        let Placement { queue_family, workgroup, subgroup } = self;
+        match scope {
+            Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
+            Scope::Subgroup => Some(Placement { queue_family, workgroup, subgroup }),
+            Scope::Workgroup => Some(Placement { queue_family, workgroup, subgroup: 0 }),
+            Scope::QueueFamily => Some(Placement { queue_family, workgroup: 0, subgroup: 0 }),
+            Scope::Device | Scope::CrossDevice => {
+                Some(Placement { queue_family: 0, workgroup: 0, subgroup: 0 })
+            }
+        }
+    }
+
+    /// Whether two invocations at these places share an instance of the scope, as far as placement tells.
+    pub fn shares(self, other: Placement, scope: Scope) -> bool {
+        self.instance(scope).is_some_and(|instance| other.instance(scope) == Some(instance))
+    }
+
+    /// The narrowest scope of which the two share an instance.
+    pub fn common_scope(self, other: Placement) -> Scope {
+        let narrow = [Scope::Subgroup, Scope::Workgroup, Scope::QueueFamily];
+        narrow.into_iter().find(|scope| self.shares(other, *scope)).unwrap_or(Scope::Device)
+    }
 }
 
 /// A register of a thread.

@@ -187,7 +187,7 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
-    let apart = dispatch::apart(test, config.variant);
+    let apart = dispatch::apart(test, config.variant)?;
     dispatch::compile(test, config, &dispatch::Company { apart, ..dispatch::Company::ALONE })
 }
 

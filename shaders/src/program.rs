@@ -18,7 +18,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use litmus::{LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId};
+use litmus::{LocationId, Observable, Scope, StorageClass, Term, Test, Thread, ThreadId};
 
 use crate::contract::Parameters;
 use crate::dependency;
@@ -195,7 +195,7 @@ fn with_parameters(
     let phases = phases(test)?;
     check_workgroups(test, &phases)?;
     let dependencies = dependency::between(test, &phases)?;
-    let apart = dispatch::apart(test, config.variant);
+    let apart = dispatch::apart(test, config.variant)?;
     if phases.len() == 1 && pipelines == Pipelines::Merged && !has_api_operation(test) {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
@@ -247,7 +247,7 @@ fn with_parameters(
         storages: storages.count(),
         storage_words,
         initial: storages.initial(test),
-        finals: storages.finals(test, &results),
+        finals: storages.finals(test, &results).map_err(Rule::from)?,
         results,
     })
 }
@@ -331,7 +331,7 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
     for (number, thread) in test.threads.iter().enumerate() {
         for (other, with) in test.threads.iter().enumerate().skip(number + 1) {
             if phase_of(number) != phase_of(other)
-                && shares_workgroup(thread, with)
+                && thread.place.shares(with.place, Scope::Workgroup)
                 && (is_local(thread) || is_local(with))
             {
                 return Err(Rule::WorkgroupInSeveralDispatches);
@@ -350,15 +350,6 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
         }
     }
     Ok(())
-}
-
-fn shares_workgroup(left: &Thread, right: &Thread) -> bool {
-    match (left.place, right.place) {
-        (Place::Device(left), Place::Device(right)) => {
-            (left.queue_family, left.workgroup) == (right.queue_family, right.workgroup)
-        }
-        _ => false,
-    }
 }
 
 fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
@@ -382,9 +373,11 @@ fn by_workgroup(test: &Test, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     for id in threads {
         let thread = test.thread(*id);
-        let home = groups
-            .iter_mut()
-            .find(|group| group.first().is_some_and(|first| shares_workgroup(test.thread(*first), thread)));
+        let home = groups.iter_mut().find(|group| {
+            group
+                .first()
+                .is_some_and(|first| test.thread(*first).place.shares(thread.place, Scope::Workgroup))
+        });
         match home {
             Some(group) => group.push(*id),
             None => groups.push(vec![*id]),

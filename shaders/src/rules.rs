@@ -25,6 +25,9 @@ pub enum Rule {
     /// An atomic access of several components, which no text can say.
     #[error("atomic vector")]
     AtomicVector,
+    /// Something that a table has no entry for: a mistake of this crate.
+    #[error(transparent)]
+    NoEntry(#[from] litmus::NoEntry),
     /// An instruction came to the code of a segment that no segment holds: a mistake of this crate.
     #[error("internal: {0} inside a segment")]
     Internal(&'static str),

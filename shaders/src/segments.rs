@@ -160,7 +160,8 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     for (position, instruction) in thread.instructions.iter().enumerate() {
         match &instruction.kind {
             InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
-                reach = reach.max(label_position(thread, *target).unwrap_or(0));
+                let nowhere = Rule::Internal("a jump to a label that stands nowhere");
+                reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
             }
             InstructionKind::ControlBarrier(barrier) => {
                 if reach > position || loops.iter().any(|region| region.contains(&position)) {

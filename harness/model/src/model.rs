@@ -148,6 +148,7 @@ impl Model {
     }
 
     /// The whole plan for the storage classes that a test names, with all that a test might have besides.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn plan_for_all(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
         Ok(self.compiled_for_kind(classes_of(test), Features::ALL)?.plan.clone())
     }

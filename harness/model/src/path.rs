@@ -3,8 +3,9 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    Access, AccessKind, BranchRelation, Compute, Flow, InstructionKind, LabelId, LocationId, MemoryAccess,
-    Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, ThreadId,
+    Access, AccessKind, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId, LocationId,
+    MemoryAccess, NoEntry, Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
+    StorageClass, Test, ThreadId,
 };
 
 use crate::PredictError;
@@ -148,7 +149,7 @@ impl Walker<'_> {
             while let Some(instruction) = thread.instructions.get(state.at) {
                 let at = state.at;
                 state.at += 1;
-                if !self.execute(&mut state, at, &instruction.kind, &mut open) {
+                if !self.execute(&mut state, at, &instruction.kind, &mut open)? {
                     break;
                 }
                 if open.len() + self.done.len() > MAX_PATHS {
@@ -167,7 +168,7 @@ impl Walker<'_> {
         at: usize,
         kind: &InstructionKind,
         open: &mut Vec<State>,
-    ) -> bool {
+    ) -> Result<bool, PredictError> {
         match kind {
             InstructionKind::Access(access) => self.execute_access(state, at, access, open),
             InstructionKind::Fence { scope, semantics } => {
@@ -180,15 +181,21 @@ impl Walker<'_> {
             InstructionKind::Compute(compute) => self.compute(state, compute),
             InstructionKind::Flow(flow) => return self.go_on(state, at, flow, open),
         }
-        true
+        Ok(true)
     }
 
     /// Follows a label or jump; false where the path ends.
-    fn go_on(&mut self, state: &mut State, at: usize, flow: &Flow, open: &mut Vec<State>) -> bool {
+    fn go_on(
+        &mut self,
+        state: &mut State,
+        at: usize,
+        flow: &Flow,
+        open: &mut Vec<State>,
+    ) -> Result<bool, PredictError> {
         match flow {
             Flow::Label(_) => {
                 state.pass(at);
-                true
+                Ok(true)
             }
             Flow::Goto(target) => self.jump(state, at, *target),
             Flow::Branch { relation, left, right, target } => {
@@ -200,10 +207,10 @@ impl Walker<'_> {
             Flow::BranchIf { condition, target } => {
                 // A register that no comparison has assigned is 0.
                 let Some(comparison) = state.comparisons[usize::from(condition.0)].clone() else {
-                    return true;
+                    return Ok(true);
                 };
                 let reads = reads_of([&comparison.left, &comparison.right]);
-                state.decide(&reads, self.position(*target));
+                state.decide(&reads, self.position(*target)?);
                 self.branch(state, at, *target, comparison, open)
             }
         }
@@ -217,20 +224,20 @@ impl Walker<'_> {
         target: LabelId,
         taken: Constraint<LocalRead>,
         open: &mut Vec<State>,
-    ) -> bool {
+    ) -> Result<bool, PredictError> {
         match taken.met(&mut |_| None) {
-            Some(false) => true,
+            Some(false) => Ok(true),
             Some(true) => self.jump(state, at, target),
             None => {
                 let mut jumped = state.clone();
                 jumped.path.constraints.push(taken.clone());
-                if self.jump(&mut jumped, at, target) {
+                if self.jump(&mut jumped, at, target)? {
                     open.push(jumped);
                 } else {
                     self.done.push(jumped.path);
                 }
                 state.path.constraints.push(Constraint { holds: false, ..taken });
-                true
+                Ok(true)
             }
         }
     }
@@ -359,26 +366,26 @@ impl Walker<'_> {
     }
 
     /// Takes a jump; false where the bound ends the path instead.
-    fn jump(&self, state: &mut State, at: usize, target: LabelId) -> bool {
-        let position = self.position(target);
+    fn jump(&self, state: &mut State, at: usize, target: LabelId) -> Result<bool, PredictError> {
+        let position = self.position(target)?;
         if position <= at {
             state.jumps[at] += 1;
             let waits = state.nothing_changed(position, self.live.get(position));
             if waits || state.jumps[at] >= self.unroll {
                 state.path.terminated = false;
                 state.path.cut = !waits;
-                return false;
+                return Ok(false);
             }
         }
         state.at = position;
-        true
+        Ok(true)
     }
 
     /// Where a label stands.
-    fn position(&self, target: LabelId) -> usize {
+    fn position(&self, target: LabelId) -> Result<usize, PredictError> {
         let instructions = &self.test.thread(self.thread).instructions;
         let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
-        position.unwrap_or(usize::MAX)
+        position.ok_or(PredictError::NoEntry(NoEntry { of: LabelId::OF, index: target.index() }))
     }
 
     fn operand_type(&self, operand: Operand) -> ScalarType {

@@ -7,8 +7,8 @@
 
 use litmus::{
     AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, InstructionKind, InterlockEnd, LabelId,
-    LocationId, MemoryAccess, Observable, Operand, Outcome, Place, RegisterId, RmwOperation, ScalarType,
-    Scope, SystemOperation, SystemSync, Test, ThreadId, Value,
+    LocationId, MemoryAccess, Observable, Operand, Outcome, RegisterId, RmwOperation, ScalarType,
+    SystemOperation, SystemSync, Test, ThreadId, Value,
 };
 
 use crate::budget::Purse;
@@ -524,7 +524,7 @@ impl<'a> Machine<'a> {
                 };
                 if same
                     && barrier.execution_scope == candidate.execution_scope
-                    && self.together(thread, other, barrier.execution_scope)
+                    && self.test.threads[thread].place.shares(other_thread.place, barrier.execution_scope)
                 {
                     // Who stands there and has yet to wait for another thread has not arrived.
                     let waits = self.at(state, other) == index && !self.is_due(state, other);
@@ -539,23 +539,6 @@ impl<'a> Machine<'a> {
         match barrier.quorum {
             Some(quorum) => arrived >= quorum,
             None => !missing,
-        }
-    }
-
-    fn together(&self, left: usize, right: usize, scope: Scope) -> bool {
-        let (Place::Device(left), Place::Device(right)) =
-            (self.test.threads[left].place, self.test.threads[right].place)
-        else {
-            return false;
-        };
-        match scope {
-            Scope::Invocation => false,
-            Scope::Subgroup => left == right,
-            Scope::Workgroup => left.queue_family == right.queue_family && left.workgroup == right.workgroup,
-            Scope::QueueFamily => left.queue_family == right.queue_family,
-            // No control barrier has such an execution scope.
-            Scope::ShaderCall | Scope::FragmentInterlock => false,
-            Scope::Device | Scope::CrossDevice => true,
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct Mark {
 }
 
 /// The events of an operation of the API, in the order in which they take place.
-pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u32] {
+pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u64] {
     match operation {
         SystemOperation::Available(mask) if mask.intersects(AccessMask::HOST_WRITE) => {
             &[Tags::DOMDEVICE, Tags::AVDEVICE]

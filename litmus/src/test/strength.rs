@@ -23,6 +23,20 @@ pub enum Scope {
     CrossDevice,
 }
 
+impl Scope {
+    /// All of them, from narrow to wide.
+    pub const ALL: [Scope; 8] = [
+        Scope::Invocation,
+        Scope::Subgroup,
+        Scope::Workgroup,
+        Scope::ShaderCall,
+        Scope::FragmentInterlock,
+        Scope::QueueFamily,
+        Scope::Device,
+        Scope::CrossDevice,
+    ];
+}
+
 /// A storage class as memory semantics see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StorageClass {
@@ -89,11 +103,6 @@ impl Order {
     /// Acquire or acquire-release.
     pub fn acquires(self) -> bool {
         matches!(self, Order::Acquire | Order::AcquireRelease)
-    }
-
-    /// Whether it orders all that the other does, and more.
-    pub fn is_stronger_than(self, other: Order) -> bool {
-        self != other && (self.acquires() || !other.acquires()) && (self.releases() || !other.releases())
     }
 
     /// Release or acquire-release.

@@ -12,13 +12,13 @@ use crate::rules::Rule;
 use crate::variant::MemoryModel;
 
 impl ThreadCode<'_> {
-    pub(super) fn path(&self, place: &MemoryPlace, components: u8) -> (Path, Target) {
+    pub(super) fn path(&self, place: &MemoryPlace, components: u8) -> Result<(Path, Target), Rule> {
         let MemoryPlace { location, offset, .. } = *place;
         let element = Element::of(place.scalar_type(self.around.test));
         let path = Path { location, element, offset, components: components.into() };
         let found = self.around.targets.iter().find(|(known, _)| *known == path);
-        // Every path that the test has was declared.
-        (path, found.map_or(Target::Memory { pointer: 0, alignment: None }, |(_, target)| *target))
+        let (_, target) = found.ok_or(Rule::Internal("an access whose path was not declared"))?;
+        Ok((path, *target))
     }
 
     /// The pointer of an atomic: to memory, or to a texel.
@@ -90,7 +90,7 @@ impl ThreadCode<'_> {
 
     /// A load, a store or a read-modify-write.
     pub(super) fn access(&mut self, access: &litmus::MemoryAccess) -> Result<(), Rule> {
-        let (path, target) = self.path(&access.place, access.components());
+        let (path, target) = self.path(&access.place, access.components())?;
         match &access.kind {
             AccessKind::Load(destinations) => {
                 let loaded = match access.strength {
@@ -111,11 +111,12 @@ impl ThreadCode<'_> {
                         let operands = [dr::Operand::IdRef(loaded), dr::Operand::LiteralBit32(number)];
                         part = self.module.value(Op::CompositeExtract, ty, operands);
                     }
-                    self.receive(register, path.element, part);
+                    self.receive(register, path.element, part)?;
                 }
             }
             AccessKind::Store(values) => {
-                let parts: Vec<Word> = values.iter().map(|value| self.give(value, path.element)).collect();
+                let parts: Vec<Word> =
+                    values.iter().map(|value| self.give(value, path.element)).collect::<Result<_, _>>()?;
                 let value = match parts.as_slice() {
                     [part] => *part,
                     parts => {
@@ -150,8 +151,10 @@ impl ThreadCode<'_> {
                         (Op::AtomicCompareExchange, vec![*value, *compare], Some(*unequal))
                     }
                 };
-                let values: Vec<Word> =
-                    values.into_iter().map(|value| self.give(value, path.element)).collect();
+                let values: Vec<Word> = values
+                    .into_iter()
+                    .map(|value| self.give(value, path.element))
+                    .collect::<Result<_, _>>()?;
                 let pointer = self.atomic_pointer(path, target);
                 let mut operands =
                     vec![dr::Operand::IdRef(pointer), self.scope(scope)?, self.atomic_semantics(semantics)];
@@ -159,7 +162,7 @@ impl ThreadCode<'_> {
                 operands.extend(values.into_iter().map(dr::Operand::IdRef));
                 let ty = path.element.ty(self.module);
                 let old = self.module.value(op, ty, operands);
-                self.receive(*destination, path.element, old);
+                self.receive(*destination, path.element, old)?;
             }
             AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return Err(Rule::Hsa),
         }
@@ -170,7 +173,12 @@ impl ThreadCode<'_> {
     ///
     /// A floating-point number becomes the integer that it is. One that is no integer keeps its bits: no outcome has
     /// them, so that it is noticed.
-    pub(super) fn receive(&mut self, register: RegisterId, element: Element, value: Word) {
+    pub(super) fn receive(
+        &mut self,
+        register: RegisterId,
+        element: Element,
+        value: Word,
+    ) -> Result<(), Rule> {
         let width = self.width(register);
         let (mut value, from) = (value, 8 * element.bytes());
         if element.is_float() {
@@ -186,14 +194,14 @@ impl ThreadCode<'_> {
             let ty = self.module.integer(width);
             value = self.module.on_ids(Op::UConvert, ty, &[value]);
         }
-        self.assign(register, value);
+        self.assign(register, value)
     }
 
     /// The value of an operand as an element.
-    pub(super) fn give(&mut self, operand: Operand, element: Element) -> Word {
+    pub(super) fn give(&mut self, operand: Operand, element: Element) -> Result<Word, Rule> {
         let ty = element.ty(self.module);
         let bits = 8 * element.bytes();
-        match operand {
+        Ok(match operand {
             Operand::Constant(constant) => {
                 let word = element.bits(Value(constant as u64));
                 if bits == 64 {
@@ -203,11 +211,11 @@ impl ThreadCode<'_> {
                 }
             }
             Operand::Register(register) if element.is_float() => {
-                let value = self.value_of(register, bits);
+                let value = self.value_of(register, bits)?;
                 self.module.on_ids(Op::ConvertSToF, ty, &[value])
             }
-            Operand::Register(register) => self.value_of(register, bits),
-        }
+            Operand::Register(register) => self.value_of(register, bits)?,
+        })
     }
 
     /// The memory operands of a plain access: none for a private one to memory that is always aligned.

@@ -5,7 +5,7 @@
 
 use litmus::{
     ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
-    MemoryAccess, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
+    MemoryAccess, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
     SystemOperation, Test, ThreadId, Value,
 };
 
@@ -23,8 +23,6 @@ pub(super) struct Code {
     pub(super) barriers: Vec<Barrier>,
     /// Threads whose begin waits for the end of others; `(from, from's instruction, to, to's instruction)`.
     pub(super) syncs: Vec<(usize, Option<u16>, usize, Option<u16>)>,
-    /// Bit u of entry (t, scope) is set where thread u is in that scope of thread t.
-    in_scope: Vec<[u32; 6]>,
 }
 
 /// A thread.
@@ -42,6 +40,17 @@ pub(super) struct Barrier {
     pub(super) members: u32,
     /// The largest quorum of a named barrier that has one.
     pub(super) quorum: Option<u32>,
+}
+
+/// The threads in a scope of a thread, itself included: bit t for thread t.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Within(pub(super) u32);
+
+impl Within {
+    /// Whether a thread is among them.
+    pub(super) fn has(self, thread: usize) -> bool {
+        self.0.checked_shr(thread as u32).is_some_and(|bits| bits & 1 != 0)
+    }
 }
 
 /// An operand with its type settled.
@@ -85,14 +94,14 @@ pub(super) enum Operation {
         scalar: ScalarType,
     },
     Fence {
-        scope: Scope,
+        within: Within,
         semantics: Semantics,
     },
     Access(AccessOperation),
     Barrier {
         barrier: usize,
         quorum: Option<u32>,
-        scope: Scope,
+        within: Within,
         semantics: Option<Semantics>,
     },
 }
@@ -107,7 +116,7 @@ pub(super) struct AccessOperation {
     pub(super) kind: AccessKind,
     /// Where the value read goes.
     pub(super) destination: Option<u16>,
-    pub(super) scope: Scope,
+    pub(super) within: Within,
     pub(super) semantics: Semantics,
     /// Semantics where a compare-exchange fails.
     pub(super) unequal: Semantics,
@@ -179,59 +188,15 @@ impl Code {
                 (from, sync.from.instruction, to, sync.to.instruction)
             })
             .collect();
-        let in_scope = test
-            .threads
-            .iter()
-            .map(|thread| SCOPES.map(|scope| members(test, thread.place, scope)))
-            .collect();
-        Ok(Code { threads, initial, users, classes, barriers: builder.barriers, syncs, in_scope })
+        Ok(Code { threads, initial, users, classes, barriers: builder.barriers, syncs })
     }
-
-    /// The threads in a scope of a thread, itself included, as bits.
-    pub(super) fn in_scope(&self, thread: usize, scope: Scope) -> u32 {
-        let own = 1 << thread;
-        SCOPES
-            .iter()
-            .position(|known| *known == scope)
-            .map_or(own, |index| self.in_scope[thread][index] | own)
-    }
-}
-
-const SCOPES: [Scope; 6] = [
-    Scope::Invocation,
-    Scope::Subgroup,
-    Scope::Workgroup,
-    Scope::QueueFamily,
-    Scope::Device,
-    Scope::CrossDevice,
-];
-
-/// The threads that share an instance of `scope` with a thread at `place`.
-fn members(test: &Test, place: Place, scope: Scope) -> u32 {
-    let mut bits = 0;
-    for (index, other) in test.threads.iter().enumerate() {
-        let together = match (place, other.place) {
-            (Place::Device(left), Place::Device(right)) => match scope {
-                Scope::Invocation => false,
-                Scope::Subgroup => left == right,
-                Scope::Workgroup => {
-                    (left.queue_family, left.workgroup) == (right.queue_family, right.workgroup)
-                }
-                Scope::QueueFamily => left.queue_family == right.queue_family,
-                Scope::ShaderCall | Scope::FragmentInterlock | Scope::Device | Scope::CrossDevice => true,
-            },
-            _ => scope == Scope::CrossDevice,
-        };
-        bits |= u32::from(together) << index;
-    }
-    bits
 }
 
 /// What makes two control barriers one: name or id, and for unnamed ones the group that executes them.
 #[derive(PartialEq, Eq)]
 enum Key {
     Named(String),
-    Unnamed { id: String, scope: Scope, members: u32 },
+    Unnamed { id: String, scope: Scope, within: Within },
 }
 
 struct Builder<'a> {
@@ -257,19 +222,18 @@ impl Builder<'_> {
     fn operation(&mut self, thread: ThreadId, kind: &InstructionKind) -> Result<Operation, ProgressError> {
         let position = |label| {
             let instructions = &self.test.thread(thread).instructions;
-            instructions
-                .iter()
-                .position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
-                .unwrap_or(instructions.len())
+            let label = InstructionKind::Flow(Flow::Label(label));
+            let internal = ProgressError::Internal { what: "a jump to a label that stands nowhere" };
+            instructions.iter().position(|instruction| instruction.kind == label).ok_or(internal)
         };
         Ok(match kind {
             InstructionKind::Flow(Flow::Label(_))
             | InstructionKind::System(SystemOperation::AvailableToDevice)
             | InstructionKind::System(SystemOperation::VisibleFromDevice) => Operation::Nothing,
             InstructionKind::Fence { scope, semantics } => {
-                Operation::Fence { scope: *scope, semantics: *semantics }
+                Operation::Fence { within: self.within(thread, *scope)?, semantics: *semantics }
             }
-            InstructionKind::Flow(Flow::Goto(target)) => Operation::Jump(position(*target)),
+            InstructionKind::Flow(Flow::Goto(target)) => Operation::Jump(position(*target)?),
             InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 let (left_type, right_type) =
                     (self.operand_type(thread, *left), self.operand_type(thread, *right));
@@ -279,11 +243,11 @@ impl Builder<'_> {
                     left: source(*left, scalar),
                     right: source(*right, scalar),
                     scalar,
-                    target: position(*target),
+                    target: position(*target)?,
                 }
             }
             InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
-                Operation::BranchIf { condition: condition.0, target: position(*target) }
+                Operation::BranchIf { condition: condition.0, target: position(*target)? }
             }
             InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                 Operation::Compare {
@@ -307,7 +271,7 @@ impl Builder<'_> {
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(thread, barrier)?,
-            InstructionKind::Access(access) => Operation::Access(self.access(access)?),
+            InstructionKind::Access(access) => Operation::Access(self.access(thread, access)?),
             foreign @ (InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)) => {
@@ -316,7 +280,24 @@ impl Builder<'_> {
         })
     }
 
-    fn access(&self, access: &MemoryAccess) -> Result<AccessOperation, ProgressError> {
+    /// The threads that share an instance of `scope` with a thread, and the thread.
+    fn within(&self, thread: ThreadId, scope: Scope) -> Result<Within, ProgressError> {
+        if let Scope::ShaderCall | Scope::FragmentInterlock = scope {
+            let what = "scopes of shader calls and interlocked sections";
+            return Err(ProgressError::Unsupported { what });
+        }
+        let place = self.test.thread(thread).place;
+        let mut within = Within(1 << thread.0);
+        for (index, other) in self.test.threads.iter().enumerate() {
+            // A host is in no scope but the widest.
+            if place.shares(other.place, scope) || scope == Scope::CrossDevice {
+                within.0 |= 1 << index;
+            }
+        }
+        Ok(within)
+    }
+
+    fn access(&self, thread: ThreadId, access: &MemoryAccess) -> Result<AccessOperation, ProgressError> {
         if access.is_vector() {
             return Err(ProgressError::Unsupported { what: "vectors" });
         }
@@ -349,7 +330,8 @@ impl Builder<'_> {
             scalar,
             kind,
             destination: access.destinations().next().map(|register| register.0),
-            scope: access.strength.scope().unwrap_or(Scope::Invocation),
+            // A plain access orders nothing.
+            within: self.within(thread, access.strength.scope().unwrap_or(Scope::Invocation))?,
             semantics: access.semantics(),
             unequal,
         })
@@ -366,7 +348,7 @@ impl Builder<'_> {
             None => Key::Unnamed {
                 id: barrier.id.clone(),
                 scope: barrier.execution_scope,
-                members: members(self.test, self.test.thread(thread).place, barrier.execution_scope) | own,
+                within: self.within(thread, barrier.execution_scope)?,
             },
         };
         let place = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
@@ -380,7 +362,7 @@ impl Builder<'_> {
         Ok(Operation::Barrier {
             barrier: place,
             quorum: barrier.quorum,
-            scope: barrier.memory_scope,
+            within: self.within(thread, barrier.memory_scope)?,
             semantics: barrier.semantics,
         })
     }
@@ -488,7 +470,7 @@ impl ThreadCode {
         mut at: usize,
         registers: &mut [u64],
         mut waits: impl FnMut(usize) -> bool,
-        mut fence: impl FnMut(Scope, Semantics),
+        mut fence: impl FnMut(Within, Semantics),
     ) -> Result<Reached, ProgressError> {
         let mut seen: Vec<(usize, Vec<u64>)> = Vec::new();
         let mut count = 0;
@@ -502,7 +484,7 @@ impl ThreadCode {
             match operation {
                 Operation::Access(_) | Operation::Barrier { .. } => break Reached::Instruction(at - 1),
                 Operation::Nothing => {}
-                Operation::Fence { scope, semantics } => fence(*scope, *semantics),
+                Operation::Fence { within, semantics } => fence(*within, *semantics),
                 Operation::Jump(target) => at = *target,
                 Operation::Branch { relation, left, right, scalar, target } => {
                     let signed = |source| Value(value(registers, source, *scalar)).signed(*scalar);

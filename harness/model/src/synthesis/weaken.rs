@@ -6,9 +6,10 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+use litmus::test::lattice::Change;
 use litmus::{
     Access, AccessKind, AccessMask, ControlBarrier, Dialect, InstructionKind, Interlock, InterlockEnd,
-    MemoryAccess, Order, RmwOperation, Scope, Semantics, StorageClassSet, SystemOperation, Test,
+    MemoryAccess, Order, RmwOperation, SystemOperation, Test,
 };
 
 /// A test with one step less, and which.
@@ -106,14 +107,10 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
         }
         found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
     };
-    if let Some(semantics) = barrier.semantics {
-        if let Some(scope) = narrower(barrier.memory_scope, test.dialect) {
-            change(&format!("scope {}", word(scope)), &|other| other.memory_scope = scope);
-        }
-        for (what, weaker) in weaker_semantics(semantics) {
-            let weaker = (weaker.order != Order::Relaxed).then_some(weaker);
-            change(&what, &|other| other.semantics = weaker);
-        }
+    for (changed, weaker) in barrier.weaker(test.dialect) {
+        change(&text(changed), &|other| {
+            (other.memory_scope, other.semantics) = (weaker.memory_scope, weaker.semantics);
+        });
     }
     if !(0..test.threads.len()).any(|thread| counts_instructions(test, thread)) {
         let mut weaker = test.clone();
@@ -129,46 +126,44 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
 
 /// The weaker forms of one instruction, each as what stands in its place.
 fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
+    let weaker = kind.weaker(dialect).into_iter();
+    let mut found: Vec<(String, Vec<InstructionKind>)> =
+        weaker.map(|(change, weaker)| (text(change), weaker.into_iter().collect())).collect();
     match kind {
         InstructionKind::Access(access) => {
-            let mut found: Vec<(String, Vec<InstructionKind>)> = weaker_accesses(access, dialect)
-                .into_iter()
-                .map(|(what, strength)| {
-                    (what, vec![InstructionKind::Access(MemoryAccess { strength, ..*access })])
-                })
-                .collect();
             found.extend(taken_apart(access).map(|parts| ("load and store".to_owned(), parts)));
-            found
         }
-        InstructionKind::Fence { scope, semantics } => {
-            let mut found = Vec::new();
-            if let Some(scope) = narrower(*scope, dialect) {
-                let semantics = *semantics;
-                found.push((
-                    format!("scope {}", word(scope)),
-                    vec![InstructionKind::Fence { scope, semantics }],
-                ));
-            }
-            for (what, semantics) in weaker_semantics(*semantics) {
-                let rest = if semantics.order == Order::Relaxed {
-                    Vec::new()
-                } else {
-                    vec![InstructionKind::Fence { scope: *scope, semantics }]
-                };
-                found.push((what, rest));
-            }
-            found
+        InstructionKind::System(operation) => {
+            let weaker = weaker_operations(operation).into_iter();
+            found.extend(
+                weaker.map(|(what, rest)| (what, rest.map(InstructionKind::System).into_iter().collect())),
+            );
         }
-        InstructionKind::System(operation) => weaker_operations(operation)
-            .into_iter()
-            .map(|(what, rest)| (what, rest.map(InstructionKind::System).into_iter().collect()))
-            .collect(),
         // Control barriers and interlocked sections go as a whole; what threads do and which threads there are stays.
-        InstructionKind::ControlBarrier(_)
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
         | InstructionKind::Interlock(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => Vec::new(),
+        | InstructionKind::Flow(_) => {}
+    }
+    found
+}
+
+/// What a step down is called.
+fn text(change: Change) -> String {
+    match change {
+        Change::Scope(scope) => format!("scope {}", scope.keyword()),
+        Change::Order(order) => order.keyword().unwrap_or("relaxed").to_owned(),
+        Change::Class(class) => format!("no semsc{}", class.index()),
+        Change::Classes => "storage classes".to_owned(),
+        Change::Available => "no semav".to_owned(),
+        Change::Visible => "no semvis".to_owned(),
+        Change::Unequal => "unequal case".to_owned(),
+        Change::Private => "private".to_owned(),
+        Change::NonPrivate => "nonpriv".to_owned(),
+        Change::Coherent => "plain".to_owned(),
+        Change::Atomic => "atomic".to_owned(),
     }
 }
 
@@ -197,37 +192,6 @@ fn weaker_operations(operation: &SystemOperation) -> Vec<(String, Option<SystemO
     found
 }
 
-fn weaker_accesses(access: &MemoryAccess, dialect: Dialect) -> Vec<(String, Access)> {
-    let may_be_plain = match access.kind {
-        AccessKind::Load(_) | AccessKind::Store(_) => true,
-        AccessKind::Rmw { .. } | AccessKind::Await { .. } => false,
-    };
-    match access.strength {
-        Access::Private => Vec::new(),
-        // HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step.
-        Access::NonPrivate | Access::Coherent { .. } if dialect == Dialect::Hsa => Vec::new(),
-        Access::NonPrivate => vec![("private".to_owned(), Access::Private)],
-        Access::Coherent { scope } => narrower(scope, dialect)
-            .map(|scope| (format!("scope {}", word(scope)), Access::Coherent { scope }))
-            .into_iter()
-            .chain([("nonpriv".to_owned(), Access::NonPrivate)])
-            .collect(),
-        Access::Atomic { scope, semantics } => {
-            let mut found = Vec::new();
-            if let Some(scope) = narrower(scope, dialect) {
-                found.push((format!("scope {}", word(scope)), Access::Atomic { scope, semantics }));
-            }
-            for (what, semantics) in weaker_semantics(semantics) {
-                found.push((what, Access::Atomic { scope, semantics }));
-            }
-            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa && may_be_plain {
-                found.push(("plain".to_owned(), Access::Coherent { scope }));
-            }
-            found
-        }
-    }
-}
-
 /// A read-modify-write without its atomicity, where it writes what does not depend on what it reads.
 fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
     let AccessKind::Rmw { destination: Some(destination), operation: RmwOperation::Exchange(value) } =
@@ -236,19 +200,7 @@ fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
         return None;
     };
     let Access::Atomic { scope, semantics } = access.strength else { return None };
-    let half = |order: Order| {
-        let semantics = if order == Order::Relaxed {
-            Semantics::RELAXED
-        } else {
-            Semantics {
-                order,
-                make_available: semantics.make_available && order.releases(),
-                make_visible: semantics.make_visible && order.acquires(),
-                ..semantics
-            }
-        };
-        Access::Atomic { scope, semantics }
-    };
+    let half = |order: Order| Access::Atomic { scope, semantics: semantics.with_order(order) };
     let read = if semantics.order.acquires() { Order::Acquire } else { Order::Relaxed };
     let write = if semantics.order.releases() { Order::Release } else { Order::Relaxed };
     let (load, store) = (half(read), half(write));
@@ -256,65 +208,4 @@ fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
         InstructionKind::load(destination, access.place, load),
         InstructionKind::store(access.place, value, store),
     ])
-}
-
-/// One step less of semantics; the last is relaxed.
-fn weaker_semantics(semantics: Semantics) -> Vec<(String, Semantics)> {
-    let mut found = Vec::new();
-    if semantics.order == Order::Relaxed {
-        return found;
-    }
-    if semantics.classes.iter().count() > 1 {
-        for class in semantics.classes.iter() {
-            let classes = StorageClassSet(semantics.classes.0 & !(1 << class.index()));
-            found.push((format!("no semsc{}", class.index()), Semantics { classes, ..semantics }));
-        }
-    }
-    if semantics.make_available {
-        found.push(("no semav".to_owned(), Semantics { make_available: false, ..semantics }));
-    }
-    if semantics.make_visible {
-        found.push(("no semvis".to_owned(), Semantics { make_visible: false, ..semantics }));
-    }
-    match semantics.order {
-        Order::AcquireRelease => {
-            found.push((
-                "acq".to_owned(),
-                Semantics { order: Order::Acquire, make_available: false, ..semantics },
-            ));
-            found.push((
-                "rel".to_owned(),
-                Semantics { order: Order::Release, make_visible: false, ..semantics },
-            ));
-        }
-        Order::Acquire | Order::Release => found.push(("relaxed".to_owned(), Semantics::RELAXED)),
-        Order::Relaxed => {}
-    }
-    found
-}
-
-/// The next narrower scope that shaders synchronize at.
-fn narrower(scope: Scope, dialect: Dialect) -> Option<Scope> {
-    match scope {
-        // HSA's agent scope, next to which are its work-groups.
-        Scope::Device if dialect == Dialect::Hsa => Some(Scope::Workgroup),
-        Scope::CrossDevice => Some(Scope::Device),
-        Scope::Device => Some(Scope::QueueFamily),
-        Scope::QueueFamily => Some(Scope::Workgroup),
-        Scope::Workgroup => Some(Scope::Subgroup),
-        Scope::Subgroup | Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
-    }
-}
-
-fn word(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Invocation => "inv",
-        Scope::Subgroup => "sg",
-        Scope::Workgroup => "wg",
-        Scope::QueueFamily => "qf",
-        Scope::Device => "dv",
-        Scope::ShaderCall => "call",
-        Scope::FragmentInterlock => "fi",
-        Scope::CrossDevice => "xd",
-    }
 }
