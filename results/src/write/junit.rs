@@ -111,5 +111,8 @@ fn histogram(line: &RunLine) -> String {
             show::line(&bar.outcome)
         );
     }
-    text + &format!("again: {}\n", show::line(&line.replay))
+    if !line.replay.is_empty() {
+        text += &format!("again: {}\n", show::line(&line.replay));
+    }
+    text
 }

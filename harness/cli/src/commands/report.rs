@@ -34,13 +34,13 @@ const PICTURE_TIME: Duration = Duration::from_millis(2500);
 ///
 /// # Errors
 /// When something is no results, or the report cannot be written.
-pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Failure> {
+pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let results = read_all(&arguments.results, &mut outcome)?;
     let report = Report::new(&results);
-    for device in report.devices.iter().filter(|device| device.unfinished > 0 && !quiet) {
+    for device in report.devices.iter().filter(|device| device.unfinished > 0) {
         let label = show::line(&device.label);
-        say(&format!("warning: {} tests of the plan have no verdict on {label}", device.unfinished));
+        say(&format!("error: {} tests of the plan have no verdict on {label}", device.unfinished));
     }
     let pictures = match arguments.format {
         ReportFormat::Html => pictures(&report),
@@ -62,7 +62,7 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
     Ok(outcome)
 }
 
-/// Reads results one by one. An incomplete last line is told, and the rest stands.
+/// Reads results one by one. An incomplete last line is told, and the rest stands; what is missing of a plan is a failure.
 pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>, Failure> {
     let mut all = Vec::new();
     for path in paths {
@@ -75,7 +75,11 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
                 incomplete.line,
                 incomplete.bytes
             ));
-            outcome.note(Outcome::Input);
+            // Of a plan it is known which verdict that was.
+            outcome.note(if results.plan.is_some() { Outcome::Environment } else { Outcome::Input });
+        }
+        if results.missing() > 0 {
+            outcome.note(Outcome::Environment);
         }
         all.push(results);
     }

@@ -405,6 +405,12 @@ fn line(
         device: tested.target.name.clone(),
         model: whole.plan.chosen.model.name().to_owned(),
         verdict: says.verdict,
+        race: match &item.verdicts {
+            Ok(verdicts) if says.verdict != VerdictWord::Skipped && verdicts.race != Race::Unknown => {
+                Some(verdicts.race.into())
+            }
+            _ => None,
+        },
         reason: says.reason,
         detail: says.detail,
         exercised: says.exercised,
