@@ -20,7 +20,7 @@ use campaign::{choice, inputs, shard, targets};
 use litmus::corpus::PROGRESS_SUITE;
 use results::expectation::{Expectations, Standing};
 use results::folder::{self, Folder};
-use results::wire::{RunLine, VerdictWord};
+use results::wire::{DeviceRecord, RunLine, VerdictWord};
 use results::write::gtest::Gtest;
 use results::write::{Format, RunWriter, number, run_writer};
 use runner::Variant;
@@ -62,14 +62,13 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         }
         format => Some(run_writer(format, Data::coloured(), layout()).map_err(Failure::input_error)?),
     };
-    let expectations = arguments.expect.as_deref().map(expect::load).transpose()?.unwrap_or_default();
     let mut outcome = Outcome::Success;
     let (tests, ids) = load(arguments, &mut outcome)?;
     if arguments.gtest_list_tests {
         outcome.note(gtest::list_tests(&tests)?);
         return Ok(outcome);
     }
-    let run = Prepared { arguments, quiet, ids, expectations, output };
+    let run = Prepared { arguments, quiet, ids, output };
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
     match run.tests(tests, writer) {
         Ok(ran) => outcome.note(ran),
@@ -115,8 +114,9 @@ fn forward_progress(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         return Err(Failure::input_message("no test to run"));
     }
     let mut plan = forward::Plan::new(targets, tests, chosen, scheduler, arguments.expect.as_deref())?;
-    let expectations = arguments.expect.as_deref().map(expect::load).transpose()?.unwrap_or_default();
-    let expected = Expected::new(expectations, &plan.ids(), plan.devices()?, &say);
+    let devices = plan.devices()?;
+    let expectations = expectations(arguments, &devices)?;
+    let expected = Expected::new(expectations, &plan.ids(), devices);
     plan.skip(&|device, id| expected.skips(device, id).map(|place| expect::reason(&place)));
 
     // From the journal's first moment on, an interruption ends in order.
@@ -205,8 +205,13 @@ struct Prepared<'a> {
     quiet: bool,
     /// The ids of all tests that were asked for, those of other parts too.
     ids: Vec<String>,
-    expectations: Expectations,
     output: Option<gtest::Output>,
+}
+
+/// What is expected of the devices.
+fn expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Expectations, Failure> {
+    let loaded = arguments.expect.as_deref().map(|folder| expect::load(folder, devices));
+    Ok(loaded.transpose()?.unwrap_or_default())
 }
 
 impl Prepared<'_> {
@@ -226,8 +231,10 @@ impl Prepared<'_> {
             Budget::Time(time) => Some(time / PREDICTION_PART),
             Budget::Instances(_) => None,
         };
-        let records = targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
-        let expected = Expected::new(self.expectations, &self.ids, records, &say);
+        let records: Vec<DeviceRecord> =
+            targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
+        let expectations = expectations(arguments, &records)?;
+        let expected = Expected::new(expectations, &self.ids, records);
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
         let plan = &Plan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
 
