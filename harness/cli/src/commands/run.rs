@@ -209,9 +209,8 @@ struct Prepared<'a> {
 }
 
 /// What is expected of the devices.
-fn expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Expectations, Failure> {
-    let loaded = arguments.expect.as_deref().map(|folder| expect::load(folder, devices));
-    Ok(loaded.transpose()?.unwrap_or_default())
+fn expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Option<Expectations>, Failure> {
+    arguments.expect.as_deref().map(|folder| expect::load(folder, devices)).transpose()
 }
 
 impl Prepared<'_> {
