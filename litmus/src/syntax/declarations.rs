@@ -273,8 +273,7 @@ impl Parser<'_> {
         let span = self.peek().span;
         let value = self.constant()?;
         if let Some(ty) = scalar {
-            let cut = Value::from_constant(value, ty);
-            if cut.signed(ty) != value && cut.0 as i64 != value {
+            if !Value::fits(value, ty) {
                 return Err(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
             }
         }
