@@ -356,7 +356,8 @@ fn a_resumed_verdict_is_judged_again() {
     let racy = |line: &mut RunLine| {
         (line.verdict, line.race) = (VerdictWord::Undefined, Some(results::wire::RaceWord::Racy));
     };
-    let edits: [(&dyn Fn(&mut RunLine), &str); 4] = [
+    type Edit<'a> = &'a dyn Fn(&mut RunLine);
+    let edits: [(Edit<'_>, &str); 4] = [
         (&conforms, "does not follow from the counts"),
         (
             &|line| {

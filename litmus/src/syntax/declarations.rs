@@ -272,10 +272,10 @@ impl Parser<'_> {
     fn value_of_type(&mut self, scalar: Option<ScalarType>) -> Parsed<i64> {
         let span = self.peek().span;
         let value = self.constant()?;
-        if let Some(ty) = scalar {
-            if !Value::fits(value, ty) {
-                return Err(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
-            }
+        if let Some(ty) = scalar
+            && !Value::fits(value, ty)
+        {
+            return Err(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
         }
         Ok(value)
     }

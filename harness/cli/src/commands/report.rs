@@ -1,7 +1,7 @@
 //! `report`: results of one or several devices side by side.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use campaign::parallel::map;
@@ -16,7 +16,7 @@ use results::write::{self, ReportFormat};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, say};
+use crate::output::{Data, cannot_print, say, write_file};
 use crate::reasons::{self, Models};
 
 /// The most tests that are explained on a page, those first that say most.
@@ -89,21 +89,6 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
 /// What to make of results that cannot be read.
 pub fn read_failure(error: ReadError) -> Failure {
     if error.is_input() { Failure::input_error(error) } else { Failure::environment_error(error) }
-}
-
-/// Writes a file as a whole. A pipe or a device is written to, not replaced.
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let told = |error: &std::io::Error| format!("{}: {error}", show::line(&path.to_string_lossy()));
-    match std::fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => {
-            let path = show::line(&path.to_string_lossy()).into_owned();
-            Err(Failure::input_message(format!("{path} is a folder: --out names the file to write")))
-        }
-        Ok(found) if !found.is_file() => {
-            std::fs::write(path, bytes).map_err(|error| Failure::environment_message(told(&error)))
-        }
-        _ => results::folder::replace(path, bytes).map_err(Failure::environment_error),
-    }
 }
 
 /// What is worth explaining of each test: those that break a rule first, then those that showed something weak.

@@ -5,7 +5,7 @@ mod progress;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use campaign::book::{Done, Place};
@@ -25,6 +25,7 @@ use results::write::gtest::Gtest;
 use results::write::{Format, RunWriter, number, run_writer};
 use runner::Variant;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Run;
@@ -396,14 +397,24 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
     Ok((shard::part(gtest::filtered(arguments, tests), arguments.shard), ids))
 }
 
-/// A flag that SIGINT and SIGTERM set; a second one ends the program at once.
+/// So long after the first signal, another one is the same: `timeout` of coreutils sends one to the program and one to its group.
+const SAME_SIGNAL: Duration = Duration::from_secs(1);
+
+/// A flag that SIGINT and SIGTERM set; a second one, that is not the same, ends the program at once.
 fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_default(signal, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(Failure::environment_error)?;
-    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::environment_error)?;
+    let set = flag.clone();
+    std::thread::spawn(move || {
+        let mut first = None;
+        for signal in signals.forever() {
+            set.store(true, Ordering::Relaxed);
+            if first.get_or_insert_with(Instant::now).elapsed() >= SAME_SIGNAL {
+                // What it cannot do, whoever sends signals can.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    });
     Ok(flag)
 }
 
@@ -411,6 +422,14 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
 fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, quiet: bool) -> Outcome {
     let mut outcome = Outcome::Success;
     let mut unexercised = 0_usize;
+    let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
+    if arguments.strict
+        && lines.iter().all(is_skipped)
+        && lines.iter().any(|line| !expected.standing(line).is_excused())
+    {
+        say("error: every test was skipped");
+        outcome.note(Outcome::RuleBroken);
+    }
     for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
         match line.verdict {
             VerdictWord::Violates => outcome.note(Outcome::RuleBroken),

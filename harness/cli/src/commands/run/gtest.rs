@@ -16,7 +16,7 @@ use results::write::gtest::{Case, json, list, name, xml};
 
 use crate::arguments::Run;
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
+use crate::output::{Data, write_file};
 
 /// Set by deqp-runner and its siblings for each process that they start, and by nothing else.
 const RUNNER: &str = "DEQP_RUNNER_THREAD";
@@ -203,8 +203,8 @@ impl Output {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         folder
             .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| fs::write(&self.path, text))
-            .map_err(|error| Failure::environment_message(format!("{}: {error}", self.path.display())))
+            .map_err(|error| Failure::environment_message(format!("{}: {error}", self.path.display())))?;
+        write_file(&self.path, text.as_bytes())
     }
 }
 
