@@ -12,7 +12,7 @@ use crate::wire::{RaceWord, RunLine, VerdictWord};
 /// Interleaved instances, or early reads, that make a test count as exercised.
 pub const EXERCISED_THRESHOLD: u64 = 100;
 
-/// Above this share of discarded dispatches, nothing is said about the rest.
+/// Above this share of discarded dispatches, nothing is said about the rest, be it known why they were.
 pub const DISCARDED_SHARE_LIMIT: f64 = 0.01;
 
 /// Everything that a verdict follows from.
@@ -28,6 +28,9 @@ pub struct Evidence<'a> {
     pub ending: &'a Ending,
     /// What the device showed of the test without its control barriers, where it has some, or of the test with early reads.
     pub twin: Option<Twin<'a>>,
+    /// The bound of our own that may keep instances from being executed, where there is one. Without one a device that leaves an
+    /// instance out did not do what it was asked.
+    pub bound: Option<&'a str>,
 }
 
 /// What a device showed of a test with one synchronization relaxed.
@@ -81,7 +84,8 @@ pub enum Reason {
     Crashed,
     /// The driver gave up the device.
     DeviceLost,
-    /// More than [`DISCARDED_SHARE_LIMIT`] of the dispatches left instances that were not executed, or nothing ran at all.
+    /// Instances were not executed, and no bound of our own explains that; or more than [`DISCARDED_SHARE_LIMIT`] of the
+    /// dispatches left some, or nothing ran at all.
     NotExecuted,
     /// Every instance ran into the bound of a spin loop.
     NoResolvedInstance,
@@ -232,6 +236,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let (verdict, detail) = verdict(evidence, &judgement);
     judgement.verdict = verdict;
     judgement.detail = detail;
+    if judgement.not_executed > 0 && verdict != Verdict::Inconclusive(Reason::NotExecuted) {
+        let why = evidence.bound.map(|bound| format!(" ({bound})")).unwrap_or_default();
+        let told = format!("{} instances were not executed{why}", judgement.not_executed);
+        judgement.detail = Some(match judgement.detail {
+            Some(detail) => format!("{detail}; {told}"),
+            None => told,
+        });
+    }
     judgement
 }
 
@@ -304,14 +316,17 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     if let (Some(reason), Some(how)) = (ended, how) {
         return inconclusive(reason, how.clone());
     }
-    if observation.instances() == 0 || discarded_share(observation) > DISCARDED_SHARE_LIMIT {
-        return inconclusive(
+    let discarded = || {
+        inconclusive(
             Reason::NotExecuted,
             format!(
                 "{} of {} dispatches discarded: {} instances left no trace",
                 observation.discarded_dispatches, observation.dispatches, observation.not_executed
             ),
-        );
+        )
+    };
+    if observation.instances() == 0 || discarded_share(observation) > DISCARDED_SHARE_LIMIT {
+        return discarded();
     }
     match race {
         Race::Racy if prediction.is_undefined() => {
@@ -340,6 +355,9 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             format!("all {} instances ran into the bound of a spin loop", observation.unresolved),
         );
     }
+    if observation.not_executed > 0 && evidence.bound.is_none() {
+        return discarded();
+    }
     if !judgement.exercised {
         return inconclusive(Reason::NotExercised, unexercised(evidence, judgement));
     }
@@ -363,6 +381,10 @@ pub fn contradiction(line: &RunLine) -> Option<String> {
             format!("though {forbidden} instances are forbidden and {nowhere} from nowhere")
         }
         VerdictWord::Conforms if !line.exercised => "though it was not exercised".to_owned(),
+        // Where a bound explains it, the detail says so.
+        VerdictWord::Conforms if line.not_executed > 0 && race.is_some() && line.detail.is_none() => {
+            format!("though {} instances were not executed", line.not_executed)
+        }
         VerdictWord::Conforms if line.instances == line.unresolved => "of no resolved instance".to_owned(),
         VerdictWord::Conforms | VerdictWord::Violates if race.is_some_and(|race| race != RaceWord::Free) => {
             "of a program that is not known to be free of races".to_owned()

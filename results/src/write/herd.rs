@@ -99,7 +99,11 @@ pub fn block(line: &RunLine) -> String {
     };
     let observed = observed(positive, negative);
     let name = name(line);
-    let title = format!("% Results for {} on {} %", show::line(&line.id), show::line(&line.device));
+    let left_out = match line.not_executed {
+        0 => String::new(),
+        number => format!(": {number} instances were not executed"),
+    };
+    let title = format!("% Results for {} on {}{left_out} %", show::line(&line.id), show::line(&line.device));
     let rule = "%".repeat(title.chars().count());
     let mut text = format!("{rule}\n{title}\n{rule}\nTest {name} {expectation}\n");
     // Writing to a string cannot fail, here and below.

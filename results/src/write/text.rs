@@ -303,11 +303,12 @@ fn drifts(lines: &[RunLine]) -> String {
     text
 }
 
-/// What people must know of violations and of what could not be judged.
+/// What people must know of violations, of what could not be judged, and of instances that were not executed.
 fn particulars(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for line in lines {
-        if !matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
+        let told = matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive);
+        if !told && line.not_executed == 0 {
             continue;
         }
         text += &format!("{} on {}: {}", show::line(&line.id), show::line(&line.device), line.verdict.text());

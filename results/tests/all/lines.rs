@@ -57,7 +57,8 @@ pub fn run_lines() -> Vec<RunLine> {
     let mut lines: Vec<RunLine> = cases
         .iter()
         .map(|(id, prediction, observation, ending)| {
-            let judgement = judge(&Evidence { test: &test, prediction, observation, ending, twin: None });
+            let judgement =
+                judge(&Evidence { test: &test, prediction, observation, ending, twin: None, bound: None });
             RunLine::new(&test, &prediction.observables, &judgement, context(id))
         })
         .collect();

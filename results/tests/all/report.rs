@@ -133,6 +133,31 @@ fn a_missing_verdict_is_told_in_every_format() {
     assert!(text.contains("[  FAILED  ] litmus.sb/SB+forbidden"), "{text}");
 }
 
+/// Whatever the verdict, every format tells of instances that were not executed.
+#[test]
+fn what_was_not_executed_is_told_in_every_format() {
+    let mut lines = run_lines();
+    lines.retain(|line| matches!(line.verdict, VerdictWord::Conforms | VerdictWord::Undefined));
+    for line in &mut lines {
+        line.not_executed = 77;
+        line.detail = Some("77 instances were not executed (a bound)".into());
+    }
+    let results = [Results { lines: lines.clone(), ..Results::default() }];
+    let laid = Report::new(&results);
+    for format in results::write::REPORT_FORMATS.map(|(_, format)| format) {
+        let mut out = Vec::new();
+        write::report(format, &results, &laid, &[], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.matches("77").count() >= lines.len(), "{format:?}: {text}");
+    }
+    let text = write::text::report(&lines, Layout::default());
+    assert_eq!(text.matches("77 instances were not executed").count(), lines.len(), "{text}");
+    let mut out = Vec::new();
+    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Standing::Unlisted), false);
+    lines.iter().for_each(|line| gtest.judged(line).unwrap());
+    assert_eq!(String::from_utf8(out).unwrap().matches("77 instances").count(), lines.len());
+}
+
 /// Two results side by side, one of them with a plan.
 fn side_by_side() -> Vec<Results> {
     let mut other = run_lines();

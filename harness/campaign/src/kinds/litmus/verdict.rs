@@ -177,7 +177,11 @@ fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Ran) -> RunLine {
     // Outcomes that are too many to list are asked about one by one, those alone that were seen.
     let settled = settled(plan, cell, prediction, ran);
     let prediction = settled.as_ref().unwrap_or(prediction);
-    let judgement = judge(&Evidence { test, prediction, observation: &ran.seen, ending, twin });
+    let capabilities = &plan.targets[cell.target].listed.capabilities;
+    let bound = capabilities.loop_budget.filter(|_| shaders::has_loops(test));
+    let bound = bound.map(|budget| format!("the device ends loops after {budget} iterations"));
+    let observation = &ran.seen;
+    let judgement = judge(&Evidence { test, prediction, observation, ending, twin, bound: bound.as_deref() });
     let (memory, by_host) = (ran.memory.clone(), ran.counted_by_host.clone());
     line(run, cell, &prediction.observables, &judgement, memory, by_host)
 }

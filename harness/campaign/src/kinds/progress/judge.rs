@@ -136,7 +136,7 @@ fn says(
     if let Some(failure) = failure {
         return failure;
     }
-    if seen.runs == 0 {
+    if seen.runs == 0 || seen.not_executed > 0 {
         let why = format!("{} dispatches left records unwritten", seen.not_executed);
         return Says::inconclusive(Reason::NotExecuted, why);
     }
