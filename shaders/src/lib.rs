@@ -70,6 +70,11 @@ pub use program::{Dependency, Part, Phase, Pipelines, Program, fixed_program, pr
 pub use stress::StressParameters;
 pub use variant::Variant;
 
+/// Whether some thread of a test loops.
+pub fn has_loops(test: &litmus::Test) -> bool {
+    test.threads.iter().any(flow::has_loop)
+}
+
 /// Every instruction that a kernel can hold.
 ///
 /// What executes or reads kernels has to know these and no others.

@@ -167,7 +167,7 @@ pub(super) fn line(out: &mut String, text: &str) {
 
 /// Text that cannot end the line, the header, or begin a comment.
 fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace('{', "(").replace("(*", "( *")
+    text.replace('\n', " ").replace('{', "(").replace("(*", "( *")
 }
 
 fn print_metadata(out: &mut String, metadata: &Metadata) {
