@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use litmus::{Comparison, Condition, Location, LocationId, Place, Placement, Term, Test, ThreadId};
+use litmus::{Comparison, Condition, Location, LocationId, Place, Placement, Scope, Term, Test, ThreadId};
 
 use crate::cells::Extent;
 use crate::path::{Memory, Path, Step, StepKind};
@@ -238,14 +238,9 @@ fn swap(test: &Test, paths: &[Vec<Path>], left: &[usize], right: &[usize]) -> Op
 
 /// Which of some threads share a workgroup, and which a subgroup.
 fn groups(test: &Test, threads: &[usize]) -> Vec<[bool; 2]> {
-    let place = |thread: usize| match test.threads[thread].place {
-        Place::Device(place) => Some(place),
-        Place::Host => None,
-    };
+    let place = |thread: usize| test.threads[thread].place;
     let shares = |one: usize, other: usize| {
-        let (Some(one), Some(other)) = (place(one), place(other)) else { return [false; 2] };
-        let workgroup = (one.queue_family, one.workgroup) == (other.queue_family, other.workgroup);
-        [workgroup, one == other]
+        [Scope::Workgroup, Scope::Subgroup].map(|scope| place(one).shares(place(other), scope))
     };
     threads.iter().flat_map(|one| threads.iter().map(move |other| shares(*one, *other))).collect()
 }
