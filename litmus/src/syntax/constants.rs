@@ -1,13 +1,15 @@
 //! Constants that do not fit their type: storing one would store another number, and a condition on one could never hold.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use crate::condition::{Condition, Term};
 use crate::error::{ErrorList, ParseError};
 use crate::khronos::NO_VALUE;
 use crate::outcome::Observable;
 use crate::span::Span;
 use crate::test::{
-    Dialect, InstructionKind, LocationInit, Operand, RegisterId, RegisterInit, RmwOperation, ScalarType,
-    Test, ThreadId,
+    AccessKind, Compute, Dialect, Flow, InstructionKind, LocationInit, Operand, RegisterId, RegisterInit,
+    RmwOperation, ScalarType, Test, ThreadId,
 };
 use crate::value::Value;
 
@@ -32,15 +34,13 @@ pub(super) fn check(test: &Test, errors: &mut ErrorList) {
             }
         }
         for instruction in &thread.instructions {
-            for kind in instruction.kind.accesses() {
-                for (operand, ty) in operands(test, number, kind) {
-                    // Khronos' lines may leave a value open.
-                    let open = test.dialect == Dialect::Khronos && operand == Operand::Constant(NO_VALUE);
-                    if let Operand::Constant(constant) = operand
-                        && !open
-                    {
-                        tell(constant, ty, instruction.span, errors);
-                    }
+            for (operand, ty) in operands(test, number, &instruction.kind) {
+                // Khronos' lines may leave a value open.
+                let open = test.dialect == Dialect::Khronos && operand == Operand::Constant(NO_VALUE);
+                if let Operand::Constant(constant) = operand
+                    && !open
+                {
+                    tell(constant, ty, instruction.span, errors);
                 }
             }
         }
@@ -90,34 +90,36 @@ fn operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Opera
         Operand::Constant(_) => None,
     };
     match kind {
-        InstructionKind::Store { location, scalar, value, .. } => {
-            vec![(*value, scalar.unwrap_or(test.location(*location).scalar_type()))]
-        }
-        InstructionKind::Rmw { location, scalar, operation, .. } => {
-            let ty = scalar.unwrap_or(test.location(*location).scalar_type());
-            match operation {
-                RmwOperation::Exchange(operand) | RmwOperation::Fetch(_, operand) => vec![(*operand, ty)],
-                RmwOperation::CompareExchange { compare, value, .. } => vec![(*compare, ty), (*value, ty)],
+        InstructionKind::Access(access) => {
+            let ty = access.place.scalar_type(test);
+            match access.kind {
+                AccessKind::Load(_) => Vec::new(),
+                AccessKind::Store(values) => values.iter().map(|value| (value, ty)).collect(),
+                AccessKind::Rmw { operation, .. } => match operation {
+                    RmwOperation::Exchange(operand) | RmwOperation::Fetch(_, operand) => vec![(operand, ty)],
+                    RmwOperation::CompareExchange { compare, value, .. } => vec![(compare, ty), (value, ty)],
+                },
+                AccessKind::Await { value, .. } => vec![(value, ty)],
             }
         }
-        InstructionKind::Await { location, value, .. } => {
-            vec![(*value, test.location(*location).scalar_type())]
-        }
-        InstructionKind::Update { location, operand, .. } => {
-            vec![(*operand, test.location(*location).scalar_type())]
-        }
-        InstructionKind::Arithmetic { destination, left, right, .. } => {
+        InstructionKind::Compute(Compute::Arithmetic { destination, left, right, .. }) => {
             let ty = test.register_type(thread, *destination);
             vec![(*left, ty), (*right, ty)]
         }
-        InstructionKind::Move { destination, value } => {
+        InstructionKind::Compute(Compute::Move { destination, value }) => {
             vec![(*value, test.register_type(thread, *destination))]
         }
-        InstructionKind::Branch { left, right, .. } | InstructionKind::Compare { left, right, .. } => {
+        InstructionKind::Compute(Compute::Compare { left, right, .. })
+        | InstructionKind::Flow(Flow::Branch { left, right, .. }) => {
             let ty = register(left).or(register(right)).unwrap_or_default();
             vec![(*left, ty), (*right, ty)]
         }
-        _ => Vec::new(),
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::BranchIf { .. }) => Vec::new(),
     }
 }
 
