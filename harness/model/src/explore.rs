@@ -36,6 +36,9 @@ impl Ways {
         Ways { few: true, steps: 20_000, alone: 2_000, listing: true, symmetry: true };
 }
 
+/// Outcomes that are asked for one by one at most.
+const MAX_ASKED: usize = 1 << 13;
+
 /// Adds what the executions of a skeleton show. Whether it has any, as far as that is known.
 pub(crate) fn explore<M: Matrix>(
     skeleton: &Skeleton,
@@ -76,6 +79,7 @@ pub(crate) fn explore<M: Matrix>(
         timed_out |= shown.is_none();
         shown.unwrap_or(Shown::Never)
     };
+    let has_some = ask(Sought::Any, None) != Shown::Never;
     ask(Sought::Kept, Some(&mut raised));
     for (flags, shown) in raised {
         findings.raise(flags, shown == Shown::OutOfThinAir);
@@ -92,19 +96,24 @@ pub(crate) fn explore<M: Matrix>(
             let is_open = |outcome: &&Outcome| {
                 !findings.allowed.contains(*outcome) || findings.thin_air.contains(*outcome)
             };
-            let open: Vec<Outcome> = findings.candidates.iter().filter(is_open).cloned().collect();
+            let mut open: Vec<Outcome> = findings.candidates.iter().filter(is_open).cloned().collect();
+            if open.len() > MAX_ASKED {
+                findings.unlisted = true;
+                open.clear();
+            }
             for outcome in open {
-                let shown = ask(Sought::Outcome(&outcome), None);
-                if shown != Shown::Never {
-                    findings.allow(outcome, shown == Shown::OutOfThinAir);
-                }
-                if combiner.purse.is_empty() {
-                    break;
+                match questions.find(Sought::Outcome(&outcome), None) {
+                    Some(Shown::Never) => {}
+                    Some(shown) => findings.allow(outcome, shown == Shown::OutOfThinAir),
+                    // What was asked before stands.
+                    None => {
+                        findings.unlisted = true;
+                        break;
+                    }
                 }
             }
         }
     }
-    let has_some = ask(Sought::Any, None) != Shown::Never;
     findings.timed_out |= timed_out;
     Ok(has_some || timed_out)
 }
