@@ -292,11 +292,9 @@ impl<'a> Lowering<'a> {
         let scope = vulkan_scope(kind);
         match kind {
             InstructionKind::Access(access) => self.access(access, scope, at, all_simple),
-            InstructionKind::Fence { semantics, .. } => {
-                if scope != Scope::Invocation {
-                    let semantics = vulkan_semantics(semantics.order, scope);
-                    self.emit(InstructionKind::Fence { scope, semantics });
-                }
+            InstructionKind::Fence { semantics, .. } if scope != Scope::Invocation => {
+                let semantics = vulkan_semantics(semantics.order, scope);
+                self.emit(InstructionKind::Fence { scope, semantics });
             }
             InstructionKind::Compute(Compute::Move { destination, value }) => {
                 let (destination, value) = (self.register(*destination), self.operand(*value));
@@ -331,7 +329,7 @@ impl<'a> Lowering<'a> {
             InstructionKind::Flow(Flow::Label(label)) => {
                 self.emit(InstructionKind::Flow(Flow::Label(*label)))
             }
-            // What the dialect has no words for was refused.
+            // A fence of one invocation orders nothing; what the dialect has no words for was refused.
             _ => {}
         }
     }
