@@ -1,7 +1,5 @@
 //! Steps up and down are of one lattice: each step up can be gone back, and nothing is below itself.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot read its input fails")]
-
 use litmus::test::lattice::Reach;
 use litmus::{Dialect, InstructionKind, Scope, StorageClass, StorageClassSet};
 

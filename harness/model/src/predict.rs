@@ -361,17 +361,15 @@ fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
 }
 
 /// Whether an invocation of the same subgroup that executes the same code executes this instruction uniformly.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the caller refuses by name")]
 fn company_can_follow(kind: &InstructionKind) -> bool {
     match kind {
-        InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_) => false,
+        InstructionKind::Access(_) | InstructionKind::Fence { .. } | InstructionKind::Compute(_) => true,
+        InstructionKind::Flow(flow) => matches!(flow, Flow::Label(_) | Flow::BranchIf { .. }),
         InstructionKind::System(operation) => operation.is_unmasked(),
         InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
-        InstructionKind::Access(_)
-        | InstructionKind::Fence { .. }
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(Flow::Label(_) | Flow::BranchIf { .. }) => true,
+        // What is not known to be uniform is refused.
+        _ => false,
     }
 }
 

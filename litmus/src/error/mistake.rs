@@ -39,14 +39,6 @@ pub enum ParseError {
         #[label("expected `VULKAN` or `HSA`")]
         span: Span,
     },
-    /// The dialect is known but not built.
-    #[error("the {dialect} dialect is not available")]
-    #[diagnostic(code(litmus::parse::not_available))]
-    NotAvailable {
-        dialect: &'static str,
-        #[label("expected `VULKAN` or `HSA`, the dialects that can be read so far")]
-        span: Span,
-    },
     /// More of something than the bounds admit.
     #[error("too many {what}")]
     #[diagnostic(code(litmus::parse::too_many))]

@@ -3,9 +3,10 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::access::{Access, AccessKind, MemoryAccess, MemoryPlace, RmwOperation};
+use super::lattice::{Change, Reach, stronger_fence, weaker_fence};
 use super::location::ScalarType;
-use super::strength::{Scope, Semantics};
-use super::{LabelId, RegisterId, ThreadId};
+use super::strength::{Order, Scope, Semantics};
+use super::{Dialect, LabelId, RegisterId, ThreadId};
 use crate::span::Span;
 use crate::system::{Interlock, SystemOperation};
 use crate::value::Value;
@@ -320,6 +321,58 @@ impl InstructionKind {
             | InstructionKind::Flow(_) => None,
         };
         self.access().copied().into_iter().flat_map(|access| access.destinations()).chain(computed)
+    }
+
+    /// The forms of it that ask for one step less; `None` where a memory barrier is left out.
+    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, Option<InstructionKind>)> {
+        match self {
+            InstructionKind::Access(access) => {
+                let weaker = access.weaker(dialect).into_iter();
+                weaker.map(|(change, access)| (change, Some(InstructionKind::Access(access)))).collect()
+            }
+            InstructionKind::Fence { scope, semantics } => {
+                let weaker = weaker_fence(*scope, *semantics, dialect).into_iter();
+                let form = |scope, semantics: Semantics| {
+                    (semantics.order != Order::Relaxed).then_some(InstructionKind::Fence { scope, semantics })
+                };
+                weaker.map(|(change, scope, semantics)| (change, form(scope, semantics))).collect()
+            }
+            InstructionKind::ControlBarrier(barrier) => {
+                let weaker = barrier.weaker(dialect).into_iter();
+                weaker
+                    .map(|(change, barrier)| (change, Some(InstructionKind::ControlBarrier(barrier))))
+                    .collect()
+            }
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => Vec::new(),
+        }
+    }
+
+    /// The forms of it that ask for one step more.
+    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, InstructionKind)> {
+        match self {
+            InstructionKind::Access(access) => {
+                let stronger = access.stronger(reach).into_iter();
+                stronger.map(|(change, access)| (change, InstructionKind::Access(access))).collect()
+            }
+            InstructionKind::Fence { scope, semantics } => {
+                let stronger = stronger_fence(*scope, *semantics, reach).into_iter();
+                let fence = |scope, semantics| InstructionKind::Fence { scope, semantics };
+                stronger.map(|(change, scope, semantics)| (change, fence(scope, semantics))).collect()
+            }
+            InstructionKind::ControlBarrier(barrier) => {
+                let stronger = barrier.stronger(reach).into_iter();
+                stronger.map(|(change, barrier)| (change, InstructionKind::ControlBarrier(barrier))).collect()
+            }
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => Vec::new(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::access::{Access, AccessKind, MemoryAccess, RmwOperation};
-use super::instruction::{ControlBarrier, InstructionKind};
+use super::instruction::ControlBarrier;
 use super::strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 use super::{Dialect, Test};
 
@@ -229,7 +229,7 @@ impl Access {
 
 impl MemoryAccess {
     /// One step less.
-    fn weaker(&self, dialect: Dialect) -> Vec<(Change, MemoryAccess)> {
+    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, MemoryAccess)> {
         let always_atomic = match self.kind {
             AccessKind::Load(_) | AccessKind::Store(_) => false,
             AccessKind::Rmw { .. } | AccessKind::Await { .. } => true,
@@ -250,7 +250,7 @@ impl MemoryAccess {
     }
 
     /// One step more.
-    fn stronger(&self, reach: &Reach) -> Vec<(Change, MemoryAccess)> {
+    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, MemoryAccess)> {
         let orders: &[Order] = match self.kind {
             AccessKind::Load(_) | AccessKind::Await { .. } => &[Order::Acquire],
             AccessKind::Store(_) => &[Order::Release],
@@ -296,7 +296,7 @@ impl ControlBarrier {
     }
 
     /// One step more; without memory semantics its memory scope means nothing.
-    fn stronger(&self, reach: &Reach) -> Vec<(Change, ControlBarrier)> {
+    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, ControlBarrier)> {
         let wider = reach.wider(self.memory_scope).filter(|_| self.semantics.is_some());
         let wider = wider.map(|memory_scope| {
             (Change::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
@@ -310,67 +310,24 @@ impl ControlBarrier {
     }
 }
 
-impl InstructionKind {
-    /// The forms of an instruction that ask for one step less; `None` where a memory barrier is left out.
-    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, Option<InstructionKind>)> {
-        match self {
-            InstructionKind::Access(access) => {
-                let weaker = access.weaker(dialect).into_iter();
-                weaker.map(|(change, access)| (change, Some(InstructionKind::Access(access)))).collect()
-            }
-            InstructionKind::Fence { scope, semantics } => {
-                let semantics = *semantics;
-                let narrower = scope.narrower(dialect).into_iter();
-                let narrower = narrower
-                    .map(|scope| (Change::Scope(scope), Some(InstructionKind::Fence { scope, semantics })));
-                let weaker = semantics.weaker().into_iter().map(|(change, semantics)| {
-                    let fence = InstructionKind::Fence { scope: *scope, semantics };
-                    (change, (semantics.order != Order::Relaxed).then_some(fence))
-                });
-                narrower.chain(weaker).collect()
-            }
-            InstructionKind::ControlBarrier(barrier) => {
-                let weaker = barrier.weaker(dialect).into_iter();
-                weaker
-                    .map(|(change, barrier)| (change, Some(InstructionKind::ControlBarrier(barrier))))
-                    .collect()
-            }
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => Vec::new(),
-        }
-    }
+/// The forms of a memory barrier that ask for one step less.
+pub(super) fn weaker_fence(
+    scope: Scope,
+    semantics: Semantics,
+    dialect: Dialect,
+) -> Vec<(Change, Scope, Semantics)> {
+    let narrower = scope.narrower(dialect).into_iter().map(|scope| (Change::Scope(scope), scope, semantics));
+    let weaker = semantics.weaker().into_iter().map(|(change, semantics)| (change, scope, semantics));
+    narrower.chain(weaker).collect()
+}
 
-    /// The forms of an instruction that ask for one step more.
-    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, InstructionKind)> {
-        match self {
-            InstructionKind::Access(access) => {
-                let stronger = access.stronger(reach).into_iter();
-                stronger.map(|(change, access)| (change, InstructionKind::Access(access))).collect()
-            }
-            InstructionKind::Fence { scope, semantics } => {
-                let semantics = *semantics;
-                let wider = reach.wider(*scope);
-                let wider =
-                    wider.map(|scope| (Change::Scope(scope), InstructionKind::Fence { scope, semantics }));
-                let stronger = semantics.stronger(&[Order::AcquireRelease], reach.classes).into_iter();
-                wider
-                    .chain(stronger.map(|(change, semantics)| {
-                        (change, InstructionKind::Fence { scope: *scope, semantics })
-                    }))
-                    .collect()
-            }
-            InstructionKind::ControlBarrier(barrier) => {
-                let stronger = barrier.stronger(reach).into_iter();
-                stronger.map(|(change, barrier)| (change, InstructionKind::ControlBarrier(barrier))).collect()
-            }
-            InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Compute(_)
-            | InstructionKind::Flow(_) => Vec::new(),
-        }
-    }
+/// The forms of a memory barrier that ask for one step more.
+pub(super) fn stronger_fence(
+    scope: Scope,
+    semantics: Semantics,
+    reach: &Reach,
+) -> Vec<(Change, Scope, Semantics)> {
+    let wider = reach.wider(scope).map(|scope| (Change::Scope(scope), scope, semantics));
+    let stronger = semantics.stronger(&[Order::AcquireRelease], reach.classes).into_iter();
+    wider.chain(stronger.map(|(change, semantics)| (change, scope, semantics))).collect()
 }

@@ -219,6 +219,7 @@ impl Builder<'_> {
         Ok(ThreadCode { operations, registers, live })
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "what is not listed is refused by name")]
     fn operation(&mut self, thread: ThreadId, kind: &InstructionKind) -> Result<Operation, ProgressError> {
         let position = |label| {
             let instructions = &self.test.thread(thread).instructions;
@@ -272,9 +273,7 @@ impl Builder<'_> {
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(thread, barrier)?,
             InstructionKind::Access(access) => Operation::Access(self.access(thread, access)?),
-            foreign @ (InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)) => {
+            foreign => {
                 return Err(ProgressError::Unsupported { what: foreign.name() });
             }
         })

@@ -129,23 +129,15 @@ fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<Instructi
     let weaker = kind.weaker(dialect).into_iter();
     let mut found: Vec<(String, Vec<InstructionKind>)> =
         weaker.map(|(change, weaker)| (text(change), weaker.into_iter().collect())).collect();
-    match kind {
-        InstructionKind::Access(access) => {
-            found.extend(taken_apart(access).map(|parts| ("load and store".to_owned(), parts)));
-        }
-        InstructionKind::System(operation) => {
-            let weaker = weaker_operations(operation).into_iter();
-            found.extend(
-                weaker.map(|(what, rest)| (what, rest.map(InstructionKind::System).into_iter().collect())),
-            );
-        }
-        // Control barriers and interlocked sections go as a whole; what threads do and which threads there are stays.
-        InstructionKind::Fence { .. }
-        | InstructionKind::ControlBarrier(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Compute(_)
-        | InstructionKind::Flow(_) => {}
+    // Control barriers and interlocked sections go as a whole; what threads do and which threads there are stays.
+    if let InstructionKind::Access(access) = kind {
+        found.extend(taken_apart(access).map(|parts| ("load and store".to_owned(), parts)));
+    }
+    if let InstructionKind::System(operation) = kind {
+        let weaker = weaker_operations(operation).into_iter();
+        found.extend(
+            weaker.map(|(what, rest)| (what, rest.map(InstructionKind::System).into_iter().collect())),
+        );
     }
     found
 }

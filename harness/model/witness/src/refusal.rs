@@ -24,6 +24,9 @@ pub enum Refusal {
     /// An instruction of the HSA dialect.
     #[error("instructions of HSA")]
     Hsa,
+    /// An instruction that the witness has not heard of.
+    #[error("{0}")]
+    Instruction(&'static str),
     /// A test of Khronos' format, whose values may be forced.
     #[error("tests in Khronos' format")]
     Khronos,
