@@ -50,6 +50,8 @@ pub enum Ending {
     Finished,
     /// The deadline passed: the worker process was ended.
     TimedOut(String),
+    /// The time was over before the test began.
+    NoTime(String),
     /// The worker process ended without an answer.
     Crashed(String),
     /// The driver gave up the device.
@@ -80,6 +82,8 @@ pub enum Reason {
     NotExercised,
     /// The run, or the prediction, did not end in time.
     TimedOut,
+    /// The time was over before the test began.
+    NoTime,
     /// The worker process ended without an answer.
     Crashed,
     /// The driver gave up the device.
@@ -101,6 +105,7 @@ impl Reason {
         match self {
             Reason::NotExercised => "not exercised",
             Reason::TimedOut => "timed out",
+            Reason::NoTime => "no time",
             Reason::Crashed => "crashed",
             Reason::DeviceLost => "device lost",
             Reason::NotExecuted => "not executed",
@@ -284,6 +289,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
         }
         Ending::Finished => (None, None),
         Ending::TimedOut(how) => (Some(Reason::TimedOut), Some(how)),
+        Ending::NoTime(how) => (Some(Reason::NoTime), Some(how)),
         Ending::Crashed(how) => (Some(Reason::Crashed), Some(how)),
         Ending::DeviceLost(how) => (Some(Reason::DeviceLost), Some(how)),
     };

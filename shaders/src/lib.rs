@@ -170,8 +170,24 @@ pub const OPCODES: &[Op] = &[
 /// # Errors
 /// [`ModuleError`] where the words are no SPIR-V module.
 pub fn disassemble(words: &[u32]) -> Result<String, ModuleError> {
-    Ok(load(words)?.disassemble())
+    let module = load(words)?;
+    // The text form of a constant without a number's type is none, and who writes it does not look.
+    let mut numbers = std::collections::BTreeSet::new();
+    for instruction in &module.types_global_values {
+        match instruction.class.opcode {
+            Op::TypeInt | Op::TypeFloat => numbers.extend(instruction.result_id),
+            Op::Constant if instruction.result_type.is_none_or(|ty| !numbers.contains(&ty)) => {
+                let id = instruction.result_id.unwrap_or_default();
+                return Err(ModuleError(format!("constant %{id} is of no type of numbers")));
+            }
+            _ => {}
+        }
+    }
+    Ok(module.disassemble())
 }
+
+/// Words before the first instruction of a module.
+const HEADER_WORDS: usize = 5;
 
 /// Words that are no SPIR-V module.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -183,7 +199,36 @@ pub struct ModuleError(String);
 /// # Errors
 /// [`ModuleError`] where the words are no SPIR-V module.
 pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
-    rspirv::dr::load_words(words).map_err(|state| ModuleError(state.to_string()))
+    // The parser takes for granted that instructions end where the words do.
+    let mut at = HEADER_WORDS;
+    while let Some(word) = words.get(at) {
+        let length = (word >> 16) as usize;
+        if length == 0 || at + length > words.len() {
+            return Err(ModuleError(format!("the instruction at word {at} does not end within the module")));
+        }
+        at += length;
+    }
+    let module = rspirv::dr::load_words(words).map_err(|state| ModuleError(state.to_string()))?;
+    // Whoever follows a type to what it is made of must come to an end.
+    let mut known = std::collections::BTreeSet::new();
+    for instruction in &module.types_global_values {
+        let Some(id) = instruction.result_id else { continue };
+        let is_made_of_known =
+            || instruction.operands.iter().filter_map(|o| o.id_ref_any()).all(|id| known.contains(&id));
+        let is_made = matches!(
+            instruction.class.opcode,
+            Op::TypeStruct | Op::TypeArray | Op::TypeRuntimeArray | Op::TypeVector | Op::TypeMatrix
+        );
+        if is_made && !is_made_of_known() {
+            return Err(ModuleError(format!(
+                "type %{id} is made of something that is not declared before it"
+            )));
+        }
+        if !known.insert(id) {
+            return Err(ModuleError(format!("%{id} is declared twice")));
+        }
+    }
+    Ok(module)
 }
 
 /// Compiles a test to one compute kernel that holds all its threads.

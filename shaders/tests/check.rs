@@ -143,4 +143,20 @@ fn atomics_have_32_bits() {
 fn words_that_are_no_module_are_an_error() {
     assert!(check(&[1, 2, 3]).is_err());
     assert!(shaders::disassemble(&[]).is_err());
+    let module = |instructions: &[u32]| [&[0x0723_0203, 0x0001_0500, 0, 9, 0], instructions].concat();
+    let void = [2 << 16 | 19, 1];
+    let malformed = [
+        // A constant of the type without values.
+        module(&[&void[..], &[4 << 16 | 43, 1, 2, 5]].concat()),
+        // A structure that holds itself.
+        module(&[3 << 16 | 30, 3, 3]),
+        // An instruction that ends behind the module, and one without a length.
+        module(&[9 << 16 | 19, 1]),
+        module(&[19]),
+        module(&[void, void].concat()),
+    ];
+    assert!(shaders::disassemble(&module(&void)).is_ok());
+    for words in malformed {
+        assert!(shaders::disassemble(&words).is_err(), "{words:x?}");
+    }
 }

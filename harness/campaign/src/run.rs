@@ -185,7 +185,7 @@ pub(crate) fn ending<K: Kind>(end: &End<K::Answer>, before: Option<Reason>) -> R
             | pool::Failure::Garbled { .. }
             | pool::Failure::CannotStart { .. }),
         ) => Ending::Crashed(failure.to_string()),
-        End::NotRun(why @ NotRun::TimeIsUp) => Ending::TimedOut(why.to_string()),
+        End::NotRun(why @ NotRun::TimeIsUp) => Ending::NoTime(why.to_string()),
         End::NotRun(why @ NotRun::Gone { .. }) => Ending::DeviceLost(why.to_string()),
         End::NotRun(why @ NotRun::GivenUp { .. }) => match before {
             Some(Reason::TimedOut) => Ending::TimedOut(why.to_string()),
@@ -201,7 +201,8 @@ pub(crate) fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
         Ok(Ending::TimedOut(_)) => Some(Reason::TimedOut),
         Ok(Ending::Crashed(_)) => Some(Reason::Crashed),
         Ok(Ending::DeviceLost(_)) => Some(Reason::DeviceLost),
-        Ok(Ending::Finished | Ending::NullDevice) | Err(_) => None,
+        // What never began says nothing of the device.
+        Ok(Ending::Finished | Ending::NullDevice | Ending::NoTime(_)) | Err(_) => None,
     }
 }
 

@@ -515,7 +515,7 @@ fn progress_begins_no_test_when_the_time_is_over() {
     let place = place(folder.path(), false, Some(1));
     let came = progress_run(&plan, &options, &place, Some(Duration::ZERO), &went_on).unwrap();
     assert!(came.asked.is_empty());
-    let late = (VerdictWord::Inconclusive, Some("timed out"));
+    let late = (VerdictWord::Inconclusive, Some("no time"));
     assert!(by_id(&came.ended).values().all(|verdict| *verdict == late));
 }
 

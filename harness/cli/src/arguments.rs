@@ -137,6 +137,9 @@ pub struct Run {
     /// Exit with 1 when a test was not exercised.
     #[arg(long)]
     pub strict: bool,
+    /// Do not fail for tests that `--time` left no time for: they stay inconclusive.
+    #[arg(long)]
+    pub allow_unfinished: bool,
     /// text, json, csv, junit, herd or gtest.
     #[arg(
         long,

@@ -141,6 +141,7 @@ fn an_early_end_is_inconclusive() {
     for (ending, reason) in [
         (Ending::Crashed("signal 11".into()), Reason::Crashed),
         (Ending::TimedOut("after 5 s".into()), Reason::TimedOut),
+        (Ending::NoTime("the time is over".into()), Reason::NoTime),
         (Ending::DeviceLost("submit".into()), Reason::DeviceLost),
         (Ending::NullDevice, Reason::NullDevice),
     ] {

@@ -18,6 +18,7 @@ use campaign::run::{self, Ended, Kind, Processes};
 use campaign::source::Loaded;
 use campaign::{choice, inputs, shard, targets};
 use litmus::corpus::PROGRESS_SUITE;
+use results::Reason;
 use results::expectation::{Expectations, Standing};
 use results::folder::{self, Folder};
 use results::wire::{DeviceRecord, RunLine, VerdictWord};
@@ -421,7 +422,7 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
 /// What the verdicts make of the exit code, but for expectations that were not met.
 fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, quiet: bool) -> Outcome {
     let mut outcome = Outcome::Success;
-    let mut unexercised = 0_usize;
+    let (mut unexercised, mut unfinished) = (0_usize, 0_usize);
     let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
     if arguments.strict
         && lines.iter().all(is_skipped)
@@ -434,6 +435,11 @@ fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, qu
         match line.verdict {
             VerdictWord::Violates => outcome.note(Outcome::RuleBroken),
             VerdictWord::Inconclusive if line.reason.as_deref() == Some("not exercised") => unexercised += 1,
+            VerdictWord::Inconclusive
+                if arguments.allow_unfinished && line.reason.as_deref() == Some(Reason::NoTime.word()) =>
+            {
+                unfinished += 1;
+            }
             // To runners of Google Test a test has failed, or the whole program has crashed: there is nothing between.
             VerdictWord::Inconclusive if arguments.format == Format::Gtest => {
                 outcome.note(Outcome::RuleBroken)
@@ -441,6 +447,9 @@ fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, qu
             VerdictWord::Inconclusive => outcome.note(Outcome::Environment),
             VerdictWord::Conforms | VerdictWord::Undefined | VerdictWord::Skipped => {}
         }
+    }
+    if unfinished > 0 && !quiet {
+        say(&format!("warning: {unfinished} tests were not begun, for want of time"));
     }
     if unexercised > 0 {
         if !quiet || arguments.format != Format::Gtest {

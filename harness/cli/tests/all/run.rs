@@ -288,6 +288,31 @@ fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
     }
 }
 
+/// A worker hangs until the time is over: what stands behind its test is never begun.
+#[test]
+fn tests_without_time_say_so_and_may_be_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| {
+        let tests = ["sb/SB+rlx-rlx", "coherence/CoRR+rlx", "mp/MP+rel-acq", "mp/MP+rlx-rlx"];
+        let mut command = vk_litmus(["run", "--device", "sim", "--time", "1ms", "--seed", "1", "-q"]);
+        Ran::of(command.args(["--format", "json"]).args(tests).args(more).current_dir(folder.path()))
+    };
+    // The first in the order of files waits longer than there is time.
+    let hang = ["--misbehave", "hang:coherence/CoRR+rlx"];
+    let ran = run(&hang);
+    let reasons = |ran: &Ran| -> Vec<(String, String)> {
+        let text = |line: &Value, key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        ran.json_lines().iter().map(|line| (text(line, "id"), text(line, "reason"))).collect()
+    };
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let late = reasons(&ran).into_iter().filter(|(_, reason)| reason == "no time").count();
+    assert_eq!(late, 3, "{ran:?}");
+    // A test that hangs is a failure all the same, unless a list excuses it.
+    std::fs::write(folder.path().join("sim-flakes.txt"), "coherence/CoRR+rlx\n").unwrap();
+    let allowed = run(&[&hang[..], &["--expect", ".", "--allow-unfinished"]].concat());
+    assert_eq!((allowed.code, reasons(&allowed)), (0, reasons(&ran)), "{allowed:?}");
+}
+
 #[test]
 fn a_replay_command_is_one() {
     let Some(driver) = software_drivers().into_iter().next() else { return };

@@ -82,6 +82,7 @@ pub fn judged(
         Ending::Finished => None,
         Ending::NullDevice => Some((Reason::NullDevice, Told::NullDevice.to_string())),
         Ending::TimedOut(why) => Some((Reason::TimedOut, why.clone())),
+        Ending::NoTime(why) => Some((Reason::NoTime, why.clone())),
         Ending::Crashed(why) => Some((Reason::Crashed, why.clone())),
         Ending::DeviceLost(why) => Some((Reason::DeviceLost, why.clone())),
     };

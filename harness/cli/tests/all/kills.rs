@@ -1,0 +1,82 @@
+//! Runs that are ended at any moment: what was booked stays, and after `--resume` the results are those of a run that nobody
+//! ended. A few times here, hundreds of times in `ci/soak`.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::common::{Ran, software_drivers, vk_litmus};
+
+/// How often a run is ended in each way: here, and in `ci/soak`.
+fn times(here: u32, soak: u32) -> u32 {
+    if std::env::var_os("VK_LITMUS_SOAK").is_some() { soak } else { here }
+}
+
+fn run(folder: &Path, device: &str, out: &str) -> Command {
+    let mut command =
+        vk_litmus(["run", "mp/MP+r*", "--device", device, "--seed", "1", "-q", "--format", "csv"]);
+    command.args(["--instances", "400", "--resume", "--out", out]).current_dir(folder);
+    command
+}
+
+/// Ends a run by a signal after a while, and goes on with it. Gives the journal before and after, and how it ended.
+fn ended(folder: &Path, device: &str, out: &str, signal: &str, after: Duration) -> (String, String, Ran) {
+    let mut child = run(folder, device, out).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(after);
+    // It may have come to its end by itself.
+    let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
+    child.wait().unwrap();
+    let journal = || std::fs::read_to_string(folder.join(out).join("run.jsonl")).unwrap_or_default();
+    let before = journal();
+    let ran = Ran::of(&mut run(folder, device, out));
+    (before, journal(), ran)
+}
+
+/// Whether all complete lines of a journal are there again.
+fn keeps(before: &str, after: &str) -> bool {
+    let complete = before.rfind('\n').map_or("", |end| &before[..=end]);
+    after.starts_with(complete)
+}
+
+#[test]
+fn whenever_the_simulated_gpu_is_left_the_table_is_the_same_in_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let since = std::time::Instant::now();
+    let whole = Ran::of(&mut run(folder.path(), "sim", "whole"));
+    let took = since.elapsed();
+    assert_eq!(whole.code, 0, "{whole:?}");
+    let table = |out: &str| std::fs::read_to_string(folder.path().join(out).join("outcomes.csv")).unwrap();
+    let count = times(10, 300);
+    for signal in ["-KILL", "-TERM"] {
+        for number in 0..count {
+            let out = format!("out{signal}-{number}");
+            let after = took.mul_f64(1.1 * f64::from(number) / f64::from(count));
+            let (before, now, ran) = ended(folder.path(), "sim", &out, signal, after);
+            assert_eq!(ran.code, 0, "{signal} after {after:?}: {ran:?}");
+            assert!(keeps(&before, &now), "{signal} after {after:?}: {before}\n{now}");
+            assert_eq!(table(&out), table("whole"), "{signal} after {after:?}");
+            assert_eq!(ran.stdout, whole.stdout, "{signal} after {after:?}");
+            std::fs::remove_dir_all(folder.path().join(&out)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn whenever_a_driver_is_left_every_test_has_one_verdict_in_the_end() {
+    let Some(driver) = software_drivers().into_iter().next() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let since = std::time::Instant::now();
+    let whole = Ran::of(&mut run(folder.path(), driver, "whole"));
+    let took = since.elapsed();
+    let tests = results::read::results(&folder.path().join("whole")).unwrap().lines.len();
+    assert!(whole.code != 2 && tests > 3, "{whole:?}");
+    let count = times(4, 60);
+    for number in 0..count {
+        let out = format!("out-{number}");
+        let after = took.mul_f64(f64::from(number + 1) / f64::from(count + 1));
+        let (before, now, ran) = ended(folder.path(), driver, &out, "-KILL", after);
+        assert!(keeps(&before, &now), "after {after:?}: {ran:?}");
+        let found = results::read::results(&folder.path().join(&out)).unwrap();
+        assert_eq!((found.lines.len(), found.missing(), found.incomplete), (tests, 0, None), "{ran:?}");
+    }
+}

@@ -1,0 +1,305 @@
+//! Every parser and reader, on inputs that are a little wrong: none may panic, none may take long.
+//!
+//! A target runs as many inputs as `VK_LITMUS_FUZZ_CASES` says, or for so many seconds as `VK_LITMUS_FUZZ_SECONDS` says (`ci/test`:
+//! 5, `ci/soak`: minutes), from the seed of `PROPTEST_RNG_SEED`. What is accepted joins the corpus. Before each input is tried, it is
+//! written to a file, so that it is there when the process dies of it. Inputs that once went wrong lie in `inputs/TARGET/`
+//! and are tried first.
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod mutate;
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use litmus::corpus::{self, Entry};
+use litmus::{Dialect, Test};
+use mutate::Numbers;
+use plan::{Buffer, Device, Kernel, Memory, Plan, Queue};
+use results::expectation::Expectations;
+use results::wire::PlanRecord;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Inputs of a target where nothing says how many.
+const CASES: u64 = 2_000;
+/// The most of a processor that an input may take.
+const MOST: Duration = Duration::from_secs(2);
+
+type Mutate = fn(&mut Numbers, &[Vec<u8>]) -> Vec<u8>;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn processor_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
+}
+
+/// Tries a target: `read` says whether it takes an input.
+fn fuzz(name: &str, mut corpus: Vec<Vec<u8>>, mutate: Mutate, read: impl Fn(&[u8]) -> bool) {
+    assert!(!corpus.is_empty(), "{name}: a corpus");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}"));
+    let mut file = File::create(&path).unwrap();
+    let mut slowest = Duration::ZERO;
+    let mut attempt = |input: &[u8]| -> bool {
+        file.set_len(0)
+            .and_then(|()| file.seek(SeekFrom::Start(0)))
+            .and_then(|_| file.write_all(input))
+            .unwrap();
+        let before = processor_time();
+        let read = catch_unwind(AssertUnwindSafe(|| read(input)));
+        let took = processor_time() - before;
+        slowest = slowest.max(took);
+        let kept =
+            || format!("{}: keep it in inputs/{name}/: {:?}", path.display(), String::from_utf8_lossy(input));
+        assert!(read.is_ok(), "{name}: a panic, on the input in {}", kept());
+        assert!(took <= MOST, "{name}: {took:?}, on the input in {}", kept());
+        read.unwrap_or_default()
+    };
+    let known = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/inputs").join(name);
+    for entry in std::fs::read_dir(known).into_iter().flatten() {
+        attempt(&std::fs::read(entry.unwrap().path()).unwrap());
+    }
+    for input in &corpus {
+        assert!(attempt(input), "{name}: the corpus is taken: {}", String::from_utf8_lossy(input));
+    }
+    let own = corpus.len().max(16);
+    let seed = variable("PROPTEST_RNG_SEED").unwrap_or(1);
+    let seed = blake3::hash(format!("{seed} {name}").as_bytes());
+    let mut numbers = Numbers::new(u64::from_le_bytes(seed.as_bytes()[..8].try_into().unwrap()));
+    let time = variable("VK_LITMUS_FUZZ_SECONDS").map(Duration::from_secs);
+    let cases = variable("VK_LITMUS_FUZZ_CASES").unwrap_or(CASES);
+    let (since, mut tried, mut taken) = (Instant::now(), 0_u64, 0_u64);
+    while time.map_or(tried < cases, |time| since.elapsed() < time) {
+        let input = mutate(&mut numbers, &corpus);
+        tried += 1;
+        if attempt(&input) {
+            taken += 1;
+            // Half of the corpus stays what it was: what is left of an input is taken often, and says little.
+            if corpus.len() < 2 * own {
+                corpus.push(input);
+            }
+        }
+    }
+    println!("{name}: {tried} inputs, {taken} of them taken; the slowest took {slowest:?}");
+}
+
+fn embedded() -> Vec<Entry> {
+    corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress()).collect()
+}
+
+/// Every so many of a list, so that a corpus stays small.
+fn some<T>(all: Vec<T>, most: usize) -> Vec<T> {
+    let step = all.len().div_ceil(most).max(1);
+    all.into_iter().step_by(step).collect()
+}
+
+fn texts(dialect: Dialect) -> Vec<Vec<u8>> {
+    let of = |entry: &Entry| litmus::parse(entry.text, &entry.path).is_ok_and(|test| test.dialect == dialect);
+    let texts = embedded().into_iter().filter(of).map(|entry| entry.text.as_bytes().to_vec()).collect();
+    some(texts, 120)
+}
+
+fn tests(most: usize) -> Vec<Test> {
+    some(embedded().iter().filter_map(|entry| litmus::parse(entry.text, &entry.path).ok()).collect(), most)
+}
+
+/// Whether a text is a test; what is printed of it is one too.
+fn is_test(text: &str, name: &str) -> bool {
+    let Ok(test) = litmus::parse(text, name) else { return false };
+    let printed = litmus::print(&test);
+    let again = litmus::parse(&printed, name);
+    assert!(again.is_ok(), "what is printed is no test: {printed}");
+    true
+}
+
+fn fuzz_text(name: &str, corpus: Vec<Vec<u8>>, read: impl Fn(&str) -> bool) {
+    fuzz(name, corpus, mutate::text, |bytes| std::str::from_utf8(bytes).is_ok_and(&read));
+}
+
+#[test]
+fn native_tests() {
+    fuzz_text("litmus", texts(Dialect::Vulkan), |text| is_test(text, "x.litmus"));
+}
+
+#[test]
+fn hsa_tests() {
+    fuzz_text("hsa", texts(Dialect::Hsa), |text| is_test(text, "x.litmus"));
+}
+
+#[test]
+fn khronos_tests() {
+    let converted = tests(400).into_iter().filter_map(|test| litmus::convert::to_khronos(&test).ok());
+    let corpus = converted.map(|test| litmus::print(&test).into_bytes()).collect();
+    fuzz_text("khronos", some(corpus, 60), |text| is_test(text, "x.test"));
+}
+
+#[test]
+fn conditions() {
+    let test = litmus::parse(corpus::tests()[0].text, "x.litmus").unwrap();
+    let asked = test.question.as_ref().unwrap().text(&test);
+    let condition = asked.trim_start_matches(['~']).trim_start_matches("exists").trim().as_bytes().to_vec();
+    fuzz_text("condition", vec![condition], |text| litmus::parse_condition(text, "x", &test).is_ok());
+}
+
+#[test]
+fn suites() {
+    let corpus = corpus::suites().iter().map(|suite| suite.text.as_bytes().to_vec()).collect();
+    fuzz_text("suite", corpus, |text| litmus::Suite::parse(text, "x.txt").is_ok());
+}
+
+#[test]
+fn models() {
+    let names = model::Model::names().iter().map(|(name, _)| *name);
+    let corpus = names.filter_map(model::Model::text).map(|text| text.as_bytes().to_vec()).collect();
+    fuzz_text("cat", corpus, |text| model::Model::from_text("x", text, &|_| None).is_ok());
+}
+
+#[test]
+fn stress_files() {
+    let corpus = ["lavapipe", "swiftshader", "gpu", "sim", "throughput"];
+    let corpus = corpus.map(|name| runner::Stress::preset(name).unwrap().to_toml().unwrap().into_bytes());
+    fuzz_text("stress", corpus.into(), |text| runner::Stress::from_toml("x.toml", text).is_ok());
+}
+
+#[test]
+fn expectation_files() {
+    let mut corpus =
+        vec![b"# why\nsb/SB+rlx-rlx,Fail,0.5\n\nmp/.*\\.wg # https://example.org\niriw/\n".to_vec()];
+    for entry in std::fs::read_dir(root().join("results/expectations")).unwrap() {
+        corpus.push(std::fs::read(entry.unwrap().path()).unwrap());
+    }
+    fuzz("expectations", corpus, mutate::text, |bytes| {
+        Expectations::parse("sim-fails.txt", "sim-fails.txt", bytes).is_ok()
+    });
+}
+
+/// A baseline with its first lines: a plan and verdicts.
+fn baseline() -> (PlanRecord, Vec<u8>) {
+    let text = std::fs::read_to_string(root().join("results/baselines/sim-0.1.0.jsonl")).unwrap();
+    let mut lines: Vec<&str> = text.lines().take(4).collect();
+    let mut header: results::wire::BaselineRecord = serde_json::from_str(lines.remove(0)).unwrap();
+    header.plan.tests.truncate(6);
+    header.plan.plan = header.plan.hash().unwrap();
+    (header.plan, (lines.join("\n") + "\n").into_bytes())
+}
+
+#[test]
+fn plans() {
+    let (plan, lines) = baseline();
+    let header = serde_json::json!({ "schema": "vk-litmus/baseline/1", "plan": plan });
+    let corpus = vec![[header.to_string().into_bytes(), b"\n".to_vec(), lines].concat()];
+    fuzz("plan", corpus, mutate::text, |bytes| {
+        results::read::lines(Path::new("x.jsonl"), bytes, None).is_ok_and(|found| found.plan.is_some())
+    });
+}
+
+#[test]
+fn journals() {
+    let (plan, lines) = baseline();
+    // One of a version without checksums, so that more than these is tried; then one with them.
+    fuzz("journal", vec![lines.clone()], mutate::text, |bytes| {
+        let found = results::read::lines(Path::new("run.jsonl"), bytes, Some(plan.clone()));
+        found.is_ok_and(|found| found.lines.len() == 3)
+    });
+    let mut summed = plan.clone();
+    summed.schema = results::wire::PLAN_SCHEMA.to_owned();
+    let read = results::read::lines(Path::new("run.jsonl"), &lines[..], Some(plan.clone())).unwrap();
+    let sealed = read.lines.iter().flat_map(|line| results::journal::sealed(line).unwrap()).collect();
+    fuzz("journal-with-sums", vec![sealed], mutate::text, |bytes| {
+        let found = results::read::lines(Path::new("run.jsonl"), bytes, Some(summed.clone()));
+        found.is_ok_and(|found| {
+            let own = found.lines.iter().all(|line| read.lines.contains(line));
+            assert!(own, "an altered verdict was read");
+            found.lines.len() == 3
+        })
+    });
+}
+
+#[test]
+fn herd_logs() {
+    let (_, lines) = baseline();
+    let found = results::read::lines(Path::new("run.jsonl"), &lines[..], None).unwrap();
+    let log = found.lines.iter().map(results::write::herd::block).collect::<String>();
+    fuzz_text("herd", vec![log.into_bytes()], |text| results::read::herd::log(text).is_ok());
+}
+
+/// Kernels, with how many bindings each has.
+fn kernels() -> Vec<shaders::Kernel> {
+    let device = sim::SimDevice::new(sim::Fault::None);
+    let stress = runner::Stress::for_device(device.identity(), device.capabilities()).unwrap();
+    let config = stress.kernel_config(device.capabilities());
+    tests(150).iter().filter_map(|test| shaders::compile(test, &config).ok()).collect()
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn words(bytes: &[u8]) -> Vec<u32> {
+    bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
+}
+
+#[test]
+fn modules() {
+    let kernels = kernels();
+    let corpus = kernels.iter().map(|kernel| bytes(&kernel.words)).collect();
+    let bindings = &kernels[0].bindings;
+    fuzz("spirv", corpus, mutate::module, |input| {
+        let words = words(input);
+        if shaders::load(&words).is_err() {
+            return false;
+        }
+        let _ = shaders::disassemble(&words);
+        let _ = shaders::check::check(&words);
+        let _ = shaders::lift::lift(&words, bindings);
+        true
+    });
+}
+
+#[test]
+fn modules_of_the_simulated_gpu() {
+    let device = sim::SimDevice::new(sim::Fault::None);
+    let kernels = kernels();
+    let plain = |kernel: &&shaders::Kernel| kernel.images.is_empty() && !kernel.addresses;
+    let corpus: Vec<Vec<u8>> = kernels.iter().filter(plain).map(|kernel| bytes(&kernel.words)).collect();
+    let most = kernels.iter().map(|kernel| kernel.bindings.len()).max().unwrap_or(1) as u32;
+    let prepared = |input: &[u8]| {
+        let kernel = Kernel {
+            words: words(input),
+            bindings: most,
+            images: Vec::new(),
+            push_constant_bytes: 128,
+            addresses: Vec::new(),
+            subgroup_size: None,
+        };
+        let buffer = Buffer { words: 64, memory: Memory::Readback, name: "b" };
+        let plan = Plan {
+            kernels: vec![kernel],
+            buffers: vec![buffer; most as usize],
+            queues: vec![Queue { family: 0 }],
+            ..Plan::default()
+        };
+        device.prepare(&plan).is_ok()
+    };
+    fuzz("sim", corpus, mutate::module, prepared);
+}
+
+#[test]
+fn machine_texts() {
+    let folder = root().join("harness/isa/tests/texts");
+    let read =
+        |entry: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(entry.unwrap().path()).unwrap();
+    let texts: Vec<String> = std::fs::read_dir(folder).unwrap().map(read).collect();
+    // A kernel stands behind a line with its name.
+    let kernels = texts.iter().flat_map(|text| text.split("=== ").filter_map(|part| part.split_once('\n')));
+    let corpus = kernels.map(|(_, code)| code.as_bytes().to_vec()).collect();
+    fuzz_text("machine-text", some(corpus, 40), |text| isa::parse(text).is_ok());
+}
