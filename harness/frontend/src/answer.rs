@@ -1,0 +1,250 @@
+//! What a model says of a lifted kernel.
+//!
+//! Races are looked for between two invocations first, with the others not yet started: what such a beginning of a run shows
+//! some run shows. Only where no two are found, and for questions about final states, all of them are looked at together.
+
+use litmus::{Instruction, Label, Prediction, QuestionKind, Race, Test};
+use model::{Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, explain, predict};
+
+use crate::emit;
+use crate::lift::{Case, Identity, Lifted, Spot};
+
+/// Steps of the first look at everything together.
+const FIRST_LOOK: u64 = 20_000;
+/// Steps for two invocations.
+const PAIR_STEPS: u64 = 20_000;
+/// Steps to say where a race is.
+const EXPLAIN_STEPS: u64 = 60_000;
+
+/// What is asked, and at what cost.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking<'b> {
+    /// What the answer may cost.
+    pub budget: Budget<'b>,
+    /// Whether races are asked about.
+    pub race: bool,
+    /// Whether the question about final states is.
+    pub question: bool,
+}
+
+/// What a model says.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Whether the kernel races. `Unknown` where it was not asked, time ran out or loops were cut off.
+    pub race: Race,
+    /// Whether what is asked of final states holds.
+    pub holds: Option<bool>,
+    /// Runs that were cut off at the bound of loops.
+    pub cut: u64,
+    /// Runs that were looked at.
+    pub runs: u64,
+    /// Candidate executions.
+    pub candidate_executions: u64,
+    /// Those of them that are consistent.
+    pub consistent_executions: u64,
+    /// Whether the time was up.
+    pub out_of_time: bool,
+    /// Where it races.
+    pub race_found: Option<RaceSpot>,
+}
+
+/// Two accesses that race.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaceSpot {
+    /// What is accessed, in the words of the source.
+    pub element: String,
+    /// The two accesses.
+    pub at: [Spot; 2],
+    /// The relations of the model any of which would have to join them.
+    pub missing: Vec<String>,
+}
+
+impl RaceSpot {
+    /// The race in words.
+    pub fn message(&self, invocations: &[Identity]) -> String {
+        let who = |spot: &Spot| {
+            let identity = invocations.get(usize::from(spot.thread)).copied().unwrap_or_default();
+            let does = if spot.access == Some(true) { "writes" } else { "reads" };
+            format!("invocation {identity} {does} it")
+        };
+        let missing = if self.missing.is_empty() {
+            String::new()
+        } else {
+            format!(" (none of {})", self.missing.join(", "))
+        };
+        format!(
+            "data race on `{}`: {}, {}, and nothing orders the two{missing}",
+            self.element,
+            who(&self.at[0]),
+            who(&self.at[1])
+        )
+    }
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ([a, b, c], [x, y, z]) = (self.workgroup, self.local);
+        write!(f, "({x},{y},{z}) of workgroup ({a},{b},{c})")
+    }
+}
+
+/// Answers for a kernel.
+///
+/// # Errors
+/// Where it is beyond the bounds of the engine.
+pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
+    let mut all = Answer {
+        race: Race::Free,
+        holds: None,
+        cut: 0,
+        runs: 0,
+        candidate_executions: 0,
+        consistent_executions: 0,
+        out_of_time: false,
+        race_found: None,
+    };
+    let (mut found, mut excluded) = (false, true);
+    for case in &lifted.cases {
+        let (race, prediction) = of_case(case, model, asking)?;
+        all.race = match (all.race, race) {
+            (Race::Racy, _) | (_, Race::Racy) => Race::Racy,
+            (Race::Unknown, _) | (_, Race::Unknown) => Race::Unknown,
+            (Race::Free, Race::Free) => Race::Free,
+        };
+        all.cut += prediction.cut;
+        all.runs += prediction.runs;
+        all.candidate_executions += prediction.candidate_executions;
+        all.consistent_executions += prediction.consistent_executions;
+        let sought = sought(&case.test, &prediction);
+        found |= sought == Some(true);
+        excluded &= sought == Some(false);
+        let open = asking.question && case.test.question.is_some() && sought.is_none();
+        all.out_of_time |= (open || asking.race && race == Race::Unknown) && prediction.cut == 0;
+        if race == Race::Racy && all.race_found.is_none() {
+            all.race_found = locate(case, model, asking.budget)?;
+        }
+    }
+    // Values that nobody gave may be others than those that were tried.
+    if lifted.sampled && all.race == Race::Free && lifted.cases.len() > MAX_EXHAUSTIVE {
+        all.race = Race::Unknown;
+    }
+    let kind =
+        lifted.cases.first().and_then(|case| case.test.question.as_ref()).map(|question| question.kind);
+    all.holds = match kind.filter(|_| asking.question) {
+        None => None,
+        Some(QuestionKind::Exists | QuestionKind::Final) => (found || excluded).then_some(found),
+        Some(QuestionKind::Forall | QuestionKind::NotExists) => (found || excluded).then_some(!found),
+    };
+    if !asking.race {
+        all.race = Race::Unknown;
+    }
+    Ok(all)
+}
+
+/// Cases beyond which not all values that nobody gave were tried together.
+const MAX_EXHAUSTIVE: usize = 32;
+
+/// Whether the outcome that a question is about was found: the one asked for, or one that breaks a claim.
+fn sought(test: &Test, prediction: &Prediction) -> Option<bool> {
+    match test.question.as_ref()?.kind {
+        QuestionKind::Forall => prediction.misses,
+        QuestionKind::Exists | QuestionKind::Final | QuestionKind::NotExists => prediction.meets,
+    }
+}
+
+fn of_case(case: &Case, model: &Model, asking: &Asking<'_>) -> Result<(Race, Prediction), PredictError> {
+    let mut test = case.test.clone();
+    if !asking.question {
+        test.question = None;
+    }
+    let options = |budget| Options { budget, unroll: 1 };
+    let first = predict(&test, model, &options(asking.budget.at_most(FIRST_LOOK)))?;
+    let race_open =
+        |prediction: &Prediction| asking.race && prediction.race == Race::Unknown && prediction.cut == 0;
+    let question_open = |prediction: &Prediction| {
+        test.question.is_some() && sought(&test, prediction).is_none() && prediction.cut == 0
+    };
+    if !race_open(&first) && !question_open(&first) {
+        return Ok((first.race, first));
+    }
+    let racy = first.race == Race::Racy || asking.race && racing_pair(case, model, asking.budget)?.is_some();
+    if racy && !question_open(&first) {
+        return Ok((Race::Racy, first));
+    }
+    let prediction = predict(&test, model, &options(asking.budget))?;
+    Ok((if racy { Race::Racy } else { prediction.race }, prediction))
+}
+
+/// The test with only these invocations started.
+fn only(case: &Case, threads: [usize; 2]) -> Test {
+    let mut test = case.test.clone();
+    (test.question, test.filter) = (None, None);
+    for (index, thread) in test.threads.iter_mut().enumerate() {
+        if threads.contains(&index) {
+            continue;
+        }
+        let code: Vec<_> = thread.instructions.iter().map(|instruction| instruction.kind.clone()).collect();
+        let (idle, labels) = emit::idle(&code);
+        thread.instructions =
+            idle.into_iter().map(|kind| Instruction { kind, span: litmus::Span::default() }).collect();
+        thread.labels = (0..labels).map(|label| Label { name: format!("LC{label:02}") }).collect();
+        thread.registers.clear();
+    }
+    test
+}
+
+/// Two invocations that race before any other starts.
+fn racing_pair(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<[usize; 2]>, PredictError> {
+    let count = case.test.threads.len();
+    if count <= 2 {
+        return Ok(None);
+    }
+    // A filter speaks of final states, which such a beginning has not.
+    if case.test.filter.is_some() {
+        return Ok(None);
+    }
+    for first in 0..count {
+        for second in first + 1..count {
+            let test = only(case, [first, second]);
+            let options = Options { budget: budget.at_most(PAIR_STEPS), unroll: 1 };
+            if predict(&test, model, &options)?.race == Race::Racy {
+                return Ok(Some([first, second]));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Where a case races.
+fn locate(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<RaceSpot>, PredictError> {
+    let test = match racing_pair(case, model, budget)? {
+        Some(pair) => only(case, pair),
+        None => Test { question: None, ..case.test.clone() },
+    };
+    let options = ExplainOptions {
+        unroll: Some(1),
+        verdict: budget.at_most(EXPLAIN_STEPS),
+        budget: budget.at_most(EXPLAIN_STEPS),
+        mend_steps: 0,
+        mend_programs: 0,
+        ..ExplainOptions::default()
+    };
+    Ok(explain(&test, model, &options)?.race_found.and_then(|found| spot(case, &found)))
+}
+
+fn spot(case: &Case, found: &RaceFound) -> Option<RaceSpot> {
+    let (first, second) = found.pair?;
+    let mut element = String::new();
+    let mut at = Vec::new();
+    for id in [first, second] {
+        let event = found.execution.events.get(usize::from(id.0))?;
+        let EventOwner::Thread(thread, index) = event.owner else { return None };
+        at.push(*case.origins.get(thread)?.get(index)?);
+        let instruction = case.test.threads.get(thread)?.instructions.get(index)?;
+        if let Some(location) = emit::location_of(&instruction.kind) {
+            element.clone_from(case.names.get(usize::from(location.0))?);
+        }
+    }
+    let at = <[Spot; 2]>::try_from(at).ok()?;
+    Some(RaceSpot { element, at, missing: found.missing.clone() })
+}

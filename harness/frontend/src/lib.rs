@@ -1,0 +1,32 @@
+//! The SPIR-V front end: reads the modules of users and lifts their kernels to litmus tests.
+//!
+//! [`read`] takes a module in words or as text; [`lift`] walks the invocations of a grid through a kernel and gives a
+//! [`litmus::Test`] that a model answers.
+
+mod access;
+pub mod annotations;
+mod answer;
+mod arithmetic;
+mod assemble;
+mod atomic;
+mod emit;
+mod error;
+mod execute;
+mod fork;
+mod layout;
+mod lift;
+mod module;
+mod opcode;
+mod order;
+mod question;
+mod state;
+mod text;
+mod value;
+mod walk;
+mod word;
+
+pub use answer::{Answer, Asking, RaceSpot, answer};
+pub use error::{Place, Problem, Refusal};
+pub use lift::{Case, Finding, FindingKind, Identity, Lifted, Options, Spot, lift};
+pub use module::{Module, SourceLine, read};
+pub use text::{Assembled, assemble};
