@@ -1,5 +1,7 @@
 //! The command line as scripts rely on it. What is not built yet is accepted here and refused by name later.
 
+mod kernel;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use campaign::shard::{Shard, shard};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use codegen::Form;
+pub use kernel::KernelArguments;
 use model::progress::{Fairness, ProgressModel};
 use results::write::{Format, ReportFormat};
 
@@ -181,8 +184,9 @@ pub struct Run {
 /// `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Test files, folders, or ids and globs of embedded tests; all embedded tests when none is given.
-    #[arg(value_name = "TEST|DIR")]
+    /// Test files, folders, or ids and globs of embedded tests; all embedded tests when none is given. Or shaders: SPIR-V
+    /// as .spv or .spvasm.
+    #[arg(value_name = "TEST|DIR|SHADER")]
     pub tests: Vec<String>,
     /// An embedded suite.
     #[arg(long, value_name = "NAME")]
@@ -206,6 +210,9 @@ pub struct Check {
     /// as in qf=obe,wg=hsa,sg=fair.
     #[arg(long, value_name = "MODEL")]
     pub progress: Option<ProgressModel>,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// The fairness of that name.

@@ -68,7 +68,55 @@ pub enum Side {
     /// A number.
     Number(i64),
     /// A part of a variable.
-    Element(String, Vec<u64>),
+    Element(String, Vec<Part>),
+}
+
+/// A step from a composite to a part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// An element, or a member by its number.
+    Index(u64),
+    /// A member.
+    Member(String),
+}
+
+impl std::fmt::Display for Formula {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let joined = |f: &mut std::fmt::Formatter<'_>, parts: &[Formula], word: &str| {
+            for (index, part) in parts.iter().enumerate() {
+                let between = if index > 0 { word } else { "" };
+                match part {
+                    Formula::And(_) | Formula::Or(_) => write!(f, "{between}({part})")?,
+                    part => write!(f, "{between}{part}")?,
+                }
+            }
+            Ok(())
+        };
+        match self {
+            Formula::Compare(left, sign, right) => write!(f, "{left} {sign} {right}"),
+            Formula::And(parts) => joined(f, parts, " and "),
+            Formula::Or(parts) => joined(f, parts, " or "),
+            Formula::Not(inner) => write!(f, "not ({inner})"),
+            Formula::Known(known) => write!(f, "{known}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Side {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Side::Number(number) => write!(f, "{number}"),
+            Side::Element(name, path) => {
+                // Numbers are names with their sign alone.
+                let sign = if name.starts_with(|c: char| c.is_ascii_digit()) { "%" } else { "" };
+                write!(f, "{sign}{name}")?;
+                path.iter().try_for_each(|part| match part {
+                    Part::Index(index) => write!(f, "[{index}]"),
+                    Part::Member(member) => write!(f, ".{member}"),
+                })
+            }
+        }
+    }
 }
 
 impl Annotations {
@@ -190,7 +238,7 @@ impl<'t> Parser<'t> {
 
     fn name(&mut self) -> Parsed<String> {
         self.eat("%");
-        let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.' || c == '$');
+        let name = self.word(|c| c.is_ascii_alphanumeric() || c == '_' || c == '$');
         if name.is_empty() { Err(format!("a name expected: `{}`", self.rest)) } else { Ok(name.to_owned()) }
     }
 
@@ -267,11 +315,16 @@ impl<'t> Parser<'t> {
         }
         let name = self.name()?;
         let mut path = Vec::new();
-        while self.eat("[") {
-            let index = self.number()?;
-            path.push(u64::try_from(index).map_err(|_| "a negative index".to_owned())?);
-            self.expect("]")?;
+        loop {
+            if self.eat("[") {
+                let index = self.number()?;
+                path.push(Part::Index(u64::try_from(index).map_err(|_| "a negative index".to_owned())?));
+                self.expect("]")?;
+            } else if self.eat(".") {
+                path.push(Part::Member(self.name()?));
+            } else {
+                return Ok(Side::Element(name, path));
+            }
         }
-        Ok(Side::Element(name, path))
     }
 }

@@ -13,6 +13,7 @@ mod emit;
 mod error;
 mod execute;
 mod fork;
+pub mod inputs;
 mod layout;
 mod lift;
 mod module;
@@ -25,8 +26,9 @@ mod value;
 mod walk;
 mod word;
 
+pub use annotations::parse_formula;
 pub use answer::{Answer, Asking, RaceSpot, answer};
 pub use error::{Place, Problem, Refusal};
-pub use lift::{Case, Finding, FindingKind, Identity, Lifted, Options, Spot, lift};
+pub use lift::{Case, DEFAULT_UNROLL, Finding, FindingKind, Identity, Lifted, Options, Spot, lift};
 pub use module::{Module, SourceLine, read};
 pub use text::{Assembled, assemble};

@@ -24,6 +24,8 @@ const MAX_ROUNDS: usize = 400;
 const MAX_TRIED: usize = 5;
 /// What is tried for them.
 const TRIED: [u64; 2] = [0, 1];
+/// Bodies of a loop that depends on what is read, where no bound is given.
+pub const DEFAULT_UNROLL: u32 = 2;
 /// Bytes of a buffer that nothing is said of.
 const DEFAULT_BYTES: u64 = 64 * 1024;
 
@@ -122,6 +124,8 @@ pub struct Lifted {
     pub invocations: Vec<Identity>,
     /// What the walk found.
     pub findings: Vec<Finding>,
+    /// The question in the words of whoever asks it.
+    pub question: Option<String>,
     /// What a reader should know of how the module was read.
     pub notes: Vec<String>,
 }
@@ -352,7 +356,7 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
         local_size,
         subgroup_size,
         unroll: options.unroll,
-        unroll_open: 2,
+        unroll_open: DEFAULT_UNROLL,
         observed: BTreeSet::new(),
         assignment: BTreeMap::new(),
         inputs: named,
@@ -381,6 +385,7 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
         sampled: false,
         invocations: invocations.clone(),
         findings: Vec::new(),
+        question: question.text.clone(),
         notes,
     };
     let mut findings = BTreeSet::new();

@@ -580,10 +580,20 @@ impl Module {
         ids.first().copied()
     }
 
+    /// The number of a member of a structure.
+    pub(crate) fn member_of(&self, ty: u32, name: &str) -> Option<u64> {
+        let Some(Type::Struct { members }) = self.types.get(&ty) else { return None };
+        let named = |index: &u32| self.member_names.get(&(ty, *index)).is_some_and(|known| known == name);
+        (0..members.len() as u32).find(named).map(u64::from)
+    }
+
     /// What a reader calls an id.
     pub(crate) fn name(&self, id: u32) -> String {
-        let name = self.names.get(&id).cloned();
-        name.unwrap_or_else(|| format!("%{id}"))
+        match self.names.get(&id).filter(|name| !name.is_empty()) {
+            Some(name) if name.starts_with(|c: char| c.is_ascii_digit()) => format!("%{name}"),
+            Some(name) => name.clone(),
+            None => format!("%{id}"),
+        }
     }
 
     /// The names of the entry points of compute shaders.
@@ -593,6 +603,11 @@ impl Module {
             .filter(|entry| entry.model == ExecutionModel::GLCompute)
             .map(|entry| entry.name.as_str())
             .collect()
+    }
+
+    /// The source line of a [`crate::Spot`]; `None` where the module has none there.
+    pub fn source_line(&self, index: u32) -> Option<&SourceLine> {
+        self.lines.get(index as usize).filter(|_| index > 0)
     }
 
     /// The entry point that is meant: the named one, or the only one.

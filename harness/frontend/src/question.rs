@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
 
-use crate::annotations::{Formula, Quantifier, Side};
+use crate::annotations::{Formula, Part, Quantifier, Side};
 use crate::error::Problem;
 use crate::lift::{Options, Setting};
 use crate::value::{Cell, Object};
@@ -12,6 +12,8 @@ use crate::value::{Cell, Object};
 /// What is asked, over cells.
 pub(crate) struct Asked {
     pub cells: BTreeSet<Cell>,
+    /// The question in the words of whoever asks.
+    pub text: Option<String>,
     question: Option<(QuestionKind, Resolved, u32)>,
     filter: Option<Resolved>,
 }
@@ -27,11 +29,12 @@ enum Resolved {
 
 impl Asked {
     pub fn new(setting: &Setting<'_>, options: &Options) -> Result<Asked, Problem> {
-        let mut asked = Asked { cells: BTreeSet::new(), question: None, filter: None };
+        let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
         let annotations = &setting.module().annotations;
         if let Some(formula) = &options.assertion {
             let resolved = asked.resolve(setting, formula)?;
             asked.question = Some((QuestionKind::Forall, resolved, 0));
+            asked.text = Some(format!("forall ({formula})"));
         } else if let Some(first) = annotations.outputs.first() {
             if annotations.outputs.iter().any(|output| output.quantifier != first.quantifier) {
                 return Err(Problem::Annotation("questions with different quantifiers".to_owned()));
@@ -47,6 +50,16 @@ impl Asked {
                 .map(|output| asked.resolve(setting, &output.formula))
                 .collect::<Result<_, _>>()?;
             asked.question = Some((kind, Resolved::And(parts), first.line));
+            let word = match first.quantifier {
+                Quantifier::Forall => "forall",
+                Quantifier::Exists => "exists",
+                Quantifier::NotExists => "not exists",
+            };
+            let all = match &annotations.outputs[..] {
+                [one] => one.formula.clone(),
+                all => Formula::And(all.iter().map(|output| output.formula.clone()).collect()),
+            };
+            asked.text = Some(format!("{word} ({all})"));
         }
         if let Some(filter) = annotations.filter.as_ref().filter(|_| !options.ignore_filter) {
             asked.filter = Some(asked.resolve(setting, filter)?);
@@ -85,15 +98,39 @@ impl Asked {
         };
         let module = setting.module();
         let wrong = |what: &str| Problem::Annotation(format!("`{name}`: {what}"));
-        let id = module.id_of(name).ok_or_else(|| wrong("no such variable"))?;
-        let variable = module.variables.get(&id).ok_or_else(|| wrong("no variable"))?;
+        let mut path = path.clone();
+        let id = match module.id_of(name).filter(|id| module.variables.contains_key(id)) {
+            Some(id) => id,
+            // A member of a block without a name of its own.
+            None => {
+                let holds = |id: &&u32| {
+                    module.member_of(module.variables[*id].ty, name).is_some()
+                        && module.names.get(*id).is_none_or(String::is_empty)
+                };
+                let mut found = module.variables.keys().filter(holds);
+                match (found.next(), found.next()) {
+                    (Some(id), None) => {
+                        path.insert(0, Part::Member(name.clone()));
+                        *id
+                    }
+                    _ => return Err(wrong("no such variable")),
+                }
+            }
+        };
+        let variable = &module.variables[&id];
         if crate::order::class_of(variable.class).is_none() {
             return Err(wrong("no memory that invocations share"));
         }
         let (mut ty, mut offset) = (variable.ty, 0);
-        for index in path {
-            let part = setting.specialized.part_of(ty, *index)?;
-            if part.length.is_some_and(|length| *index >= length) {
+        for part in &path {
+            let index = match part {
+                Part::Index(index) => *index,
+                Part::Member(member) => {
+                    module.member_of(ty, member).ok_or_else(|| wrong(&format!("no member `{member}`")))?
+                }
+            };
+            let part = setting.specialized.part_of(ty, index)?;
+            if part.length.is_some_and(|length| index >= length) {
                 return Err(wrong("an index beyond the array"));
             }
             (ty, offset) = (part.ty, offset + part.offset);

@@ -386,7 +386,7 @@ fn number(word: &str, ty: NumberType) -> Option<Vec<u32>> {
 }
 
 /// The bits of a number as a float of 16 bits, rounded toward zero.
-fn half_of(value: f64) -> u16 {
+pub(crate) fn half_of(value: f64) -> u16 {
     let bits = (value as f32).to_bits();
     let sign = (bits >> 16 & 0x8000) as u16;
     let exponent = (bits >> 23 & 0xff) as i32 - 127 + 15;

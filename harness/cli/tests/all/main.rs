@@ -14,6 +14,7 @@ mod findings;
 mod gtest;
 mod inputs;
 mod jobs;
+mod kernel;
 mod library;
 mod progress;
 mod rates;
