@@ -226,8 +226,8 @@ fn fairness(name: &str) -> Result<Fairness, String> {
 /// `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// A test file, or the id of an embedded test.
-    #[arg(value_name = "TEST")]
+    /// A test file, or the id of an embedded test; or a shader, as for `check`.
+    #[arg(value_name = "TEST|SHADER")]
     pub test: String,
     /// A shipped model or a cat file; what suits the dialect when not given.
     #[arg(long, value_name = "M")]
@@ -250,6 +250,9 @@ pub struct Explain {
     /// How often a loop body is run at most. When not given 1, and 2, 4, 8 while runs are cut off and time lasts.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub unroll: Option<u32>,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// How `explain` writes an explanation.

@@ -254,7 +254,7 @@ impl Walk<'_> {
     }
 
     pub(crate) fn is_shared(&self, cell: Cell) -> bool {
-        self.knowledge.touched.get(&cell).is_some_and(|touch| touch.is_shared())
+        self.setting.keep_all || self.knowledge.touched.get(&cell).is_some_and(|touch| touch.is_shared())
     }
 
     pub(crate) fn touch(&mut self, cell: Cell, reads: bool, writes: bool, ordered: bool) {

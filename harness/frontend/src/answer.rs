@@ -93,6 +93,20 @@ impl std::fmt::Display for Identity {
 /// # Errors
 /// Where it is beyond the bounds of the engine.
 pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
+    let mut all = verdict(lifted, model, asking)?;
+    if all.race == Race::Racy {
+        for case in &lifted.cases {
+            all.race_found = locate(case, model, asking.budget)?;
+            if all.race_found.is_some() {
+                break;
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// [`answer`] without the place of a race.
+pub(crate) fn verdict(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
     let mut all = Answer {
         race: Race::Free,
         holds: None,
@@ -120,9 +134,6 @@ pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Ans
         excluded &= sought == Some(false);
         let open = asking.question && case.test.question.is_some() && sought.is_none();
         all.out_of_time |= (open || asking.race && race == Race::Unknown) && prediction.cut == 0;
-        if race == Race::Racy && all.race_found.is_none() {
-            all.race_found = locate(case, model, asking.budget)?;
-        }
     }
     // Values that nobody gave may be others than those that were tried.
     if lifted.sampled && all.race == Race::Free && lifted.cases.len() > MAX_EXHAUSTIVE {

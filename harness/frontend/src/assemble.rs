@@ -117,7 +117,8 @@ pub(crate) fn case(
         question,
         khronos: None,
     };
-    Ok(Case { test, origins, names })
+    let variables = cells.iter().map(|cell| cell.object.variable).collect();
+    Ok(Case { test, origins, names, variables })
 }
 
 fn initial_of(setting: &Setting<'_>, cell: Cell) -> Result<u64, Problem> {

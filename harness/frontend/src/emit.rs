@@ -197,3 +197,140 @@ pub(crate) fn idle(code: &[InstructionKind]) -> (Vec<InstructionKind>, usize) {
     idle.push(label(0));
     (idle, 1)
 }
+
+/// What is added to semantics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ordering {
+    pub acquire: bool,
+    pub release: bool,
+    pub class: StorageClass,
+}
+
+impl Ordering {
+    fn added_to(self, semantics: Semantics) -> Semantics {
+        let acquire = self.acquire || semantics.order.acquires();
+        let release = self.release || semantics.order.releases();
+        let order = match (acquire, release) {
+            (true, true) => litmus::Order::AcquireRelease,
+            (true, false) => litmus::Order::Acquire,
+            (false, true) => litmus::Order::Release,
+            (false, false) => litmus::Order::Relaxed,
+        };
+        Semantics {
+            order,
+            classes: semantics.classes.with(self.class),
+            make_available: semantics.make_available || self.release,
+            make_visible: semantics.make_visible || self.acquire,
+        }
+    }
+}
+
+/// An atomic or a barrier with more order; `None` for what cannot have it, or has it.
+pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    match &mut changed {
+        InstructionKind::Load { access: Access::Atomic { semantics, .. }, .. } if !more.release => {
+            *semantics = more.added_to(*semantics);
+        }
+        InstructionKind::Store { access: Access::Atomic { semantics, .. }, .. } if !more.acquire => {
+            *semantics = more.added_to(*semantics);
+        }
+        InstructionKind::Rmw { semantics, .. } | InstructionKind::Fence { semantics, .. } => {
+            *semantics = more.added_to(*semantics);
+        }
+        InstructionKind::ControlBarrier(barrier) => {
+            barrier.semantics = Some(more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED)));
+        }
+        _ => return None,
+    }
+    (changed != *kind).then_some(changed)
+}
+
+/// An atomic or a barrier of a wider memory scope; `None` for what has none, or one as wide.
+pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    let scope = match &mut changed {
+        InstructionKind::Load {
+            access: Access::Atomic { scope, .. } | Access::Coherent { scope }, ..
+        }
+        | InstructionKind::Store {
+            access: Access::Atomic { scope, .. } | Access::Coherent { scope }, ..
+        }
+        | InstructionKind::Rmw { scope, .. }
+        | InstructionKind::Fence { scope, .. } => scope,
+        InstructionKind::ControlBarrier(barrier) => &mut barrier.memory_scope,
+        _ => return None,
+    };
+    if *scope >= wide {
+        return None;
+    }
+    *scope = wide;
+    Some(changed)
+}
+
+/// A plain access that makes its memory available or visible; `None` for what does, and for atomics.
+pub(crate) fn coherent(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    match &mut changed {
+        InstructionKind::Load { access: access @ (Access::Private | Access::NonPrivate), .. }
+        | InstructionKind::Store { access: access @ (Access::Private | Access::NonPrivate), .. } => {
+            *access = Access::Coherent { scope };
+        }
+        _ => return None,
+    }
+    Some(changed)
+}
+
+/// A plain access that is not private to its invocation; `None` for what is none.
+pub(crate) fn non_private(kind: &InstructionKind) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    match &mut changed {
+        InstructionKind::Load { access: access @ Access::Private, .. }
+        | InstructionKind::Store { access: access @ Access::Private, .. } => *access = Access::NonPrivate,
+        _ => return None,
+    }
+    Some(changed)
+}
+
+/// A plain access as a relaxed atomic.
+pub(crate) fn atomic(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    match &mut changed {
+        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. }
+            if !matches!(access, Access::Atomic { .. }) =>
+        {
+            *access = Access::Atomic { scope, semantics: Semantics::RELAXED };
+        }
+        _ => return None,
+    }
+    Some(changed)
+}
+
+/// A barrier that orders and publishes everything of a class.
+pub(crate) fn full_semantics(class: StorageClass) -> Semantics {
+    Ordering { acquire: true, release: true, class }.added_to(Semantics::RELAXED)
+}
+
+/// The class that an instruction accesses memory through.
+pub(crate) fn class_of(kind: &InstructionKind) -> Option<StorageClass> {
+    match kind {
+        InstructionKind::Load { class, .. }
+        | InstructionKind::Store { class, .. }
+        | InstructionKind::Rmw { class, .. } => Some(*class),
+        _ => None,
+    }
+}
+
+/// What an instruction is, in the words of shaders; `None` for what is no event.
+pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
+    Some(match kind {
+        InstructionKind::Load { access: Access::Atomic { .. }, .. } => "atomic load",
+        InstructionKind::Store { access: Access::Atomic { .. }, .. } => "atomic store",
+        InstructionKind::Rmw { .. } => "atomic",
+        InstructionKind::Load { .. } => "read",
+        InstructionKind::Store { .. } => "write",
+        InstructionKind::Fence { .. } => "memory barrier",
+        InstructionKind::ControlBarrier(_) => "barrier",
+        _ => return None,
+    })
+}

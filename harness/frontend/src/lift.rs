@@ -50,6 +50,8 @@ pub struct Options {
     pub assertion: Option<Formula>,
     /// Whether the annotations' filter is left out.
     pub ignore_filter: bool,
+    /// Whether accesses stay that one invocation alone is about: for whoever changes the kernel and asks again.
+    pub keep_all: bool,
 }
 
 /// Where an invocation is.
@@ -109,6 +111,8 @@ pub struct Case {
     pub origins: Vec<Vec<Spot>>,
     /// For each location of the test what a reader of the source calls it.
     pub names: Vec<String>,
+    /// For each location of the test the id of its variable.
+    pub(crate) variables: Vec<u32>,
 }
 
 /// A kernel as litmus tests.
@@ -139,6 +143,8 @@ pub(crate) struct Setting<'a> {
     pub unroll: Option<u32>,
     /// Bodies of a loop that depends on what is read.
     pub unroll_open: u32,
+    /// Whether accesses stay that one invocation alone is about.
+    pub keep_all: bool,
     /// Cells that are asked about.
     pub observed: BTreeSet<Cell>,
     assignment: BTreeMap<Origin, u64>,
@@ -357,6 +363,7 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
         subgroup_size,
         unroll: options.unroll,
         unroll_open: DEFAULT_UNROLL,
+        keep_all: options.keep_all,
         observed: BTreeSet::new(),
         assignment: BTreeMap::new(),
         inputs: named,

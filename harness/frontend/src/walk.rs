@@ -316,7 +316,7 @@ impl<'a> Walk<'a> {
     /// The path ends here for good.
     fn finish(&mut self, state: &mut State) -> Step<()> {
         // What this invocation alone has touched has its final value in the dictionary.
-        for cell in &self.setting.observed {
+        for cell in self.setting.observed.iter().filter(|_| !self.setting.keep_all) {
             let mine = self
                 .knowledge
                 .touched

@@ -41,6 +41,16 @@ fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
         said += &format!("\n{}", found.message(&lifted.invocations));
         found.at.iter().for_each(|spot| said += &format!("\n  {}", line(spot)));
     }
+    if answer.race == litmus::Race::Racy {
+        let lack = frontend::lack(&lifted, &model, &asking).unwrap();
+        said += &format!("\nwhy: {}", lack.words());
+        let found = answer.race_found.as_ref();
+        let whole = frontend::lift(&module, &Options { keep_all: true, ..options.clone() }).unwrap();
+        let mended = frontend::mend(&module, &whole, &model, found, &asking).unwrap();
+        for change in &mended.changes {
+            said += &format!("\nmend: {}: {}", line(&change.at), change.text);
+        }
+    }
     for finding in &lifted.findings {
         said += &format!("\n{:?}: {} ({})", finding.kind, finding.message, line(&finding.at[0]));
     }

@@ -1,6 +1,6 @@
 //! `check`: which outcomes a model allows, test by test.
 
-mod kernel;
+pub mod kernel;
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, say};
 
 /// What became of one source.
-enum Checked {
+pub enum Checked {
     /// The model answered.
     Answered(Box<CheckLine>, Vec<String>, Outcome),
     /// It is no test, or one that the model cannot answer for.
@@ -165,7 +165,7 @@ impl std::error::Error for Labelled {}
 
 /// How each test is asked about.
 #[derive(Clone, Copy)]
-struct Asked {
+pub struct Asked {
     timeout: Duration,
     unroll: Option<u32>,
     progress: Option<(ProgressModel, Fairness)>,

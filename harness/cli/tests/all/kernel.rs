@@ -89,3 +89,34 @@ fn what_is_no_shader_is_told() {
     let ran = Ran::of(&mut vk_litmus(["check", "sb/SB+rlx-rlx", "--grid", "2"]));
     assert_eq!(ran.code, 2, "{ran:?}");
 }
+
+#[test]
+fn explanations_say_why_and_what_mends() {
+    let cases: [(&str, &[&str], &[&str]); 3] = [
+        (
+            "lock",
+            &["--grid", "2", "--assert", "data.count == 2"],
+            &[
+                "forall (data.count == 2) does not hold",
+                "Why: no synchronization brings either access before the other.",
+                "lock.comp:10: give the atomic Acquire and MakeVisible semantics on buffer memory",
+                "lock.comp:21: declare `data` nonprivate",
+            ],
+        ),
+        ("reduce", &[], &["sums[2]", "reduce.comp:8: put `barrier();` behind this line"]),
+        (
+            "message-not-coherent",
+            &["--grid", "2"],
+            &["not made available", "message-not-coherent.comp:9: declare `data` coherent"],
+        ),
+    ];
+    for (name, arguments, expected) in cases {
+        let ran = Ran::of(vk_litmus(["explain", &shader(name)]).args(arguments));
+        assert_eq!(ran.code, 1, "{ran:?}");
+        for words in expected {
+            assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+        }
+    }
+    let ran = Ran::of(&mut vk_litmus(["explain", &shader("lock-right"), "--grid", "2"]));
+    assert!(ran.code == 0 && ran.stdout.starts_with("race-free under vulkan"), "{ran:?}");
+}

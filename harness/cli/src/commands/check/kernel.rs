@@ -1,7 +1,7 @@
 //! `check` of shaders: a line an entry point.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use campaign::patience::patience;
 use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Refusal, Spot};
@@ -75,6 +75,35 @@ pub fn check(file: &str, options: &Options, model: &model::Model, asked: Asked) 
             }
         })
         .collect()
+}
+
+/// Explains every entry point of a shader, or the one that is asked for: what is wrong, why, and what mends it.
+///
+/// # Errors
+/// What is wrong with the module, or beyond the lifter.
+pub fn explained(
+    file: &str,
+    options: &Options,
+    model: &model::Model,
+    time: Duration,
+) -> Result<(String, Outcome), Failure> {
+    let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
+    let bytes = std::fs::read(file).map_err(|error| wrong(format!(" {error}")))?;
+    let module = frontend::read(&bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+    let entries: Vec<String> = match &options.entry {
+        Some(entry) => vec![entry.clone()],
+        None => module.entry_points().into_iter().map(str::to_owned).collect(),
+    };
+    let (mut text, mut outcome) = (String::new(), Outcome::Success);
+    for entry in entries {
+        let options = Options { entry: Some(entry), ..options.clone() };
+        let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(refusal.to_string()))?;
+        let kernel = Kernel { file, module: &module, options: &options, lifted: &lifted };
+        let said = kernel.explained(model, time).map_err(|error| wrong(format!(" {error}")))?;
+        text += &said.0;
+        outcome.note(said.1);
+    }
+    Ok((text, outcome))
 }
 
 /// A kernel that was lifted.
@@ -158,6 +187,81 @@ impl Kernel<'_> {
             findings: Some(findings),
         };
         Ok(Checked::Answered(Box::new(line), warnings, outcome))
+    }
+
+    fn explained(&self, model: &model::Model, time: Duration) -> Result<(String, Outcome), String> {
+        let lifted = self.lifted;
+        let (half, stop) = (patience(time / 2), patience(time));
+        let asking = Asking { budget: Budget::until(&half), race: true, question: true };
+        let failed = |error: model::PredictError| error.to_string();
+        let answer = frontend::answer(lifted, model, &asking).map_err(failed)?;
+        let race = match answer.race {
+            Race::Free => "race-free",
+            Race::Racy => "racy",
+            Race::Unknown => "not known to be race-free",
+        };
+        let mut text = format!("{race} under {}: {}\n", model.name(), self.coverage());
+        let mut outcome = Outcome::Success;
+        for note in &lifted.notes {
+            text += &format!("  {note}\n");
+        }
+        if let Some(question) = &lifted.question {
+            let holds = match answer.holds {
+                Some(true) => "holds",
+                Some(false) => "does not hold",
+                None => "is not known",
+            };
+            text += &format!("  {question} {holds}\n");
+        }
+        let places = |text: &mut String, at: &[FindingPlace]| {
+            for place in at {
+                let line = place.line.map_or(String::new(), |line| format!(":{line}"));
+                let (file, access) =
+                    (place.file.as_deref().unwrap_or(""), place.access.as_deref().unwrap_or("at"));
+                *text += &format!("    {access} {file}{line}\n");
+            }
+        };
+        for finding in &lifted.findings {
+            outcome.note(Outcome::RuleBroken);
+            let record = self.finding(finding);
+            text += &format!("\n{}: {}\n", record.kind, record.message);
+            places(&mut text, &record.at);
+        }
+        let divergent = lifted.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
+        let broken =
+            answer.race == Race::Racy || self.options.assertion.is_some() && answer.holds == Some(false);
+        if broken {
+            outcome.note(Outcome::RuleBroken);
+        }
+        let asking = Asking { budget: Budget::until(&stop), ..asking };
+        if let Some(found) = &answer.race_found {
+            text += &format!("\n{}\n", found.message(&lifted.invocations));
+            let at: Vec<FindingPlace> = found.at.iter().map(|spot| self.place(spot)).collect();
+            places(&mut text, &at);
+            let lack = frontend::lack(lifted, model, &asking).map_err(failed)?;
+            text += &format!("  Why: {}.\n", lack.words());
+        }
+        if broken && divergent {
+            text += "  Mend the divergent barrier first.\n";
+        } else if broken {
+            let whole = Options { keep_all: true, ..self.options.clone() };
+            let whole = frontend::lift(self.module, &whole).map_err(|refusal| refusal.to_string())?;
+            let race = answer.race_found.as_ref();
+            let mended = frontend::mend(self.module, &whole, model, race, &asking).map_err(failed)?;
+            if mended.changes.is_empty() {
+                text += &format!("  No mend was found among {} changes.\n", mended.tried);
+            } else {
+                text += "  What mends it";
+                text +=
+                    if lifted.question.is_some() { ", so that the assertion holds too:\n" } else { ":\n" };
+            }
+            for change in &mended.changes {
+                let place = self.place(&change.at);
+                let line = place.line.map_or(String::new(), |line| format!(":{line}"));
+                text += &format!("    {}{line}: {}\n", place.file.unwrap_or_default(), change.text);
+            }
+        }
+        Ok((text, outcome))
     }
 
     /// What an answer is about, in words.
