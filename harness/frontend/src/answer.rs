@@ -135,10 +135,6 @@ pub(crate) fn verdict(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Re
         let open = asking.question && case.test.question.is_some() && sought.is_none();
         all.out_of_time |= (open || asking.race && race == Race::Unknown) && prediction.cut == 0;
     }
-    // Values that nobody gave may be others than those that were tried.
-    if lifted.sampled && all.race == Race::Free && lifted.cases.len() > MAX_EXHAUSTIVE {
-        all.race = Race::Unknown;
-    }
     let kind =
         lifted.cases.first().and_then(|case| case.test.question.as_ref()).map(|question| question.kind);
     all.holds = match kind.filter(|_| asking.question) {
@@ -151,9 +147,6 @@ pub(crate) fn verdict(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Re
     }
     Ok(all)
 }
-
-/// Cases beyond which not all values that nobody gave were tried together.
-const MAX_EXHAUSTIVE: usize = 32;
 
 /// Whether the outcome that a question is about was found: the one asked for, or one that breaks a claim.
 fn sought(test: &Test, prediction: &Prediction) -> Option<bool> {

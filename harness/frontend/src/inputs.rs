@@ -82,11 +82,8 @@ pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
                 for part in parts {
                     let part = part.as_table().ok_or_else(|| wrong(key, "a list of tables"))?;
                     let offset = part.get("offset").and_then(Value::as_integer).unwrap_or(0);
-                    let mut at = u64::try_from(offset).map_err(|_| wrong(key, "offsets"))?;
-                    for byte in typed(key, part)? {
-                        options.push.insert(at, byte);
-                        at += 1;
-                    }
+                    let at = u64::try_from(offset).map_err(|_| wrong(key, "offsets"))?;
+                    options.push.extend((at..).zip(typed(key, part)?));
                 }
             }
             ("buffer", Value::Table(buffers)) => {

@@ -21,7 +21,7 @@ pub(crate) const MAX_INVOCATIONS: usize = 16;
 /// Rounds over all threads at most.
 const MAX_ROUNDS: usize = 400;
 /// Values that nobody gave which are tried with each of [`TRIED`] at most.
-const MAX_TRIED: usize = 5;
+const MAX_TRIED: usize = 4;
 /// What is tried for them.
 const TRIED: [u64; 2] = [0, 1];
 /// Bodies of a loop that depends on what is read, where no bound is given.
@@ -471,6 +471,14 @@ fn case(
         if settled && !grown {
             findings.extend(std::mem::take(&mut round.findings));
             undefined.extend(std::mem::take(&mut round.undefined));
+            // What is asked of memory that nobody wrote depends on what it held.
+            for cell in &question.cells {
+                let written = knowledge.touched.get(cell).is_some_and(|touch| touch.writers != 0);
+                if !written && setting.initial(*cell).map_err(|problem| problem.at(Place::Module))?.is_none()
+                {
+                    undefined.insert(Origin::Memory(cell.object, cell.offset, None));
+                }
+            }
             return assemble::case(setting, name, invocations, question, round, walked, findings)
                 .map_err(|problem| problem.at(Place::Module));
         }

@@ -1,6 +1,6 @@
 //! A module: its instructions with their places, and what its declarations say.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rspirv::spirv::{
     self, BuiltIn, Decoration, ExecutionMode, ExecutionModel, MemoryModel, Op, StorageClass,
@@ -143,6 +143,8 @@ pub struct Module {
     pub(crate) variables: BTreeMap<u32, Variable>,
     pub(crate) functions: BTreeMap<u32, Function>,
     pub(crate) entry_points: Vec<EntryPoint>,
+    /// Pointers that are declared behind their use.
+    forward: BTreeSet<u32>,
     local_sizes: HashMap<u32, ([u32; 3], bool)>,
     pub(crate) decorations: HashMap<u32, Decorations>,
     pub(crate) member_decorations: HashMap<(u32, u32), Decorations>,
@@ -440,6 +442,10 @@ impl Module {
                 };
                 self.constant(instruction, Constant::Scalar(value & mask(bits)))?;
             }
+            // A pointer that structures may have before it is declared: they end there.
+            Op::TypeForwardPointer => {
+                self.forward.insert(operand(0)?);
+            }
             Op::ConstantTrue | Op::SpecConstantTrue => self.constant(instruction, Constant::Scalar(1))?,
             Op::ConstantFalse | Op::SpecConstantFalse => self.constant(instruction, Constant::Scalar(0))?,
             Op::ConstantNull => self.constant(instruction, Constant::Null)?,
@@ -454,6 +460,10 @@ impl Module {
             }
             op => {
                 if let Some(ty) = self.type_of(op, &operands)? {
+                    // What was announced as a pointer is one, so that no type has itself in it.
+                    if self.forward.contains(&result) && !matches!(ty, Type::Pointer { .. }) {
+                        return Err(malformed("a forward pointer that is no pointer"));
+                    }
                     if self.types.insert(result, ty).is_some() {
                         return Err(malformed("two types of one id"));
                     }
@@ -494,7 +504,7 @@ impl Module {
         // What a type consists of stands before it, so that none has itself in it.
         let inner = |index: usize| {
             let id = operand(index)?;
-            match self.types.contains_key(&id) {
+            match self.types.contains_key(&id) || self.forward.contains(&id) {
                 true => Ok(id),
                 false => Err(malformed(format!("Op{op:?} of what is no type before it"))),
             }
@@ -524,7 +534,6 @@ impl Module {
                 Type::Pointer { class, to: operand(1)? }
             }
             Op::TypeFunction => Type::Function { result: operand(0)? },
-            Op::TypeForwardPointer => return Ok(None),
             _ if format!("{op:?}").starts_with("Type") => Type::Handle(op),
             _ => return Ok(None),
         }))

@@ -1,6 +1,6 @@
 //! The peer's modules, where `VK_LITMUS_CORPORA` says that they are; counted and said where it does not.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -225,4 +225,55 @@ fn verdicts_are_the_peers() {
     let worst: Vec<_> = times.iter().rev().take(12).collect();
     println!("{} rows, median {:?}, worst {worst:#?}", times.len(), times[times.len() / 2].0);
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Kernels of real projects: each is read, and lifted or refused by name; what is answered is what is known of it.
+#[test]
+fn kernels_of_projects_are_read() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.with_file_name("kernels");
+    let Ok(table) = std::fs::read_to_string(folder.join("manifest.csv")) else {
+        println!("skipped 1: VK_LITMUS_CORPORA has no kernels");
+        return;
+    };
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let (mut answered, mut refused, mut wrong) = (0, BTreeMap::new(), Vec::new());
+    let mut names: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    for kernel in names.iter().filter(|path| path.is_dir()) {
+        let name = kernel.file_name().unwrap().to_str().unwrap();
+        let case = std::fs::read_to_string(kernel.join("case.toml")).unwrap();
+        let case = frontend::inputs::case_file(&case).unwrap();
+        let bytes = std::fs::read(kernel.join(case.module.as_deref().unwrap_or("k.spv"))).unwrap();
+        let module = match frontend::read(&bytes) {
+            Ok(module) => module,
+            Err(refusal) => {
+                wrong.push(format!("{name} is not read: {refusal}"));
+                continue;
+            }
+        };
+        let asking = Asking { budget: Budget::steps(1_000_000), race: true, question: false };
+        let said = frontend::lift(&module, &case.options)
+            .map_err(|refusal| refusal.what.to_string())
+            .and_then(|lifted| frontend::answer(&lifted, &model, &asking).map_err(|error| error.to_string()));
+        match said {
+            Err(reason) => *refused.entry(reason).or_insert(0) += 1,
+            Ok(answer) => {
+                answered += 1;
+                let known = format!("{name},");
+                let row = table.lines().find(|line| line.starts_with(&known)).unwrap_or_default();
+                let fits = match answer.race {
+                    Race::Racy => row.contains(",racy"),
+                    // A race checker cannot see wrong orders of atomics.
+                    Race::Free => !row.contains(",racy"),
+                    Race::Unknown => true,
+                };
+                if !fits {
+                    wrong.push(format!("{name}: {:?}, known is {row}", answer.race));
+                }
+            }
+        }
+    }
+    println!("{answered} kernels answered, refused: {refused:#?}");
+    assert!(wrong.is_empty() && answered >= 10, "{answered} answered\n{}", wrong.join("\n"));
 }
