@@ -1,9 +1,11 @@
 //! What a model says of a lifted kernel.
 //!
-//! Races are looked for between two invocations first, with the others not yet started: what such a beginning of a run shows
-//! some run shows. Only where no two are found, and for questions about final states, all of them are looked at together.
+//! Races are looked for among few invocations first, with the others not yet started: what such a beginning of a run shows
+//! some run shows. Only where none are found, and for questions about final states, all of them are looked at together.
 
-use litmus::{Instruction, Label, Prediction, QuestionKind, Race, Test};
+use std::collections::BTreeSet;
+
+use litmus::{Instruction, Label, Place, Prediction, QuestionKind, Race, Test};
 use model::{Budget, EventOwner, ExplainOptions, Model, Options, PredictError, RaceFound, explain, predict};
 
 use crate::emit;
@@ -11,10 +13,10 @@ use crate::lift::{Case, Identity, Lifted, Spot};
 
 /// Steps of the first look at everything together.
 const FIRST_LOOK: u64 = 20_000;
-/// Steps for two invocations.
+/// Steps for a few invocations.
 const PAIR_STEPS: u64 = 20_000;
 /// Steps to say where a race is.
-const EXPLAIN_STEPS: u64 = 60_000;
+const EXPLAIN_STEPS: u64 = 30_000;
 
 /// What is asked, and at what cost.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +27,8 @@ pub struct Asking<'b> {
     pub race: bool,
     /// Whether the question about final states is.
     pub question: bool,
+    /// Whether a race is to be shown on the lines of the source.
+    pub places: bool,
 }
 
 /// What a model says.
@@ -94,7 +98,7 @@ impl std::fmt::Display for Identity {
 /// Where it is beyond the bounds of the engine.
 pub fn answer(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Answer, PredictError> {
     let mut all = verdict(lifted, model, asking)?;
-    if all.race == Race::Racy {
+    if asking.places && all.race == Race::Racy {
         for case in &lifted.cases {
             all.race_found = locate(case, model, asking.budget)?;
             if all.race_found.is_some() {
@@ -171,7 +175,7 @@ fn of_case(case: &Case, model: &Model, asking: &Asking<'_>) -> Result<(Race, Pre
     if !race_open(&first) && !question_open(&first) {
         return Ok((first.race, first));
     }
-    let racy = first.race == Race::Racy || asking.race && racing_pair(case, model, asking.budget)?.is_some();
+    let racy = first.race == Race::Racy || asking.race && racing_few(case, model, asking.budget)?.is_some();
     if racy && !question_open(&first) {
         return Ok((Race::Racy, first));
     }
@@ -180,7 +184,7 @@ fn of_case(case: &Case, model: &Model, asking: &Asking<'_>) -> Result<(Race, Pre
 }
 
 /// The test with only these invocations started.
-fn only(case: &Case, threads: [usize; 2]) -> Test {
+fn only(case: &Case, threads: &[usize]) -> Test {
     let mut test = case.test.clone();
     (test.question, test.filter) = (None, None);
     for (index, thread) in test.threads.iter_mut().enumerate() {
@@ -197,23 +201,35 @@ fn only(case: &Case, threads: [usize; 2]) -> Test {
     test
 }
 
-/// Two invocations that race before any other starts.
-fn racing_pair(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<[usize; 2]>, PredictError> {
+/// Invocations that race before any other starts: two, or else those of a workgroup or two, which may wait for each other.
+fn racing_few(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<Test>, PredictError> {
     let count = case.test.threads.len();
-    if count <= 2 {
-        return Ok(None);
-    }
     // A filter speaks of final states, which such a beginning has not.
-    if case.test.filter.is_some() {
+    if count <= 2 || case.test.filter.is_some() {
         return Ok(None);
     }
+    let mut few: Vec<Vec<usize>> = Vec::new();
     for first in 0..count {
-        for second in first + 1..count {
-            let test = only(case, [first, second]);
-            let options = Options { budget: budget.at_most(PAIR_STEPS), unroll: 1 };
-            if predict(&test, model, &options)?.race == Race::Racy {
-                return Ok(Some([first, second]));
-            }
+        few.extend((first + 1..count).map(|second| vec![first, second]));
+    }
+    let workgroup = |thread: &usize| match case.test.threads[*thread].place {
+        Place::Device(placement) => Some(placement.workgroup),
+        Place::Host => None,
+    };
+    let all: BTreeSet<Option<u32>> = (0..count).map(|thread| workgroup(&thread)).collect();
+    let of = |groups: &[Option<u32>]| -> Vec<usize> {
+        (0..count).filter(|thread| groups.contains(&workgroup(thread))).collect()
+    };
+    few.extend(all.iter().map(|group| of(&[*group])));
+    for first in &all {
+        few.extend(all.range(first..).skip(1).map(|second| of(&[*first, *second])));
+    }
+    few.retain(|threads| threads.len() > 1 && threads.len() < count);
+    for threads in few {
+        let test = only(case, &threads);
+        let options = Options { budget: budget.at_most(PAIR_STEPS), unroll: 1 };
+        if predict(&test, model, &options)?.race == Race::Racy {
+            return Ok(Some(test));
         }
     }
     Ok(None)
@@ -221,8 +237,8 @@ fn racing_pair(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<
 
 /// Where a case races.
 fn locate(case: &Case, model: &Model, budget: Budget<'_>) -> Result<Option<RaceSpot>, PredictError> {
-    let test = match racing_pair(case, model, budget)? {
-        Some(pair) => only(case, pair),
+    let test = match racing_few(case, model, budget)? {
+        Some(few) => few,
         None => Test { question: None, ..case.test.clone() },
     };
     let options = ExplainOptions {

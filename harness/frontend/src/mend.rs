@@ -97,7 +97,8 @@ pub fn lack(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Result<Lack,
                 instruction.kind = kind;
             }
         }
-        let asking = Asking { budget: asking.budget.at_most(TRIAL_STEPS), race: true, question: false };
+        let asking =
+            Asking { budget: asking.budget.at_most(TRIAL_STEPS), race: true, question: false, places: false };
         Ok(verdict(&changed, model, &asking)?.race != Race::Free)
     };
     let wide = |kind: &InstructionKind| emit::widened(kind, Scope::QueueFamily);
@@ -189,7 +190,8 @@ impl Search<'_> {
         }
         self.tried += 1;
         let budget = self.asking.budget.at_most(TRIAL_STEPS);
-        let race = verdict(&changed, self.model, &Asking { budget, race: true, question: false })?;
+        let race =
+            verdict(&changed, self.model, &Asking { budget, race: true, question: false, places: false })?;
         if race.race != Race::Free {
             return Ok(false);
         }
@@ -199,7 +201,8 @@ impl Search<'_> {
             let (kind, condition, span) = (QuestionKind::Exists, Condition::True, Span::default());
             case.test.question = Some(Question { kind, condition, span });
         }
-        let ends = verdict(&ending, self.model, &Asking { budget, race: false, question: true })?;
+        let ends =
+            verdict(&ending, self.model, &Asking { budget, race: false, question: true, places: false })?;
         if ends.holds != Some(true) {
             return Ok(false);
         }
@@ -207,7 +210,8 @@ impl Search<'_> {
         if !matches!(claim, Some(QuestionKind::Forall | QuestionKind::NotExists)) {
             return Ok(true);
         }
-        let asked = verdict(&changed, self.model, &Asking { budget, race: false, question: true })?;
+        let asked =
+            verdict(&changed, self.model, &Asking { budget, race: false, question: true, places: false })?;
         Ok(asked.holds == Some(true))
     }
 }

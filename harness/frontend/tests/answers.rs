@@ -28,7 +28,7 @@ fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
     let options = Options { grid: Some([workgroups, 1, 1]), assertion, ..Options::default() };
     let lifted = frontend::lift(&module, &options).unwrap();
     let model = Model::shipped("vulkan").unwrap().unwrap();
-    let asking = Asking { budget: Budget::steps(2_000_000), race: true, question: true };
+    let asking = Asking { budget: Budget::steps(2_000_000), race: true, question: true, places: true };
     let answer = frontend::answer(&lifted, &model, &asking).unwrap();
     let mut said = format!("{:?}", answer.race);
     if let Some(question) = &lifted.question {

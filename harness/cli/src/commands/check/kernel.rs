@@ -119,7 +119,7 @@ impl Kernel<'_> {
         let lifted = self.lifted;
         let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
         let budget = Budget::until(&stop);
-        let asking = Asking { budget, race: true, question: true };
+        let asking = Asking { budget, race: true, question: true, places: true };
         let answer = frontend::answer(lifted, model, &asking).map_err(|error| error.to_string())?;
         let mut findings: Vec<FindingRecord> = Vec::new();
         if let Some(found) = &answer.race_found {
@@ -192,7 +192,7 @@ impl Kernel<'_> {
     fn explained(&self, model: &model::Model, time: Duration) -> Result<(String, Outcome), String> {
         let lifted = self.lifted;
         let (half, stop) = (patience(time / 2), patience(time));
-        let asking = Asking { budget: Budget::until(&half), race: true, question: true };
+        let asking = Asking { budget: Budget::until(&half), race: true, question: true, places: true };
         let failed = |error: model::PredictError| error.to_string();
         let answer = frontend::answer(lifted, model, &asking).map_err(failed)?;
         let race = match answer.race {
