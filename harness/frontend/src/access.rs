@@ -188,12 +188,19 @@ impl Walk<'_> {
         self.leaves(pointer, ty, value, &mut leaves)?;
         let mut numbers = Vec::with_capacity(leaves.len());
         for (at, ty, value) in &leaves {
+            let cell = self.cell(*at, *ty)?;
             let number = match state.resolved(value) {
                 Value::Opaque => None,
+                // What nobody gave is no matter as long as nobody looks at it.
+                undefined @ Value::Undefined(_) if !self.is_shared(cell) => {
+                    self.touch(cell, false, true, false);
+                    self.write_private(state, cell, undefined)?;
+                    continue;
+                }
                 Value::Pointer(_) => return Err(unsupported("a pointer stored to shared memory").into()),
                 other => Some(self.number(state, &other, "a stored value")?),
             };
-            numbers.push((self.cell(*at, *ty)?, number));
+            numbers.push((cell, number));
         }
         let module = self.setting.module();
         for (cell, number) in numbers {
