@@ -341,12 +341,15 @@ pub enum Emit {
 /// `convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
-    /// A test file, or the id of an embedded test.
-    #[arg(value_name = "TEST")]
+    /// A test file, or the id of an embedded test; or a shader, whose litmus test it prints.
+    #[arg(value_name = "TEST|SHADER")]
     pub test: String,
     /// The syntax.
     #[arg(long, value_enum)]
     pub to: Syntax,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// A syntax that `convert` prints.

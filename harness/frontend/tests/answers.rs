@@ -27,6 +27,11 @@ fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
     let assertion = assertion.map(|text| parse_formula(text).unwrap());
     let options = Options { grid: Some([workgroups, 1, 1]), assertion, ..Options::default() };
     let lifted = frontend::lift(&module, &options).unwrap();
+    // The tests of a kernel are tests as any: their text reads back to them.
+    for case in &lifted.cases {
+        let printed = litmus::print(&case.test);
+        assert_eq!(litmus::print(&litmus::parse(&printed, "lifted").unwrap()), printed);
+    }
     let model = Model::shipped("vulkan").unwrap().unwrap();
     let asking = Asking { budget: Budget::steps(2_000_000), race: true, question: true, places: true };
     let answer = frontend::answer(&lifted, &model, &asking).unwrap();

@@ -120,3 +120,18 @@ fn explanations_say_why_and_what_mends() {
     let ran = Ran::of(&mut vk_litmus(["explain", &shader("lock-right"), "--grid", "2"]));
     assert!(ran.code == 0 && ran.stdout.starts_with("race-free under vulkan"), "{ran:?}");
 }
+
+#[test]
+fn the_litmus_test_of_a_shader_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, grid, race) in
+        [("lock", "2", "racy"), ("lock-right", "2", "free"), ("reduce-right", "1", "free")]
+    {
+        let ran = Ran::of(&mut vk_litmus(["convert", &shader(name), "--grid", grid, "--to", "litmus"]));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let file = folder.path().join(format!("{name}.litmus"));
+        std::fs::write(&file, &ran.stdout).unwrap();
+        let ran = Ran::of(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
+        assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (0, &race.into()), "{ran:?}");
+    }
+}
