@@ -2,6 +2,43 @@
 //!
 //! [`read`] takes a module in words or as text; [`lift`] walks the invocations of a grid through a kernel and gives a
 //! [`litmus::Test`] that a model answers.
+//!
+//! ```
+//! use frontend::{Asking, Options};
+//! use model::{Budget, Model};
+//!
+//! let text = "OpCapability Shader
+//! OpCapability VulkanMemoryModel
+//! OpMemoryModel Logical Vulkan
+//! OpEntryPoint GLCompute %main \"main\"
+//! OpExecutionMode %main LocalSize 1 1 1
+//! OpDecorate %block Block
+//! OpMemberDecorate %block 0 Offset 0
+//! OpDecorate %data DescriptorSet 0
+//! OpDecorate %data Binding 0
+//! %void = OpTypeVoid
+//! %uint = OpTypeInt 32 0
+//! %block = OpTypeStruct %uint
+//! %to_block = OpTypePointer StorageBuffer %block
+//! %to_uint = OpTypePointer StorageBuffer %uint
+//! %function = OpTypeFunction %void
+//! %zero = OpConstant %uint 0
+//! %data = OpVariable %to_block StorageBuffer
+//! %main = OpFunction %void None %function
+//! %entry = OpLabel
+//! %first = OpAccessChain %to_uint %data %zero
+//! OpStore %first %zero
+//! OpReturn
+//! OpFunctionEnd";
+//! let module = frontend::read(text.as_bytes())?;
+//! let lifted = frontend::lift(&module, &Options { grid: Some([2, 1, 1]), ..Options::default() })?;
+//! let vulkan = Model::shipped("vulkan").ok_or("no such model")??;
+//! let asking = Asking { budget: Budget::default(), race: true, question: true, places: true };
+//! let answer = frontend::answer(&lifted, &vulkan, &asking)?;
+//! assert_eq!(answer.race, litmus::Race::Racy);
+//! assert_eq!(answer.race_found.ok_or("no place")?.element, "data");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod access;
 pub mod annotations;

@@ -1,4 +1,5 @@
 //! Kernels in GLSL, as glslang compiled them, and what is said of them; the sources lie beside.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
 //! The peer's modules, where `VK_LITMUS_CORPORA` says that they are; counted and said where it does not.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};

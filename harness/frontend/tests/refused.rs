@@ -160,16 +160,17 @@ fn message(bytes: &[u8]) -> String {
 
 #[test]
 fn hostile_modules_end_in_a_diagnostic() {
-    let mut all = Vec::new();
-    all.push(message(&[]));
-    all.push(message(&[0x03, 0x02, 0x23, 0x07, 1]));
-    all.push(message(&words(&[])));
-    // A count of no words, and one beyond the end.
-    all.push(message(&[words(&[]), vec![0, 0, 0, 0]].concat()));
-    all.push(message(&[words(&[]), vec![17, 0, 9, 0]].concat()));
-    // A structure of itself, and an array of itself.
-    all.push(message(&words(&[&[30, 1, 1]])));
-    all.push(message(&words(&[&[28, 1, 1, 2]])));
+    let mut all = vec![
+        message(&[]),
+        message(&[0x03, 0x02, 0x23, 0x07, 1]),
+        message(&words(&[])),
+        // A count of no words, and one beyond the end.
+        message(&[words(&[]), vec![0, 0, 0, 0]].concat()),
+        message(&[words(&[]), vec![17, 0, 9, 0]].concat()),
+        // A structure of itself, and an array of itself.
+        message(&words(&[&[30, 1, 1]])),
+        message(&words(&[&[28, 1, 1, 2]])),
+    ];
     // Structures of twice the one before: 2^60 bytes.
     let mut deep: Vec<Vec<u32>> = vec![vec![21, 1, 32, 0]];
     deep.extend((2..62).map(|id| vec![30, id, id - 1, id - 1]));
