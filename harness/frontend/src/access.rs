@@ -346,7 +346,7 @@ impl Walk<'_> {
         let end = cell.offset.saturating_add(u64::from(cell.bytes));
         let first = (cell.object, cell.offset.saturating_sub(16));
         for ((_, offset), (bytes, _)) in state.memory.range(first..(cell.object, end)) {
-            let overlaps = offset + u64::from(*bytes) > cell.offset;
+            let overlaps = offset.saturating_add(u64::from(*bytes)) > cell.offset;
             if overlaps && (*offset, *bytes) != (cell.offset, cell.bytes) {
                 let name = self.setting.module().name(cell.object.variable);
                 return Err(Problem::MixedSize { name, first: cell.bytes, second: *bytes }.into());

@@ -42,7 +42,7 @@ pub(crate) fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u6
         Op::BitReverse => a.reverse_bits() >> (64 - bits.clamp(1, 64)),
         Op::BitFieldUExtract | Op::BitFieldSExtract => {
             let count = *arguments.get(2)?;
-            if b + count > u64::from(bits) {
+            if b.saturating_add(count) > u64::from(bits) {
                 return None;
             }
             let field = (a >> b) & mask(count as u32);
@@ -53,7 +53,7 @@ pub(crate) fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u6
         }
         Op::BitFieldInsert => {
             let (offset, count) = (*arguments.get(2)?, *arguments.get(3)?);
-            if offset + count > u64::from(bits) {
+            if offset.saturating_add(count) > u64::from(bits) {
                 return None;
             }
             let field = mask(count as u32) << offset;

@@ -112,7 +112,7 @@ impl Walk<'_> {
                 let member = u64::from(*operands.get(1).ok_or_else(|| malformed("no member"))?);
                 let at = self.spec().part_of(pointer.ty, member)?;
                 let stride = self.spec().part_of(at.ty, 0)?.stride.unwrap_or(1);
-                let start = pointer.offset + at.offset;
+                let start = pointer.offset.wrapping_add(at.offset);
                 Ok(Value::Known(self.setting.array_length(pointer.object, start, stride)))
             }
             Op::CompositeConstruct => {

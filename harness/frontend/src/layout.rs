@@ -165,7 +165,10 @@ impl<'m> Specialized<'m> {
             Type::Bool => 4,
             Type::Integer { bits, .. } | Type::Float { bits } => u64::from(bits.div_ceil(8)),
             Type::Vector { element, count } => self.size_within(*element, depth + 1)? * u64::from(*count),
-            Type::Matrix { column, count } => self.size_within(*column, depth + 1)? * u64::from(*count),
+            Type::Matrix { column, count } => {
+                let column = self.size_within(*column, depth + 1)?;
+                column.checked_mul(u64::from(*count)).filter(|size| *size < 1 << 40).ok_or_else(large)?
+            }
             Type::Array { element, length } => {
                 let element = self.size_within(*element, depth + 1)?;
                 let stride = self.module.decorations(ty).stride.unwrap_or(element);

@@ -231,7 +231,7 @@ impl<'a> Setting<'a> {
         if self.push_bytes.is_empty() && self.annotated {
             return None;
         }
-        let bytes = (0..8).map(|at| self.push_bytes.get(&(offset + at)).copied().unwrap_or(0));
+        let bytes = (0..8).map(|at| self.push_bytes.get(&offset.saturating_add(at)).copied().unwrap_or(0));
         Some(bytes.enumerate().fold(0, |all, (at, byte)| all | u64::from(byte) << (8 * at)))
     }
 
@@ -246,11 +246,14 @@ impl<'a> Setting<'a> {
         }
         if let Some(initial) = self.inputs.get(&variable) {
             let value = self.specialized.initial_at(initial, ty, cell.offset)?;
-            return Ok(value.as_ref().and_then(known).map(|value| value & mask(cell.bytes * 8)));
+            return Ok(value
+                .as_ref()
+                .and_then(known)
+                .map(|value| value & mask(cell.bytes.saturating_mul(8))));
         }
         if let Some(bytes) = self.buffers.get(&variable) {
             let at = |index: u64| {
-                let index = usize::try_from(cell.offset + index).unwrap_or(usize::MAX);
+                let index = usize::try_from(cell.offset.saturating_add(index)).unwrap_or(usize::MAX);
                 bytes.get(index).copied().unwrap_or(0)
             };
             return Ok(Some(
@@ -500,7 +503,7 @@ fn check_overlaps(setting: &Setting<'_>, touched: &BTreeMap<Cell, Touch>) -> Res
     for (cell, touch) in touched {
         if let Some((earlier, union)) = before
             && earlier.object == cell.object
-            && earlier.offset + u64::from(earlier.bytes) > cell.offset
+            && earlier.offset.saturating_add(u64::from(earlier.bytes)) > cell.offset
         {
             let union = Touch {
                 readers: union.readers | touch.readers,
@@ -511,7 +514,7 @@ fn check_overlaps(setting: &Setting<'_>, touched: &BTreeMap<Cell, Touch>) -> Res
                 let name = setting.module().name(cell.object.variable);
                 return Err(Problem::MixedSize { name, first: cell.bytes, second: earlier.bytes });
             }
-            let end = |cell: Cell| cell.offset + u64::from(cell.bytes);
+            let end = |cell: Cell| cell.offset.saturating_add(u64::from(cell.bytes));
             before = Some((if end(*cell) > end(earlier) { *cell } else { earlier }, union));
             continue;
         }

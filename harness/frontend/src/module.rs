@@ -164,6 +164,8 @@ pub struct Module {
     pub annotations: Annotations,
 }
 
+/// Elements of a vector at most: more than any shader has, since peers have vectors for arrays.
+const MAX_ELEMENTS: u32 = 1024;
 /// Types in types at most.
 const MAX_DEPTH: u32 = 64;
 
@@ -520,6 +522,9 @@ impl Module {
                 bits @ 8..=64 => Type::Float { bits },
                 bits => return Err(unsupported(format!("floats of {bits} bits"))),
             },
+            Op::TypeVector | Op::TypeMatrix if operand(1)? > MAX_ELEMENTS => {
+                return Err(unsupported(format!("Op{op:?} of more than {MAX_ELEMENTS}")));
+            }
             Op::TypeVector => Type::Vector { element: inner(0)?, count: operand(1)? },
             Op::TypeMatrix => Type::Matrix { column: inner(0)?, count: operand(1)? },
             Op::TypeArray => Type::Array { element: inner(0)?, length: operand(1)? },

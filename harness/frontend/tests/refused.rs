@@ -170,6 +170,8 @@ fn hostile_modules_end_in_a_diagnostic() {
         // A structure of itself, and an array of itself.
         message(&words(&[&[30, 1, 1]])),
         message(&words(&[&[28, 1, 1, 2]])),
+        // A vector of four thousand million elements.
+        message(&words(&[&[21, 1, 32, 0], &[23, 2, 1, 4_000_000_000]])),
     ];
     // Structures of twice the one before: 2^60 bytes.
     let mut deep: Vec<Vec<u32>> = vec![vec![21, 1, 32, 0]];
@@ -243,6 +245,22 @@ fn random_words_do_no_harm() {
         }
     }
     assert!(read > 100, "{read}");
+    // Text with characters changed at random.
+    let text = kernel("", "OpStore %mine %1");
+    for _ in 0..2_000 {
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..=random() % 3 {
+            let at = random() as usize % bytes.len();
+            bytes[at] = match random() % 3 {
+                0 => random() as u8,
+                1 => b"%=\"; \n0-!|"[random() as usize % 10],
+                _ => bytes[random() as usize % text.len()],
+            };
+        }
+        if let Ok(module) = frontend::read(&bytes) {
+            let _ = frontend::lift(&module, &Options::default());
+        }
+    }
 }
 
 #[test]
