@@ -83,6 +83,37 @@ pub struct CheckLine {
     /// Whether every run ends, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressAnswer>,
+    /// Present for kernels of users, whose outcomes are not listed: false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcomes_listed: Option<bool>,
+    /// Present for kernels of users: what is wrong with them, with the places.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub findings: Option<Vec<FindingRecord>>,
+}
+
+/// What is wrong with a kernel of a user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingRecord {
+    /// `race`, `divergent-barrier`, `uninitialised-read`, `out-of-bounds`, `undefined-behaviour`, `hang`, or `lint:` and a
+    /// name.
+    pub kind: String,
+    /// In words.
+    pub message: String,
+    /// Where, in the order of the message.
+    pub at: Vec<FindingPlace>,
+}
+
+/// A place of a finding.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FindingPlace {
+    /// The source that the module's debug lines name, or the file of the module; null where neither is known.
+    pub file: Option<String>,
+    /// Line, from 1; null where the module has no lines.
+    pub line: Option<u32>,
+    /// Who is there: local id and workgroup.
+    pub invocation: Option<String>,
+    /// `read` or `write`, where it is an access.
+    pub access: Option<String>,
 }
 
 /// Whether every run of a program ends.
@@ -485,6 +516,8 @@ impl CheckLine {
             runs: prediction.runs,
             micros: context.micros,
             progress: None,
+            outcomes_listed: None,
+            findings: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The command line as scripts rely on it. What is not built yet is accepted here and refused by name later.
 
+mod kernel;
+
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,6 +10,7 @@ use campaign::shard::{Shard, shard};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use codegen::Form;
+pub use kernel::KernelArguments;
 use model::progress::{Fairness, ProgressModel};
 use results::write::{Format, ReportFormat};
 
@@ -185,7 +188,8 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Check {
     /// Test files, `-` for standard input, folders, or ids and globs of embedded tests; all embedded tests when none is given.
-    #[arg(value_name = "TEST|DIR")]
+    /// Or shaders: SPIR-V as .spv or .spvasm.
+    #[arg(value_name = "TEST|DIR|SHADER")]
     pub tests: Vec<String>,
     /// An embedded suite.
     #[arg(long, value_name = "NAME")]
@@ -209,6 +213,9 @@ pub struct Check {
     /// as in qf=obe,wg=hsa,sg=fair.
     #[arg(long, value_name = "MODEL")]
     pub progress: Option<ProgressModel>,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// The fairness of that name.
@@ -222,8 +229,8 @@ fn fairness(name: &str) -> Result<Fairness, String> {
 /// `explain`.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// A test file, or the id of an embedded test.
-    #[arg(value_name = "TEST")]
+    /// A test file, or the id of an embedded test; or a shader, as for `check`.
+    #[arg(value_name = "TEST|SHADER")]
     pub test: String,
     /// A shipped model or a cat file; what suits the dialect when not given.
     #[arg(long, value_name = "M")]
@@ -246,6 +253,9 @@ pub struct Explain {
     /// How often a loop body is run at most. When not given 1, and 2, 4, 8 while runs are cut off and time lasts.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub unroll: Option<u32>,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// How `explain` writes an explanation.
@@ -334,12 +344,15 @@ pub enum Emit {
 /// `convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
-    /// A test file, or the id of an embedded test.
-    #[arg(value_name = "TEST")]
+    /// A test file, or the id of an embedded test; or a shader, whose litmus test it prints.
+    #[arg(value_name = "TEST|SHADER")]
     pub test: String,
     /// The syntax.
     #[arg(long, value_enum)]
     pub to: Syntax,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// A syntax that `convert` prints.

@@ -107,6 +107,16 @@ impl<W: Write> CheckWriter for Check<W> {
             };
             writeln!(self.out, "  {} {holds}{expected}", show::block(&query.text))?;
         }
+        for finding in line.findings.iter().flatten() {
+            writeln!(self.out, "  {}: {}", show::line(&finding.kind), show::line(&finding.message))?;
+            for place in &finding.at {
+                let file = place.file.as_deref().map(show::line).unwrap_or_default();
+                let line = place.line.map_or(String::new(), |line| format!(":{line}"));
+                let access = place.access.as_deref().unwrap_or("at");
+                let who = place.invocation.as_deref().unwrap_or_default();
+                writeln!(self.out, "    {access} {file}{line}  {}", show::line(who))?;
+            }
+        }
         if let Some(progress) = &line.progress {
             self.progress(progress)?;
         }

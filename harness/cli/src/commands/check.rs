@@ -1,5 +1,7 @@
 //! `check`: which outcomes a model allows, test by test.
 
+pub mod kernel;
+
 use std::time::{Duration, Instant};
 
 use campaign::choice::{self, Chosen};
@@ -20,7 +22,7 @@ use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, say};
 
 /// What became of one source.
-enum Checked {
+pub enum Checked {
     /// The model answered.
     Answered(Box<CheckLine>, Vec<String>, Outcome),
     /// It is no test, or one that the model cannot answer for.
@@ -33,8 +35,14 @@ enum Checked {
 /// What ended it early; what is wrong with a single test does not.
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     let mut writer = check_writer(arguments.format, Data::new()).map_err(Failure::input_error)?;
-    let mut sources =
-        inputs::collect(&arguments.tests, arguments.suite.as_deref(), None, || Ok(inputs::all_embedded()))?;
+    let (kernels, tests): (Vec<String>, Vec<String>) =
+        arguments.tests.iter().cloned().partition(|argument| kernel::is_kernel(argument));
+    let mut sources = inputs::collect(&tests, arguments.suite.as_deref(), None, || {
+        Ok(if kernels.is_empty() { inputs::all_embedded() } else { Vec::new() })
+    })?;
+    if kernels.is_empty() && !arguments.kernel.is_empty() {
+        return Err(Failure::input_message("what shaders are given needs a shader".to_owned()));
+    }
     let models = Models::load(arguments.model.as_deref())?;
     // Tests that nobody named are left out where the model is not theirs.
     if let Some(asked) = models.asked.as_ref().filter(|_| arguments.tests.is_empty()) {
@@ -48,24 +56,28 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
 
     let mut outcome = Outcome::Success;
     let (mut answered, mut rejected) = (0_usize, 0_usize);
-    in_order(
-        &sources,
-        |source| one(source.clone(), &models, options),
-        |checked| match checked {
-            Checked::Answered(line, warnings, says) => {
-                answered += 1;
-                outcome.note(says);
-                warnings.iter().filter(|_| !quiet || says != Outcome::Success).for_each(|w| say(w));
-                writer.answered(&line).map_err(cannot_print)
-            }
-            Checked::Rejected(line, failure) => {
-                rejected += 1;
-                outcome.note(Outcome::from(&failure));
-                complain(failure.report());
-                writer.rejected(&line).map_err(cannot_print)
-            }
-        },
-    )?;
+    let mut take = |checked: Checked| match checked {
+        Checked::Answered(line, warnings, says) => {
+            answered += 1;
+            outcome.note(says);
+            warnings.iter().filter(|_| !quiet || says != Outcome::Success).for_each(|w| say(w));
+            writer.answered(&line).map_err(cannot_print)
+        }
+        Checked::Rejected(line, failure) => {
+            rejected += 1;
+            outcome.note(Outcome::from(&failure));
+            complain(failure.report());
+            writer.rejected(&line).map_err(cannot_print)
+        }
+    };
+    in_order(&sources, |source| one(source.clone(), &models, options), &mut take)?;
+    if !kernels.is_empty() {
+        let given = arguments.kernel.options(arguments.unroll)?;
+        let chosen = models.for_kernels()?;
+        for file in &kernels {
+            kernel::check(file, &given, &chosen.model, options).into_iter().try_for_each(&mut take)?;
+        }
+    }
     writer.finish().map_err(cannot_print)?;
     if rejected > 0 {
         say(&format!("{answered} tests answered, {rejected} rejected"));
@@ -107,6 +119,14 @@ impl Models {
             return Some(&chosen.model);
         }
         self.without_chains.as_ref().map(|twin| &twin.model)
+    }
+
+    /// The model that shaders are asked about.
+    fn for_kernels(&self) -> Result<&Chosen, Failure> {
+        match self.asked.as_ref().or(self.vulkan.as_ref()) {
+            Some(chosen) if chosen.model.judges(Dialect::Vulkan) => Ok(chosen),
+            _ => Err(Failure::input_message("the model does not speak of shaders".to_owned())),
+        }
     }
 
     fn of(&self, loaded: &Loaded) -> Result<&Chosen, Failure> {
@@ -176,7 +196,7 @@ fn claims(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
 
 /// How each test is asked about.
 #[derive(Clone, Copy)]
-struct Asked {
+pub struct Asked {
     timeout: Duration,
     unroll: Option<u32>,
     progress: Option<(ProgressModel, Fairness)>,

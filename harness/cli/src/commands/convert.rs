@@ -5,6 +5,7 @@ use campaign::source::Loaded;
 use litmus::convert::{to_khronos, to_vulkan};
 
 use crate::arguments::{Convert, Syntax};
+use crate::commands::check::kernel::is_kernel;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
 
@@ -13,6 +14,12 @@ use crate::output::Data;
 /// # Errors
 /// When the test cannot be read, or the syntax cannot say it.
 pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
+    if is_kernel(&arguments.test) {
+        return kernel(arguments);
+    }
+    if !arguments.kernel.is_empty() {
+        return Err(Failure::input_message("what shaders are given needs a shader"));
+    }
     let loaded = one(&arguments.test)?;
     let converted = match arguments.to {
         Syntax::Litmus => to_vulkan(&loaded.test),
@@ -22,6 +29,23 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
         .map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))?;
     // Its header is what others wrote.
     Data::new().print(&results::show::block(&litmus::print(&converted)))?;
+    Ok(Outcome::Success)
+}
+
+/// Prints the litmus test of a shader: of a kernel with values that nobody gave the one in which they are 0.
+fn kernel(arguments: &Convert) -> Result<Outcome, Failure> {
+    if arguments.to != Syntax::Litmus {
+        return Err(Failure::not_available("shaders but as --to litmus"));
+    }
+    let file = &arguments.test;
+    let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
+    let bytes = std::fs::read(file).map_err(|error| wrong(format!(" {error}")))?;
+    let module = frontend::read(&bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+    let options = arguments.kernel.options(None)?;
+    let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(refusal.to_string()))?;
+    if let Some(case) = lifted.cases.first() {
+        Data::new().print(&litmus::print(&case.test))?;
+    }
     Ok(Outcome::Success)
 }
 

@@ -12,6 +12,7 @@ use results::portability::{self, Class};
 use runner::Variant;
 
 use crate::arguments::{Explain, ExplainFormat};
+use crate::commands::check::kernel::{explained, is_kernel};
 use crate::commands::codegen::{beside, targets};
 use crate::commands::convert::one;
 use crate::exit::{Failure, Outcome};
@@ -22,6 +23,12 @@ use crate::output::{Data, say};
 /// # Errors
 /// When the test, the model or the outcome is wrong, or the explanation cannot be printed.
 pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
+    if is_kernel(&arguments.test) {
+        return kernel(arguments);
+    }
+    if !arguments.kernel.is_empty() {
+        return Err(Failure::input_message("what shaders are given needs a shader"));
+    }
     let loaded = one(&arguments.test)?;
     let test = &loaded.test;
     let file = &loaded.source.file;
@@ -60,6 +67,19 @@ pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
         ExplainFormat::Html => explanation::html(explained, &codes),
     };
     Data::new().print(&written)?;
+    Ok(outcome)
+}
+
+/// Explains a shader.
+fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
+    if arguments.format != ExplainFormat::Text || arguments.outcome.is_some() || !arguments.device.is_empty()
+    {
+        return Err(Failure::not_available("explanations of shaders but as text, and of what --assert says"));
+    }
+    let options = arguments.kernel.options(arguments.unroll)?;
+    let chosen = choice::load(arguments.model.as_deref().unwrap_or(Model::default_for(Dialect::Vulkan)))?;
+    let (text, outcome) = explained(&arguments.test, &options, &chosen.model, arguments.timeout)?;
+    Data::new().print(&text)?;
     Ok(outcome)
 }
 

@@ -15,6 +15,7 @@ mod findings;
 mod gtest;
 mod inputs;
 mod jobs;
+mod kernel;
 mod kills;
 mod library;
 mod progress;

@@ -1,0 +1,155 @@
+//! What a user's kernel is given.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use frontend::{Options, inputs};
+
+use crate::exit::Failure;
+
+/// What a kernel is given, for commands that take shaders.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Shaders")]
+pub struct KernelArguments {
+    /// The entry point of a shader; each one when not given.
+    #[arg(long, value_name = "NAME")]
+    pub entry: Option<String>,
+    /// Workgroups of the dispatch; the local size comes from the module.
+    #[arg(long, value_name = "X,Y,Z", value_parser = grid)]
+    pub grid: Option<[u32; 3]>,
+    /// Invocations of a subgroup; all of a workgroup when not given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=128))]
+    pub subgroup_size: Option<u32>,
+    /// A specialization constant.
+    #[arg(long, value_name = "ID=V", value_parser = pair)]
+    pub spec: Vec<(String, String)>,
+    /// Push constants: a file of bytes, or words of 32 bits from an offset on.
+    #[arg(long, value_name = "FILE|OFFSET=V,V…")]
+    pub push: Vec<String>,
+    /// Contents of a buffer: a file, zeros, iota, random or floats, and the bytes of these; 64 KiB of zeros when not given.
+    #[arg(long, value_name = "SET.BINDING=FILE|zeros|iota|random[:BYTES]", value_parser = pair)]
+    pub buffer: Vec<(String, String)>,
+    /// A file that holds all of a shader's inputs.
+    #[arg(long, value_name = "FILE.toml")]
+    pub case: Option<PathBuf>,
+    /// What is to hold of every final state, such as `data[0] == 3 and flag == 1`.
+    #[arg(long, value_name = "EXPR")]
+    pub assert: Option<String>,
+}
+
+fn grid(text: &str) -> Result<[u32; 3], String> {
+    let numbers: Vec<u32> = text.split(',').map_while(|part| part.trim().parse().ok()).collect();
+    match numbers[..] {
+        [x] => Ok([x, 1, 1]),
+        [x, y] => Ok([x, y, 1]),
+        [x, y, z] => Ok([x, y, z]),
+        _ => Err("expected one to three numbers, such as 4,1,1".to_owned()),
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (left, right) = text.split_once('=').ok_or("expected `=`")?;
+    Ok((left.trim().to_owned(), right.trim().to_owned()))
+}
+
+/// Bytes of a buffer that nothing is said of.
+const DEFAULT_BYTES: u64 = 64 * 1024;
+
+fn wrong(flag: &str, text: &str, what: &str) -> Failure {
+    Failure::input_message(format!("{flag} {text}: {what}"))
+}
+
+fn file(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| wrong(flag, path, &error.to_string()))
+}
+
+fn integer(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse::<i64>().map(|number| number as u64).or_else(|_| text.parse::<u64>()).ok(),
+    }
+}
+
+impl KernelArguments {
+    /// Whether nothing is given.
+    pub fn is_empty(&self) -> bool {
+        self.entry.is_none()
+            && self.grid.is_none()
+            && self.subgroup_size.is_none()
+            && self.spec.is_empty()
+            && self.push.is_empty()
+            && self.buffer.is_empty()
+            && self.case.is_none()
+            && self.assert.is_none()
+    }
+
+    /// The same for the front end; files are read.
+    ///
+    /// # Errors
+    /// What is no number, no file and so on.
+    pub fn options(&self, unroll: Option<u32>) -> Result<Options, Failure> {
+        let mut options = Options {
+            entry: self.entry.clone(),
+            grid: self.grid,
+            subgroup_size: self.subgroup_size,
+            unroll,
+            ..Options::default()
+        };
+        for (id, value) in &self.spec {
+            let number = id.parse().map_err(|_| wrong("--spec", id, "no number of a constant"))?;
+            let value = match value.as_str() {
+                "true" => 1,
+                "false" => 0,
+                value => match (integer(value), value.parse::<f32>()) {
+                    (Some(integer), _) => integer,
+                    (None, Ok(float)) => u64::from(float.to_bits()),
+                    (None, Err(_)) => return Err(wrong("--spec", value, "no number")),
+                },
+            };
+            options.specialization.insert(number, value);
+        }
+        for text in &self.push {
+            let (mut at, bytes) = match text.split_once('=') {
+                Some((offset, values)) => {
+                    let at = integer(offset).ok_or_else(|| wrong("--push", offset, "no offset"))?;
+                    let mut bytes = Vec::new();
+                    for value in values.split(',') {
+                        let value =
+                            integer(value.trim()).ok_or_else(|| wrong("--push", value, "no number"))?;
+                        bytes.extend((value as u32).to_le_bytes());
+                    }
+                    (at, bytes)
+                }
+                None => (0, file("--push", text)?),
+            };
+            for byte in bytes {
+                options.push.insert(at, byte);
+                at += 1;
+            }
+        }
+        for (name, value) in &self.buffer {
+            let place = inputs::place(name).ok_or_else(|| wrong("--buffer", name, "no SET.BINDING"))?;
+            let (word, bytes) = match value.rsplit_once(':').map(|(word, bytes)| (word, bytes.parse().ok())) {
+                Some((word, Some(bytes))) => (word, bytes),
+                _ => (value.as_str(), DEFAULT_BYTES),
+            };
+            let contents = match inputs::filled(word, bytes) {
+                Some(contents) => contents,
+                None => file("--buffer", value)?,
+            };
+            options.buffers.insert(place, contents);
+        }
+        if let Some(text) = &self.assert {
+            let formula = frontend::parse_formula(text);
+            options.assertion = Some(formula.map_err(|error| wrong("--assert", text, &error.to_string()))?);
+        }
+        if let Some(path) = &self.case {
+            let shown = path.display().to_string();
+            let text = String::from_utf8_lossy(&file("--case", &shown)?).into_owned();
+            let case =
+                inputs::case_file(&text).map_err(|error| wrong("--case", &shown, &error.to_string()))?;
+            options = inputs::merged(options, case.options);
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,353 @@
+//! `check` of shaders: a line an entry point.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use campaign::patience::patience;
+use frontend::{Asking, Finding, FindingKind, Lifted, Module, Options, Place, Refusal, Spot};
+use litmus::Race;
+use model::Budget;
+use model::progress::{Limits, terminates};
+use results::wire::{
+    CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RejectedLine,
+};
+
+use super::{Asked, Checked};
+use crate::exit::{Failure, Outcome};
+
+/// Extensions of SPIR-V, binary and text.
+const MODULES: [&str; 2] = ["spv", "spvasm"];
+/// Extensions of shaders that a compiler makes SPIR-V of.
+const SOURCES: [&str; 12] =
+    ["comp", "vert", "frag", "tesc", "tese", "geom", "mesh", "task", "rgen", "hlsl", "slang", "wgsl"];
+
+/// Whether an argument names a shader.
+pub fn is_kernel(argument: &str) -> bool {
+    let extension = Path::new(argument).extension().and_then(|extension| extension.to_str()).unwrap_or("");
+    MODULES.contains(&extension) || SOURCES.contains(&extension)
+}
+
+/// Checks every entry point of a shader, or the one that is asked for.
+pub fn check(file: &str, options: &Options, model: &model::Model, asked: Asked) -> Vec<Checked> {
+    let refused = |refusal: &Refusal| {
+        let line = match refusal.place {
+            Place::Line(line) => line.max(1),
+            Place::Word(_) | Place::Module => 1,
+        };
+        let error = refusal.what.to_string();
+        let failure = Failure::input_message(format!("{file}:{refusal}"));
+        Checked::Rejected(RejectedLine { file: file.to_owned(), error, line, column: 1 }, failure)
+    };
+    let rejected = |error: String| {
+        let failure = Failure::input_message(format!("{file}: {error}"));
+        Checked::Rejected(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
+    };
+    let extension = Path::new(file).extension().and_then(|extension| extension.to_str()).unwrap_or("");
+    if SOURCES.contains(&extension) {
+        return vec![rejected("not available: compile it to SPIR-V with debug lines first".to_owned())];
+    }
+    let bytes = match std::fs::read(file) {
+        Ok(bytes) => bytes,
+        Err(error) => return vec![rejected(error.to_string())],
+    };
+    let module = match frontend::read(&bytes) {
+        Ok(module) => module,
+        Err(refusal) => return vec![refused(&refusal)],
+    };
+    let entries: Vec<String> = match &options.entry {
+        Some(entry) => vec![entry.clone()],
+        None => module.entry_points().into_iter().map(str::to_owned).collect(),
+    };
+    if entries.is_empty() {
+        return vec![rejected("no entry point of a compute shader".to_owned())];
+    }
+    entries
+        .into_iter()
+        .map(|entry| {
+            let options = Options { entry: Some(entry), ..options.clone() };
+            let started = Instant::now();
+            match frontend::lift(&module, &options) {
+                Ok(lifted) => {
+                    let kernel = Kernel { file, module: &module, options: &options, lifted: &lifted };
+                    kernel.answered(model, asked, started).unwrap_or_else(rejected)
+                }
+                Err(refusal) => refused(&refusal),
+            }
+        })
+        .collect()
+}
+
+/// Explains every entry point of a shader, or the one that is asked for: what is wrong, why, and what mends it.
+///
+/// # Errors
+/// What is wrong with the module, or beyond the lifter.
+pub fn explained(
+    file: &str,
+    options: &Options,
+    model: &model::Model,
+    time: Duration,
+) -> Result<(String, Outcome), Failure> {
+    let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
+    let bytes = std::fs::read(file).map_err(|error| wrong(format!(" {error}")))?;
+    let module = frontend::read(&bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+    let entries: Vec<String> = match &options.entry {
+        Some(entry) => vec![entry.clone()],
+        None => module.entry_points().into_iter().map(str::to_owned).collect(),
+    };
+    let (mut text, mut outcome) = (String::new(), Outcome::Success);
+    for entry in entries {
+        let options = Options { entry: Some(entry), ..options.clone() };
+        let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(refusal.to_string()))?;
+        let kernel = Kernel { file, module: &module, options: &options, lifted: &lifted };
+        let said = kernel.explained(model, time).map_err(|error| wrong(format!(" {error}")))?;
+        text += &said.0;
+        outcome.note(said.1);
+    }
+    Ok((text, outcome))
+}
+
+/// A kernel that was lifted.
+struct Kernel<'a> {
+    file: &'a str,
+    module: &'a Module,
+    options: &'a Options,
+    lifted: &'a Lifted,
+}
+
+impl Kernel<'_> {
+    fn answered(&self, model: &model::Model, asked: Asked, started: Instant) -> Result<Checked, String> {
+        let lifted = self.lifted;
+        let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
+        let budget = Budget::until(&stop);
+        let asking = Asking { budget, race: true, question: true, places: true };
+        let answer = frontend::answer(lifted, model, &asking).map_err(|error| error.to_string())?;
+        let mut findings: Vec<FindingRecord> = Vec::new();
+        if let Some(found) = &answer.race_found {
+            findings.push(FindingRecord {
+                kind: "race".to_owned(),
+                message: found.message(&lifted.invocations),
+                at: found.at.iter().map(|spot| self.place(spot)).collect(),
+            });
+        } else if answer.race == Race::Racy {
+            let message = "data race: where is not known within the time".to_owned();
+            findings.push(FindingRecord { kind: "race".to_owned(), message, at: Vec::new() });
+        }
+        findings.extend(lifted.findings.iter().map(|finding| self.finding(finding)));
+        let mut outcome = if findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
+        let mut warnings: Vec<String> =
+            lifted.notes.iter().map(|note| format!("{}: {note}", self.file)).collect();
+        warnings.push(format!("{}: {}", self.file, self.coverage()));
+        if answer.out_of_time {
+            warnings.push(format!("{}: warning: not all was answered in time", self.file));
+        }
+        let queries: Vec<Query> = lifted
+            .question
+            .clone()
+            .map(|text| Query {
+                text,
+                holds: answer.holds,
+                // An assertion of the command line is meant to hold.
+                expected: self.options.assertion.as_ref().map(|_| true),
+            })
+            .into_iter()
+            .collect();
+        for query in queries.iter().filter(|query| query.expected.is_some()) {
+            if query.holds == Some(false) {
+                outcome.note(Outcome::RuleBroken);
+                warnings.push(format!("{}: `{}` does not hold", self.file, query.text));
+            } else if query.holds.is_none() {
+                outcome.note(Outcome::Environment);
+                warnings.push(format!("{}: `{}` stays unanswered", self.file, query.text));
+            }
+        }
+        let progress = self.progress(model, asked, budget, answer.race)?;
+        let stem = Path::new(self.file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(self.file);
+        let line = CheckLine {
+            schema: CHECK_SCHEMA.to_owned(),
+            id: format!("{stem}:{}", lifted.entry),
+            file: self.file.to_owned(),
+            name: lifted.entry.clone(),
+            model: model.name().to_owned(),
+            race: answer.race.into(),
+            race_thin_air: false,
+            race_outside_filter: false,
+            level: None,
+            queries,
+            outcomes: Vec::new(),
+            executions: Executions {
+                candidate: answer.candidate_executions,
+                consistent: answer.consistent_executions,
+            },
+            bound: self.options.unroll.unwrap_or(frontend::DEFAULT_UNROLL),
+            cut: answer.cut,
+            runs: answer.runs,
+            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            progress,
+            outcomes_listed: Some(false),
+            findings: Some(findings),
+        };
+        Ok(Checked::Answered(Box::new(line), warnings, outcome))
+    }
+
+    fn explained(&self, model: &model::Model, time: Duration) -> Result<(String, Outcome), String> {
+        let lifted = self.lifted;
+        let (half, stop) = (patience(time / 2), patience(time));
+        let asking = Asking { budget: Budget::until(&half), race: true, question: true, places: true };
+        let failed = |error: model::PredictError| error.to_string();
+        let answer = frontend::answer(lifted, model, &asking).map_err(failed)?;
+        let race = match answer.race {
+            Race::Free => "race-free",
+            Race::Racy => "racy",
+            Race::Unknown => "not known to be race-free",
+        };
+        let mut text = format!("{race} under {}: {}\n", model.name(), self.coverage());
+        let mut outcome = Outcome::Success;
+        for note in &lifted.notes {
+            text += &format!("  {note}\n");
+        }
+        if let Some(question) = &lifted.question {
+            let holds = match answer.holds {
+                Some(true) => "holds",
+                Some(false) => "does not hold",
+                None => "is not known",
+            };
+            text += &format!("  {question} {holds}\n");
+        }
+        let places = |text: &mut String, at: &[FindingPlace]| {
+            for place in at {
+                let line = place.line.map_or(String::new(), |line| format!(":{line}"));
+                let (file, access) =
+                    (place.file.as_deref().unwrap_or(""), place.access.as_deref().unwrap_or("at"));
+                *text += &format!("    {access} {file}{line}\n");
+            }
+        };
+        for finding in &lifted.findings {
+            outcome.note(Outcome::RuleBroken);
+            let record = self.finding(finding);
+            text += &format!("\n{}: {}\n", record.kind, record.message);
+            places(&mut text, &record.at);
+        }
+        let divergent = lifted.findings.iter().any(|finding| finding.kind == FindingKind::DivergentBarrier);
+        let broken =
+            answer.race == Race::Racy || self.options.assertion.is_some() && answer.holds == Some(false);
+        if broken {
+            outcome.note(Outcome::RuleBroken);
+        }
+        let asking = Asking { budget: Budget::until(&stop), ..asking };
+        if let Some(found) = &answer.race_found {
+            text += &format!("\n{}\n", found.message(&lifted.invocations));
+            let at: Vec<FindingPlace> = found.at.iter().map(|spot| self.place(spot)).collect();
+            places(&mut text, &at);
+            let lack = frontend::lack(lifted, model, &asking).map_err(failed)?;
+            text += &format!("  Why: {}.\n", lack.words());
+        }
+        if broken && divergent {
+            text += "  Mend the divergent barrier first.\n";
+        } else if broken {
+            let whole = Options { keep_all: true, ..self.options.clone() };
+            let whole = frontend::lift(self.module, &whole).map_err(|refusal| refusal.to_string())?;
+            let race = answer.race_found.as_ref();
+            let mended = frontend::mend(self.module, &whole, model, race, &asking).map_err(failed)?;
+            if mended.changes.is_empty() {
+                text += &format!("  No mend was found among {} changes.\n", mended.tried);
+            } else {
+                text += "  What mends it";
+                text +=
+                    if lifted.question.is_some() { ", so that the assertion holds too:\n" } else { ":\n" };
+            }
+            for change in &mended.changes {
+                let place = self.place(&change.at);
+                let line = place.line.map_or(String::new(), |line| format!(":{line}"));
+                text += &format!("    {}{line}: {}\n", place.file.unwrap_or_default(), change.text);
+            }
+        }
+        Ok((text, outcome))
+    }
+
+    /// What an answer is about, in words.
+    fn coverage(&self) -> String {
+        let count = self.lifted.invocations.len();
+        let loops = match self.options.unroll {
+            Some(bound) => format!("loops of at most {bound} bodies"),
+            None => format!(
+                "loops of known length whole and others of at most {} bodies",
+                frontend::DEFAULT_UNROLL
+            ),
+        };
+        let values = if self.lifted.sampled { ", values that nobody gave tried as 0 and 1" } else { "" };
+        format!(
+            "`{}` for these inputs, {count} invocation{}, {loops}{values}",
+            self.lifted.entry,
+            if count == 1 { "" } else { "s" }
+        )
+    }
+
+    fn place(&self, spot: &Spot) -> FindingPlace {
+        let source = self.module.source_line(spot.line);
+        let (file, line) = match (source, spot.place) {
+            (Some(source), _) if source.file.is_empty() => (self.file.to_owned(), Some(source.line)),
+            (Some(source), _) => (source.file.clone(), Some(source.line)),
+            (None, Place::Line(line)) => (self.file.to_owned(), Some(line)),
+            (None, _) => (self.file.to_owned(), None),
+        };
+        let invocation = self.lifted.invocations.get(usize::from(spot.thread));
+        FindingPlace {
+            file: Some(file),
+            line,
+            invocation: invocation.map(ToString::to_string),
+            access: spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned()),
+        }
+    }
+
+    fn finding(&self, finding: &Finding) -> FindingRecord {
+        let kind = match finding.kind {
+            FindingKind::DivergentBarrier => "divergent-barrier",
+            FindingKind::OutOfBounds => "out-of-bounds",
+            FindingKind::UninitialisedRead => "uninitialised-read",
+            FindingKind::UndefinedBehaviour => "undefined-behaviour",
+        };
+        FindingRecord {
+            kind: kind.to_owned(),
+            message: finding.message.clone(),
+            at: finding.at.iter().map(|spot| self.place(spot)).collect(),
+        }
+    }
+
+    fn progress(
+        &self,
+        model: &model::Model,
+        asked: Asked,
+        budget: Budget<'_>,
+        race: Race,
+    ) -> Result<Option<ProgressAnswer>, String> {
+        let Some((promises, fairness)) = &asked.progress else { return Ok(None) };
+        let mut all = ProgressAnswer {
+            model: promises.to_string(),
+            fairness: fairness.name().to_owned(),
+            memory: "axioms".to_owned(),
+            terminates: None,
+            expected: None,
+            why: None,
+            schedule: Vec::new(),
+        };
+        if race == Race::Racy {
+            all.why = Some("the program races: its behaviour is undefined".to_owned());
+            return Ok(Some(all));
+        }
+        all.terminates = Some(true);
+        for case in &self.lifted.cases {
+            let limits = Limits::within(budget);
+            let answer = terminates(&case.test, model, promises, *fairness, &limits);
+            let answer = answer.map_err(|error| error.to_string())?;
+            all.memory = answer.memory.name().to_owned();
+            if answer.terminates != Some(true) {
+                all.terminates = match (answer.terminates, all.terminates) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    _ => None,
+                };
+                all.why = answer.why;
+            }
+        }
+        Ok(Some(all))
+    }
+}

@@ -1,0 +1,137 @@
+//! Shaders of users by the command line.
+
+use crate::common::{Ran, assert_valid, schemas, vk_litmus};
+use serde_json::Value;
+
+fn shader(name: &str) -> String {
+    format!("{}/../frontend/tests/shaders/{name}.spvasm", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn check(name: &str, arguments: &[&str]) -> (Ran, Value) {
+    let shader = shader(name);
+    let ran = Ran::of(vk_litmus(["check", &shader, "--format", "json"]).args(arguments));
+    let lines = ran.json_lines();
+    assert_eq!(lines.len(), 1, "{ran:?}");
+    for schema in schemas("check.schema.json", "check.schema.json") {
+        assert_valid(&schema, &lines[0]);
+    }
+    (ran, lines[0].clone())
+}
+
+#[test]
+fn a_lock_without_acquire_and_its_mend() {
+    let claim = ["--grid", "2", "--assert", "data.count == 2"];
+    let (ran, line) = check("lock", &claim);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!((&line["id"], &line["race"]), (&"lock:main".into(), &"racy".into()));
+    assert_eq!((&line["outcomes"], &line["outcomes_listed"]), (&Value::Array(Vec::new()), &false.into()));
+    assert_eq!(line["queries"][0]["holds"], false);
+    let finding = &line["findings"][0];
+    assert_eq!(finding["kind"], "race");
+    let places: Vec<(&str, u64)> = finding["at"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|at| (at["file"].as_str().unwrap(), at["line"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(places, [("lock.comp", 21), ("lock.comp", 21)]);
+    let (ran, line) = check("lock-right", &claim);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!((&line["race"], &line["findings"]), (&"free".into(), &Value::Array(Vec::new())));
+    assert_eq!(line["queries"][0]["holds"], true);
+}
+
+#[test]
+fn inputs_come_from_flags_or_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let case = folder.path().join("case.toml");
+    let text = "module = \"k.spv\"\nentry = \"main\"\ngrid = [1, 1, 1]\n[buffer.\"0.0\"]\nu32 = [0, 0, 1, 2, 3, 4]\n";
+    std::fs::write(&case, text).unwrap();
+    let sum = ["--assert", "data.result[0] == 10", "--case", case.to_str().unwrap()];
+    let (ran, line) = check("reduce-right", &sum);
+    assert_eq!((ran.code, &line["queries"][0]["holds"]), (0, &true.into()), "{ran:?}");
+    // A flag goes before the file.
+    let (ran, line) = check("reduce-right", &[&sum[..], &["--buffer", "0.0=zeros:24"]].concat());
+    assert_eq!((ran.code, &line["queries"][0]["holds"]), (1, &false.into()), "{ran:?}");
+    assert!(ran.stderr.contains("does not hold"), "{}", ran.stderr);
+}
+
+#[test]
+fn progress_of_a_lock() {
+    let (_, line) = check("lock-right", &["--grid", "2", "--progress", "fair"]);
+    assert_eq!(line["progress"]["terminates"], true);
+    let (_, line) = check("lock-right", &["--grid", "2", "--progress", "unfair"]);
+    assert_eq!(line["progress"]["terminates"], false);
+}
+
+#[test]
+fn what_is_no_shader_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let bad = folder.path().join("bad.spvasm");
+    std::fs::write(&bad, "OpCapability Shader\nOpNonsense\n").unwrap();
+    let source = folder.path().join("kernel.comp");
+    std::fs::write(&source, "void main() {}").unwrap();
+    let cases: [(&[&str], &str, u64); 4] = [
+        (&[bad.to_str().unwrap()], "unknown instruction `OpNonsense`", 2),
+        (&[source.to_str().unwrap()], "not available: compile it to SPIR-V with debug lines first", 1),
+        (&["missing.spv"], "No such file or directory (os error 2)", 1),
+        (&[&shader("lock"), "--entry", "other"], "no entry point `other`", 1),
+    ];
+    for (arguments, error, line) in cases {
+        let ran = Ran::of(vk_litmus(["check", "--format", "json"]).args(arguments));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        let lines = ran.json_lines();
+        assert_eq!((&lines[0]["error"], &lines[0]["line"]), (&error.into(), &line.into()), "{ran:?}");
+        for schema in schemas("rejected.schema.json", "check.schema.json") {
+            assert_valid(&schema, &lines[0]);
+        }
+    }
+    let ran = Ran::of(&mut vk_litmus(["check", "sb/SB+rlx-rlx", "--grid", "2"]));
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+#[test]
+fn explanations_say_why_and_what_mends() {
+    let cases: [(&str, &[&str], &[&str]); 3] = [
+        (
+            "lock",
+            &["--grid", "2", "--assert", "data.count == 2"],
+            &[
+                "forall (data.count == 2) does not hold",
+                "Why: no synchronization brings either access before the other.",
+                "lock.comp:10: give the atomic Acquire and MakeVisible semantics on buffer memory",
+                "lock.comp:21: declare `data` nonprivate",
+            ],
+        ),
+        ("reduce", &[], &["sums[2]", "reduce.comp:8: put `barrier();` behind this line"]),
+        (
+            "message-not-coherent",
+            &["--grid", "2"],
+            &["not made available", "message-not-coherent.comp:9: declare `data` coherent"],
+        ),
+    ];
+    for (name, arguments, expected) in cases {
+        let ran = Ran::of(vk_litmus(["explain", &shader(name)]).args(arguments));
+        assert_eq!(ran.code, 1, "{ran:?}");
+        for words in expected {
+            assert!(ran.stdout.contains(words), "{words}: {}", ran.stdout);
+        }
+    }
+    let ran = Ran::of(&mut vk_litmus(["explain", &shader("lock-right"), "--grid", "2"]));
+    assert!(ran.code == 0 && ran.stdout.starts_with("race-free under vulkan"), "{ran:?}");
+}
+
+#[test]
+fn the_litmus_test_of_a_shader_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, grid, race) in
+        [("lock", "2", "racy"), ("lock-right", "2", "free"), ("reduce-right", "1", "free")]
+    {
+        let ran = Ran::of(&mut vk_litmus(["convert", &shader(name), "--grid", grid, "--to", "litmus"]));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let file = folder.path().join(format!("{name}.litmus"));
+        std::fs::write(&file, &ran.stdout).unwrap();
+        let ran = Ran::of(&mut vk_litmus(["check", file.to_str().unwrap(), "--format", "json"]));
+        assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (0, &race.into()), "{ran:?}");
+    }
+}

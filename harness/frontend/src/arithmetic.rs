@@ -1,0 +1,121 @@
+//! Instructions on known numbers.
+
+use rspirv::spirv::{GlslStd450Op, Op};
+
+use crate::module::mask;
+use crate::value::Relation;
+
+/// The value as a signed number.
+pub(crate) fn signed(value: u64, bits: u32) -> i64 {
+    let shift = 64 - bits.clamp(1, 64);
+    ((value << shift) as i64) >> shift
+}
+
+/// The result of an instruction on known numbers; `from` are the bits of its first operand, `bits` those of its result.
+/// `None` where it is not one of these instructions, or has no defined result.
+pub(crate) fn fold(op: Op, arguments: &[u64], from: u32, bits: u32) -> Option<u64> {
+    let a = *arguments.first()?;
+    let b = arguments.get(1).copied().unwrap_or(0);
+    let (x, y) = (signed(a, from), signed(b, from));
+    let truth = |holds: bool| Some(u64::from(holds));
+    let result = match op {
+        Op::IAdd => a.wrapping_add(b),
+        Op::ISub => a.wrapping_sub(b),
+        Op::IMul => a.wrapping_mul(b),
+        Op::UDiv => a.checked_div(b)?,
+        Op::UMod => a.checked_rem(b)?,
+        Op::SDiv => x.checked_div(y)? as u64,
+        Op::SRem => x.checked_rem(y)? as u64,
+        Op::SMod => {
+            let rest = x.checked_rem(y)?;
+            (if rest != 0 && (rest < 0) != (y < 0) { rest + y } else { rest }) as u64
+        }
+        Op::SNegate => a.wrapping_neg(),
+        Op::Not => !a,
+        Op::BitwiseAnd => a & b,
+        Op::BitwiseOr => a | b,
+        Op::BitwiseXor => a ^ b,
+        Op::ShiftLeftLogical if b < u64::from(bits) => a << b,
+        Op::ShiftRightLogical if b < u64::from(bits) => a >> b,
+        Op::ShiftRightArithmetic if b < u64::from(bits) => (x >> b) as u64,
+        Op::BitCount => u64::from(a.count_ones()),
+        Op::BitReverse => a.reverse_bits() >> (64 - bits.clamp(1, 64)),
+        Op::BitFieldUExtract | Op::BitFieldSExtract => {
+            let count = *arguments.get(2)?;
+            if b.saturating_add(count) > u64::from(bits) {
+                return None;
+            }
+            let field = (a >> b) & mask(count as u32);
+            match op {
+                Op::BitFieldSExtract if count > 0 => signed(field, count as u32) as u64,
+                _ => field,
+            }
+        }
+        Op::BitFieldInsert => {
+            let (offset, count) = (*arguments.get(2)?, *arguments.get(3)?);
+            if offset.saturating_add(count) > u64::from(bits) {
+                return None;
+            }
+            let field = mask(count as u32) << offset;
+            a & !field | b << offset & field
+        }
+        Op::UConvert | Op::Bitcast | Op::CopyObject | Op::CopyLogical => a,
+        Op::SConvert => x as u64,
+        Op::LogicalNot => return truth(a == 0),
+        Op::LogicalAnd => return truth(a != 0 && b != 0),
+        Op::LogicalOr => return truth(a != 0 || b != 0),
+        Op::LogicalEqual => return truth(a == b),
+        Op::LogicalNotEqual => return truth(a != b),
+        op => {
+            let (relation, swapped, negated) = relation(op)?;
+            let (left, right) = if swapped { (b, a) } else { (a, b) };
+            return truth(relation.holds(left, right, from) != negated);
+        }
+    };
+    Some(result & mask(bits))
+}
+
+/// A comparison as a relation, whether its sides are swapped, and whether it is negated.
+pub(crate) fn relation(op: Op) -> Option<(Relation, bool, bool)> {
+    Some(match op {
+        Op::IEqual => (Relation::Equal, false, false),
+        Op::INotEqual => (Relation::Equal, false, true),
+        Op::ULessThan => (Relation::UnsignedLess, false, false),
+        Op::ULessThanEqual => (Relation::UnsignedLessOrEqual, false, false),
+        Op::UGreaterThan => (Relation::UnsignedLess, true, false),
+        Op::UGreaterThanEqual => (Relation::UnsignedLessOrEqual, true, false),
+        Op::SLessThan => (Relation::SignedLess, false, false),
+        Op::SLessThanEqual => (Relation::SignedLessOrEqual, false, false),
+        Op::SGreaterThan => (Relation::SignedLess, true, false),
+        Op::SGreaterThanEqual => (Relation::SignedLessOrEqual, true, false),
+        _ => return None,
+    })
+}
+
+/// The result of an extended instruction of GLSL.std.450 on known integers.
+pub(crate) fn fold_extended(op: GlslStd450Op, arguments: &[u64], bits: u32) -> Option<u64> {
+    let a = *arguments.first()?;
+    let b = arguments.get(1).copied().unwrap_or(0);
+    let c = arguments.get(2).copied().unwrap_or(0);
+    let s = |value: u64| signed(value, bits);
+    let result = match op {
+        GlslStd450Op::UMin => a.min(b),
+        GlslStd450Op::UMax => a.max(b),
+        GlslStd450Op::UClamp => a.max(b).min(c),
+        GlslStd450Op::SMin => s(a).min(s(b)) as u64,
+        GlslStd450Op::SMax => s(a).max(s(b)) as u64,
+        GlslStd450Op::SClamp => s(a).max(s(b)).min(s(c)) as u64,
+        GlslStd450Op::SAbs => s(a).wrapping_abs() as u64,
+        GlslStd450Op::SSign => s(a).signum() as u64,
+        GlslStd450Op::FindILsb if a == 0 => u64::MAX,
+        GlslStd450Op::FindILsb => u64::from(a.trailing_zeros()),
+        GlslStd450Op::FindUMsb if a == 0 => u64::MAX,
+        GlslStd450Op::FindUMsb => u64::from(63 - a.leading_zeros()),
+        GlslStd450Op::FindSMsb => {
+            let magnitude = if s(a) < 0 { !a & mask(bits) } else { a };
+            if magnitude == 0 { u64::MAX } else { u64::from(63 - magnitude.leading_zeros()) }
+        }
+        _ => return None,
+    };
+    Some(result & mask(bits))
+}

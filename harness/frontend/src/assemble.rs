@@ -1,0 +1,354 @@
+//! The test of a kernel: the code of each invocation as a thread, cells as locations.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use litmus::{
+    Dialect, Instruction, InstructionKind, Label, LabelId, Location, LocationInit, Metadata, Place,
+    Placement, Reference, Register, RegisterInit, Scope, Span, Term, Test, Thread,
+};
+
+use crate::emit;
+use crate::error::{Problem, unsupported};
+use crate::lift::{Case, Finding, FindingKind, Identity, Setting, Spot};
+use crate::module::Type;
+use crate::question::Asked;
+use crate::value::{Cell, Number, Origin};
+use crate::walk::{END, ENTRY, Emitted, Round, Walked};
+
+/// Makes the test of a round.
+pub(crate) fn case(
+    setting: &Setting<'_>,
+    name: &str,
+    invocations: &[Identity],
+    question: &Asked,
+    round: Round,
+    walked: Vec<Walked>,
+    findings: &mut BTreeSet<Finding>,
+) -> Result<Case, Problem> {
+    let mut cells: Vec<Cell> = round.locations.keys().copied().collect();
+    cells.sort_by_key(|cell| round.locations[cell]);
+    let mut locations = Vec::with_capacity(cells.len());
+    let mut names = Vec::with_capacity(cells.len());
+    let mut taken = HashSet::new();
+    for cell in &cells {
+        let shown = element_name(setting, *cell);
+        let plain: String = shown.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let plain = plain.trim_matches('_').to_owned();
+        let mut unique =
+            if plain.starts_with(|c: char| c.is_ascii_alphabetic()) { plain } else { format!("v{plain}") };
+        while !taken.insert(unique.clone()) {
+            unique.push('x');
+        }
+        let scalar = emit::scalar_of(cell.bytes)
+            .ok_or_else(|| unsupported(format!("accesses of {} bytes", cell.bytes)))?;
+        let initial = initial_of(setting, *cell)?;
+        let workgroup = setting
+            .module()
+            .variables
+            .get(&cell.object.variable)
+            .is_some_and(|variable| variable.class == rspirv::spirv::StorageClass::Workgroup);
+        locations.push(Location {
+            name: unique,
+            reference: Some(if workgroup { Reference::Workgroup } else { Reference::Buffer }),
+            scalar: Some(scalar),
+            components: 1,
+            init: LocationInit::Constant(initial as i64),
+            host: false,
+            noncoherent: false,
+            declared: true,
+            span: Span::default(),
+        });
+        names.push(shown);
+    }
+    let barriers = Barriers::new(invocations, setting, &walked);
+    barriers.report(findings, &walked);
+    let mut threads = Vec::with_capacity(walked.len());
+    let mut origins = Vec::with_capacity(walked.len());
+    for (index, walked) in walked.iter().enumerate() {
+        let code = thread_code(setting, walked, &barriers.missing(index))?;
+        let identity = &invocations[index];
+        let placement = Placement {
+            queue_family: 0,
+            workgroup: identity.workgroup_index,
+            subgroup: identity.local_index / setting.subgroup_size,
+        };
+        let registers = (0..walked.registers).map(|register| Register {
+            name: format!("r{register}"),
+            init: RegisterInit::Constant(0),
+            declared: false,
+        });
+        let labels = code.labels.iter().map(|label| Label { name: format!("LC{label:02}") }).collect();
+        threads.push(Thread {
+            number: index as u32,
+            place: Place::Device(placement),
+            registers: registers.collect(),
+            labels,
+            instructions: code
+                .instructions
+                .iter()
+                .map(|emitted| {
+                    let span = Span { line: line_of(setting, emitted), ..Span::default() };
+                    Instruction { kind: emitted.kind.clone(), span }
+                })
+                .collect(),
+            span: Span::default(),
+        });
+        origins.push(code.instructions.iter().map(|emitted| spot_of(index, emitted)).collect());
+    }
+    // What nobody writes keeps what it holds at first.
+    let initial: BTreeMap<Cell, u64> = question
+        .cells
+        .iter()
+        .map(|cell| Ok((*cell, initial_of(setting, *cell)?)))
+        .collect::<Result<_, Problem>>()?;
+    let (question, filter) = question.conditions(&|cell| match round.locations.get(&cell) {
+        Some(location) => Term::Location(*location, 0),
+        None => Term::Constant(initial.get(&cell).map_or(0, |value| *value as i64)),
+    });
+    let test = Test {
+        name: name.to_owned(),
+        dialect: Dialect::Vulkan,
+        metadata: Metadata::default(),
+        locations,
+        threads,
+        system_sync: Vec::new(),
+        listed: Vec::new(),
+        filter,
+        question,
+        khronos: None,
+    };
+    let variables = cells.iter().map(|cell| cell.object.variable).collect();
+    Ok(Case { test, origins, names, variables })
+}
+
+fn initial_of(setting: &Setting<'_>, cell: Cell) -> Result<u64, Problem> {
+    Ok(match setting.initial(cell)? {
+        Some(value) => value,
+        None => setting.assigned(Origin::Memory(cell.object, cell.offset, None)),
+    })
+}
+
+fn line_of(setting: &Setting<'_>, emitted: &Emitted) -> u32 {
+    let line = setting.module().lines.get(emitted.line as usize).map_or(0, |line| line.line);
+    match (line, emitted.place) {
+        (0, crate::error::Place::Line(line)) => line,
+        (line, _) => line,
+    }
+}
+
+fn spot_of(thread: usize, emitted: &Emitted) -> Spot {
+    let access = emit::writes(&emitted.kind);
+    Spot { thread: thread as u16, line: emitted.line, place: emitted.place, access }
+}
+
+/// Which instances of control barriers which threads come to.
+struct Barriers {
+    /// For each instance an instruction, and who comes.
+    known: BTreeMap<usize, (Emitted, BTreeSet<usize>)>,
+    /// For each instance who should.
+    members: BTreeMap<usize, BTreeSet<usize>>,
+}
+
+impl Barriers {
+    fn new(invocations: &[Identity], setting: &Setting<'_>, walked: &[Walked]) -> Barriers {
+        let mut barriers = Barriers { known: BTreeMap::new(), members: BTreeMap::new() };
+        for (thread, walked) in walked.iter().enumerate() {
+            for segment in &walked.segments {
+                let (Some(barrier), Some(instance)) = (&segment.barrier, segment.instance) else { continue };
+                let InstructionKind::ControlBarrier(kind) = &barrier.kind else { continue };
+                let entry =
+                    barriers.known.entry(instance).or_insert_with(|| (barrier.clone(), BTreeSet::new()));
+                entry.1.insert(thread);
+                let me = &invocations[thread];
+                let subgroup = |of: &Identity| of.local_index / setting.subgroup_size;
+                let meets = |other: &Identity| match kind.execution_scope {
+                    Scope::Invocation => false,
+                    Scope::Subgroup => {
+                        me.workgroup_index == other.workgroup_index && subgroup(me) == subgroup(other)
+                    }
+                    Scope::Workgroup => me.workgroup_index == other.workgroup_index,
+                    _ => true,
+                };
+                let members = invocations.iter().enumerate().filter(|(_, other)| meets(other));
+                barriers.members.entry(instance).or_default().extend(members.map(|(index, _)| index));
+            }
+        }
+        barriers
+    }
+
+    /// The barriers that others wait for a thread at and that it never comes to.
+    fn missing(&self, thread: usize) -> Vec<Emitted> {
+        self.known
+            .iter()
+            .filter(|(instance, (_, comes))| {
+                !comes.contains(&thread)
+                    && self.members.get(instance).is_some_and(|members| members.contains(&thread))
+            })
+            .map(|(_, (barrier, _))| barrier.clone())
+            .collect()
+    }
+
+    /// Says which instances some invocation comes to whatever is read, and some other never.
+    fn report(&self, findings: &mut BTreeSet<Finding>, walked: &[Walked]) {
+        for (instance, (barrier, comes)) in &self.known {
+            let members = &self.members[instance];
+            let never = members.iter().find(|member| !comes.contains(member) && walked[**member].paths == 1);
+            let surely = comes.iter().find(|member| {
+                let segments = &walked[**member].segments;
+                segments.len() == walked[**member].paths
+            });
+            if let (Some(never), Some(surely)) = (never, surely) {
+                let at = spot_of(*surely, barrier);
+                let message = format!(
+                    "invocation {surely} waits at a control barrier that invocation {never} never reaches"
+                );
+                findings.insert(Finding { kind: FindingKind::DivergentBarrier, message, at: vec![at] });
+            }
+        }
+    }
+}
+
+/// The code of a thread.
+struct ThreadCode {
+    instructions: Vec<Emitted>,
+    labels: Vec<u16>,
+}
+
+fn thread_code(setting: &Setting<'_>, walked: &Walked, missing: &[Emitted]) -> Result<ThreadCode, Problem> {
+    let plain = |kind: InstructionKind| Emitted { kind, line: 0, place: crate::error::Place::Module };
+    let mut code = Vec::new();
+    for index in order(walked)? {
+        let segment = &walked.segments[index];
+        if let Some(barrier) = &segment.barrier {
+            code.push(plain(emit::label(setting.segment_label(index))));
+            code.push(barrier.clone());
+            let entries = segment.entries();
+            for (entry, label) in entries.iter().enumerate() {
+                let last = entry + 1 == entries.len();
+                code.push(plain(if last {
+                    emit::go_to(*label)
+                } else {
+                    let (who, number) = (Number::Register(ENTRY), Number::Known(entry as u64));
+                    emit::branch(litmus::BranchRelation::Equal, who, number, *label)
+                }));
+            }
+        }
+        code.extend(segment.code.iter().cloned());
+    }
+    code.push(plain(emit::go_to(END)));
+    code.extend(missing.iter().cloned());
+    code.push(plain(emit::label(END)));
+    drop_unused(&mut code);
+    // What registers hold in the end is nobody's business, and no outcome.
+    let mut assigned: Vec<_> = code.iter().flat_map(|emitted| emitted.kind.destinations()).collect();
+    assigned.sort_unstable();
+    assigned.dedup();
+    code.extend(assigned.iter().map(|register| plain(emit::assign(register.0, 0))));
+    // Labels are numbered by the order of their places.
+    let mut labels = Vec::new();
+    for emitted in &code {
+        if let (_, Some(label)) = emit::labels_of(&emitted.kind) {
+            labels.push(label.0);
+        }
+    }
+    for emitted in &mut code {
+        let number = |label: &LabelId| {
+            let position = labels.iter().position(|known| *known == label.0).unwrap_or(labels.len());
+            LabelId(position as u16)
+        };
+        emit::relabel(&mut emitted.kind, &number);
+    }
+    Ok(ThreadCode { instructions: code, labels: (0..labels.len() as u16).collect() })
+}
+
+/// The segments in an order in which control only goes forward.
+fn order(walked: &Walked) -> Result<Vec<usize>, Problem> {
+    let count = walked.segments.len();
+    let mut waits = vec![0_usize; count];
+    for segment in &walked.segments {
+        segment.next.iter().for_each(|next| waits[*next] += 1);
+    }
+    let mut ready: Vec<usize> = (0..count).rev().filter(|index| waits[*index] == 0).collect();
+    let mut order = Vec::with_capacity(count);
+    while let Some(index) = ready.pop() {
+        order.push(index);
+        for next in walked.segments[index].next.iter().rev() {
+            waits[*next] -= 1;
+            if waits[*next] == 0 {
+                ready.push(*next);
+            }
+        }
+    }
+    if order.len() == count {
+        Ok(order)
+    } else {
+        Err(unsupported("control barriers that invocations come to in different orders"))
+    }
+}
+
+/// Drops labels that nothing jumps to, jumps to what follows, and computations that nothing needs.
+fn drop_unused(code: &mut Vec<Emitted>) {
+    loop {
+        let before = code.len();
+        let targets: HashSet<LabelId> =
+            code.iter().filter_map(|emitted| emit::labels_of(&emitted.kind).0).collect();
+        code.retain(|emitted| emit::labels_of(&emitted.kind).1.is_none_or(|label| targets.contains(&label)));
+        let needed: HashSet<_> =
+            code.iter().flat_map(|emitted| emit::registers_of(&emitted.kind).1).collect();
+        code.retain(|emitted| {
+            emit::registers_of(&emitted.kind).0.is_none_or(|register| needed.contains(&register))
+        });
+        let mut at = 0;
+        code.retain(|_| {
+            at += 1;
+            true
+        });
+        let follows: Vec<bool> = code
+            .iter()
+            .enumerate()
+            .map(|(index, emitted)| match (emit::jump_of(&emitted.kind), code.get(index + 1)) {
+                (Some(target), Some(next)) => emit::labels_of(&next.kind).1 == Some(target),
+                _ => false,
+            })
+            .collect();
+        let mut follows = follows.into_iter();
+        code.retain(|_| !follows.next().unwrap_or(false));
+        if code.len() == before {
+            return;
+        }
+    }
+}
+
+/// What a reader of the source calls a cell.
+fn element_name(setting: &Setting<'_>, cell: Cell) -> String {
+    let module = setting.module();
+    let mut name = module.name(cell.object.variable);
+    let Some(variable) = module.variables.get(&cell.object.variable) else { return name };
+    let mut ty = variable.ty;
+    if setting.is_descriptor_array(cell.object.variable, ty) {
+        name = format!("{name}[{}]", cell.object.instance.saturating_sub(1));
+        ty = setting.specialized.part_of(ty, 0).map_or(ty, |part| part.ty);
+    } else if cell.object.instance > 0 {
+        name = format!("{name}@{}", cell.object.instance);
+    }
+    let mut offset = cell.offset;
+    for _ in 0..64 {
+        if setting.specialized.is_scalar(ty).unwrap_or(true) {
+            break;
+        }
+        let Ok(Some((index, part))) = setting.specialized.part_at(ty, offset, u64::MAX) else { break };
+        match module.types.get(&ty) {
+            Some(Type::Struct { members }) => {
+                let member = module.member_names.get(&(ty, index as u32)).filter(|name| !name.is_empty());
+                match member {
+                    Some(member) => name = format!("{name}.{member}"),
+                    None if members.len() == 1 => {}
+                    None => name = format!("{name}.{index}"),
+                }
+            }
+            _ => name = format!("{name}[{index}]"),
+        }
+        (ty, offset) = (part.ty, offset.saturating_sub(part.offset));
+    }
+    name
+}

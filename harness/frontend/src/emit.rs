@@ -1,0 +1,370 @@
+//! The one place where instructions of litmus tests are made.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{
+    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind,
+    LabelId, LocationId, MemoryPlace, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
+    StorageClass,
+};
+
+use crate::value::Number;
+
+/// What an access names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub location: LocationId,
+    pub class: StorageClass,
+    /// The type of the access where it is not that of the location: the same width, signed.
+    pub scalar: Option<ScalarType>,
+}
+
+/// A number as an operand.
+pub(crate) fn operand(number: Number) -> Operand {
+    match number {
+        Number::Known(value) => Operand::Constant(value as i64),
+        Number::Register(register) => Operand::Register(RegisterId(register)),
+    }
+}
+
+impl Target {
+    fn place(self) -> MemoryPlace {
+        MemoryPlace { scalar: self.scalar, ..MemoryPlace::of(self.location, self.class) }
+    }
+}
+
+pub(crate) fn load(destination: u16, target: Target, access: Access) -> InstructionKind {
+    InstructionKind::load(RegisterId(destination), target.place(), access)
+}
+
+pub(crate) fn store(target: Target, value: Number, access: Access) -> InstructionKind {
+    InstructionKind::store(target.place(), operand(value), access)
+}
+
+/// A read-modify-write that computes with an operand, or without an operation exchanges.
+pub(crate) fn read_modify_write(
+    destination: u16,
+    target: Target,
+    operation: Option<ArithmeticOperation>,
+    value: Number,
+    (scope, semantics): (Scope, Semantics),
+) -> InstructionKind {
+    let operation = match operation {
+        Some(operation) => RmwOperation::Fetch(operation, operand(value)),
+        None => RmwOperation::Exchange(operand(value)),
+    };
+    InstructionKind::rmw(RegisterId(destination), target.place(), operation, scope, semantics)
+}
+
+pub(crate) fn compare_exchange(
+    destination: u16,
+    target: Target,
+    (compare, value): (Number, Number),
+    (scope, semantics, unequal): (Scope, Semantics, Semantics),
+) -> InstructionKind {
+    let operation =
+        RmwOperation::CompareExchange { compare: operand(compare), value: operand(value), unequal };
+    InstructionKind::rmw(RegisterId(destination), target.place(), operation, scope, semantics)
+}
+
+pub(crate) fn memory_barrier(scope: Scope, semantics: Semantics) -> InstructionKind {
+    InstructionKind::Fence { scope, semantics }
+}
+
+pub(crate) fn control_barrier(
+    instance: usize,
+    execution_scope: Scope,
+    memory_scope: Scope,
+    semantics: Option<Semantics>,
+) -> InstructionKind {
+    InstructionKind::ControlBarrier(ControlBarrier {
+        execution_scope,
+        memory_scope,
+        semantics,
+        id: instance.to_string(),
+        resource: None,
+        quorum: None,
+    })
+}
+
+pub(crate) fn arithmetic(
+    destination: u16,
+    operation: ArithmeticOperation,
+    left: Number,
+    right: Number,
+) -> InstructionKind {
+    let (left, right) = (operand(left), operand(right));
+    let destination = RegisterId(destination);
+    InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right })
+}
+
+/// Assigns a number.
+pub(crate) fn assign(destination: u16, value: u64) -> InstructionKind {
+    arithmetic(destination, ArithmeticOperation::Add, Number::Known(value), Number::Known(0))
+}
+
+pub(crate) fn branch(relation: BranchRelation, left: Number, right: Number, target: u16) -> InstructionKind {
+    let (left, right) = (operand(left), operand(right));
+    InstructionKind::Flow(Flow::Branch { relation, left, right, target: LabelId(target) })
+}
+
+pub(crate) fn go_to(target: u16) -> InstructionKind {
+    InstructionKind::Flow(Flow::Goto(LabelId(target)))
+}
+
+pub(crate) fn label(label: u16) -> InstructionKind {
+    InstructionKind::Flow(Flow::Label(LabelId(label)))
+}
+
+/// The labels that an instruction jumps to, and the one that it is.
+pub(crate) fn labels_of(kind: &InstructionKind) -> (Option<LabelId>, Option<LabelId>) {
+    let InstructionKind::Flow(flow) = kind else { return (None, None) };
+    match flow {
+        Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. } => {
+            (Some(*target), None)
+        }
+        Flow::Label(label) => (None, Some(*label)),
+    }
+}
+
+/// Where an instruction jumps to whatever it computes.
+pub(crate) fn jump_of(kind: &InstructionKind) -> Option<LabelId> {
+    labels_of(kind).0.filter(|_| matches!(kind, InstructionKind::Flow(Flow::Goto(_))))
+}
+
+/// The register that an instruction computes without touching memory, and the registers that it needs.
+pub(crate) fn registers_of(kind: &InstructionKind) -> (Option<RegisterId>, Vec<RegisterId>) {
+    let registers = |operands: &[Operand]| {
+        let register = |operand: &Operand| match operand {
+            Operand::Register(register) => Some(*register),
+            Operand::Constant(_) => None,
+        };
+        operands.iter().filter_map(register).collect::<Vec<_>>()
+    };
+    match kind {
+        InstructionKind::Compute(compute) => match compute {
+            Compute::Arithmetic { destination, left, right, .. }
+            | Compute::Compare { destination, left, right, .. } => {
+                (Some(*destination), registers(&[*left, *right]))
+            }
+            Compute::Move { destination, value } => (Some(*destination), registers(&[*value])),
+        },
+        InstructionKind::Flow(flow) => match flow {
+            Flow::Branch { left, right, .. } => (None, registers(&[*left, *right])),
+            Flow::BranchIf { condition, .. } => (None, vec![*condition]),
+            Flow::Goto(_) | Flow::Label(_) => (None, Vec::new()),
+        },
+        InstructionKind::Access(access) => match access.kind {
+            AccessKind::Load(_) => (None, Vec::new()),
+            AccessKind::Store(values) => (None, registers(&values.iter().collect::<Vec<_>>())),
+            AccessKind::Rmw { operation, .. } => match operation {
+                RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => (None, registers(&[value])),
+                RmwOperation::CompareExchange { compare, value, .. } => (None, registers(&[compare, value])),
+            },
+            AccessKind::Await { value, .. } => (None, registers(&[value])),
+        },
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_) => (None, Vec::new()),
+    }
+}
+
+/// The type of a location of so many bytes.
+pub(crate) fn scalar_of(bytes: u32) -> Option<ScalarType> {
+    match bytes {
+        1 => Some(ScalarType::U8),
+        2 => Some(ScalarType::U16),
+        4 => Some(ScalarType::U32),
+        8 => Some(ScalarType::U64),
+        _ => None,
+    }
+}
+
+/// The signed type of so many bytes.
+pub(crate) fn signed_scalar_of(bytes: u32) -> Option<ScalarType> {
+    match bytes {
+        1 => Some(ScalarType::I8),
+        2 => Some(ScalarType::I16),
+        4 => Some(ScalarType::I32),
+        8 => Some(ScalarType::I64),
+        _ => None,
+    }
+}
+
+/// Renames the labels of an instruction.
+pub(crate) fn relabel(kind: &mut InstructionKind, number: &impl Fn(&LabelId) -> LabelId) {
+    let InstructionKind::Flow(flow) = kind else { return };
+    match flow {
+        Flow::Goto(label)
+        | Flow::Label(label)
+        | Flow::Branch { target: label, .. }
+        | Flow::BranchIf { target: label, .. } => *label = number(label),
+    }
+}
+
+/// Whether an instruction goes on at one of two places.
+pub(crate) fn branches(kind: &InstructionKind) -> bool {
+    matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::BranchIf { .. }))
+}
+
+/// The location that an instruction accesses.
+pub(crate) fn location_of(kind: &InstructionKind) -> Option<LocationId> {
+    kind.access().map(|access| access.place.location)
+}
+
+/// The code of a thread that never starts: others wait for it at its barriers for ever.
+pub(crate) fn idle(code: &[InstructionKind]) -> (Vec<InstructionKind>, usize) {
+    let barriers = code.iter().filter(|kind| matches!(kind, InstructionKind::ControlBarrier(_))).cloned();
+    let mut idle = vec![go_to(0)];
+    idle.extend(barriers);
+    idle.push(label(0));
+    (idle, 1)
+}
+
+/// What is added to semantics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ordering {
+    pub acquire: bool,
+    pub release: bool,
+    pub class: StorageClass,
+}
+
+impl Ordering {
+    fn added_to(self, semantics: Semantics) -> Semantics {
+        let acquire = self.acquire || semantics.order.acquires();
+        let release = self.release || semantics.order.releases();
+        let order = match (acquire, release) {
+            (true, true) => litmus::Order::AcquireRelease,
+            (true, false) => litmus::Order::Acquire,
+            (false, true) => litmus::Order::Release,
+            (false, false) => litmus::Order::Relaxed,
+        };
+        Semantics {
+            order,
+            classes: semantics.classes.with(self.class),
+            make_available: semantics.make_available || self.release,
+            make_visible: semantics.make_visible || self.acquire,
+        }
+    }
+}
+
+/// An atomic or a barrier with more order; `None` for what cannot have it, or has it.
+pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    match &mut changed {
+        InstructionKind::Access(access) => {
+            let fits = (!more.release || access.writes()) && (!more.acquire || access.reads());
+            let Access::Atomic { semantics, .. } = &mut access.strength else { return None };
+            *semantics = if fits { more.added_to(*semantics) } else { return None };
+        }
+        InstructionKind::Fence { semantics, .. } => *semantics = more.added_to(*semantics),
+        InstructionKind::ControlBarrier(barrier) => {
+            barrier.semantics = Some(more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED)));
+        }
+        InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => return None,
+    }
+    (changed != *kind).then_some(changed)
+}
+
+/// An atomic or a barrier of a wider memory scope; `None` for what has none, or one as wide.
+pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    let scope = match &mut changed {
+        InstructionKind::Access(access) => match &mut access.strength {
+            Access::Atomic { scope, .. } | Access::Coherent { scope } => scope,
+            Access::Private | Access::NonPrivate => return None,
+        },
+        InstructionKind::Fence { scope, .. } => scope,
+        InstructionKind::ControlBarrier(barrier) => &mut barrier.memory_scope,
+        InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => return None,
+    };
+    if *scope >= wide {
+        return None;
+    }
+    *scope = wide;
+    Some(changed)
+}
+
+/// An access with another strength, where `change` says one of the strength that it has.
+fn strengthened(
+    kind: &InstructionKind,
+    change: impl Fn(Access) -> Option<Access>,
+) -> Option<InstructionKind> {
+    let mut access = *kind.access()?;
+    access.strength = change(access.strength)?;
+    Some(InstructionKind::Access(access))
+}
+
+/// A plain access that makes its memory available or visible; `None` for what does, and for atomics.
+pub(crate) fn coherent(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
+    strengthened(kind, |strength| match strength {
+        Access::Private | Access::NonPrivate => Some(Access::Coherent { scope }),
+        Access::Coherent { .. } | Access::Atomic { .. } => None,
+    })
+}
+
+/// A plain access that is not private to its invocation; `None` for what is none.
+pub(crate) fn non_private(kind: &InstructionKind) -> Option<InstructionKind> {
+    strengthened(kind, |strength| match strength {
+        Access::Private => Some(Access::NonPrivate),
+        Access::NonPrivate | Access::Coherent { .. } | Access::Atomic { .. } => None,
+    })
+}
+
+/// A plain access as a relaxed atomic.
+pub(crate) fn atomic(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
+    strengthened(kind, |strength| match strength {
+        Access::Private | Access::NonPrivate | Access::Coherent { .. } => {
+            Some(Access::Atomic { scope, semantics: Semantics::RELAXED })
+        }
+        Access::Atomic { .. } => None,
+    })
+}
+
+/// A barrier that orders and publishes everything of a class.
+pub(crate) fn full_semantics(class: StorageClass) -> Semantics {
+    Ordering { acquire: true, release: true, class }.added_to(Semantics::RELAXED)
+}
+
+/// The class that an instruction accesses memory through.
+pub(crate) fn class_of(kind: &InstructionKind) -> Option<StorageClass> {
+    kind.access().map(|access| access.place.class)
+}
+
+/// Whether an access writes; `None` for what is no access.
+pub(crate) fn writes(kind: &InstructionKind) -> Option<bool> {
+    kind.access().map(|access| access.writes())
+}
+
+/// What an instruction is, in the words of shaders; `None` for what is no event.
+pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
+    match kind {
+        InstructionKind::Access(access) => {
+            let atomic = matches!(access.strength, Access::Atomic { .. });
+            Some(match access.kind {
+                AccessKind::Load(_) if atomic => "atomic load",
+                AccessKind::Load(_) => "read",
+                AccessKind::Store(_) if atomic => "atomic store",
+                AccessKind::Store(_) => "write",
+                AccessKind::Rmw { .. } | AccessKind::Await { .. } => "atomic",
+            })
+        }
+        InstructionKind::Fence { .. } => Some("memory barrier"),
+        InstructionKind::ControlBarrier(_) => Some("barrier"),
+        InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => None,
+    }
+}

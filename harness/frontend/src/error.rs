@@ -1,0 +1,104 @@
+//! What is wrong with a module, or beyond the lifter, and where.
+
+use std::fmt;
+
+/// A place in the file of a module.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Place {
+    /// Nowhere in particular.
+    #[default]
+    Module,
+    /// A line of text, counted from 1.
+    Line(u32),
+    /// A word of a binary, counted from 0.
+    Word(u32),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Module => Ok(()),
+            Place::Line(line) => write!(f, "{line}: "),
+            Place::Word(word) => write!(f, "word {word}: "),
+        }
+    }
+}
+
+/// Why a module is not read or not lifted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}{what}")]
+pub struct Refusal {
+    /// Where: a line of the source where the module has debug lines, else a line of its text or a word.
+    pub place: Place,
+    /// What.
+    pub what: Problem,
+}
+
+/// What is wrong, or beyond the lifter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The text is not assembly.
+    #[error("{0}")]
+    Syntax(String),
+    /// The words are no module, or its instructions do not fit together.
+    #[error("malformed module: {0}")]
+    Malformed(String),
+    /// Something that the lifter does not have.
+    #[error("cannot lift: {0}")]
+    Unsupported(String),
+    /// There is no such entry point, or several and none was named.
+    #[error("{0}")]
+    EntryPoint(String),
+    /// Two accesses share bytes and differ in extent.
+    #[error(
+        "cannot lift: {name} is accessed with {first} bytes here and with {second} elsewhere; give it one size"
+    )]
+    MixedSize {
+        /// What is accessed.
+        name: String,
+        /// Bytes here.
+        first: u32,
+        /// Bytes elsewhere.
+        second: u32,
+    },
+    /// A value that is read decides an address or a computation and may be anything.
+    #[error("cannot lift: {what} depends on a value read whose domain is unbounded; fix it with inputs")]
+    Unbounded {
+        /// What depends on it.
+        what: String,
+    },
+    /// A float, or what is computed from one, decides control flow or an address.
+    #[error("cannot lift: {what} is computed from floats or opaque values")]
+    Opaque {
+        /// What depends on it.
+        what: String,
+    },
+    /// More than the lifter takes on.
+    #[error("cannot lift: more than {bound} {what}; lower --grid or --unroll")]
+    Budget {
+        /// Of what.
+        what: &'static str,
+        /// How many at most.
+        bound: usize,
+    },
+    /// An annotation that is not understood.
+    #[error("annotation: {0}")]
+    Annotation(String),
+}
+
+impl Problem {
+    /// The refusal at a place.
+    pub fn at(self, place: Place) -> Refusal {
+        Refusal { place, what: self }
+    }
+}
+
+/// Malformed.
+pub(crate) fn malformed(what: impl Into<String>) -> Problem {
+    Problem::Malformed(what.into())
+}
+
+/// Unsupported.
+pub(crate) fn unsupported(what: impl Into<String>) -> Problem {
+    Problem::Unsupported(what.into())
+}

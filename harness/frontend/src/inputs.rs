@@ -1,0 +1,186 @@
+//! What a kernel is given: contents of buffers by name, and files that hold all of a kernel's inputs.
+
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+
+use crate::error::Problem;
+use crate::lift::Options;
+
+/// Bytes of a buffer at most.
+const MAX_BYTES: u64 = 1 << 28;
+
+/// A file of inputs.
+#[derive(Clone, Debug, Default)]
+pub struct CaseFile {
+    /// The module that it is for, as the file names it.
+    pub module: Option<String>,
+    /// What it says.
+    pub options: Options,
+}
+
+/// The contents of a buffer that a word names: `zeros`, `iota`, `random`, `floats`; `None` for other words.
+pub fn filled(word: &str, bytes: u64) -> Option<Vec<u8>> {
+    let words = bytes.min(MAX_BYTES).div_ceil(4);
+    let mut state = 1_u64;
+    let mut random = || {
+        // A generator of Marsaglia's (xorshift64*), from the seed 1.
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+    };
+    let words: Vec<u32> = match word {
+        "zeros" => (0..words).map(|_| 0).collect(),
+        "iota" => (0..words).map(|word| word as u32).collect(),
+        "random" => (0..words).map(|_| random()).collect(),
+        "floats" => (0..words).map(|_| (random() as f32 / u32::MAX as f32 * 2.0 - 1.0).to_bits()).collect(),
+        _ => return None,
+    };
+    let mut all: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    all.truncate(usize::try_from(bytes.min(MAX_BYTES)).unwrap_or(usize::MAX));
+    Some(all)
+}
+
+/// Reads a file of inputs.
+///
+/// # Errors
+/// What of it is not understood.
+pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
+    let table: Table =
+        text.parse().map_err(|error: toml::de::Error| Problem::Annotation(error.to_string()))?;
+    let mut case = CaseFile::default();
+    let options = &mut case.options;
+    for (key, value) in &table {
+        match (key.as_str(), value) {
+            ("module", Value::String(module)) => case.module = Some(module.clone()),
+            ("entry", Value::String(entry)) => options.entry = Some(entry.clone()),
+            ("grid", Value::Array(grid)) => {
+                let numbers: Vec<u32> = grid.iter().filter_map(small).collect();
+                let grid = <[u32; 3]>::try_from(numbers);
+                options.grid = Some(grid.map_err(|_| wrong(key, "three numbers"))?);
+            }
+            ("subgroup_size", value) => {
+                options.subgroup_size = Some(small(value).ok_or_else(|| wrong(key, "a number"))?);
+            }
+            ("unroll", value) => {
+                options.unroll = Some(small(value).ok_or_else(|| wrong(key, "a number"))?);
+            }
+            ("spec", Value::Table(constants)) => {
+                for (id, value) in constants {
+                    let number: u32 = id.parse().map_err(|_| wrong(key, "ids of constants"))?;
+                    let bits = match value {
+                        Value::Float(float) => u64::from((*float as f32).to_bits()),
+                        Value::Boolean(truth) => u64::from(*truth),
+                        Value::Integer(integer) => *integer as u64,
+                        _ => return Err(wrong(key, "numbers")),
+                    };
+                    options.specialization.insert(number, bits);
+                }
+            }
+            ("push", Value::Array(parts)) => {
+                for part in parts {
+                    let part = part.as_table().ok_or_else(|| wrong(key, "a list of tables"))?;
+                    let offset = part.get("offset").and_then(Value::as_integer).unwrap_or(0);
+                    let at = u64::try_from(offset).map_err(|_| wrong(key, "offsets"))?;
+                    options.push.extend((at..).zip(typed(key, part)?));
+                }
+            }
+            ("buffer", Value::Table(buffers)) => {
+                for (name, buffer) in buffers {
+                    let place = place(name).ok_or_else(|| wrong(key, "SET.BINDING"))?;
+                    let buffer = buffer.as_table().ok_or_else(|| wrong(key, "tables"))?;
+                    options.buffers.insert(place, contents(key, buffer)?);
+                }
+            }
+            // What kernels with images, samplers and addresses need; those kernels are refused by name.
+            ("image" | "sampler" | "address", Value::Table(_)) => {}
+            _ => return Err(Problem::Annotation(format!("unknown key `{key}`, or not of its kind"))),
+        }
+    }
+    Ok(case)
+}
+
+fn wrong(key: &str, expected: &str) -> Problem {
+    Problem::Annotation(format!("`{key}`: {expected} expected"))
+}
+
+fn small(value: &Value) -> Option<u32> {
+    value.as_integer().and_then(|number| u32::try_from(number).ok())
+}
+
+/// `SET.BINDING`.
+pub fn place(name: &str) -> Option<(u32, u32)> {
+    let (set, binding) = name.split_once('.')?;
+    Some((set.parse().ok()?, binding.parse().ok()?))
+}
+
+fn contents(key: &str, buffer: &Table) -> Result<Vec<u8>, Problem> {
+    let bytes = buffer.get("bytes").and_then(Value::as_integer);
+    let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok()).filter(|bytes| *bytes <= MAX_BYTES);
+    let words = typed(key, buffer)?;
+    let bytes = bytes.unwrap_or(words.len() as u64);
+    let fill = buffer.get("fill").and_then(Value::as_str).unwrap_or("zeros");
+    let mut all = filled(fill, bytes).ok_or_else(|| wrong(key, "zeros, iota, random or floats"))?;
+    put(&mut all, 0, &words);
+    for (name, parts) in buffer {
+        let (Some(_), Some(parts)) = (name.strip_suffix("_at"), parts.as_array()) else { continue };
+        for part in parts {
+            let part = part.as_table().ok_or_else(|| wrong(key, "a list of tables"))?;
+            let offset = part.get("offset").and_then(Value::as_integer).unwrap_or(0);
+            put(&mut all, usize::try_from(offset).unwrap_or(usize::MAX), &typed(key, part)?);
+        }
+    }
+    Ok(all)
+}
+
+fn put(all: &mut [u8], at: usize, bytes: &[u8]) {
+    let end = at.saturating_add(bytes.len()).min(all.len());
+    if let Some(place) = all.get_mut(at..end) {
+        place.copy_from_slice(&bytes[..place.len()]);
+    }
+}
+
+/// The bytes that the typed keys of a table give: `u32 = […]` and so on.
+fn typed(key: &str, table: &Table) -> Result<Vec<u8>, Problem> {
+    let mut bytes = Vec::new();
+    for (name, values) in table {
+        let Some(values) = values.as_array().filter(|_| !name.ends_with("_at")) else { continue };
+        for value in values {
+            let integer = value.as_integer();
+            let float = value.as_float().or(integer.map(|integer| integer as f64));
+            let whole = || integer.ok_or_else(|| wrong(key, "integers"));
+            let real = || float.ok_or_else(|| wrong(key, "numbers"));
+            match name.as_str() {
+                "u8" | "i8" => bytes.push(whole()? as u8),
+                "u16" | "i16" => bytes.extend((whole()? as u16).to_le_bytes()),
+                "u32" | "i32" => bytes.extend((whole()? as u32).to_le_bytes()),
+                "u64" | "i64" => bytes.extend((whole()? as u64).to_le_bytes()),
+                "f16" => bytes.extend(crate::text::half_of(real()?).to_le_bytes()),
+                "f32" => bytes.extend((real()? as f32).to_le_bytes()),
+                "f64" => bytes.extend(real()?.to_le_bytes()),
+                other => return Err(wrong(key, &format!("u8 to f64, not `{other}`,"))),
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// Adds what the second says to the first, where the first says nothing.
+pub fn merged(mut first: Options, second: Options) -> Options {
+    first.entry = first.entry.or(second.entry);
+    first.grid = first.grid.or(second.grid);
+    first.subgroup_size = first.subgroup_size.or(second.subgroup_size);
+    first.unroll = first.unroll.or(second.unroll);
+    first.assertion = first.assertion.or(second.assertion);
+    let mut push: BTreeMap<u64, u8> = second.push;
+    push.extend(first.push);
+    first.push = push;
+    let mut specialization = second.specialization;
+    specialization.extend(first.specialization);
+    first.specialization = specialization;
+    let mut buffers = second.buffers;
+    buffers.extend(first.buffers);
+    first.buffers = buffers;
+    first
+}

@@ -1,0 +1,630 @@
+//! From a kernel, a grid and its inputs to litmus tests.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use litmus::Test;
+use rspirv::spirv::StorageClass;
+
+use crate::annotations::{Formula, Initial};
+use crate::assemble;
+use crate::error::{Place, Problem, Refusal, malformed};
+use crate::layout::{Specialized, known};
+use crate::module::{Constant, Module, Type, mask};
+use crate::question::Asked;
+use crate::state::State;
+use crate::value::{Cell, Object, Origin};
+use crate::walk::{Knowledge, Round, Touch, Walk, Walked};
+use crate::word::number_of_extended;
+
+/// Invocations of a grid at most: the bound of the engine on threads.
+pub(crate) const MAX_INVOCATIONS: usize = 16;
+/// Rounds over all threads at most.
+const MAX_ROUNDS: usize = 400;
+/// Values that nobody gave which are tried with each of [`TRIED`] at most.
+const MAX_TRIED: usize = 4;
+/// What is tried for them.
+const TRIED: [u64; 2] = [0, 1];
+/// Bodies of a loop that depends on what is read, where no bound is given.
+pub const DEFAULT_UNROLL: u32 = 2;
+/// Bytes of a buffer that nothing is said of.
+const DEFAULT_BYTES: u64 = 64 * 1024;
+
+/// What is asked of a kernel, and with what.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The entry point; the only one where none is named.
+    pub entry: Option<String>,
+    /// Workgroups of the dispatch; what the annotations say, or one, where it is not given.
+    pub grid: Option<[u32; 3]>,
+    /// Invocations of a subgroup; what the annotations say, or all of a workgroup, where it is not given.
+    pub subgroup_size: Option<u32>,
+    /// Specialization constants by their `SpecId`.
+    pub specialization: HashMap<u32, u64>,
+    /// Bytes of push constants by their offset.
+    pub push: BTreeMap<u64, u8>,
+    /// Contents of buffers by set and binding.
+    pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Bodies of a loop at most. Not given, what is known is walked to its end, and a loop that depends on what is read twice.
+    pub unroll: Option<u32>,
+    /// What is to hold of every final state.
+    pub assertion: Option<Formula>,
+    /// Whether the annotations' filter is left out.
+    pub ignore_filter: bool,
+    /// Whether accesses stay that one invocation alone is about: for whoever changes the kernel and asks again.
+    pub keep_all: bool,
+}
+
+/// Where an invocation is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// `WorkgroupId`.
+    pub workgroup: [u32; 3],
+    /// `LocalInvocationId`.
+    pub local: [u32; 3],
+    pub(crate) workgroup_index: u32,
+    pub(crate) local_index: u32,
+}
+
+/// What kind of finding it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FindingKind {
+    /// Not all invocations of the execution scope come to an instance of a control barrier.
+    DivergentBarrier,
+    /// An access beyond the end of an array.
+    OutOfBounds,
+    /// Something depends on a value that nobody wrote.
+    UninitialisedRead,
+    /// Something without a defined result is executed.
+    UndefinedBehaviour,
+}
+
+/// A place of a kernel and who is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Spot {
+    /// Index among the invocations.
+    pub thread: u16,
+    /// Index of the source line, 0 where there is none.
+    pub line: u32,
+    /// The place in the module.
+    pub place: Place,
+    /// Whether it writes, where it is an access.
+    pub access: Option<bool>,
+}
+
+/// Something to tell about a kernel beyond the answer of a model.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Its kind.
+    pub kind: FindingKind,
+    /// In words.
+    pub message: String,
+    /// Where.
+    pub at: Vec<Spot>,
+}
+
+/// A litmus test of a kernel, under values for what nobody gave.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The test.
+    pub test: Test,
+    /// For each thread and instruction of the test where it comes from.
+    pub origins: Vec<Vec<Spot>>,
+    /// For each location of the test what a reader of the source calls it.
+    pub names: Vec<String>,
+    /// For each location of the test the id of its variable.
+    pub(crate) variables: Vec<u32>,
+}
+
+/// A kernel as litmus tests.
+#[derive(Clone, Debug)]
+pub struct Lifted {
+    /// The entry point.
+    pub entry: String,
+    /// A test for each way to choose values that nobody gave: usually one.
+    pub cases: Vec<Case>,
+    /// Whether more values that nobody gave were possible than there are cases.
+    pub sampled: bool,
+    /// The invocations, in the order of the threads.
+    pub invocations: Vec<Identity>,
+    /// What the walk found.
+    pub findings: Vec<Finding>,
+    /// The question in the words of whoever asks it.
+    pub question: Option<String>,
+    /// What a reader should know of how the module was read.
+    pub notes: Vec<String>,
+}
+
+/// Everything that the walks share.
+pub(crate) struct Setting<'a> {
+    pub specialized: &'a Specialized<'a>,
+    pub grid: [u32; 3],
+    pub local_size: [u32; 3],
+    pub subgroup_size: u32,
+    pub unroll: Option<u32>,
+    /// Bodies of a loop that depends on what is read.
+    pub unroll_open: u32,
+    /// Whether accesses stay that one invocation alone is about.
+    pub keep_all: bool,
+    /// Cells that are asked about.
+    pub observed: BTreeSet<Cell>,
+    assignment: BTreeMap<Origin, u64>,
+    inputs: HashMap<u32, &'a Initial>,
+    buffers: HashMap<u32, &'a [u8]>,
+    push: BTreeMap<u64, u64>,
+    push_bytes: &'a BTreeMap<u64, u8>,
+    annotated: bool,
+    canonical: HashMap<u32, u32>,
+    loops: HashMap<u32, HashMap<u32, (u32, usize)>>,
+}
+
+impl<'a> Setting<'a> {
+    pub fn module(&self) -> &'a Module {
+        self.specialized.module
+    }
+
+    pub fn loops(&self, function: u32) -> &HashMap<u32, (u32, usize)> {
+        static EMPTY: std::sync::OnceLock<HashMap<u32, (u32, usize)>> = std::sync::OnceLock::new();
+        self.loops.get(&function).unwrap_or_else(|| EMPTY.get_or_init(HashMap::new))
+    }
+
+    pub fn result_type(&self, function: u32, id: u32) -> Option<u32> {
+        let module = self.module();
+        if let Some(ty) = module.functions.get(&function).and_then(|function| function.types.get(&id)) {
+            return Some(*ty);
+        }
+        module.variable_types.get(&id).copied()
+    }
+
+    /// The result of the instruction where a state stands; 0 where it has none.
+    pub fn instruction_result(&self, state: &State) -> u32 {
+        let Some(frame) = state.frames.last() else { return 0 };
+        let function = self.module().functions.get(&frame.function);
+        function.and_then(|function| function.code.get(frame.at)).map_or(0, |instruction| instruction.result)
+    }
+
+    /// The label of a segment: numbers from the top, which the labels of paths do not reach.
+    #[allow(clippy::unused_self)]
+    pub fn segment_label(&self, index: usize) -> u16 {
+        u16::MAX - index.min(usize::from(u16::MAX)) as u16
+    }
+
+    /// The first variable with the same binding.
+    pub fn canonical(&self, variable: u32) -> u32 {
+        self.canonical.get(&variable).copied().unwrap_or(variable)
+    }
+
+    pub fn invocations(&self) -> u32 {
+        self.local_size.iter().fold(1, |product: u32, size| product.saturating_mul(*size))
+    }
+
+    /// The value that is taken for one that nobody gave.
+    pub fn assigned(&self, origin: Origin) -> u64 {
+        self.assignment.get(&origin).copied().unwrap_or(0)
+    }
+
+    pub fn is_built_in(&self, variable: u32) -> bool {
+        self.module().decorations(variable).built_in.is_some()
+            && self.module().variables.get(&variable).is_some_and(|v| v.initializer == 0)
+    }
+
+    pub fn is_descriptor_array(&self, variable: u32, ty: u32) -> bool {
+        let module = self.module();
+        let Some(found) = module.variables.get(&variable).filter(|found| found.ty == ty) else {
+            return false;
+        };
+        let element = match module.types.get(&ty) {
+            Some(Type::Array { element, .. } | Type::RuntimeArray { element }) => *element,
+            _ => return false,
+        };
+        matches!(
+            found.class,
+            StorageClass::StorageBuffer | StorageClass::Uniform | StorageClass::UniformConstant
+        ) && module.decorations(ty).stride.is_none()
+            && matches!(module.types.get(&element), Some(Type::Struct { .. } | Type::Handle(_)))
+    }
+
+    /// What push constants hold at an offset, as far as something is said of it.
+    pub fn push_constant(&self, offset: u64) -> Option<u64> {
+        if let Some(value) = self.push.get(&offset) {
+            return Some(*value);
+        }
+        if self.push_bytes.is_empty() && self.annotated {
+            return None;
+        }
+        let bytes = (0..8).map(|at| self.push_bytes.get(&offset.saturating_add(at)).copied().unwrap_or(0));
+        Some(bytes.enumerate().fold(0, |all, (at, byte)| all | u64::from(byte) << (8 * at)))
+    }
+
+    /// What memory holds at first; `None` where nobody gave a value.
+    pub fn initial(&self, cell: Cell) -> Result<Option<u64>, Problem> {
+        let module = self.module();
+        let variable = cell.object.variable;
+        let Some(declared) = module.variables.get(&variable).copied() else { return Ok(None) };
+        let mut ty = declared.ty;
+        if cell.object.instance > 0 && self.is_descriptor_array(variable, ty) {
+            ty = self.specialized.part_of(ty, 0)?.ty;
+        }
+        if let Some(initial) = self.inputs.get(&variable) {
+            let value = self.specialized.initial_at(initial, ty, cell.offset)?;
+            return Ok(value
+                .as_ref()
+                .and_then(known)
+                .map(|value| value & mask(cell.bytes.saturating_mul(8))));
+        }
+        if let Some(bytes) = self.buffers.get(&variable) {
+            let at = |index: u64| {
+                let index = usize::try_from(cell.offset.saturating_add(index)).unwrap_or(usize::MAX);
+                bytes.get(index).copied().unwrap_or(0)
+            };
+            return Ok(Some(
+                (0..u64::from(cell.bytes)).fold(0, |all, index| all | u64::from(at(index)) << (8 * index)),
+            ));
+        }
+        if declared.initializer != 0 {
+            let Some(value) = self.specialized.constant(declared.initializer) else {
+                return Err(malformed("an initializer that is no constant"));
+            };
+            return Ok(known(&self.specialized.scalar_at(value, ty, cell.offset)?));
+        }
+        let zero = matches!(declared.class, StorageClass::StorageBuffer | StorageClass::Uniform);
+        Ok((zero && !self.annotated).then_some(0))
+    }
+
+    /// Elements of an array without a length that begins at an offset of an object.
+    pub fn array_length(&self, object: Object, start: u64, stride: u64) -> u64 {
+        let stride = stride.max(1);
+        if let Some(bytes) = self.buffers.get(&object.variable) {
+            return (bytes.len() as u64).saturating_sub(start) / stride;
+        }
+        let declared = self.module().variables.get(&object.variable);
+        if let (Some(declared), Some(initial)) = (declared, self.inputs.get(&object.variable)) {
+            let length = self.shaped_length(initial, declared.ty, start);
+            return length.unwrap_or(u64::from(u32::MAX));
+        }
+        if self.annotated { u64::from(u32::MAX) } else { DEFAULT_BYTES.saturating_sub(start) / stride }
+    }
+
+    fn shaped_length(&self, initial: &Initial, ty: u32, start: u64) -> Option<u64> {
+        let (mut initial, mut ty, mut start) = (initial, ty, start);
+        for _ in 0..64 {
+            let Initial::Parts(parts) = initial else { return None };
+            if matches!(self.module().types.get(&ty), Some(Type::RuntimeArray { .. })) && start == 0 {
+                return Some(parts.len() as u64);
+            }
+            let (index, part) = self.specialized.part_at(ty, start, parts.len() as u64).ok()??;
+            (initial, ty, start) = (parts.get(index as usize)?, part.ty, start - part.offset);
+        }
+        None
+    }
+}
+
+/// Lifts a kernel.
+///
+/// # Errors
+/// What of it is malformed or beyond the lifter, with its place.
+pub fn lift(module: &Module, options: &Options) -> Result<Lifted, Refusal> {
+    let entry = module.entry(options.entry.as_deref()).map_err(|problem| problem.at(Place::Module))?;
+    lift_entry(module, options, entry.function, &entry.name)
+}
+
+fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> Result<Lifted, Refusal> {
+    let nowhere = |problem: Problem| problem.at(Place::Module);
+    let annotations = &module.annotations;
+    let annotated = annotations != &crate::annotations::Annotations::default();
+    let named: HashMap<u32, &Initial> = annotations
+        .inputs
+        .iter()
+        .map(|(name, initial)| match module.id_of(name) {
+            Some(id) => Ok((id, initial)),
+            None => Err(nowhere(Problem::Annotation(format!("no `%{name}` in the module")))),
+        })
+        .collect::<Result<_, _>>()?;
+    let by_result: HashMap<u32, Initial> = named
+        .iter()
+        .filter(|(id, _)| module.constants.contains_key(id))
+        .map(|(id, initial)| (*id, (*initial).clone()))
+        .collect();
+    // The local size may itself be specialized.
+    let mut by_id = options.specialization.clone();
+    let config = annotations.config.or(annotated.then_some([1, 1, 1]));
+    let local_size = match config.filter(|_| options.grid.is_none()) {
+        Some([invocations, subgroups, _]) => [invocations.saturating_mul(subgroups), 1, 1],
+        None => local_size(module, &by_id, &by_result, function).map_err(nowhere)?,
+    };
+    let grid = options.grid.unwrap_or(config.map_or([1, 1, 1], |[_, _, workgroups]| [workgroups, 1, 1]));
+    for (number, operands) in &module.reflection {
+        if Some(*number) == number_of_extended("NonSemantic.ClspvReflection", "SpecConstantWorkgroupSize") {
+            for (axis, id) in operands.iter().take(3).enumerate() {
+                if let Some((_, Constant::Scalar(number))) = module.constants.get(id) {
+                    by_id.entry(*number as u32).or_insert(u64::from(local_size[axis]));
+                }
+            }
+        }
+    }
+    let specialized =
+        Specialized::new(module, &by_id, &by_result, config.map(|_| local_size)).map_err(nowhere)?;
+    let invocations = invocations(grid, local_size).map_err(nowhere)?;
+    let all = local_size.iter().product::<u32>();
+    let subgroup_size = options.subgroup_size.or(config.map(|config| config[0])).unwrap_or(all).max(1);
+
+    let mut buffers: HashMap<u32, &[u8]> = HashMap::new();
+    let mut canonical = HashMap::new();
+    let mut first_of: BTreeMap<(u32, u32), u32> = BTreeMap::new();
+    for id in module.variables.keys() {
+        let decorations = module.decorations(*id);
+        if let (Some(set), Some(binding)) = (decorations.set.or(Some(0)), decorations.binding) {
+            canonical.insert(*id, *first_of.entry((set, binding)).or_insert(*id));
+            if let Some(bytes) = options.buffers.get(&(set, binding)) {
+                buffers.insert(*id, bytes);
+            }
+        }
+    }
+    let mut setting = Setting {
+        specialized: &specialized,
+        grid,
+        local_size,
+        subgroup_size,
+        unroll: options.unroll,
+        unroll_open: DEFAULT_UNROLL,
+        keep_all: options.keep_all,
+        observed: BTreeSet::new(),
+        assignment: BTreeMap::new(),
+        inputs: named,
+        buffers,
+        push: BTreeMap::new(),
+        push_bytes: &options.push,
+        annotated,
+        canonical,
+        loops: loops(module),
+    };
+    setting.push = reflected(&setting);
+    let question = Asked::new(&setting, options).map_err(nowhere)?;
+    setting.observed = question.cells.clone();
+
+    let mut notes = Vec::new();
+    if !module.vulkan {
+        notes.push(
+            "the module's memory model is GLSL450: read as the Vulkan model, Coherent and Volatile as non-private and \
+             available or visible to the queue family, workgroup memory so to the workgroup"
+                .to_owned(),
+        );
+    }
+    let mut lifted = Lifted {
+        entry: name.to_owned(),
+        cases: Vec::new(),
+        sampled: false,
+        invocations: invocations.clone(),
+        findings: Vec::new(),
+        question: question.text.clone(),
+        notes,
+    };
+    let mut findings = BTreeSet::new();
+    let mut undefined = BTreeSet::new();
+    let first = case(&setting, function, name, &invocations, &question, &mut findings, &mut undefined)?;
+    lifted.cases.push(first);
+    let tried: Vec<Origin> = undefined.iter().take(MAX_TRIED).copied().collect();
+    lifted.sampled = !undefined.is_empty();
+    let ways = TRIED.len().pow(tried.len() as u32);
+    for way in 1..ways {
+        let mut rest = way;
+        for origin in &tried {
+            setting.assignment.insert(*origin, TRIED[rest % TRIED.len()]);
+            rest /= TRIED.len();
+        }
+        let mut more = BTreeSet::new();
+        let next = case(&setting, function, name, &invocations, &question, &mut findings, &mut more)?;
+        lifted.cases.push(next);
+    }
+    lifted.findings = findings.into_iter().collect();
+    Ok(lifted)
+}
+
+/// One test, with the values for what nobody gave that the setting has.
+fn case(
+    setting: &Setting<'_>,
+    function: u32,
+    name: &str,
+    invocations: &[Identity],
+    question: &Asked,
+    findings: &mut BTreeSet<Finding>,
+    undefined: &mut BTreeSet<Origin>,
+) -> Result<Case, Refusal> {
+    let mut knowledge = Knowledge::default();
+    let mut frozen = false;
+    for number in 0.. {
+        let mut round = Round::default();
+        let mut walked: Vec<Walked> = Vec::new();
+        for (thread, identity) in invocations.iter().enumerate() {
+            let walk = Walk::new(setting, &knowledge, &mut round, thread as u16, identity);
+            walked.push(walk.all(function)?);
+        }
+        check_overlaps(setting, &round.found.touched).map_err(|problem| problem.at(Place::Module))?;
+        let mut next = knowledge.clone();
+        let mut grown = false;
+        if !frozen {
+            for (cell, domain) in &round.found.domains {
+                let known = next.domains.entry(*cell).or_insert_with(crate::value::Domain::none);
+                grown |= known.add(domain);
+            }
+        }
+        for (cell, touch) in &round.found.touched {
+            let known: &mut Touch = next.touched.entry(*cell).or_default();
+            known.readers |= touch.readers;
+            known.writers |= touch.writers;
+            known.ordered |= touch.ordered;
+        }
+        next.opaque.extend(round.found.opaque.iter().copied());
+        for (cell, by_thread) in &round.found.updates {
+            let known = next.updates.entry(*cell).or_default();
+            for (thread, count) in by_thread {
+                let most = known.entry(*thread).or_default();
+                *most = (*most).max(*count);
+            }
+        }
+        for (cell, by_value) in &round.found.generations {
+            let known = next.generations.entry(*cell).or_default();
+            for (value, generation) in by_value {
+                let least = known.entry(*value).or_insert(*generation);
+                *least = (*least).min(*generation);
+            }
+        }
+        let settled = next.touched == knowledge.touched
+            && next.opaque == knowledge.opaque
+            && (frozen || next.updates == knowledge.updates && next.generations == knowledge.generations);
+        if settled && !grown {
+            findings.extend(std::mem::take(&mut round.findings));
+            undefined.extend(std::mem::take(&mut round.undefined));
+            // What is asked of memory that nobody wrote depends on what it held.
+            for cell in &question.cells {
+                let written = knowledge.touched.get(cell).is_some_and(|touch| touch.writers != 0);
+                if !written && setting.initial(*cell).map_err(|problem| problem.at(Place::Module))?.is_none()
+                {
+                    undefined.insert(Origin::Memory(cell.object, cell.offset, None));
+                }
+            }
+            return assemble::case(setting, name, invocations, question, round, walked, findings)
+                .map_err(|problem| problem.at(Place::Module));
+        }
+        // An execution has no more writes than these, and a value that is computed from others comes after them: a round for
+        // the address, one for who else is there, and one for the value.
+        let writes: u32 = walked.iter().map(|walked| walked.writes).sum();
+        frozen |= number > 3 * (writes as usize + 1);
+        if number > MAX_ROUNDS {
+            return Err(Problem::Budget { what: "rounds of values", bound: MAX_ROUNDS }.at(Place::Module));
+        }
+        knowledge = next;
+    }
+    Err(malformed("no round").at(Place::Module))
+}
+
+/// Refuses cells that share bytes and differ in extent, where several invocations are about them.
+fn check_overlaps(setting: &Setting<'_>, touched: &BTreeMap<Cell, Touch>) -> Result<(), Problem> {
+    let mut before: Option<(Cell, Touch)> = None;
+    for (cell, touch) in touched {
+        if let Some((earlier, union)) = before
+            && earlier.object == cell.object
+            && earlier.offset.saturating_add(u64::from(earlier.bytes)) > cell.offset
+        {
+            let union = Touch {
+                readers: union.readers | touch.readers,
+                writers: union.writers | touch.writers,
+                ordered: union.ordered || touch.ordered,
+            };
+            if union.is_shared() {
+                let name = setting.module().name(cell.object.variable);
+                return Err(Problem::MixedSize { name, first: cell.bytes, second: earlier.bytes });
+            }
+            let end = |cell: Cell| cell.offset.saturating_add(u64::from(cell.bytes));
+            before = Some((if end(*cell) > end(earlier) { *cell } else { earlier }, union));
+            continue;
+        }
+        before = Some((*cell, *touch));
+    }
+    Ok(())
+}
+
+fn local_size(
+    module: &Module,
+    by_id: &HashMap<u32, u64>,
+    by_result: &HashMap<u32, Initial>,
+    function: u32,
+) -> Result<[u32; 3], Problem> {
+    let specialized = Specialized::new(module, by_id, by_result, None)?;
+    // A constant with the decoration goes before the mode.
+    let decorated = module.decorations.iter().find(|(id, decorations)| {
+        decorations.built_in == Some(rspirv::spirv::BuiltIn::WorkgroupSize)
+            && module.constants.contains_key(id)
+    });
+    let sizes: Vec<u64> = match (decorated, module.local_size(function)) {
+        (Some((id, _)), _) => (0..3)
+            .filter_map(|axis| {
+                let part = crate::layout::part(specialized.constant(*id)?, axis)?;
+                known(&part)
+            })
+            .collect(),
+        (None, Some((numbers, false))) => numbers.iter().map(|number| u64::from(*number)).collect(),
+        (None, Some((ids, true))) => ids.iter().filter_map(|id| specialized.number(*id)).collect(),
+        (None, None) => vec![1, 1, 1],
+    };
+    let sizes: Vec<u32> = sizes.iter().filter_map(|size| u32::try_from(*size).ok()).collect();
+    <[u32; 3]>::try_from(sizes).map_err(|_| malformed("a local size that is no three numbers"))
+}
+
+fn invocations(grid: [u32; 3], local: [u32; 3]) -> Result<Vec<Identity>, Problem> {
+    let count = grid.iter().chain(&local).try_fold(1_u64, |product, n| product.checked_mul(u64::from(*n)));
+    if count.is_none_or(|count| count > MAX_INVOCATIONS as u64) {
+        return Err(Problem::Budget { what: "invocations", bound: MAX_INVOCATIONS });
+    }
+    let each = |size: [u32; 3]| {
+        (0..size[2])
+            .flat_map(move |z| (0..size[1]).flat_map(move |y| (0..size[0]).map(move |x| [x, y, z])))
+            .enumerate()
+    };
+    let mut all = Vec::new();
+    for (workgroup_index, workgroup) in each(grid) {
+        for (local_index, local) in each(local) {
+            let (workgroup_index, local_index) = (workgroup_index as u32, local_index as u32);
+            all.push(Identity { workgroup, local, workgroup_index, local_index });
+        }
+    }
+    Ok(all)
+}
+
+/// The loops of each function: for each header its merge block, 0 where it declares none, and its last jump back.
+fn loops(module: &Module) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
+    use rspirv::spirv::Op;
+    let mut all = HashMap::new();
+    for (id, function) in &module.functions {
+        let mut found: HashMap<u32, (u32, usize)> = HashMap::new();
+        let mut block = 0;
+        for (at, instruction) in function.code.iter().enumerate() {
+            let operands = module.operands(instruction);
+            match instruction.op {
+                Op::Label => block = instruction.result,
+                Op::LoopMerge => {
+                    let entry = found.entry(block).or_default();
+                    entry.0 = operands.first().copied().unwrap_or(0);
+                }
+                Op::Branch | Op::BranchConditional | Op::Switch => {
+                    for target in operands {
+                        if function.labels.get(target).is_some_and(|position| *position <= at) {
+                            let entry = found.entry(*target).or_default();
+                            entry.1 = entry.1.max(at);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        all.insert(*id, found);
+    }
+    all
+}
+
+/// What clspv says that push constants hold: sizes and offsets of the grid.
+fn reflected(setting: &Setting<'_>) -> BTreeMap<u64, u64> {
+    let mut found = BTreeMap::new();
+    let total = |axis: usize| setting.grid[axis].wrapping_mul(setting.local_size[axis]);
+    let total = [total(0), total(1), total(2)];
+    let known: [(&str, [u32; 3]); 6] = [
+        ("PushConstantGlobalOffset", [0; 3]),
+        ("PushConstantEnqueuedLocalSize", setting.local_size),
+        ("PushConstantGlobalSize", total),
+        ("PushConstantRegionOffset", [0; 3]),
+        ("PushConstantNumWorkgroups", setting.grid),
+        ("PushConstantRegionGroupOffset", [0; 3]),
+    ];
+    for (number, operands) in &setting.module().reflection {
+        let named = known
+            .iter()
+            .find(|(name, _)| number_of_extended("NonSemantic.ClspvReflection", name) == Some(*number));
+        if let (Some((_, values)), Some(offset)) =
+            (named, operands.first().and_then(|id| setting.specialized.number(*id)))
+        {
+            for (axis, value) in values.iter().enumerate() {
+                found.insert(offset + 4 * axis as u64, u64::from(*value));
+            }
+        }
+    }
+    found
+}

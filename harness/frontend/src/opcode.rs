@@ -1,0 +1,53 @@
+//! The grammar of instructions by name and by number.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use rspirv::grammar::{INSTRUCTION_TABLE, LogicalOperand, OperandKind};
+use rspirv::spirv::Op;
+
+/// How an instruction is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    pub op: Op,
+    /// With its `Op`.
+    pub name: &'static str,
+    pub has_type: bool,
+    pub has_result: bool,
+    pub operands: &'static [LogicalOperand],
+}
+
+struct Tables {
+    by_name: HashMap<&'static str, Form>,
+    by_number: HashMap<u16, Form>,
+}
+
+fn tables() -> &'static Tables {
+    static TABLES: OnceLock<Tables> = OnceLock::new();
+    TABLES.get_or_init(|| {
+        let mut tables = Tables { by_name: HashMap::new(), by_number: HashMap::new() };
+        for instruction in INSTRUCTION_TABLE.iter() {
+            let has = |kind| instruction.operands.iter().any(|operand| operand.kind == kind);
+            let form = Form {
+                op: instruction.opcode,
+                name: instruction.opname,
+                has_type: has(OperandKind::IdResultType),
+                has_result: has(OperandKind::IdResult),
+                operands: instruction.operands,
+            };
+            tables.by_name.insert(instruction.opname, form);
+            tables.by_number.insert(instruction.opcode as u16, form);
+        }
+        tables
+    })
+}
+
+/// The instruction of a name with its `Op`.
+pub(crate) fn by_name(name: &str) -> Option<Form> {
+    tables().by_name.get(name.strip_prefix("Op")?).copied()
+}
+
+/// The instruction of a number.
+pub(crate) fn by_number(number: u16) -> Option<Form> {
+    tables().by_number.get(&number).copied()
+}

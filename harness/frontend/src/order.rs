@@ -1,0 +1,131 @@
+//! Scopes, semantics and memory operands as litmus tests have them, with the rules for modules of the GLSL450 model.
+//!
+//! The Vulkan model says of those what `spirv-opt --upgrade-memory-model` does: an access through `Coherent` or `Volatile` is
+//! non-private and makes its memory available or visible to the queue family, workgroup memory is so for the workgroup, and
+//! Device scope is that of the queue family. Everything else is private to its invocation.
+
+use litmus::{Access, Order, Scope, Semantics, StorageClass, StorageClassSet};
+use rspirv::spirv::{self, MemoryAccess, MemorySemantics};
+
+use crate::error::{Problem, malformed, unsupported};
+
+/// The class whose semantics order accesses to a variable; `None` for memory that no other invocation reaches.
+pub(crate) fn class_of(class: spirv::StorageClass) -> Option<StorageClass> {
+    match class {
+        spirv::StorageClass::StorageBuffer
+        | spirv::StorageClass::Uniform
+        | spirv::StorageClass::PhysicalStorageBuffer
+        // No compute shader has outputs; modules that do share them.
+        | spirv::StorageClass::Output => Some(StorageClass::Buffer),
+        spirv::StorageClass::Workgroup => Some(StorageClass::Workgroup),
+        spirv::StorageClass::Image => Some(StorageClass::Image),
+        _ => None,
+    }
+}
+
+/// A scope; Device scope is that of the queue family in modules of the GLSL450 model.
+pub(crate) fn scope(number: u64, vulkan: bool) -> Result<Scope, Problem> {
+    match crate::module::scope_of(number) {
+        Some(spirv::Scope::Device) if !vulkan => Ok(Scope::QueueFamily),
+        Some(spirv::Scope::Device) => Ok(Scope::Device),
+        Some(spirv::Scope::QueueFamily) => Ok(Scope::QueueFamily),
+        Some(spirv::Scope::Workgroup) => Ok(Scope::Workgroup),
+        Some(spirv::Scope::Subgroup) => Ok(Scope::Subgroup),
+        Some(spirv::Scope::Invocation) => Ok(Scope::Invocation),
+        Some(other) => Err(unsupported(format!("{other:?} scope"))),
+        None => Err(malformed(format!("{number} is no scope"))),
+    }
+}
+
+/// Memory semantics.
+pub(crate) fn semantics(number: u64) -> Result<Semantics, Problem> {
+    let bits = u32::try_from(number).map_err(|_| malformed(format!("{number} is no memory semantics")))?;
+    let bits = MemorySemantics::from_bits_retain(bits);
+    let mut orders = [
+        (MemorySemantics::ACQUIRE, Order::Acquire),
+        (MemorySemantics::RELEASE, Order::Release),
+        (MemorySemantics::ACQUIRE_RELEASE, Order::AcquireRelease),
+    ]
+    .into_iter()
+    .filter(|(bit, _)| bits.contains(*bit));
+    if bits.contains(MemorySemantics::SEQUENTIALLY_CONSISTENT) {
+        return Err(unsupported(
+            "SequentiallyConsistent semantics (VUID-StandaloneSpirv-MemorySemantics-10866)",
+        ));
+    }
+    let order = match (orders.next(), orders.next()) {
+        (None, _) => return Ok(Semantics::RELAXED),
+        (Some((_, order)), None) => order,
+        _ => return Err(malformed("several memory orders at once")),
+    };
+    let mut classes = StorageClassSet::EMPTY;
+    for (bit, class) in [
+        (MemorySemantics::UNIFORM_MEMORY, StorageClass::Buffer),
+        (MemorySemantics::WORKGROUP_MEMORY, StorageClass::Workgroup),
+        (MemorySemantics::IMAGE_MEMORY, StorageClass::Image),
+        (MemorySemantics::OUTPUT_MEMORY, StorageClass::Output),
+    ] {
+        if bits.contains(bit) {
+            classes = classes.with(class);
+        }
+    }
+    Ok(Semantics {
+        order,
+        classes,
+        make_available: order.releases() && bits.contains(MemorySemantics::MAKE_AVAILABLE),
+        make_visible: order.acquires() && bits.contains(MemorySemantics::MAKE_VISIBLE),
+    })
+}
+
+/// Memory operands of a load or a store, as words.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MemoryOperands {
+    bits: u32,
+    available: Option<u32>,
+    visible: Option<u32>,
+}
+
+impl MemoryOperands {
+    pub fn parse(words: &[u32]) -> MemoryOperands {
+        let Some((bits, mut rest)) = words.split_first() else { return MemoryOperands::default() };
+        let mask = MemoryAccess::from_bits_retain(*bits);
+        let mut take = |wanted: MemoryAccess| {
+            let (first, left) = rest.split_first().filter(|_| mask.contains(wanted))?;
+            rest = left;
+            Some(*first)
+        };
+        take(MemoryAccess::ALIGNED);
+        let available = take(MemoryAccess::MAKE_POINTER_AVAILABLE);
+        let visible = take(MemoryAccess::MAKE_POINTER_VISIBLE);
+        MemoryOperands { bits: *bits, available, visible }
+    }
+
+    /// How a plain access accesses; `number` gives the values of constants.
+    pub fn access(
+        self,
+        class: StorageClass,
+        vulkan: bool,
+        coherent: bool,
+        store: bool,
+        number: impl Fn(u32) -> Option<u64>,
+    ) -> Result<Access, Problem> {
+        let bits = MemoryAccess::from_bits_retain(self.bits);
+        if !vulkan {
+            let coherent = coherent || bits.contains(MemoryAccess::VOLATILE);
+            return Ok(match class {
+                StorageClass::Workgroup => Access::Coherent { scope: Scope::Workgroup },
+                _ if coherent => Access::Coherent { scope: Scope::QueueFamily },
+                _ => Access::Private,
+            });
+        }
+        let made = if store { self.available } else { self.visible };
+        match made {
+            Some(id) => {
+                let number = number(id).ok_or_else(|| unsupported("a scope that is no constant"))?;
+                Ok(Access::Coherent { scope: scope(number, vulkan)? })
+            }
+            None if bits.contains(MemoryAccess::NON_PRIVATE_POINTER) => Ok(Access::NonPrivate),
+            None => Ok(Access::Private),
+        }
+    }
+}

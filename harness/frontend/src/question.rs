@@ -1,0 +1,187 @@
+//! What is asked of final states: formulas over the elements of variables.
+
+use std::collections::BTreeSet;
+
+use litmus::{Comparison, Condition, Question, QuestionKind, Span, Term};
+
+use crate::annotations::{Formula, Part, Quantifier, Side};
+use crate::error::Problem;
+use crate::lift::{Options, Setting};
+use crate::value::{Cell, Object};
+
+/// What is asked, over cells.
+pub(crate) struct Asked {
+    pub cells: BTreeSet<Cell>,
+    /// The question in the words of whoever asks.
+    pub text: Option<String>,
+    question: Option<(QuestionKind, Resolved, u32)>,
+    filter: Option<Resolved>,
+}
+
+/// A formula over cells.
+enum Resolved {
+    Compare(Result<i64, Cell>, Comparison, Result<i64, Cell>),
+    And(Vec<Resolved>),
+    Or(Vec<Resolved>),
+    Not(Box<Resolved>),
+    Known(bool),
+}
+
+impl Asked {
+    pub fn new(setting: &Setting<'_>, options: &Options) -> Result<Asked, Problem> {
+        let mut asked = Asked { cells: BTreeSet::new(), text: None, question: None, filter: None };
+        let annotations = &setting.module().annotations;
+        if let Some(formula) = &options.assertion {
+            let resolved = asked.resolve(setting, formula)?;
+            asked.question = Some((QuestionKind::Forall, resolved, 0));
+            asked.text = Some(format!("forall ({formula})"));
+        } else if let Some(first) = annotations.outputs.first() {
+            if annotations.outputs.iter().any(|output| output.quantifier != first.quantifier) {
+                return Err(Problem::Annotation("questions with different quantifiers".to_owned()));
+            }
+            let kind = match first.quantifier {
+                Quantifier::Forall => QuestionKind::Forall,
+                Quantifier::Exists => QuestionKind::Exists,
+                Quantifier::NotExists => QuestionKind::NotExists,
+            };
+            let parts = annotations
+                .outputs
+                .iter()
+                .map(|output| asked.resolve(setting, &output.formula))
+                .collect::<Result<_, _>>()?;
+            asked.question = Some((kind, Resolved::And(parts), first.line));
+            let word = match first.quantifier {
+                Quantifier::Forall => "forall",
+                Quantifier::Exists => "exists",
+                Quantifier::NotExists => "not exists",
+            };
+            let all = match &annotations.outputs[..] {
+                [one] => one.formula.clone(),
+                all => Formula::And(all.iter().map(|output| output.formula.clone()).collect()),
+            };
+            asked.text = Some(format!("{word} ({all})"));
+        }
+        if let Some(filter) = annotations.filter.as_ref().filter(|_| !options.ignore_filter) {
+            asked.filter = Some(asked.resolve(setting, filter)?);
+        }
+        Ok(asked)
+    }
+
+    fn resolve(&mut self, setting: &Setting<'_>, formula: &Formula) -> Result<Resolved, Problem> {
+        Ok(match formula {
+            Formula::Known(known) => Resolved::Known(*known),
+            Formula::Not(inner) => Resolved::Not(Box::new(self.resolve(setting, inner)?)),
+            Formula::And(parts) => {
+                Resolved::And(parts.iter().map(|part| self.resolve(setting, part)).collect::<Result<_, _>>()?)
+            }
+            Formula::Or(parts) => {
+                Resolved::Or(parts.iter().map(|part| self.resolve(setting, part)).collect::<Result<_, _>>()?)
+            }
+            Formula::Compare(left, sign, right) => {
+                let comparison = match *sign {
+                    "==" => Comparison::Equal,
+                    "!=" => Comparison::NotEqual,
+                    "<" => Comparison::Less,
+                    "<=" => Comparison::LessOrEqual,
+                    ">" => Comparison::Greater,
+                    _ => Comparison::GreaterOrEqual,
+                };
+                Resolved::Compare(self.side(setting, left)?, comparison, self.side(setting, right)?)
+            }
+        })
+    }
+
+    fn side(&mut self, setting: &Setting<'_>, side: &Side) -> Result<Result<i64, Cell>, Problem> {
+        let (name, path) = match side {
+            Side::Number(number) => return Ok(Ok(*number)),
+            Side::Element(name, path) => (name, path),
+        };
+        let module = setting.module();
+        let wrong = |what: &str| Problem::Annotation(format!("`{name}`: {what}"));
+        let mut path = path.clone();
+        let id = match module.id_of(name).filter(|id| module.variables.contains_key(id)) {
+            Some(id) => id,
+            // A member of a block without a name of its own.
+            None => {
+                let holds = |id: &&u32| {
+                    module.member_of(module.variables[*id].ty, name).is_some()
+                        && module.names.get(*id).is_none_or(String::is_empty)
+                };
+                let mut found = module.variables.keys().filter(holds);
+                match (found.next(), found.next()) {
+                    (Some(id), None) => {
+                        path.insert(0, Part::Member(name.clone()));
+                        *id
+                    }
+                    _ => return Err(wrong("no such variable")),
+                }
+            }
+        };
+        let variable = &module.variables[&id];
+        if crate::order::class_of(variable.class).is_none() {
+            return Err(wrong("no memory that invocations share"));
+        }
+        let (mut ty, mut offset) = (variable.ty, 0);
+        for part in &path {
+            let index = match part {
+                Part::Index(index) => *index,
+                Part::Member(member) => {
+                    module.member_of(ty, member).ok_or_else(|| wrong(&format!("no member `{member}`")))?
+                }
+            };
+            let part = setting.specialized.part_of(ty, index)?;
+            if part.length.is_some_and(|length| index >= length) {
+                return Err(wrong("an index beyond the array"));
+            }
+            (ty, offset) = (part.ty, offset + part.offset);
+        }
+        // A structure with one member may be named by itself.
+        while !setting.specialized.is_scalar(ty)?
+            && setting.specialized.count(ty).is_ok_and(|count| count == 1)
+        {
+            ty = setting.specialized.part_of(ty, 0)?.ty;
+        }
+        if !setting.specialized.is_scalar(ty)? {
+            return Err(wrong("no scalar"));
+        }
+        let bytes = u32::try_from(setting.specialized.size(ty)?).unwrap_or(0);
+        let object = Object { variable: setting.canonical(id), instance: 0 };
+        let cell = Cell { object, offset, bytes };
+        self.cells.insert(cell);
+        Ok(Err(cell))
+    }
+
+    /// The question and the filter of the test.
+    pub fn conditions(&self, locate: &impl Fn(Cell) -> Term) -> (Option<Question>, Option<Condition>) {
+        let question = self.question.as_ref().map(|(kind, resolved, line)| Question {
+            kind: *kind,
+            condition: resolved.condition(locate),
+            span: Span { line: *line, ..Span::default() },
+        });
+        (question, self.filter.as_ref().map(|filter| filter.condition(locate)))
+    }
+}
+
+impl Resolved {
+    fn condition(&self, locate: &impl Fn(Cell) -> Term) -> Condition {
+        let term = |side: &Result<i64, Cell>| match side {
+            Ok(number) => Term::Constant(*number),
+            Err(cell) => locate(*cell),
+        };
+        let fold = |parts: &[Resolved], join: fn(Box<Condition>, Box<Condition>) -> Condition| {
+            let mut parts = parts.iter().map(|part| part.condition(locate)).rev();
+            let last = parts.next().unwrap_or(Condition::True);
+            parts.fold(last, |all, part| join(Box::new(part), Box::new(all)))
+        };
+        match self {
+            Resolved::Known(true) => Condition::True,
+            Resolved::Known(false) => Condition::Not(Box::new(Condition::True)),
+            Resolved::Not(inner) => Condition::Not(Box::new(inner.condition(locate))),
+            Resolved::And(parts) => fold(parts, Condition::And),
+            Resolved::Or(parts) => fold(parts, Condition::Or),
+            Resolved::Compare(left, comparison, right) => {
+                Condition::Compare { left: term(left), comparison: *comparison, right: term(right) }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Kernels in GLSL, as glslang compiled them, and what is said of them; the sources lie beside.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use frontend::{Asking, Options, parse_formula};
+use model::{Budget, Model};
+
+/// Kernels, their grids, and what is to hold in the end.
+const KERNELS: [(&str, u32, Option<&str>); 7] = [
+    ("lock", 2, Some("data.count == 2")),
+    ("lock-right", 2, Some("data.count == 2")),
+    ("message", 2, Some("result.seen == 0 or result.seen == 42")),
+    ("message-not-coherent", 2, None),
+    ("reduce", 1, None),
+    ("reduce-right", 1, Some("data.result[0] == 0")),
+    ("divergent", 1, None),
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/shaders")
+}
+
+/// What is said of a module.
+fn said(bytes: &[u8], workgroups: u32, assertion: Option<&str>) -> String {
+    let module = frontend::read(bytes).unwrap();
+    let assertion = assertion.map(|text| parse_formula(text).unwrap());
+    let options = Options { grid: Some([workgroups, 1, 1]), assertion, ..Options::default() };
+    let lifted = frontend::lift(&module, &options).unwrap();
+    // The tests of a kernel are tests as any: their text reads back to them.
+    for case in &lifted.cases {
+        let printed = litmus::print(&case.test);
+        assert_eq!(litmus::print(&litmus::parse(&printed, "lifted").unwrap()), printed);
+    }
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let asking = Asking { budget: Budget::steps(2_000_000), race: true, question: true, places: true };
+    let answer = frontend::answer(&lifted, &model, &asking).unwrap();
+    let mut said = format!("{:?}", answer.race);
+    if let Some(question) = &lifted.question {
+        said += &format!("\n{question}: {:?}", answer.holds);
+    }
+    let line = |spot: &frontend::Spot| {
+        module.source_line(spot.line).map_or(String::new(), |line| format!("{}:{}", line.file, line.line))
+    };
+    if let Some(found) = &answer.race_found {
+        said += &format!("\n{}", found.message(&lifted.invocations));
+        found.at.iter().for_each(|spot| said += &format!("\n  {}", line(spot)));
+    }
+    if answer.race == litmus::Race::Racy {
+        let lack = frontend::lack(&lifted, &model, &asking).unwrap();
+        said += &format!("\nwhy: {}", lack.words());
+        let found = answer.race_found.as_ref();
+        let whole = frontend::lift(&module, &Options { keep_all: true, ..options.clone() }).unwrap();
+        let mended = frontend::mend(&module, &whole, &model, found, &asking).unwrap();
+        for change in &mended.changes {
+            said += &format!("\nmend: {}: {}", line(&change.at), change.text);
+        }
+    }
+    for finding in &lifted.findings {
+        said += &format!("\n{:?}: {} ({})", finding.kind, finding.message, line(&finding.at[0]));
+    }
+    said
+}
+
+#[test]
+fn what_is_said_of_shaders() {
+    let all: Vec<String> = KERNELS
+        .iter()
+        .map(|(name, workgroups, assertion)| {
+            let bytes = std::fs::read(folder().join(format!("{name}.spvasm"))).unwrap();
+            format!("{name}: {}", said(&bytes, *workgroups, *assertion))
+        })
+        .collect();
+    insta::assert_snapshot!(all.join("\n\n"));
+}
+
+/// The compiler's own modules, raw and optimised, say the same as the committed text.
+#[test]
+fn compilers_and_optimisers_change_nothing() {
+    if Command::new("glslangValidator").arg("--version").output().is_err() {
+        println!("skipped 1: no glslangValidator");
+        return;
+    }
+    let out = std::env::temp_dir().join(format!("vk-litmus-frontend-{}", std::process::id()));
+    std::fs::create_dir_all(&out).unwrap();
+    for (name, workgroups, assertion) in KERNELS {
+        let committed = std::fs::read(folder().join(format!("{name}.spvasm"))).unwrap();
+        let expected = said(&committed, workgroups, assertion);
+        for flags in [&["-g"][..], &["-g", "-Os"]] {
+            let path = out.join("kernel.spv");
+            let status = Command::new("glslangValidator")
+                .current_dir(folder())
+                .args(["-V", "--target-env", "vulkan1.2"])
+                .args(flags)
+                .arg("-o")
+                .arg(&path)
+                .arg(format!("{name}.comp"))
+                .output()
+                .unwrap();
+            assert!(status.status.success(), "{status:?}");
+            let binary = std::fs::read(&path).unwrap();
+            assert_eq!(said(&binary, workgroups, assertion), expected, "{name} {flags:?}");
+        }
+    }
+    std::fs::remove_dir_all(&out).unwrap();
+}

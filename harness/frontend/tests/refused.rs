@@ -1,0 +1,277 @@
+//! What is malformed or beyond the lifter ends in a diagnostic with its place, within bounds of memory and time.
+
+use frontend::{Options, Problem, Refusal};
+
+/// A kernel of one invocation: declarations, body.
+fn kernel(declarations: &str, body: &str) -> String {
+    format!(
+        "OpCapability Shader
+OpCapability VulkanMemoryModel
+OpMemoryModel Logical Vulkan
+OpEntryPoint GLCompute %main \"main\"
+OpExecutionMode %main LocalSize 2 1 1
+OpDecorate %array ArrayStride 4
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %block Block
+OpDecorate %data DescriptorSet 0
+OpDecorate %data Binding 0
+OpDecorate %id BuiltIn LocalInvocationIndex
+%void = OpTypeVoid
+%bool = OpTypeBool
+%u32 = OpTypeInt 32 0
+%f32 = OpTypeFloat 32
+%u8 = OpTypeInt 8 0
+%array = OpTypeRuntimeArray %u32
+%block = OpTypeStruct %array
+%to_block = OpTypePointer StorageBuffer %block
+%to_u32 = OpTypePointer StorageBuffer %u32
+%to_u8 = OpTypePointer StorageBuffer %u8
+%to_input = OpTypePointer Input %u32
+%function = OpTypeFunction %void
+%0 = OpConstant %u32 0
+%1 = OpConstant %u32 1
+%2 = OpConstant %u32 2
+%5 = OpConstant %u32 5
+%16 = OpConstant %u32 16
+%72 = OpConstant %u32 72
+%half = OpConstant %f32 0.5
+%data = OpVariable %to_block StorageBuffer
+%id = OpVariable %to_input Input
+{declarations}
+%main = OpFunction %void None %function
+%entry = OpLabel
+%me = OpLoad %u32 %id
+%first = OpAccessChain %to_u32 %data %0 %0
+%mine = OpAccessChain %to_u32 %data %0 %me
+{body}
+OpReturn
+OpFunctionEnd
+"
+    )
+}
+
+fn lifted(text: &str) -> Result<frontend::Lifted, Refusal> {
+    frontend::read(text.as_bytes()).and_then(|module| frontend::lift(&module, &Options::default()))
+}
+
+fn refusal(declarations: &str, body: &str) -> String {
+    let mut text = kernel(declarations, body);
+    match body {
+        "OpNop" => text = text.replace("LocalSize 2 1 1", "LocalSize 64 64 1"),
+        _ if declarations.contains("%bytes") => {
+            text = text.replace(
+                "%data Binding 0",
+                "%data Binding 0\nOpDecorate %bytes DescriptorSet 0\nOpDecorate %bytes Binding 0",
+            );
+        }
+        _ => {}
+    }
+    match lifted(&text) {
+        Ok(_) => "lifted".to_owned(),
+        Err(refusal) => refusal.to_string(),
+    }
+}
+
+#[test]
+fn refusals_say_what_and_where() {
+    let cases = [
+        ("text", "", "OpNonsense"),
+        ("operand", "", "OpStore %first"),
+        ("word", "", "OpStore %first %1 Sometimes"),
+        ("undeclared", "", "OpStore %first %nothing"),
+        ("pointer cast", "", "%p = OpBitcast %to_u8 %first\nOpStore %first %1"),
+        (
+            "mixed sizes",
+            "%byte = OpConstant %u8 1
+%small = OpTypeStruct %u8 %u8
+%to_small = OpTypePointer StorageBuffer %small
+%bytes = OpVariable %to_small StorageBuffer
+",
+            "%b = OpAccessChain %to_u8 %bytes %0
+OpStore %b %byte
+OpStore %first %1",
+        ),
+        (
+            "float condition",
+            "%to_f = OpTypePointer StorageBuffer %f32
+%fb = OpTypeStruct %f32
+%to_fb = OpTypePointer StorageBuffer %fb
+%floats = OpVariable %to_fb StorageBuffer",
+            "%f = OpAccessChain %to_f %floats %0
+%sum = OpFAdd %f32 %half %half
+OpStore %f %sum
+%read = OpLoad %f32 %f
+%less = OpFOrdLessThan %bool %read %half
+OpSelectionMerge %after None
+OpBranchConditional %less %then %after
+%then = OpLabel
+OpStore %first %1
+OpBranch %after
+%after = OpLabel",
+        ),
+        ("sequentially consistent", "", "OpAtomicStore %first %1 %16 %1"),
+        ("scope", "", "OpAtomicStore %first %0 %0 %1"),
+        ("null pointer", "%null = OpConstantNull %to_u32", "OpStore %null %1"),
+        ("image", "", "%texel = OpImageRead %u32 %first %0"),
+        (
+            "recursion",
+            "%again = OpFunction %void None %function
+%loop = OpLabel
+%call = OpFunctionCall %void %again
+OpReturn
+OpFunctionEnd",
+            "%begin = OpFunctionCall %void %again",
+        ),
+        ("invocations", "", "OpNop"),
+        ("control flow", "", "OpBranch %nowhere\n%rest = OpLabel"),
+    ];
+    let all: Vec<String> = cases
+        .iter()
+        .map(|(name, declarations, body)| format!("{name}: {}", refusal(declarations, body)))
+        .collect();
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn kernels_without_faults_are_lifted() {
+    let lifted = lifted(&kernel("", "OpStore %mine %1")).unwrap();
+    assert_eq!(lifted.invocations.len(), 2);
+    // Two invocations touch two elements: nothing is shared.
+    assert!(lifted.cases[0].test.locations.is_empty());
+    let lifted = self::lifted(&kernel("", "OpStore %first %me")).unwrap();
+    insta::assert_snapshot!(litmus::print(&lifted.cases[0].test));
+}
+
+fn words(instructions: &[&[u32]]) -> Vec<u8> {
+    let mut words = vec![0x0723_0203, 0x0001_0600, 0, 100, 0];
+    for instruction in instructions {
+        words.push((instruction.len() as u32) << 16 | instruction[0]);
+        words.extend(&instruction[1..]);
+    }
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn message(bytes: &[u8]) -> String {
+    match frontend::read(bytes).and_then(|module| frontend::lift(&module, &Options::default())) {
+        Ok(_) => "lifted".to_owned(),
+        Err(refusal) => refusal.to_string(),
+    }
+}
+
+#[test]
+fn hostile_modules_end_in_a_diagnostic() {
+    let mut all = vec![
+        message(&[]),
+        message(&[0x03, 0x02, 0x23, 0x07, 1]),
+        message(&words(&[])),
+        // A count of no words, and one beyond the end.
+        message(&[words(&[]), vec![0, 0, 0, 0]].concat()),
+        message(&[words(&[]), vec![17, 0, 9, 0]].concat()),
+        // A structure of itself, and an array of itself.
+        message(&words(&[&[30, 1, 1]])),
+        message(&words(&[&[28, 1, 1, 2]])),
+        // A vector of four thousand million elements.
+        message(&words(&[&[21, 1, 32, 0], &[23, 2, 1, 4_000_000_000]])),
+    ];
+    // Structures of twice the one before: 2^60 bytes.
+    let mut deep: Vec<Vec<u32>> = vec![vec![21, 1, 32, 0]];
+    deep.extend((2..62).map(|id| vec![30, id, id - 1, id - 1]));
+    let deep: Vec<&[u32]> = deep.iter().map(Vec::as_slice).collect();
+    all.push(message(&words(&deep)));
+    // Types a hundred deep.
+    let mut chain: Vec<Vec<u32>> = vec![vec![21, 1, 32, 0]];
+    chain.extend((2..100).map(|id| vec![30, id, id - 1]));
+    let chain: Vec<&[u32]> = chain.iter().map(Vec::as_slice).collect();
+    all.push(message(&words(&chain)));
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn a_million_instructions_and_a_loop_without_end_stay_within_bounds() {
+    let mut text = kernel("", "");
+    let many = "%x = OpCopyObject %u32 %me\n".repeat(1_000_000);
+    text = text.replace("OpReturn", &format!("{many}OpReturn"));
+    assert!(lifted(&text).is_ok());
+    let endless = kernel(
+        "",
+        "OpBranch %head
+%head = OpLabel
+%i = OpPhi %u32 %0 %entry %next %head
+%next = OpIAdd %u32 %i %1
+OpLoopMerge %done %head None
+OpBranch %head
+%done = OpLabel",
+    );
+    let refused = lifted(&endless).unwrap_err();
+    assert!(matches!(refused.what, Problem::Budget { what: "steps of an invocation", .. }), "{refused}");
+    let huge = kernel(
+        "%4096 = OpConstant %u32 4000000000
+%large = OpTypeArray %u32 %4096
+%to_large = OpTypePointer Private %large
+%private = OpVariable %to_large Private",
+        "%all = OpLoad %large %private",
+    );
+    let refused = lifted(&huge).unwrap_err();
+    assert!(matches!(refused.what, Problem::Budget { what: "parts of a value", .. }), "{refused}");
+}
+
+/// Words drawn at random behind a header, and a kernel with words changed at random: never a panic.
+#[test]
+fn random_words_do_no_harm() {
+    let assembled = frontend::assemble(&kernel("", "OpStore %mine %1")).unwrap().words;
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let mut read = 0;
+    for _ in 0..3_000 {
+        let mut words = assembled.clone();
+        for _ in 0..=random() % 3 {
+            let at = 5 + random() as usize % (words.len() - 5);
+            words[at] = match random() % 3 {
+                0 => random() as u32,
+                1 => random() as u32 % 80,
+                _ => words[at] ^ 1 << (random() % 32),
+            };
+        }
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let module = frontend::read(&bytes);
+        read += usize::from(module.is_ok());
+        if let Ok(module) = module {
+            let _ = frontend::lift(&module, &Options::default());
+        }
+    }
+    assert!(read > 100, "{read}");
+    // Text with characters changed at random.
+    let text = kernel("", "OpStore %mine %1");
+    for _ in 0..2_000 {
+        let mut bytes = text.clone().into_bytes();
+        for _ in 0..=random() % 3 {
+            let at = random() as usize % bytes.len();
+            bytes[at] = match random() % 3 {
+                0 => random() as u8,
+                1 => b"%=\"; \n0-!|"[random() as usize % 10],
+                _ => bytes[random() as usize % text.len()],
+            };
+        }
+        if let Ok(module) = frontend::read(&bytes) {
+            let _ = frontend::lift(&module, &Options::default());
+        }
+    }
+}
+
+#[test]
+fn classic_modules_are_read_as_the_vulkan_model() {
+    let coherent = kernel("", "OpStore %first %me").replace("Logical Vulkan", "Logical GLSL450");
+    let lifted = self::lifted(&coherent).unwrap();
+    assert_eq!(lifted.notes.len(), 1);
+    let plain = litmus::print(&lifted.cases[0].test);
+    assert!(plain.contains("st.sc0 data_0, 1"), "{plain}");
+    let coherent = coherent
+        .replace("OpDecorate %data Binding 0", "OpDecorate %data Binding 0\nOpDecorate %data Coherent");
+    let made = litmus::print(&self::lifted(&coherent).unwrap().cases[0].test);
+    assert!(made.contains("st.av.qf.sc0 data_0, 1"), "{made}");
+}
