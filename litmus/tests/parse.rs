@@ -130,13 +130,9 @@ fn mistakes() {
         assert!(codes.contains(&code), "{file}: {codes:?}\n{}", render(&errors));
         render(&errors)
     });
-    // Every mistake that the parser knows has an example; a text that is too large is made on the spot, and a dialect that
-    // is not available is known by the name of the file.
-    let examples: BTreeSet<&str> = inputs
-        .iter()
-        .map(|stem| stem.split('.').next().unwrap())
-        .chain(["too_large", "not_available"])
-        .collect();
+    // Every mistake that the parser knows has an example; a text that is too large is made on the spot.
+    let examples: BTreeSet<&str> =
+        inputs.iter().map(|stem| stem.split('.').next().unwrap()).chain(["too_large"]).collect();
     let codes: BTreeSet<&str> = include_str!("../src/error/mistake.rs")
         .split("code(litmus::parse::")
         .skip(1)
