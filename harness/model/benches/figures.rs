@@ -45,6 +45,9 @@ fn main() {
     if wanted("refute") {
         refutations(yardstick);
     }
+    if wanted("locks") {
+        locks(yardstick);
+    }
     if wanted("growth") {
         growth(yardstick);
     }
@@ -493,6 +496,72 @@ fn ask_much(test: &mut Test, numbers: &mut Numbers) {
         let condition = litmus::parse_condition(&text, "question", test).unwrap();
         test.question.iter_mut().for_each(|question| question.condition = condition.clone());
     }
+}
+
+/// Locks that count: whether increments may be lost, and whether they race. What is added is one for all, so that the
+/// threads are alike, or another number for each.
+fn locks(yardstick: Duration) {
+    println!("locks around a counter, vulkan, one workgroup a thread; cut off after 60 s");
+    println!(
+        "{:<18} {:>8} {:<6} {:>12} {:>12} {:<8}",
+        "lock", "threads", "alike", "time", "/yardstick", "answered"
+    );
+    let model = shipped("vulkan");
+    let compare_exchange: (&[&str], &[&str]) = (
+        &["LC00:", "rmw.atom.acq.dv.sc0.semsc0.semvis.cas r0, l, 0, 1", "bne r0, 0, LC00"],
+        &["st.atom.rel.dv.sc0.semsc0.semav l, 0"],
+    );
+    let ticket: (&[&str], &[&str]) = (
+        &[
+            "rmw.atom.dv.sc0.add r0, n, 1",
+            "LC00:",
+            "ld.atom.acq.dv.sc0.semsc0.semvis r1, l",
+            "bne r1, r0, LC00",
+            "add r3, r0, 1",
+        ],
+        &["st.atom.rel.dv.sc0.semsc0.semav l, r3"],
+    );
+    for (name, (before, after)) in [("compare-exchange", compare_exchange), ("ticket", ticket)] {
+        for (threads, alike) in
+            [(2, true), (4, true), (8, true), (12, true), (2, false), (4, false), (5, false)]
+        {
+            let column = |thread: usize| {
+                let added = if alike { 1 } else { 1 << thread };
+                let mut column = vec![format!("P{thread}@sg 0, wg {thread}, qf 0")];
+                column.extend(before.iter().map(|line| (*line).to_owned()));
+                column.push("ld.nonpriv.sc0 r2, x".to_owned());
+                column.push(format!("add r2, r2, {added}"));
+                column.push("st.nonpriv.sc0 x, r2".to_owned());
+                column.extend(after.iter().map(|line| (*line).to_owned()));
+                column
+            };
+            let columns: Vec<Vec<String>> = (0..threads).map(column).collect();
+            let row = |row: usize| {
+                let cells: Vec<&str> = columns.iter().map(|column| column[row].as_str()).collect();
+                cells.join(" | ") + " ;"
+            };
+            let rows: Vec<String> = (0..columns[0].len()).map(row).collect();
+            let sum = if alike { threads } else { (1 << threads) - 1 };
+            let text = format!(
+                "VULKAN lock\n{{ x = 0; l = 0; n = 0; }}\n{}\nexists (x != {sum})\n",
+                rows.join("\n")
+            );
+            let test = litmus::parse(&text, "lock").unwrap();
+            model.prepare(&test).unwrap();
+            let start = Instant::now();
+            let stop = || start.elapsed() >= Duration::from_secs(60);
+            let options = Options { budget: Budget::until(&stop), unroll: 1 };
+            let says = predict(&test, &model, &options).unwrap();
+            let time = start.elapsed();
+            let answered = says.race == litmus::Race::Free && says.meets == Some(false);
+            println!(
+                "{name:<18} {threads:>8} {alike:<6} {:>12} {:>12.0} {answered:<8}",
+                micros(time),
+                ratio(time, yardstick)
+            );
+        }
+    }
+    println!();
 }
 
 fn growth(yardstick: Duration) {
