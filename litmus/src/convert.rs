@@ -9,9 +9,9 @@ use crate::metadata::Metadata;
 use crate::span::Span;
 use crate::syntax::khronos::{instruction_text, is_name};
 use crate::test::{
-    BranchRelation, ControlBarrier, Dialect, Instruction, InstructionKind, Label, LabelId, Location,
-    LocationId, LocationInit, Operand, Place, Placement, RegisterId, RmwOperation, SyncPoint, SystemSync,
-    Test, Thread, ThreadId,
+    AccessKind, BranchRelation, ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Label, LabelId,
+    Location, LocationId, LocationInit, MemoryAccess, Operand, Place, Placement, RegisterId, RmwOperation,
+    Scope, SyncPoint, SystemSync, Test, Thread, ThreadId,
 };
 
 /// Why a test has no form in another syntax.
@@ -50,11 +50,8 @@ struct Read {
 }
 
 fn destination(kind: &InstructionKind) -> Option<(RegisterId, LocationId)> {
-    match kind {
-        InstructionKind::Load { destination, location, .. }
-        | InstructionKind::Rmw { destination, location, .. } => Some((*destination, *location)),
-        _ => None,
-    }
+    let access = kind.access()?;
+    Some((access.destinations().next()?, access.place.location))
 }
 
 fn written(kind: &InstructionKind) -> Option<(LocationId, Option<i64>)> {
@@ -62,14 +59,14 @@ fn written(kind: &InstructionKind) -> Option<(LocationId, Option<i64>)> {
         Operand::Constant(constant) => Some(*constant),
         Operand::Register(_) => None,
     };
-    match kind {
-        InstructionKind::Store { location, value, .. } => Some((*location, constant(value))),
-        InstructionKind::Rmw { location, operation: RmwOperation::Exchange(value), .. } => {
-            Some((*location, constant(value)))
-        }
-        InstructionKind::Rmw { location, .. } => Some((*location, None)),
-        _ => None,
-    }
+    let access = kind.access()?;
+    let value = match &access.kind {
+        AccessKind::Store(values) => constant(&values.first()),
+        AccessKind::Rmw { operation: RmwOperation::Exchange(value), .. } => constant(value),
+        AccessKind::Rmw { .. } => None,
+        AccessKind::Load(_) | AccessKind::Await { .. } => return None,
+    };
+    Some((access.place.location, value))
 }
 
 fn reads(test: &Test) -> impl Iterator<Item = Read> + '_ {
@@ -112,12 +109,12 @@ pub fn guarded(test: &Test) -> Test {
             let value = khronos.read_value(index, position);
             let forced = read.filter(|(_, location)| sources(test, *location, value).0 > 0);
             if let Some((register, _)) = forced.filter(|_| position + 1 < last) {
-                let kind = InstructionKind::Branch {
+                let kind = InstructionKind::Flow(Flow::Branch {
                     relation: BranchRelation::NotEqual,
                     left: Operand::Register(register),
                     right: Operand::Constant(value),
                     target: LabelId(0),
-                };
+                });
                 instructions.push(Instruction { kind, span });
                 if thread.labels.is_empty() {
                     thread.labels.push(Label { name: "LC00".to_owned() });
@@ -125,7 +122,10 @@ pub fn guarded(test: &Test) -> Test {
             }
         }
         if !thread.labels.is_empty() {
-            instructions.push(Instruction { kind: InstructionKind::Label(LabelId(0)), span: thread.span });
+            instructions.push(Instruction {
+                kind: InstructionKind::Flow(Flow::Label(LabelId(0))),
+                span: thread.span,
+            });
         }
         thread.instructions = instructions;
     }
@@ -207,7 +207,7 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
         return to_khronos(&to_vulkan(test)?);
     }
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    if instructions.into_iter().any(|instruction| matches!(instruction.kind, InstructionKind::Vector(_))) {
+    if instructions.into_iter().any(|i| i.kind.access().is_some_and(MemoryAccess::is_vector)) {
         return Err(no("accesses of vectors"));
     }
     let mut wanted: Vec<(ThreadId, RegisterId, i64)> = Vec::new();
@@ -350,37 +350,30 @@ fn arrange(converted: &mut Test, test: &Test) -> Result<Vec<usize>, &'static str
     });
     for (barrier, place) in barriers.clone() {
         let apart = |(other, elsewhere): (&ControlBarrier, Place)| {
-            other.id == barrier.id && !same_workgroup(place, elsewhere)
+            other.id == barrier.id && !place.shares(elsewhere, Scope::Workgroup)
         };
         if barriers.clone().any(apart) {
             return Err("barriers of one id that do not meet");
         }
     }
     let new_index = |thread: ThreadId| {
-        order.iter().position(|(_, index)| *index == usize::from(thread.0)).unwrap_or_default() as u16
+        let place = order.iter().position(|(_, index)| *index == usize::from(thread.0));
+        place
+            .map(|place| ThreadId(place as u16))
+            .ok_or("system synchronization of a thread that is not there")
     };
     converted.system_sync = Vec::new();
     for sync in &test.system_sync {
         if sync.from.instruction.is_some() || sync.to.instruction.is_some() {
             return Err("system synchronization of single instructions");
         }
-        let point = |thread| SyncPoint { thread: ThreadId(new_index(thread)), instruction: None };
+        let point = |thread| new_index(thread).map(|thread| SyncPoint { thread, instruction: None });
         converted.system_sync.push(SystemSync {
-            from: point(sync.from.thread),
-            to: point(sync.to.thread),
+            from: point(sync.from.thread)?,
+            to: point(sync.to.thread)?,
             span: Span::default(),
         });
     }
     converted.threads = threads;
     Ok(order.into_iter().map(|(_, index)| index).collect())
-}
-
-/// Whether two threads are in one workgroup.
-fn same_workgroup(left: Place, right: Place) -> bool {
-    match (left, right) {
-        (Place::Device(left), Place::Device(right)) => {
-            left.queue_family == right.queue_family && left.workgroup == right.workgroup
-        }
-        _ => false,
-    }
 }

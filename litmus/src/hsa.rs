@@ -5,6 +5,8 @@
 //! the lowered program allows at least what the original allows, and it races at least where the original does; what it
 //! forbids is what a Vulkan device owes.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 mod thread;
 mod waiting;
 
@@ -14,10 +16,11 @@ use crate::condition::{Condition, Question, Term};
 use crate::metadata::Metadata;
 use crate::outcome::{Observable, Outcome};
 use crate::span::Span;
+use crate::syntax::hsa::instruction_text;
 use crate::syntax::is_native_location;
 use crate::test::{
-    Access, Dialect, InstructionKind, Location, Place, Placement, Register, RegisterId, Scope, StorageClass,
-    Test, Thread, ThreadId,
+    Dialect, Instruction, InstructionKind, Location, Place, Placement, Register, RegisterId, Scope,
+    StorageClass, Test, Thread, ThreadId,
 };
 use thread::Lowering;
 
@@ -36,6 +39,14 @@ pub enum LoweringError {
         /// The operation of agent scope.
         span: Span,
     },
+    /// An instruction that the dialect has no words for, in a test that no text of it can be.
+    #[error("{what} in an HSA test")]
+    Foreign {
+        /// What such instructions are called.
+        what: &'static str,
+        /// The instruction.
+        span: Span,
+    },
     /// The program would be larger than the language allows.
     #[error("HSA test too large for a Vulkan program")]
     TooLarge {
@@ -50,7 +61,9 @@ impl LoweringError {
     /// Where the reason stands in the HSA test.
     pub fn span(&self) -> Span {
         match self {
-            LoweringError::AgentScope { span } | LoweringError::TooLarge { span, .. } => *span,
+            LoweringError::AgentScope { span }
+            | LoweringError::Foreign { span, .. }
+            | LoweringError::TooLarge { span, .. } => *span,
         }
     }
 }
@@ -119,6 +132,7 @@ fn native_register(name: &str) -> Option<String> {
 /// # Errors
 /// When a Vulkan device cannot be asked, with the rule and its place.
 pub fn lower(hsa: &Test) -> Result<Lowered, LoweringError> {
+    check_words(hsa)?;
     check_agents(hsa)?;
     let names = location_names(hsa);
     let locations =
@@ -276,18 +290,26 @@ fn check_agents(hsa: &Test) -> Result<(), LoweringError> {
     Ok(())
 }
 
+/// Whether the dialect has words for every instruction.
+fn check_words(hsa: &Test) -> Result<(), LoweringError> {
+    for (index, thread) in hsa.threads.iter().enumerate() {
+        for Instruction { kind, span } in &thread.instructions {
+            if instruction_text(kind, hsa, ThreadId(index as u16)).is_none() {
+                return Err(LoweringError::Foreign { what: kind.name(), span: *span });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The scope of an atomic or a fence, as far as its segment lets it reach.
 fn effective_scope(kind: &InstructionKind) -> Option<Scope> {
-    match kind.without_address() {
-        InstructionKind::Load { class, access: Access::Atomic { scope, .. }, .. }
-        | InstructionKind::Store { class, access: Access::Atomic { scope, .. }, .. }
-        | InstructionKind::Rmw { class, scope, .. }
-        | InstructionKind::Update { class, scope, .. }
-        | InstructionKind::Await { class, scope, .. } => Some(match class {
-            StorageClass::Workgroup => (*scope).min(Scope::Workgroup),
-            _ => *scope,
-        }),
-        InstructionKind::Fence { scope, .. } => Some(*scope),
-        _ => None,
+    let scope = kind.memory_scope();
+    match kind.access() {
+        Some(access) if !access.strength.is_atomic() => None,
+        Some(access) if access.place.class == StorageClass::Workgroup => {
+            scope.map(|scope| scope.min(Scope::Workgroup))
+        }
+        _ => scope,
     }
 }

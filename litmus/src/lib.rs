@@ -56,9 +56,10 @@ pub use suite::Suite;
 pub use syntax::{MAX_THREADS, ParseOptions, parse, parse_condition, parse_with, print};
 pub use system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 pub use test::{
-    Access, ArithmeticOperation, BarrierSemantics, BranchRelation, ControlBarrier, Dialect, Instruction,
-    InstructionKind, Label, LabelId, Location, LocationId, LocationInit, Operand, Order, Place, Placement,
-    Reference, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
-    StorageClassSet, SyncPoint, SystemSync, Test, Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
+    Dialect, Flow, Id, Instruction, InstructionKind, Label, LabelId, Lanes, Location, LocationId,
+    LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer, Place, Placement, Reference,
+    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
+    StorageClassSet, SyncPoint, SystemSync, Table, Test, Thread, ThreadId,
 };
 pub use value::Value;

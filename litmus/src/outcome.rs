@@ -372,9 +372,12 @@ mod tests {
         ] {
             assert!(meets(&outcome, condition), "{condition}");
         }
-        for condition in ["P0:r0 == 4294967296", "P0:r2 == 511", "P0:r2 == 4294967295", "P0:r1 == 0"] {
+        for condition in ["P0:r0 == 4294967294", "P0:r2 == 127", "P0:r1 == 0"] {
             assert!(!meets(&outcome, condition), "{condition}");
         }
-        assert!(!meets(&values(0, 0), "P0:r0 == 4294967296"));
+        // What can never be is a mistake, and no answer.
+        for condition in ["P0:r0 == 4294967296", "~(511 == P0:r2)", "P0:r0 == 0 /\\ P0:r2 == 4294967295"] {
+            assert!(crate::parse_condition(condition, "condition", &test).is_err(), "{condition}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether the threads of a test can run at the same time: what `exercised` asks of a run depends on it.
 
 use crate::system::SystemOperation;
-use crate::test::{ControlBarrier, InstructionKind, Place, Scope, SyncPoint, Test, Thread, ThreadId};
+use crate::test::{ControlBarrier, InstructionKind, SyncPoint, Test, Thread, ThreadId};
 
 /// How the threads of a test stand to one another in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -133,12 +133,7 @@ fn nothing_before(test: &Test, point: SyncPoint) -> bool {
 }
 
 fn accesses(kind: &InstructionKind) -> bool {
-    kind.accesses().iter().any(|access| {
-        matches!(
-            access,
-            InstructionKind::Load { .. } | InstructionKind::Store { .. } | InstructionKind::Rmw { .. }
-        )
-    })
+    kind.access().is_some()
 }
 
 fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
@@ -150,22 +145,8 @@ fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
 
 /// Whether two threads reach the same instance of a control barrier whose execution scope holds both.
 fn meet(left: &Thread, right: &Thread) -> bool {
-    let (Place::Device(here), Place::Device(there)) = (left.place, right.place) else {
-        return false;
-    };
-    let workgroup = here.queue_family == there.queue_family && here.workgroup == there.workgroup;
-    let subgroup = workgroup && here.subgroup == there.subgroup;
     barriers(left).any(|barrier| {
-        let together = match barrier.execution_scope {
-            Scope::Invocation => false,
-            Scope::Subgroup => subgroup,
-            Scope::Workgroup => workgroup,
-            Scope::QueueFamily => here.queue_family == there.queue_family,
-            // No control barrier has such an execution scope.
-            Scope::ShaderCall | Scope::FragmentInterlock => false,
-            Scope::Device | Scope::CrossDevice => true,
-        };
-        together
+        left.place.shares(right.place, barrier.execution_scope)
             && barriers(right)
                 .any(|other| other.id == barrier.id && other.execution_scope == barrier.execution_scope)
     })
@@ -177,7 +158,8 @@ mod tests {
     use crate::metadata::Metadata;
     use crate::span::Span;
     use crate::test::{
-        Access, Dialect, Instruction, LocationId, Operand, Placement, StorageClass, SystemSync,
+        Access, Dialect, Instruction, LocationId, MemoryPlace, Operand, Place, Placement, Scope,
+        StorageClass, SystemSync,
     };
 
     fn instruction(kind: InstructionKind) -> Instruction {
@@ -185,14 +167,8 @@ mod tests {
     }
 
     fn store() -> Instruction {
-        instruction(InstructionKind::Store {
-            location: LocationId(0),
-            offset: 0,
-            scalar: None,
-            value: Operand::Constant(1),
-            class: StorageClass::Buffer,
-            access: Access::NonPrivate,
-        })
+        let place = MemoryPlace::of(LocationId(0), StorageClass::Buffer);
+        instruction(InstructionKind::store(place, Operand::Constant(1), Access::NonPrivate))
     }
 
     fn barrier(id: &str) -> Instruction {

@@ -4,6 +4,7 @@
 
 mod access;
 mod condition;
+mod constants;
 mod declarations;
 mod header;
 pub mod hsa;
@@ -73,6 +74,9 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     }
     if khronos::is_khronos(text, source_name) {
         let test = khronos::parse(text, header::stem(source_name), &mut errors);
+        if errors.is_empty() {
+            constants::check(&test, &mut errors);
+        }
         return if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) };
     }
     let Some(header) = header::parse_header(text, source_name, options.strict_metadata, &mut errors) else {
@@ -82,6 +86,9 @@ pub fn parse_with(text: &str, source_name: &str, options: ParseOptions) -> Resul
     let mut parser = parser::Parser::new(text, &tokens, &mut errors, header);
     parser.body();
     let test = parser.test;
+    if errors.is_empty() {
+        constants::check(&test, &mut errors);
+    }
     if errors.is_empty() { Ok(test) } else { Err(errors.finish(source_name, text)) }
 }
 
@@ -109,10 +116,16 @@ pub fn parse_condition(text: &str, source_name: &str, test: &Test) -> Result<Con
             _ => Err(ParseError::TrailingText { span: next.span }),
         }
     });
-    condition.map_err(|error| {
-        errors.push(error);
-        errors.finish(source_name, text)
-    })
+    let condition = match condition {
+        Ok(condition) => condition,
+        Err(error) => {
+            errors.push(error);
+            return Err(errors.finish(source_name, text));
+        }
+    };
+    let whole = Span { offset: 0, length: text.len() as u32, line: 1, column: 1 };
+    constants::check_condition(test, &condition, whole, &mut errors);
+    if errors.is_empty() { Ok(condition) } else { Err(errors.finish(source_name, text)) }
 }
 
 fn check_size(text: &str) -> Result<(), ParseError> {

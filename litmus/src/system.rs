@@ -6,6 +6,10 @@ use crate::test::{LocationId, ThreadId};
 /// An operation of the API (`#memory-model-vulkan-availability-visibility`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SystemOperation {
+    /// `avdevice`: makes all writes ordered before it available to the device domain.
+    AvailableToDevice,
+    /// `visdevice`: makes the device domain visible to all reads ordered after it.
+    VisibleFromDevice,
     /// `avdevice.shader_write…`: the availability half of a memory dependency. It makes the writes of the mask that are
     /// ordered before it available to the device domain; with `host_write`, a domain operation from the host domain to the
     /// device domain comes first.
@@ -29,8 +33,8 @@ impl SystemOperation {
     /// The word of the language for it.
     pub fn keyword(&self) -> &'static str {
         match self {
-            SystemOperation::Available(_) => "avdevice",
-            SystemOperation::Visible(_) => "visdevice",
+            SystemOperation::AvailableToDevice | SystemOperation::Available(_) => "avdevice",
+            SystemOperation::VisibleFromDevice | SystemOperation::Visible(_) => "visdevice",
             SystemOperation::Flush(_) => "flush",
             SystemOperation::Invalidate(_) => "invalidate",
             SystemOperation::Submit(_) => "submit",
@@ -41,8 +45,8 @@ impl SystemOperation {
     /// The same in quotes, for messages.
     pub(crate) fn quoted_keyword(&self) -> &'static str {
         match self {
-            SystemOperation::Available(_) => "`avdevice`",
-            SystemOperation::Visible(_) => "`visdevice`",
+            SystemOperation::AvailableToDevice | SystemOperation::Available(_) => "`avdevice`",
+            SystemOperation::VisibleFromDevice | SystemOperation::Visible(_) => "`visdevice`",
             SystemOperation::Flush(_) => "`flush`",
             SystemOperation::Invalidate(_) => "`invalidate`",
             SystemOperation::Submit(_) => "`submit`",
@@ -50,9 +54,32 @@ impl SystemOperation {
         }
     }
 
+    /// Whether it is `avdevice` or `visdevice` without an access mask. Both are of the memory model's own events, which every
+    /// model knows; the others are of the whole language.
+    pub fn is_unmasked(&self) -> bool {
+        match self {
+            SystemOperation::AvailableToDevice | SystemOperation::VisibleFromDevice => true,
+            SystemOperation::Available(_)
+            | SystemOperation::Visible(_)
+            | SystemOperation::Flush(_)
+            | SystemOperation::Invalidate(_)
+            | SystemOperation::Submit(_)
+            | SystemOperation::Wait(_) => false,
+        }
+    }
+
     /// Whether only a thread of the host does it; the others stand in a command buffer.
     pub fn is_of_host(&self) -> bool {
-        !matches!(self, SystemOperation::Available(_) | SystemOperation::Visible(_))
+        match self {
+            SystemOperation::AvailableToDevice
+            | SystemOperation::VisibleFromDevice
+            | SystemOperation::Available(_)
+            | SystemOperation::Visible(_) => false,
+            SystemOperation::Flush(_)
+            | SystemOperation::Invalidate(_)
+            | SystemOperation::Submit(_)
+            | SystemOperation::Wait(_) => true,
+        }
     }
 }
 
@@ -132,6 +159,11 @@ impl AccessMask {
     /// Both sets together.
     pub fn with(self, other: AccessMask) -> AccessMask {
         AccessMask(self.0 | other.0)
+    }
+
+    /// The set without the members of the other.
+    pub fn without(self, other: AccessMask) -> AccessMask {
+        AccessMask(self.0 & !other.0)
     }
 
     /// Whether the sets have a member in common.

@@ -12,6 +12,12 @@ impl Value {
         Value(constant as u64).truncate(ty)
     }
 
+    /// Whether `ty` has a constant: as a number with or without a sign.
+    pub fn fits(constant: i64, ty: ScalarType) -> bool {
+        let cut = Value::from_constant(constant, ty);
+        cut.signed(ty) == constant || cut.0 as i64 == constant
+    }
+
     /// The low bits that fit into `ty`.
     pub fn truncate(self, ty: ScalarType) -> Value {
         match ty.bits() {

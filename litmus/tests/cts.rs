@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::cts::{self, Case};
-use litmus::{Access, InstructionKind, RmwOperation, Scope, StorageClass};
+use litmus::{Access, AccessKind, InstructionKind, RmwOperation, Scope, StorageClass};
 
 /// How many names of message passing, or of write after read, have a word in a place.
 const COUNTS: [&[(&str, usize)]; 11] = [
@@ -96,26 +96,18 @@ fn programs_use_what_their_names_say() {
         let mut early_fences = 0;
         for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
             match &instruction.kind {
-                InstructionKind::Load { class, access, .. }
-                | InstructionKind::Store { class, access, .. } => {
-                    classes.insert(*class);
-                    match access {
-                        Access::Coherent { scope } => {
-                            coherent += 1;
-                            scopes.insert(*scope);
-                        }
-                        Access::Atomic { scope, .. } => {
-                            scopes.insert(*scope);
-                        }
-                        Access::NonPrivate => {}
+                InstructionKind::Access(access) => {
+                    classes.insert(access.place.class);
+                    scopes.extend(access.strength.scope());
+                    match access.strength {
+                        Access::Coherent { .. } => coherent += 1,
+                        Access::Atomic { .. } | Access::NonPrivate => {}
                         Access::Private => panic!("{case}: a private access"),
                     }
-                }
-                InstructionKind::Rmw { class, scope, operation, .. } => {
-                    assert!(matches!(operation, RmwOperation::Exchange(_)), "{case}");
-                    exchanges += 1;
-                    classes.insert(*class);
-                    scopes.insert(*scope);
+                    if let AccessKind::Rmw { operation, .. } = access.kind {
+                        assert!(matches!(operation, RmwOperation::Exchange(_)), "{case}");
+                        exchanges += 1;
+                    }
                 }
                 InstructionKind::Fence { scope, semantics } => {
                     // The one behind the early look at the guard reaches less far than to the other side.

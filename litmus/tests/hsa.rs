@@ -100,10 +100,22 @@ fn scopes_are_those_of_a_device() {
     assert_eq!(scopes[0], []);
     assert_eq!(scopes[1..].concat(), expected);
     let atomic = |word: &str| match lowered(word).threads[0].instructions[0].kind {
-        InstructionKind::Rmw { scope, .. } => scope,
+        InstructionKind::Access(access) => access.strength.scope().unwrap(),
         ref other => panic!("{other:?}"),
     };
     assert_eq!(atomic("atomic_exch_group_scar_system_u32 $s0, [g], 1"), Scope::Workgroup);
     assert_eq!(atomic("atomic_exch_group_scar_wave_u32 $s0, [g], 1"), Scope::Subgroup);
     assert_eq!(atomic("atomic_exch_global_scar_system_u32 $s0, [x], 1"), Scope::Device);
+}
+
+/// What the dialect has no words for is refused by name: no text is such a test, but a program can make one.
+#[test]
+fn foreign_instructions_are_refused_by_name() {
+    let text = "HSA t { x = 0; } P0@wave 0, wg 0, agent 0 ; st_global_u32 1, [x] ; exists (x = 1)";
+    let mut test = litmus::parse(text, "t").unwrap();
+    let calls = InstructionKind::ShaderCall(Vec::new());
+    test.threads[0].instructions[0].kind = calls.clone();
+    let error = lower(&test).unwrap_err();
+    assert_eq!(error.to_string(), "shader calls in an HSA test");
+    assert!(matches!(error, LoweringError::Foreign { what, .. } if what == calls.name()));
 }

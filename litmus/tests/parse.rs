@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use litmus::{InstructionKind, ParseErrors, ParseOptions, ThreadId};
+use litmus::{AccessKind, Compute, Flow, InstructionKind, ParseErrors, ParseOptions, Performer, ThreadId};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 fn folder(name: &str) -> PathBuf {
@@ -93,28 +93,28 @@ fn every_instruction_has_an_example() {
             .into();
     let threads = tests.iter().flat_map(|test| &test.threads);
     let kinds = threads.flat_map(|thread| &thread.instructions).map(|i| match &i.kind {
-        InstructionKind::Load { .. } => "load",
-        InstructionKind::Store { .. } => "store",
-        InstructionKind::Rmw { .. } => "rmw",
+        InstructionKind::Access(access) => match (&access.kind, access.performer) {
+            (_, Performer::Cooperative) => "cooperative",
+            _ if access.place.address.is_some() => "addressed",
+            _ if access.is_vector() => "vector",
+            (AccessKind::Load(_), Performer::Invocation) => "load",
+            (AccessKind::Store(_), Performer::Invocation) => "store",
+            (AccessKind::Rmw { destination: Some(_), .. }, Performer::Invocation) => "rmw",
+            (AccessKind::Rmw { destination: None, .. }, Performer::Invocation) => "update",
+            (AccessKind::Await { .. }, Performer::Invocation) => "await",
+        },
         InstructionKind::Fence { .. } => "fence",
         InstructionKind::ControlBarrier(_) => "control barrier",
-        InstructionKind::AvailableToDevice => "avdevice",
-        InstructionKind::VisibleFromDevice => "visdevice",
         InstructionKind::System(operation) => operation.keyword(),
         InstructionKind::ShaderCall(_) => "call",
         InstructionKind::Interlock(_) => "interlock",
-        InstructionKind::Arithmetic { .. } => "arithmetic",
-        InstructionKind::Label(_) => "label",
-        InstructionKind::Goto(_) => "goto",
-        InstructionKind::Branch { .. } => "branch",
-        InstructionKind::Await { .. } => "await",
-        InstructionKind::Update { .. } => "update",
-        InstructionKind::Addressed { .. } => "addressed",
-        InstructionKind::Cooperative(_) => "cooperative",
-        InstructionKind::Vector(_) => "vector",
-        InstructionKind::Move { .. } => "move",
-        InstructionKind::Compare { .. } => "compare",
-        InstructionKind::BranchIf { .. } => "branch if",
+        InstructionKind::Compute(Compute::Arithmetic { .. }) => "arithmetic",
+        InstructionKind::Flow(Flow::Label(_)) => "label",
+        InstructionKind::Flow(Flow::Goto(_)) => "goto",
+        InstructionKind::Flow(Flow::Branch { .. }) => "branch",
+        InstructionKind::Compute(Compute::Move { .. }) => "move",
+        InstructionKind::Compute(Compute::Compare { .. }) => "compare",
+        InstructionKind::Flow(Flow::BranchIf { .. }) => "branch if",
     });
     assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 24);
 }

@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::folder::{FolderError, replace};
+use crate::journal::sealed;
+use crate::judge::Reason;
 use crate::wire::{BASELINE_SCHEMA, BaselineRecord, DeviceRecord, PlanRecord, RunLine};
 
 /// Where baselines lie, seen from the root of a project that keeps them.
@@ -77,6 +79,7 @@ pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<P
             .tests
             .iter()
             .filter_map(|test| lines.iter().find(|line| line.device == device.name && line.id == test.id))
+            .filter(|line| line.reason.as_deref() != Some(Reason::Missing.word()))
             .collect();
         let missing = plan.tests.len() - of_device.len();
         if missing > 0 {
@@ -92,8 +95,7 @@ pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<P
         let mut text = serde_json::to_vec(&BaselineRecord { schema: BASELINE_SCHEMA.to_owned(), plan: own })?;
         text.push(b'\n');
         for line in of_device {
-            serde_json::to_writer(&mut text, line)?;
-            text.push(b'\n');
+            text.extend(sealed(line)?);
         }
         files.push((folder.join(file_name(device)), text));
     }

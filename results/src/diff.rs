@@ -42,19 +42,21 @@ struct Rate<'a> {
 /// When they have no device in common.
 pub fn diff(old: &Results, new: &Results) -> Result<DiffRecord, DiffError> {
     let pairs = pairs(old, new)?;
+    // What is missing in one of them is told as such.
+    let (old_every, new_every) = (old.every(), new.every());
     let mut changes = Vec::new();
     let mut rates = Vec::new();
     let (mut compared, mut only_old, mut only_new) = (0, Vec::new(), Vec::new());
     for (old_device, new_device) in &pairs {
-        let old_lines = of_device(old, old_device);
-        let new_lines = of_device(new, new_device);
+        let old_lines = of_device(&old_every, old_device);
+        let new_lines = of_device(&new_every, new_device);
         only_old.extend(
             old_lines
                 .iter()
                 .filter(|(id, _)| !new_lines.contains_key(*id))
                 .map(|(id, _)| told(id, new_device, &pairs)),
         );
-        for (id, line) in ordered(new, new_device) {
+        for (id, line) in ordered(&new_every, new_device) {
             let Some(before) = old_lines.get(id) else {
                 only_new.push(told(id, new_device, &pairs));
                 if line.verdict == VerdictWord::Violates {
@@ -135,13 +137,13 @@ fn named(results: &Results, name: &str) -> String {
     }
 }
 
-fn of_device<'a>(results: &'a Results, device: &str) -> BTreeMap<&'a str, &'a RunLine> {
-    ordered(results, device).collect()
+fn of_device<'a>(lines: &'a [RunLine], device: &str) -> BTreeMap<&'a str, &'a RunLine> {
+    ordered(lines, device).collect()
 }
 
-fn ordered<'a>(results: &'a Results, device: &str) -> impl Iterator<Item = (&'a str, &'a RunLine)> {
+fn ordered<'a>(lines: &'a [RunLine], device: &str) -> impl Iterator<Item = (&'a str, &'a RunLine)> {
     let device = device.to_owned();
-    results.lines.iter().filter(move |line| line.device == device).map(|line| (line.id.as_str(), line))
+    lines.iter().filter(move |line| line.device == device).map(|line| (line.id.as_str(), line))
 }
 
 fn told(id: &str, device: &str, pairs: &[(String, String)]) -> String {

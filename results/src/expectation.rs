@@ -148,7 +148,7 @@ pub struct File {
 }
 
 /// Words by which the files of drivers are named.
-const DRIVERS: [&str; 28] = [
+pub const DRIVERS: [&str; 28] = [
     "amdvlk",
     "anv",
     "asahi",
@@ -181,41 +181,47 @@ const DRIVERS: [&str; 28] = [
 /// Words of file names that say how many tests are listed, and nothing of the device.
 const QUALIFIERS: [&str; 2] = ["slow", "full"];
 /// What files for every device are named.
-const EVERY: &str = "all";
+pub const EVERY: &str = "all";
 
 impl File {
     /// What stands before the kind in its name.
     pub fn driver(&self) -> &str {
         self.name.strip_suffix(self.kind.suffix()).unwrap_or(&self.name)
     }
+}
 
-    /// The words of [`File::driver`] that say of which device it speaks.
-    fn device_words(&self) -> Vec<String> {
-        let mut words = words(self.driver());
-        words.retain(|word| !QUALIFIERS.contains(&word.as_str()));
-        words
-    }
+/// The words of what stands before the kind in the name of a file that say of which device it speaks.
+pub fn device_words(driver: &str) -> Vec<String> {
+    let mut words = words(driver);
+    words.retain(|word| !QUALIFIERS.contains(&word.as_str()));
+    words
+}
 
-    /// Whether its name is that of a driver, or of every one.
-    fn is_named_for_a_driver(&self) -> bool {
-        let words = self.device_words();
-        words.iter().any(|word| word == EVERY || DRIVERS.contains(&word.as_str()))
-    }
+/// Whether one of these words is that of a driver.
+pub fn names_a_driver(words: &[String]) -> bool {
+    words.iter().any(|word| DRIVERS.contains(&word.as_str()))
+}
 
-    /// Whether it speaks of this device: each word of its name is one of the device's or driver's name.
-    pub fn is_for(&self, device: &DeviceRecord) -> bool {
-        let words_of_file = self.device_words();
-        if words_of_file.first().is_some_and(|word| word == EVERY) {
-            return true;
-        }
-        let mut known = words(&device.name);
-        known.extend(words(&device.device_name));
-        known.extend(words(&device.driver_name));
-        if known.iter().any(|word| word == "lavapipe" || word == "llvmpipe") {
-            known.extend(["lavapipe", "llvmpipe", "lvp"].map(str::to_owned));
-        }
-        !words_of_file.is_empty() && words_of_file.iter().all(|word| known.contains(word))
+/// Whether a file that is named so speaks of this device: of every one, or each of its words is one of the device's or
+/// driver's name.
+pub fn is_for(driver: &str, device: &DeviceRecord) -> bool {
+    let words_of_file = device_words(driver);
+    if words_of_file.first().is_some_and(|word| word == EVERY) {
+        return true;
     }
+    let known = words_of_device(device);
+    !words_of_file.is_empty() && words_of_file.iter().all(|word| known.contains(word))
+}
+
+/// The words of a device's and its driver's names.
+pub fn words_of_device(device: &DeviceRecord) -> Vec<String> {
+    let mut known = words(&device.name);
+    known.extend(words(&device.device_name));
+    known.extend(words(&device.driver_name));
+    if known.iter().any(|word| word == "lavapipe" || word == "llvmpipe") {
+        known.extend(["lavapipe", "llvmpipe", "lvp"].map(str::to_owned));
+    }
+    known
 }
 
 /// The words of a name, in lower case.
@@ -375,13 +381,9 @@ impl Expectations {
         self.files.is_empty()
     }
 
-    /// The files that speak of a device: those named for it and for all, and, where all files of the folder bear one
-    /// name that is no driver's, those.
+    /// The files that speak of a device: those named for it and for all.
     pub fn of_device<'a>(&'a self, device: &'a DeviceRecord) -> impl Iterator<Item = &'a File> {
-        let only = self.files.first().is_some_and(|first| {
-            !first.is_named_for_a_driver() && self.files.iter().all(|file| file.driver() == first.driver())
-        });
-        self.files.iter().filter(move |file| only || file.is_for(device))
+        self.files.iter().filter(move |file| is_for(file.driver(), device))
     }
 
     fn entry<'a>(
@@ -451,15 +453,5 @@ impl Expectations {
             }
         }
         unmatched
-    }
-
-    /// The files that speak of none of `devices` and of no other driver by name: nobody would notice that they are not
-    /// used.
-    pub fn unused<'a>(&'a self, devices: &'a [DeviceRecord]) -> impl Iterator<Item = &'a File> {
-        self.files.iter().filter(|file| {
-            let used =
-                devices.iter().any(|device| self.of_device(device).any(|other| std::ptr::eq(other, *file)));
-            !used && !file.is_named_for_a_driver()
-        })
     }
 }

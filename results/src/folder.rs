@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use crate::journal::{Journal, JournalError, Recovered};
-use crate::wire::{MachineCodeLine, PLAN_SCHEMA, PlanRecord, RunLine};
+use crate::read::{self, ReadError};
+use crate::wire::{MachineCodeLine, PlanRecord, RunLine};
 use crate::write::{Layout, RunWriter, csv, text};
 
 /// The plan's file.
@@ -24,6 +25,7 @@ pub const MACHINE_CODE: &str = "machine-code.jsonl";
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
+    plan: PlanRecord,
     journal: Journal,
 }
 
@@ -64,22 +66,17 @@ pub enum FolderError {
         /// The seed asked for.
         wanted: u64,
     },
-    /// The plan's file holds something else.
-    #[error("{path}: not a plan: {source}")]
-    MalformedPlan {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// The plan is of another version.
-    #[error("{path}: a plan of version `{found}`, this tool reads `{PLAN_SCHEMA}`")]
-    PlanVersion {
-        /// The file.
+    /// The plan is of an older version, whose journals are read, and not gone on with.
+    #[error("{path} holds a run of version `{found}`, whose verdicts have no checksums: it is not resumed")]
+    OlderPlan {
+        /// The folder.
         path: PathBuf,
         /// The version found.
         found: String,
     },
+    /// The plan cannot be used.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -101,11 +98,9 @@ impl FolderError {
             | FolderError::NotResults { .. }
             | FolderError::OtherPlan { .. }
             | FolderError::OtherSeed { .. }
-            | FolderError::MalformedPlan { .. }
-            | FolderError::PlanVersion { .. }
-            | FolderError::Journal(
-                JournalError::Malformed { .. } | JournalError::Version { .. } | JournalError::InUse { .. },
-            ) => true,
+            | FolderError::OlderPlan { .. }
+            | FolderError::Journal(JournalError::InUse { .. }) => true,
+            FolderError::Read(error) | FolderError::Journal(JournalError::Read(error)) => error.is_input(),
             FolderError::Journal(JournalError::Io { .. }) | FolderError::Io { .. } => false,
         }
     }
@@ -135,22 +130,10 @@ pub fn fresh(parent: &Path, stamp: &str) -> Result<PathBuf, FolderError> {
 /// # Errors
 /// When there is something, and it is no results folder.
 pub fn planned(path: &Path) -> Result<Option<PlanRecord>, FolderError> {
-    let file = path.join(PLAN);
-    let io = |source| FolderError::Io { path: file.clone(), source };
-    match fs::read(&file) {
-        Ok(bytes) => {
-            let plan: PlanRecord = serde_json::from_slice(&bytes)
-                .map_err(|source| FolderError::MalformedPlan { path: file.clone(), source })?;
-            if plan.schema != PLAN_SCHEMA {
-                return Err(FolderError::PlanVersion { path: file, found: plan.schema });
-            }
-            Ok(Some(plan))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match entries(path)? {
-            0 => Ok(None),
-            _ => Err(FolderError::NotResults { path: path.to_owned() }),
-        },
-        Err(source) => Err(io(source)),
+    match read::planned(path)? {
+        Some(plan) => Ok(Some(plan)),
+        None if entries(path)? == 0 => Ok(None),
+        None => Err(FolderError::NotResults { path: path.to_owned() }),
     }
 }
 
@@ -173,12 +156,14 @@ impl Folder {
     pub fn start(path: &Path, plan: &PlanRecord) -> Result<Folder, FolderError> {
         ensure_empty(path)?;
         fs::create_dir_all(path).map_err(|source| FolderError::Io { path: path.to_owned(), source })?;
+        // Whoever has the journal's lock has the folder; another run may have begun and ended in it meanwhile.
+        let (journal, _) = Journal::open(&path.join(JOURNAL), plan)?;
+        ensure_empty(path)?;
         let mut text = serde_json::to_vec_pretty(plan)
             .map_err(|source| FolderError::Io { path: path.join(PLAN), source: source.into() })?;
         text.push(b'\n');
         replace(&path.join(PLAN), &text)?;
-        let (journal, _) = Journal::open(&path.join(JOURNAL))?;
-        Ok(Folder { path: path.to_owned(), journal })
+        Ok(Folder { path: path.to_owned(), plan: plan.clone(), journal })
     }
 
     /// Goes on with `plan` in the folder at `path`, which must hold the same plan; where there is no folder, starts it.
@@ -189,6 +174,9 @@ impl Folder {
         let Some(found) = planned(path)? else {
             return Folder::start(path, plan).map(|folder| (folder, Recovered::default()));
         };
+        if found.schema != plan.schema {
+            return Err(FolderError::OlderPlan { path: path.to_owned(), found: found.schema });
+        }
         if found.plan != plan.plan {
             return Err(FolderError::OtherPlan {
                 path: path.to_owned(),
@@ -203,13 +191,18 @@ impl Folder {
                 wanted: plan.seed,
             });
         }
-        let (journal, recovered) = Journal::open(&path.join(JOURNAL))?;
-        Ok((Folder { path: path.to_owned(), journal }, recovered))
+        let (journal, recovered) = Journal::open(&path.join(JOURNAL), &found)?;
+        Ok((Folder { path: path.to_owned(), plan: found, journal }, recovered))
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What is to be run in it.
+    pub fn plan(&self) -> &PlanRecord {
+        &self.plan
     }
 
     /// Adds a verdict to the journal, flushed.
@@ -220,11 +213,12 @@ impl Folder {
         Ok(self.journal.append(line)?)
     }
 
-    /// Writes the table of outcomes and the text report of all verdicts, in plan order.
+    /// Writes the table of outcomes and the text report of all verdicts, in plan order; those that are missing are told there.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn finish(&self, lines: &[RunLine]) -> Result<(), FolderError> {
+        let lines = &self.plan.completed(lines);
         let outcomes = self.path.join(OUTCOMES);
         let mut bytes = Vec::new();
         {
@@ -258,25 +252,46 @@ impl Folder {
     }
 }
 
-/// Number of entries of a folder; 0 when there is no folder.
+/// Number of entries of a folder, but for what a run leaves that was ended before its plan was written: an empty journal and
+/// a plan that is not finished. 0 when there is no folder.
 fn entries(path: &Path) -> Result<usize, FolderError> {
-    match fs::read_dir(path) {
-        Ok(entries) => Ok(entries.count()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
-        Err(source) => Err(FolderError::Io { path: path.to_owned(), source }),
+    let io = |source| FolderError::Io { path: path.to_owned(), source };
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(source) => return Err(io(source)),
+    };
+    let mut number = 0;
+    for entry in entries {
+        let entry = entry.map_err(io)?;
+        let is = |name: &str| entry.file_name() == name;
+        let left = entry.metadata().is_ok_and(|found| {
+            found.is_file() && (is(JOURNAL) && found.len() == 0 || is(&format!("{PLAN}{UNFINISHED}")))
+        });
+        number += usize::from(!left);
     }
+    Ok(number)
 }
 
-/// Replaces a file as a whole: whoever reads it sees the old or the new content.
+/// How the names of files end that are being written.
+const UNFINISHED: &str = ".unfinished";
+
+/// Replaces a file as a whole: whoever reads it sees the old or the new content. It is made anew: what a link of its name
+/// points at stays as it is.
 ///
 /// # Errors
 /// When it cannot be written.
 pub fn replace(path: &Path, content: &[u8]) -> Result<(), FolderError> {
     let io = |source| FolderError::Io { path: path.to_owned(), source };
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".unfinished");
+    name.push(UNFINISHED);
     let unfinished = path.with_file_name(name);
-    let mut file = fs::File::create(&unfinished).map_err(io)?;
+    // What an earlier process left.
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io(error)),
+        _ => {}
+    }
+    let mut file = fs::File::create_new(&unfinished).map_err(io)?;
     file.write_all(content).and_then(|()| file.sync_data()).map_err(io)?;
     fs::rename(&unfinished, path).map_err(io)
 }

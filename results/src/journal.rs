@@ -1,10 +1,12 @@
-//! The journal: verdicts as they come, one line each, flushed, so that nothing is lost when the run ends early.
+//! The journal: verdicts as they come, one line each with a checksum, flushed, so that nothing is lost when the run ends
+//! early and nothing that was damaged counts.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::wire::{RUN_SCHEMA, RunLine};
+use crate::read::{self, ReadError};
+use crate::wire::{PlanRecord, RunLine};
 
 /// An open journal. Only the process that decides on verdicts writes to it; it holds a lock that ends with the process.
 #[derive(Debug)]
@@ -16,7 +18,7 @@ pub struct Journal {
 /// What a journal held when it was opened.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recovered {
-    /// The complete lines, in order.
+    /// The complete lines, in the order of the plan.
     pub lines: Vec<RunLine>,
     /// Bytes of an incomplete last line that were cut off: the writer was ended in the middle of it.
     pub truncated_bytes: u64,
@@ -39,52 +41,70 @@ pub enum JournalError {
         /// The file.
         path: PathBuf,
     },
-    /// A line before the last is no record.
-    #[error("{path}:{line}: not a run record: {source}")]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        source: serde_json::Error,
-    },
-    /// A record of another version.
-    #[error("{path}:{line}: a record of version `{found}`, this tool reads `{RUN_SCHEMA}`")]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The version found.
-        found: String,
-    },
+    /// It holds something else than verdicts of its plan.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// What stands between a record and its checksum.
+const SUM: &[u8] = b",\"sum\":\"";
+/// Hexadecimal digits of a checksum.
+const SUM_DIGITS: usize = 16;
+/// What stands behind it.
+const SUM_END: &[u8] = b"\"}";
+
+/// A record as a line of the journal: its JSON, whose last field `sum` is the beginning of the BLAKE3 hash of what stands
+/// before that field; with its line end.
+///
+/// # Errors
+/// None that can be helped.
+pub fn sealed(line: &RunLine) -> Result<Vec<u8>, serde_json::Error> {
+    let mut text = serde_json::to_vec(line)?;
+    text.pop();
+    let sum = sum_of(&text);
+    text.extend_from_slice(SUM);
+    text.extend_from_slice(sum.as_bytes());
+    text.extend_from_slice(SUM_END);
+    text.push(b'\n');
+    Ok(text)
+}
+
+fn sum_of(record: &[u8]) -> String {
+    blake3::hash(record).to_hex().chars().take(SUM_DIGITS).collect()
+}
+
+/// Whether the checksum of a line, which has lost its end, is right; nothing where it has none.
+pub fn is_whole(line: &[u8]) -> Option<bool> {
+    let line = line.strip_suffix(SUM_END)?;
+    let (rest, sum) = line.split_at_checked(line.len().checked_sub(SUM_DIGITS)?)?;
+    let record = rest.strip_suffix(SUM)?;
+    Some(sum_of(record).as_bytes() == sum)
 }
 
 impl Journal {
-    /// Opens the journal at `path`, made new where there is none, and reads what it holds. An incomplete last line is
-    /// cut off, so that the next record starts on a line of its own.
+    /// Opens the journal of `plan` at `path`, made new where there is none, and reads what it holds. An incomplete last line
+    /// is cut off, so that the next record starts on a line of its own.
     ///
     /// # Errors
-    /// When the file cannot be read or written, is in use, or holds something else than records.
-    pub fn open(path: &Path) -> Result<(Journal, Recovered), JournalError> {
+    /// When the file cannot be read or written, is in use, or holds something else than verdicts of the plan, each once and
+    /// each as it was written.
+    pub fn open(path: &Path, plan: &PlanRecord) -> Result<(Journal, Recovered), JournalError> {
         let io = |source| JournalError::Io { path: path.to_owned(), source };
+        match std::fs::symlink_metadata(path) {
+            Ok(found) if !found.is_file() => return Err(ReadError::NotAFile { path: path.to_owned() }.into()),
+            _ => {}
+        }
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => JournalError::InUse { path: path.to_owned() },
             TryLockError::Error(source) => io(source),
         })?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io)?;
-        let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let truncated_bytes = (bytes.len() - complete) as u64;
-        let lines = parse(path, &bytes[..complete])?;
-        if truncated_bytes > 0 {
-            file.set_len(complete as u64).map_err(io)?;
-        }
-        file.seek(SeekFrom::End(0)).map_err(io)?;
-        Ok((Journal { file, path: path.to_owned() }, Recovered { lines, truncated_bytes }))
+        let found = read::lines(path, BufReader::new(&file), Some(plan.clone()))?;
+        let truncated_bytes = found.incomplete.map_or(0, |incomplete| incomplete.bytes as u64);
+        let end = file.seek(SeekFrom::End(0)).map_err(io)?.saturating_sub(truncated_bytes);
+        file.set_len(end).and_then(|()| file.seek(SeekFrom::End(0))).map_err(io)?;
+        Ok((Journal { file, path: path.to_owned() }, Recovered { lines: found.lines, truncated_bytes }))
     }
 
     /// Appends a record and sees to it that it is on disk.
@@ -93,8 +113,7 @@ impl Journal {
     /// When it cannot be written.
     pub fn append(&mut self, line: &RunLine) -> Result<(), JournalError> {
         let io = |source| JournalError::Io { path: self.path.clone(), source };
-        let mut text = serde_json::to_vec(line).map_err(|error| io(error.into()))?;
-        text.push(b'\n');
+        let text = sealed(line).map_err(|error| io(error.into()))?;
         self.file.write_all(&text).and_then(|()| self.file.sync_data()).map_err(io)
     }
 }
@@ -106,23 +125,4 @@ impl Drop for Journal {
         // The system unlocks at the end of the process at the latest; nobody is there to be told.
         drop(self.file.unlock());
     }
-}
-
-fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<RunLine>, JournalError> {
-    let mut lines = Vec::new();
-    for (index, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        if bytes.is_empty() {
-            continue;
-        }
-        let line: RunLine = serde_json::from_slice(bytes).map_err(|source| JournalError::Malformed {
-            path: path.to_owned(),
-            line: index + 1,
-            source,
-        })?;
-        if line.schema != RUN_SCHEMA {
-            return Err(JournalError::Version { path: path.to_owned(), line: index + 1, found: line.schema });
-        }
-        lines.push(line);
-    }
-    Ok(lines)
 }

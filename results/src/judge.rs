@@ -7,11 +7,12 @@ use litmus::{Observation, Outcome, Overlap, PredictedOutcome, Prediction, Race, 
 
 use crate::state;
 use crate::statistics::{Drift, drift};
+use crate::wire::{RaceWord, RunLine, VerdictWord};
 
 /// Interleaved instances, or early reads, that make a test count as exercised.
 pub const EXERCISED_THRESHOLD: u64 = 100;
 
-/// Above this share of discarded dispatches, nothing is said about the rest.
+/// Above this share of discarded dispatches, nothing is said about the rest, be it known why they were.
 pub const DISCARDED_SHARE_LIMIT: f64 = 0.01;
 
 /// Everything that a verdict follows from.
@@ -27,6 +28,9 @@ pub struct Evidence<'a> {
     pub ending: &'a Ending,
     /// What the device showed of the test without its control barriers, where it has some, or of the test with early reads.
     pub twin: Option<Twin<'a>>,
+    /// The bound of our own that may keep instances from being executed, where there is one. Without one a device that leaves an
+    /// instance out did not do what it was asked.
+    pub bound: Option<&'a str>,
 }
 
 /// What a device showed of a test with one synchronization relaxed.
@@ -80,12 +84,15 @@ pub enum Reason {
     Crashed,
     /// The driver gave up the device.
     DeviceLost,
-    /// More than [`DISCARDED_SHARE_LIMIT`] of the dispatches left instances that were not executed, or nothing ran at all.
+    /// Instances were not executed, and no bound of our own explains that; or more than [`DISCARDED_SHARE_LIMIT`] of the
+    /// dispatches left some, or nothing ran at all.
     NotExecuted,
     /// Every instance ran into the bound of a spin loop.
     NoResolvedInstance,
     /// The device executes nothing.
     NullDevice,
+    /// There is no verdict: the run ended before it, or the record is lost.
+    Missing,
 }
 
 impl Reason {
@@ -99,6 +106,7 @@ impl Reason {
             Reason::NotExecuted => "not executed",
             Reason::NoResolvedInstance => "no resolved instance",
             Reason::NullDevice => "null device",
+            Reason::Missing => "missing",
         }
     }
 }
@@ -110,6 +118,8 @@ pub struct Judgement {
     pub verdict: Verdict,
     /// Particulars for people: the witnesses, how the run ended, what is missing.
     pub detail: Option<String>,
+    /// Whether the program has no defined outcomes; unknown where the prediction was cut short, nothing where there is none.
+    pub race: Option<Race>,
     /// Whether the run could have shown what it looked for.
     pub exercised: bool,
     /// All instances accounted for: counts of rows and unexpected ones, and unresolved instances.
@@ -161,6 +171,7 @@ impl Judgement {
         Judgement {
             verdict: Verdict::Skipped,
             detail: Some(missing.into()),
+            race: None,
             exercised: false,
             instances: 0,
             interleaved: 0,
@@ -206,6 +217,11 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let mut judgement = Judgement {
         verdict: Verdict::Conforms,
         detail: None,
+        race: Some(match prediction.race {
+            Race::Racy if prediction.is_undefined() => Race::Racy,
+            Race::Free | Race::Racy if prediction.complete => Race::Free,
+            Race::Free | Race::Racy | Race::Unknown => Race::Unknown,
+        }),
         exercised: exercised(evidence, interleaved) && !nothing_kept(&rows),
         instances: observation.instances(),
         interleaved,
@@ -220,6 +236,14 @@ pub fn judge(evidence: &Evidence<'_>) -> Judgement {
     let (verdict, detail) = verdict(evidence, &judgement);
     judgement.verdict = verdict;
     judgement.detail = detail;
+    if judgement.not_executed > 0 && verdict != Verdict::Inconclusive(Reason::NotExecuted) {
+        let why = evidence.bound.map(|bound| format!(" ({bound})")).unwrap_or_default();
+        let told = format!("{} instances were not executed{why}", judgement.not_executed);
+        judgement.detail = Some(match judgement.detail {
+            Some(detail) => format!("{detail}; {told}"),
+            None => told,
+        });
+    }
     judgement
 }
 
@@ -265,7 +289,7 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     };
 
     // A violation comes first: what happened besides does not undo it.
-    if race != Race::Unknown && !prediction.is_undefined() && prediction.complete {
+    if judgement.race == Some(Race::Free) {
         let mut proofs: Vec<String> = judgement
             .rows
             .iter()
@@ -292,14 +316,17 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
     if let (Some(reason), Some(how)) = (ended, how) {
         return inconclusive(reason, how.clone());
     }
-    if observation.instances() == 0 || discarded_share(observation) > DISCARDED_SHARE_LIMIT {
-        return inconclusive(
+    let discarded = || {
+        inconclusive(
             Reason::NotExecuted,
             format!(
                 "{} of {} dispatches discarded: {} instances left no trace",
                 observation.discarded_dispatches, observation.dispatches, observation.not_executed
             ),
-        );
+        )
+    };
+    if observation.instances() == 0 || discarded_share(observation) > DISCARDED_SHARE_LIMIT {
+        return discarded();
     }
     match race {
         Race::Racy if prediction.is_undefined() => {
@@ -328,10 +355,56 @@ fn verdict(evidence: &Evidence<'_>, judgement: &Judgement) -> (Verdict, Option<S
             format!("all {} instances ran into the bound of a spin loop", observation.unresolved),
         );
     }
+    if observation.not_executed > 0 && evidence.bound.is_none() {
+        return discarded();
+    }
     if !judgement.exercised {
         return inconclusive(Reason::NotExercised, unexercised(evidence, judgement));
     }
     (Verdict::Conforms, sensation(test, prediction, judgement))
+}
+
+/// Judges a record again, by its own counts: what its verdict does not follow from, where that is so.
+///
+/// One that was not exercised, or whose run failed, is not known to be so by its counts; that it shows nothing forbidden is.
+pub fn contradiction(line: &RunLine) -> Option<String> {
+    let shown = line.outcomes.iter().filter(|outcome| outcome.count > 0 && !outcome.allowed);
+    let forbidden = shown.map(|outcome| outcome.count).sum::<u64>();
+    let nowhere = line.unexpected.iter().map(|values| values.count).sum::<u64>();
+    let proven = forbidden > 0 || nowhere > 0;
+    // Of older records nobody knows whether the program races.
+    let race = line.race;
+    // A claim of forward progress is broken by what hung, which is no outcome.
+    let of_progress = line.progress.is_some();
+    let what = match line.verdict {
+        VerdictWord::Conforms if proven => {
+            format!("though {forbidden} instances are forbidden and {nowhere} from nowhere")
+        }
+        VerdictWord::Conforms if !line.exercised => "though it was not exercised".to_owned(),
+        // Where a bound explains it, the detail says so.
+        VerdictWord::Conforms if line.not_executed > 0 && race.is_some() && line.detail.is_none() => {
+            format!("though {} instances were not executed", line.not_executed)
+        }
+        VerdictWord::Conforms if line.instances == line.unresolved => "of no resolved instance".to_owned(),
+        VerdictWord::Conforms | VerdictWord::Violates if race.is_some_and(|race| race != RaceWord::Free) => {
+            "of a program that is not known to be free of races".to_owned()
+        }
+        VerdictWord::Violates if !proven && !of_progress => "though nothing forbidden was seen".to_owned(),
+        VerdictWord::Undefined if race.is_some_and(|race| race != RaceWord::Racy) => {
+            "of a program that does not race".to_owned()
+        }
+        VerdictWord::Inconclusive
+            if proven
+                && race == Some(RaceWord::Free)
+                && line.reason.as_deref() != Some(Reason::NullDevice.word()) =>
+        {
+            format!("though {forbidden} instances are forbidden and {nowhere} from nowhere")
+        }
+        VerdictWord::Inconclusive if line.reason.is_none() => "without a reason".to_owned(),
+        VerdictWord::Skipped if line.instances > 0 => format!("though {} instances were run", line.instances),
+        _ => return None,
+    };
+    Some(format!("the verdict does not follow from the counts: `{}` {what}", line.verdict.text()))
 }
 
 /// What a device showed that the text allows and no implementation is known to show.

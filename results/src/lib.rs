@@ -29,7 +29,7 @@
 //! let mut observation = Observation { dispatches: 1, ..Observation::default() };
 //! observation.histogram.add(zero, 3);
 //! let judgement = judge(&Evidence {
-//!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None,
+//!     test: &test, prediction: &prediction, observation: &observation, ending: &Ending::Finished, twin: None, bound: None,
 //! });
 //! assert!(matches!(judgement.verdict, Verdict::Violates));
 //! ```

@@ -1,11 +1,12 @@
 //! Shards back to one: the results of parts of a plan as the results of the whole.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::folder::{Folder, FolderError};
 use crate::read::Results;
 use crate::show;
-use crate::wire::{PlanRecord, RunLine, TestRecord};
+use crate::wire::{DeviceRecord, PlanRecord, RunLine, TestRecord};
 
 /// Why results cannot be merged.
 #[derive(Debug, thiserror::Error)]
@@ -140,7 +141,10 @@ fn shard(plan: &PlanRecord) -> Option<(usize, usize)> {
     ((1..=count).contains(&index) && count <= 1_000_000).then_some((index, count))
 }
 
-/// Everything but the tests, the shard and what surrounded the run is the same.
+/// Variables that say where drivers lie.
+const DRIVER_FILES: [&str; 3] = ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"];
+
+/// Everything that a verdict may hang on is the same, but for the tests: those of a part are its own.
 fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &str) -> Result<(), MergeError> {
     let devices = |plan: &PlanRecord| {
         let names: Vec<String> = plan
@@ -164,13 +168,41 @@ fn agree(left: &PlanRecord, left_name: &str, right: &PlanRecord, right_name: &st
         format!("{} ({})", plan.stress, all.join("; "))
     };
     let count = |plan: &PlanRecord| shard(plan).map_or(0, |(_, count)| count).to_string();
-    let fields: [(&'static str, String, String); 6] = [
+    let models = |plan: &PlanRecord| {
+        let of = |(index, device): (usize, &DeviceRecord)| {
+            let models: BTreeSet<String> = plan
+                .tests
+                .iter()
+                .filter_map(|test| test.models.get(index))
+                .map(|model| format!("{} {}", model.name, model.hash))
+                .collect();
+            format!("{} on {}", models.into_iter().collect::<Vec<_>>().join(" and "), device.name)
+        };
+        // A part without a test says nothing of models.
+        (!plan.tests.is_empty())
+            .then(|| plan.devices.iter().enumerate().map(of).collect::<Vec<_>>().join(", "))
+    };
+    let surroundings = |plan: &PlanRecord| {
+        let environment = plan.environment.as_ref()?;
+        // Where drivers lie may differ from machine to machine; that they are the same ones is told by the devices.
+        let changes = environment.variables.iter().filter(|(name, _)| !DRIVER_FILES.contains(&name.as_str()));
+        let variables: Vec<String> = changes.map(|(name, value)| format!("{name}={value}")).collect();
+        let (os, architecture) = (&environment.os, &environment.architecture);
+        Some(format!("{os} {architecture} {}", variables.join(" ")).trim_end().to_owned())
+    };
+    let both = |of: &dyn Fn(&PlanRecord) -> Option<String>| of(left).zip(of(right)).unwrap_or_default();
+    let (left_models, right_models) = both(&models);
+    let (left_surroundings, right_surroundings) = both(&surroundings);
+    let fields: [(&'static str, String, String); 9] = [
+        ("schema", left.schema.clone(), right.schema.clone()),
         ("tool", left.tool.clone(), right.tool.clone()),
         ("number of shards", count(left), count(right)),
         ("seed", left.seed.to_string(), right.seed.to_string()),
         ("budget", left.budget.clone(), right.budget.clone()),
         ("stress", stress(left), stress(right)),
         ("devices", devices(left), devices(right)),
+        ("models", left_models, right_models),
+        ("environment", left_surroundings, right_surroundings),
     ];
     let conflict = |field, left_value: String, right_value: String| MergeError::Conflict {
         field,
@@ -202,7 +234,7 @@ fn whole(shards: &[(usize, usize, String, &Results, &PlanRecord)]) -> Result<Vec
     let tests: Vec<TestRecord> = (0..longest)
         .flat_map(|place| shards.iter().filter_map(move |(.., plan)| plan.tests.get(place).cloned()))
         .collect();
-    let mut ids = std::collections::BTreeSet::new();
+    let mut ids = BTreeSet::new();
     if let Some(twice) = tests.iter().find(|test| !ids.insert(&test.id)) {
         return Err(MergeError::SharedTest(show::line(&twice.id).into_owned()));
     }

@@ -1,7 +1,9 @@
 //! Reading results back: folders, journals, the lines that `run --format json` prints, baselines; of this version and older
 //! ones, and not trusted.
 //!
-//! A record of a newer version, of another tool, or one whose counts do not add up is an error with its line.
+//! A record of a newer version, of another tool, one whose counts do not add up, whose verdict does not follow from them,
+//! that is not of the plan, stands twice, or was changed after it was written is an error with its line. Whoever reads results
+//! reads them here: reports, diffs, merges, and runs that go on.
 
 pub mod herd;
 
@@ -13,10 +15,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::folder::{JOURNAL, MACHINE_CODE, PLAN};
+use crate::journal::is_whole;
+use crate::judge::contradiction;
 use crate::show;
 use crate::wire::{
-    BASELINE_SCHEMA, BaselineRecord, MACHINE_CODE_SCHEMA, MachineCodeLine, PLAN_SCHEMA, PlanRecord,
-    RUN_SCHEMA, RunLine, VerdictWord,
+    BASELINE_SCHEMA, BaselineRecord, MACHINE_CODE_SCHEMA, MachineCodeLine, ModelRecord, PLAN_SCHEMA,
+    PLAN_SCHEMA_WITHOUT_SUMS, PlanRecord, RUN_SCHEMA, RunLine, VerdictWord,
 };
 
 /// The most bytes of one record.
@@ -35,6 +39,20 @@ pub struct Results {
     pub incomplete: Option<Incomplete>,
     /// The machine code of tests that violate; a folder's alone.
     pub machine_code: Vec<MachineCodeLine>,
+}
+
+impl Results {
+    /// Every verdict on every device and test of the plan, in its order; where there is none, a line that says so: `missing`.
+    pub fn every(&self) -> Vec<RunLine> {
+        let Some(plan) = &self.plan else { return self.lines.clone() };
+        plan.completed(&self.lines)
+    }
+
+    /// How many verdicts of the plan are missing.
+    pub fn missing(&self) -> usize {
+        let planned = self.plan.as_ref().map_or(0, |plan| plan.tests.len() * plan.devices.len());
+        planned.saturating_sub(self.lines.len())
+    }
 }
 
 /// An incomplete last line.
@@ -132,7 +150,7 @@ pub fn results(path: &Path) -> Result<Results, ReadError> {
     if !metadata.is_file() {
         return Err(ReadError::NotAFile { path: path.to_owned() });
     }
-    let found = of_lines(path, None)?;
+    let found = lines(path, BufReader::new(regular(path)?), None)?;
     if found.plan.is_none() && found.lines.is_empty() && found.incomplete.is_none() {
         return Err(ReadError::Empty { path: path.to_owned() });
     }
@@ -140,24 +158,11 @@ pub fn results(path: &Path) -> Result<Results, ReadError> {
 }
 
 fn of_folder(path: &Path) -> Result<Results, ReadError> {
-    let file = path.join(PLAN);
-    let bytes = match regular(&file) {
-        Ok(file) => whole(file, &path.join(PLAN))?,
-        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            return Err(ReadError::NotResults { path: path.to_owned() });
-        }
-        Err(other) => return Err(other),
-    };
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| ReadError::Malformed {
-        path: file.clone(),
-        line: error.line().max(1),
-        what: show::line(&error.to_string()).into_owned(),
-    })?;
-    let plan = plan(&file, value)?;
+    let plan = planned(path)?.ok_or_else(|| ReadError::NotResults { path: path.to_owned() })?;
     let journal = path.join(JOURNAL);
-    let mut found = match of_lines(&journal, Some(plan.clone())) {
-        Ok(found) => found,
-        // A run that was ended before its first verdict.
+    let mut found = match regular(&journal) {
+        Ok(file) => lines(&journal, BufReader::new(file), Some(plan))?,
+        // A run that was ended before its first verdict, or one whose verdicts are lost.
         Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Results { plan: Some(plan), ..Results::default() }
         }
@@ -166,6 +171,25 @@ fn of_folder(path: &Path) -> Result<Results, ReadError> {
     found.source = path.to_owned();
     found.machine_code = machine_code(path)?;
     Ok(found)
+}
+
+/// Reads the plan of a results folder; nothing where there is none.
+///
+/// # Errors
+/// When the file holds something else, was changed after it was written, or cannot be read.
+pub fn planned(folder: &Path) -> Result<Option<PlanRecord>, ReadError> {
+    let path = folder.join(PLAN);
+    let bytes = match regular(&path) {
+        Ok(file) => whole(file, &path)?,
+        Err(ReadError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(other) => return Err(other),
+    };
+    let value: Value = serde_json::from_slice(&bytes).map_err(|error| ReadError::Malformed {
+        path: path.clone(),
+        line: error.line().max(1),
+        what: show::line(&error.to_string()).into_owned(),
+    })?;
+    plan(&path, value).map(Some)
 }
 
 /// Reads the machine code that a results folder keeps of tests that violate; nothing where it keeps none.
@@ -247,6 +271,19 @@ fn plan(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
     if let Some(twice) = plan.tests.iter().find(|test| !tests.insert(&test.id)) {
         return Err(malformed(format!("test `{}` stands twice in the plan", show::line(&twice.id))));
     }
+    let devices = plan.devices.len();
+    if let Some(test) = plan.tests.iter().find(|test| test.models.len() != devices) {
+        let (test, models) = (show::line(&test.id), test.models.len());
+        return Err(malformed(format!("test `{test}` has {models} models for {devices} devices")));
+    }
+    match plan.hash() {
+        Ok(hash) if hash == plan.plan => {}
+        _ => {
+            return Err(malformed(
+                "the plan was changed after it was written: its hash is another".to_owned(),
+            ));
+        }
+    }
     Ok(plan)
 }
 
@@ -271,12 +308,20 @@ fn version(path: &Path, line: usize, value: &Value, known: &'static str) -> Resu
     }
 }
 
-/// Reads run lines, and the header of a baseline before them.
-fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadError> {
+/// Reads run lines of `path`, where there is a plan those of the plan; and the header of a baseline before them.
+///
+/// # Errors
+/// When they are none, or cannot all be true.
+pub fn lines(
+    path: &Path,
+    mut reader: impl BufRead,
+    mut plan: Option<PlanRecord>,
+) -> Result<Results, ReadError> {
     let io = |source| ReadError::Io { path: path.to_owned(), source };
-    let mut reader = BufReader::new(regular(path)?);
     let mut lines: Vec<RunLine> = Vec::new();
     let mut places = Places::new(plan.as_ref());
+    let has_sums = |plan: &PlanRecord| plan.schema != PLAN_SCHEMA_WITHOUT_SUMS;
+    let mut summed = plan.as_ref().is_some_and(has_sums);
     let mut incomplete = None;
     let mut number = 0;
     loop {
@@ -293,13 +338,19 @@ fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadEr
             continue;
         }
         let malformed = |what: String| ReadError::Malformed { path: path.to_owned(), line: number, what };
-        let value: Value = match serde_json::from_slice(bytes.trim_ascii_end()) {
-            Ok(value) => value,
+        let ended = bytes.last() == Some(&b'\n');
+        let record = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let value: Value = match serde_json::from_slice(record.trim_ascii_end()) {
             // Whoever wrote it was ended in the middle of the line.
-            Err(_) if bytes.last() != Some(&b'\n') => {
+            Err(_) if !ended => {
                 incomplete = Some(Incomplete { line: number, bytes: bytes.len() });
                 break;
             }
+            Ok(_) if !ended && summed => {
+                incomplete = Some(Incomplete { line: number, bytes: bytes.len() });
+                break;
+            }
+            Ok(value) => value,
             Err(error) => {
                 let what = error.to_string();
                 let what = what.split(" at line ").next().unwrap_or_default();
@@ -314,10 +365,16 @@ fn of_lines(path: &Path, mut plan: Option<PlanRecord>) -> Result<Results, ReadEr
         if number == 1 && plan.is_none() && schema.starts_with("vk-litmus/baseline/") {
             let header = baseline_header(path, value)?;
             places = Places::new(Some(&header));
+            summed = has_sums(&header);
             plan = Some(header);
             continue;
         }
         version(path, number, &value, RUN_SCHEMA)?;
+        if is_whole(record).map_or(summed, |whole| !whole) {
+            return Err(malformed(
+                "the record was changed after it was written: its checksum is another, or missing".to_owned(),
+            ));
+        }
         let line = run_line(value).map_err(malformed)?;
         places.take(&line, number).map_err(malformed)?;
         lines.push(line);
@@ -344,36 +401,58 @@ fn baseline_header(path: &Path, value: Value) -> Result<PlanRecord, ReadError> {
 /// Where verdicts belong: device by device, test by test.
 struct Places {
     devices: Option<BTreeMap<String, usize>>,
-    tests: BTreeMap<String, usize>,
+    tests: BTreeMap<String, (usize, Judges)>,
     taken: BTreeMap<(String, String), usize>,
+}
+
+/// What a plan says of verdicts on a test.
+struct Judges {
+    hash: String,
+    models: Vec<ModelRecord>,
 }
 
 impl Places {
     fn new(plan: Option<&PlanRecord>) -> Places {
-        let by_name = |names: &mut dyn Iterator<Item = &String>| -> BTreeMap<String, usize> {
-            names.enumerate().map(|(index, name)| (name.clone(), index)).collect()
+        let devices = |plan: &PlanRecord| {
+            let names = plan.devices.iter().map(|device| device.name.clone());
+            names.zip(0..).collect()
         };
-        Places {
-            devices: plan.map(|plan| by_name(&mut plan.devices.iter().map(|device| &device.name))),
-            tests: plan.map(|plan| by_name(&mut plan.tests.iter().map(|test| &test.id))).unwrap_or_default(),
-            taken: BTreeMap::new(),
-        }
+        let tests = plan.iter().flat_map(|plan| plan.tests.iter()).zip(0..).map(|(test, place)| {
+            (test.id.clone(), (place, Judges { hash: test.hash.clone(), models: test.models.clone() }))
+        });
+        Places { devices: plan.map(devices), tests: tests.collect(), taken: BTreeMap::new() }
     }
 
     fn of(&self, line: &RunLine) -> (usize, usize) {
         let devices = self.devices.as_ref();
         (
             devices.and_then(|devices| devices.get(&line.device)).copied().unwrap_or(usize::MAX),
-            self.tests.get(&line.id).copied().unwrap_or(usize::MAX),
+            self.tests.get(&line.id).map_or(usize::MAX, |(place, _)| *place),
         )
     }
 
     fn take(&mut self, line: &RunLine, number: usize) -> Result<(), String> {
         let said = || format!("`{}` on `{}`", show::line(&line.id), show::line(&line.device));
-        if let Some(devices) = &self.devices
-            && !(devices.contains_key(&line.device) && self.tests.contains_key(&line.id))
-        {
-            return Err(format!("a verdict on {}, which is not in the plan", said()));
+        if let Some(devices) = &self.devices {
+            let (Some(device), Some((_, judges))) = (devices.get(&line.device), self.tests.get(&line.id))
+            else {
+                return Err(format!("a verdict on {}, which is not in the plan", said()));
+            };
+            // Records of earlier versions leave hashes out.
+            let differs = |left: &str, right: &str| !left.is_empty() && !right.is_empty() && left != right;
+            if differs(&line.hashes.test, &judges.hash) {
+                return Err(format!("a verdict on {}, whose text is another than the plan's", said()));
+            }
+            let planned = judges.models.get(*device);
+            if planned
+                .is_none_or(|model| model.name != line.model || differs(&line.hashes.model, &model.hash))
+            {
+                let model = show::line(&line.model);
+                return Err(format!(
+                    "a verdict on {} by `{model}`, which is another model than the plan's",
+                    said()
+                ));
+            }
         }
         match self.taken.insert((line.device.clone(), line.id.clone()), number) {
             Some(earlier) => Err(format!("a second verdict on {}; the first is in line {earlier}", said())),
@@ -456,5 +535,5 @@ fn check(line: &RunLine) -> Result<(), String> {
     if line.verdict == VerdictWord::Skipped && line.reason.is_none() && line.detail.is_none() {
         return Err("skipped without a reason".to_owned());
     }
-    Ok(())
+    contradiction(line).map_or(Ok(()), Err)
 }

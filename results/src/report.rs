@@ -33,7 +33,7 @@ pub struct Column {
     pub stress: String,
     /// What surrounded the run, where the results say.
     pub environment: Option<EnvironmentRecord>,
-    /// Tests of the plan without a verdict.
+    /// Tests of the plan without a verdict, whose lines say `missing`.
     pub unfinished: usize,
 }
 
@@ -280,7 +280,7 @@ impl Report {
                     row.clauses.clone_from(&test.clauses);
                 }
             }
-            for line in &results.lines {
+            for line in &results.every() {
                 let Some(place) = names.iter().position(|name| *name == line.device) else { continue };
                 let row = report.row(&mut known, &line.id, &line.hashes.test, width);
                 if row.name.is_empty() {

@@ -32,7 +32,9 @@ pub const CHECK_SCHEMA: &str = "vk-litmus/check/1";
 /// Version of [`RunLine`].
 pub const RUN_SCHEMA: &str = "vk-litmus/run/1";
 /// Version of [`PlanRecord`].
-pub const PLAN_SCHEMA: &str = "vk-litmus/plan/1";
+pub const PLAN_SCHEMA: &str = "vk-litmus/plan/2";
+/// The version of plans whose journals have no checksums.
+pub const PLAN_SCHEMA_WITHOUT_SUMS: &str = "vk-litmus/plan/1";
 /// Version of [`DiffRecord`].
 pub const DIFF_SCHEMA: &str = "vk-litmus/diff/1";
 /// Version of [`ReportRecord`].
@@ -267,6 +269,10 @@ pub struct RunLine {
     pub model: String,
     /// The verdict.
     pub verdict: VerdictWord,
+    /// Whether the judged program races, but by values out of thin air; `unknown` where the prediction was cut short, so that
+    /// nothing is called forbidden. Absent where nothing was predicted, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<RaceWord>,
     /// Why: the published reason of `inconclusive`, the missing feature, limit or rule of `skipped`; null otherwise.
     pub reason: Option<String>,
     /// Particulars for people; of `skipped` the same as the reason.
@@ -591,6 +597,7 @@ impl RunLine {
                 Verdict::Inconclusive(_) => VerdictWord::Inconclusive,
                 Verdict::Skipped => VerdictWord::Skipped,
             },
+            race: judgement.race.map(RaceWord::from),
             reason,
             detail,
             exercised: judgement.exercised,

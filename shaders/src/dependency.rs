@@ -50,8 +50,12 @@ struct Operation {
 /// The half of a memory dependency that an instruction is, with what it covers: all that kernels do where it names nothing.
 fn half_of(kind: &InstructionKind) -> Option<(Half, AccessMask)> {
     match kind {
-        InstructionKind::AvailableToDevice => Some((Half::Available, AccessMask::SHADER_WRITE)),
-        InstructionKind::VisibleFromDevice => Some((Half::Visible, AccessMask::SHADER_READ)),
+        InstructionKind::System(SystemOperation::AvailableToDevice) => {
+            Some((Half::Available, AccessMask::SHADER_WRITE))
+        }
+        InstructionKind::System(SystemOperation::VisibleFromDevice) => {
+            Some((Half::Visible, AccessMask::SHADER_READ))
+        }
         InstructionKind::System(SystemOperation::Available(mask)) => Some((Half::Available, *mask)),
         InstructionKind::System(SystemOperation::Visible(mask)) => Some((Half::Visible, *mask)),
         _ => None,
@@ -70,15 +74,7 @@ fn names_accesses(kind: &InstructionKind) -> bool {
 
 /// Whether the instruction has to do with memory other than by the API.
 fn is_memory_operation(instruction: &Instruction) -> bool {
-    matches!(
-        instruction.kind,
-        InstructionKind::Load { .. }
-            | InstructionKind::Store { .. }
-            | InstructionKind::Rmw { .. }
-            | InstructionKind::Vector(_)
-            | InstructionKind::Fence { .. }
-            | InstructionKind::ControlBarrier(_)
-    )
+    instruction.kind.is_event() && !matches!(instruction.kind, InstructionKind::System(_))
 }
 
 /// The operations of a thread of a phase, in order.
@@ -103,14 +99,9 @@ fn operations_of(thread: usize, code: &Thread, phase: usize) -> Result<Vec<Opera
 /// Storages that a thread reads or writes.
 fn storages(test: &Test, thread: usize, writes: bool) -> Vec<usize> {
     let Some(thread) = test.threads.get(thread) else { return Vec::new() };
-    let accesses = thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses());
-    let accessed = accesses.filter_map(|access| match access {
-        InstructionKind::Load { location, .. } if !writes => Some(*location),
-        InstructionKind::Store { location, .. } if writes => Some(*location),
-        InstructionKind::Rmw { location, .. } => Some(*location),
-        _ => None,
-    });
-    accessed.map(|location| usize::from(test.storage_of(location).0)).collect()
+    let accesses = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
+    let accessed = accesses.filter(|access| if writes { access.writes() } else { access.reads() });
+    accessed.map(|access| usize::from(test.storage_of(access.place.location).0)).collect()
 }
 
 /// By pairs of threads whether system-synchronizes-with, closed, puts one before the other.

@@ -94,7 +94,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         config,
         layout: &layout,
         company,
-        storage_numbers: &storages.numbers,
+        storages: &storages,
         uses,
         results: Vec::new(),
         module: Module::new(preamble),
@@ -109,17 +109,18 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         thread_loops: 0,
         parameters: [None; Parameters::WORDS as usize],
     };
-    emitter.find_workgroup_storages();
-    emitter.list_results();
-    emitter.declare();
+    emitter.find_workgroup_storages()?;
+    emitter.list_results()?;
+    emitter.declare()?;
     emitter.main(segments)?;
-    let in_own_image = |storage: &u32| {
-        let is_texel = |(path, kind): &(Path, Kind)| {
-            *kind == Kind::Image && emitter.storage_of(path.location) == *storage
-        };
-        variant.images != Images::TexelBuffer && emitter.uses.paths.iter().any(is_texel)
-    };
-    let in_image = (0..storages.count()).filter(in_own_image).collect();
+    let mut in_image = Vec::new();
+    for (path, kind) in &emitter.uses.paths {
+        if *kind == Kind::Image && variant.images != Images::TexelBuffer {
+            in_image.push(emitter.storage_of(path.location)?);
+        }
+    }
+    in_image.sort_unstable();
+    in_image.dedup();
     let turns = |thread: &litmus::Thread| {
         (flow::loops(thread).len() as u32).saturating_mul(config.loop_bound.saturating_add(1))
     };
@@ -135,7 +136,7 @@ pub(crate) fn compile(test: &Test, config: &KernelConfig, company: &Company) -> 
         storage_words: emitter.uses.storage_words,
         initial: storages.initial(test),
         first_slot: company.first_slot,
-        finals: storages.finals(test, &emitter.results),
+        finals: storages.finals(test, &emitter.results).map_err(Rule::from)?,
         in_image,
         loop_turns: test.threads.iter().map(turns).fold(0, u32::saturating_add),
         requirements: Requirements {
@@ -228,7 +229,7 @@ struct Emitter<'a> {
     config: &'a KernelConfig,
     layout: &'a Layout,
     company: &'a Company,
-    storage_numbers: &'a [u32],
+    storages: &'a Storages,
     uses: Uses,
     results: Vec<ResultSlot>,
     module: Module,
@@ -253,23 +254,23 @@ impl Emitter<'_> {
     }
 
     /// Whether a location lies apart.
-    fn is_apart(&self, location: LocationId) -> bool {
-        self.company.apart.contains(&self.storage_of(location))
+    fn is_apart(&self, location: LocationId) -> Result<bool, Rule> {
+        Ok(self.company.apart.contains(&self.storage_of(location)?))
     }
 
-    fn storage_of(&self, location: LocationId) -> u32 {
-        self.storage_numbers.get(usize::from(location.0)).copied().unwrap_or(0)
+    fn storage_of(&self, location: LocationId) -> Result<u32, Rule> {
+        Ok(self.storages.number_of(location)?)
     }
 
     /// What the result words hold: observables in their order, then who has no other, or may not come to an end.
-    fn list_results(&mut self) {
+    fn list_results(&mut self) -> Result<(), Rule> {
         for observable in self.test.observables() {
             let wide = match observable {
                 Observable::Register(thread, register) => {
                     self.test.register_type(thread, register).bits() == 64
                 }
                 Observable::Location(location, _) => {
-                    let storage = self.storage_of(location);
+                    let storage = self.storage_of(location)?;
                     let Some(known) = self.workgroup_storages.iter().find(|known| known.storage == storage)
                     else {
                         continue;
@@ -288,6 +289,7 @@ impl Emitter<'_> {
                 self.results.push(ResultSlot::Done(thread));
             }
         }
+        Ok(())
     }
 
     fn main(&mut self, segments: Vec<Segment>) -> Result<(), CompileError> {
@@ -350,7 +352,7 @@ impl Emitter<'_> {
             let own = || codes.iter().flat_map(|(parts, _)| parts).filter(|code| code.part.thread == index);
             let jumps = own().any(|code| flow::needs_jump_variable(&code.steps));
             if !jumps && own().count() == 1 {
-                files.push(Registers::Values(vec![None; thread.registers.len()]));
+                files.push(Registers::Values(thread.registers.iter().map(|_| None).collect()));
                 continue;
             }
             let id = ThreadId(index as u16);
@@ -426,7 +428,7 @@ impl Emitter<'_> {
                     thread_code.fence(scope, semantics)?;
                 }
                 if code.part.last {
-                    emitter.report(thread, place, instance, registers);
+                    emitter.report(thread, place, instance, registers)?;
                 }
                 Ok(())
             })?;
@@ -514,13 +516,19 @@ impl Emitter<'_> {
     }
 
     /// Writes the results of a thread.
-    fn report(&mut self, thread: ThreadId, place: &Place, instance: Word, registers: &mut Registers) {
+    fn report(
+        &mut self,
+        thread: ThreadId,
+        place: &Place,
+        instance: Word,
+        registers: &mut Registers,
+    ) -> Result<(), Rule> {
         for result in self.results.clone() {
             match result {
                 ResultSlot::Register(observable @ Observable::Register(of, register)) if of == thread => {
                     let around = self.surroundings(&[]);
                     let mut code = ThreadCode { module: &mut self.module, around, thread, registers };
-                    let (value, width) = (code.register(register), code.width(register));
+                    let (value, width) = (code.register(register)?, code.width(register));
                     self.write_down(observable, value, width, place, instance);
                 }
                 ResultSlot::Done(of) if of == thread => {
@@ -537,6 +545,7 @@ impl Emitter<'_> {
                 _ => {}
             }
         }
+        Ok(())
     }
 
     /// Writes a value of the outcome to its slots.

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use litmus::{InstructionKind, Thread};
+use litmus::{Flow, InstructionKind, Thread};
 
 use crate::rules::label_position;
 
@@ -100,7 +100,7 @@ pub(crate) fn needs_jump_variable(steps: &[Step]) -> bool {
 /// Where the jump at `position` goes; `None` where there is no jump.
 fn target_of(thread: &Thread, position: usize) -> Option<usize> {
     match thread.instructions.get(position).map(|instruction| &instruction.kind) {
-        Some(InstructionKind::Goto(target) | InstructionKind::Branch { target, .. }) => {
+        Some(InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. })) => {
             label_position(thread, *target)
         }
         _ => None,
@@ -126,16 +126,19 @@ fn nest(thread: &Thread, range: Range<usize>, exit: usize, depth: usize) -> Opti
     let mut position = range.start;
     while position < range.end {
         match &thread.instructions.get(position)?.kind {
-            InstructionKind::Label(_) => position += 1,
+            InstructionKind::Flow(Flow::Label(_)) => position += 1,
             // What lies between is dead.
-            InstructionKind::Goto(_) => position = within(target_of(thread, position)?)?,
-            InstructionKind::Branch { .. } => {
+            InstructionKind::Flow(Flow::Goto(_)) => position = within(target_of(thread, position)?)?,
+            InstructionKind::Flow(Flow::Branch { .. }) => {
                 let target = target_of(thread, position)?;
                 let to = within(target)?;
                 let over = position + 1..to;
                 let last_goes_to =
                     over.end.checked_sub(1).filter(|last| over.contains(last)).and_then(|last| {
-                        let is_goto = matches!(thread.instructions.get(last)?.kind, InstructionKind::Goto(_));
+                        let is_goto = matches!(
+                            thread.instructions.get(last)?.kind,
+                            InstructionKind::Flow(Flow::Goto(_))
+                        );
                         if is_goto && to == target { target_of(thread, last) } else { None }
                     });
                 let (otherwise, taken, next) = match last_goes_to {
@@ -177,7 +180,7 @@ fn predicate(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step> {
     leaders.retain(|leader| *leader < range.end);
     let kind = |position: usize| thread.instructions.get(position).map(|instruction| &instruction.kind);
     let end_of = |index: usize| leaders.get(index + 1).copied().unwrap_or(range.end);
-    let is_goto = |position| matches!(kind(position), Some(InstructionKind::Goto(_)));
+    let is_goto = |position| matches!(kind(position), Some(InstructionKind::Flow(Flow::Goto(_))));
     let mut reached = Vec::new();
     let mut open = vec![range.start];
     while let Some(from) = open.pop() {
@@ -206,8 +209,8 @@ fn predicate(thread: &Thread, range: Range<usize>, all: bool) -> Vec<Step> {
         let mut body = Vec::new();
         for position in *from..end_of(index) {
             match kind(position) {
-                Some(InstructionKind::Label(_)) | None => {}
-                Some(InstructionKind::Goto(_) | InstructionKind::Branch { .. }) => {
+                Some(InstructionKind::Flow(Flow::Label(_))) | None => {}
+                Some(InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })) => {
                     body.extend(target_of(thread, position).map(|to| Step::Jump { at: position, to }));
                 }
                 Some(_) => body.push(Step::Do(position)),

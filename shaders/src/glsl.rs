@@ -4,7 +4,9 @@
 //! visible from the queue family instance, which is also what Device scope denotes (the section on scopes of Vulkan's
 //! shaders chapter). Workgroup memory is coherent within its workgroup.
 
-use litmus::{Access, InstructionKind, LocationId, Scope, Semantics, StorageClass, Test};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{Access, LocationId, MemoryAccess, MemoryPlace, Scope, Semantics, StorageClass, Test};
 
 use crate::rules::Rule;
 
@@ -18,43 +20,25 @@ pub(crate) fn meaning(test: &Test) -> Result<Test, Rule> {
         if known.is_some_and(|known| known != is) { Err(Rule::GlslMixed) } else { Ok(()) }
     };
     let instructions = meaning.threads.iter_mut().flat_map(|thread| &mut thread.instructions);
-    for kind in instructions.flat_map(|instruction| instruction.kind.accesses_mut()) {
-        match kind {
-            InstructionKind::Load { location, class, access, .. }
-            | InstructionKind::Store { location, class, access, .. } => match access {
-                Access::Private => {
-                    if *class == StorageClass::Workgroup {
-                        return Err(Rule::GlslPrivate);
-                    }
-                    agree(*location, false)?;
-                }
+    for kind in instructions.map(|instruction| &mut instruction.kind) {
+        if let Some(MemoryAccess { place: MemoryPlace { location, class, .. }, strength, .. }) =
+            kind.access_mut()
+        {
+            match strength {
+                Access::Private if *class == StorageClass::Workgroup => return Err(Rule::GlslPrivate),
+                Access::Private => agree(*location, false)?,
                 Access::NonPrivate => return Err(Rule::GlslNonPrivate),
                 Access::Coherent { scope } => {
                     agree(*location, true)?;
                     *scope = coherent_scope(*class);
                 }
-                Access::Atomic { scope, semantics } => {
-                    *scope = widened(*scope);
-                    without_domains(*semantics)?;
-                }
-            },
-            InstructionKind::Rmw { operation, scope, semantics, .. } => {
-                *scope = widened(*scope);
-                without_domains(*semantics)?;
-                if let litmus::RmwOperation::CompareExchange { unequal, .. } = operation {
-                    without_domains(*unequal)?;
-                }
+                Access::Atomic { .. } => {}
             }
-            InstructionKind::Fence { scope, semantics } => {
-                *scope = widened(*scope);
-                without_domains(*semantics)?;
-            }
-            InstructionKind::ControlBarrier(barrier) => {
-                barrier.memory_scope = widened(barrier.memory_scope);
-                without_domains(barrier.semantics.unwrap_or(Semantics::RELAXED))?;
-            }
-            _ => {}
         }
+        if let Some(scope) = kind.memory_scope_mut() {
+            *scope = widened(*scope);
+        }
+        kind.semantics().try_for_each(without_domains)?;
     }
     Ok(meaning)
 }
@@ -76,10 +60,7 @@ fn without_domains(semantics: Semantics) -> Result<(), Rule> {
 /// Whether the plain accesses of a location are coherent.
 pub(crate) fn is_coherent(test: &Test, location: LocationId) -> bool {
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    instructions.flat_map(|instruction| instruction.kind.accesses()).any(|access| {
-        matches!(access,
-            InstructionKind::Load { location: found, access: Access::Coherent { .. }, .. }
-            | InstructionKind::Store { location: found, access: Access::Coherent { .. }, .. }
-                if *found == location)
-    })
+    instructions
+        .filter_map(|instruction| instruction.kind.access())
+        .any(|access| access.place.location == location && matches!(access.strength, Access::Coherent { .. }))
 }

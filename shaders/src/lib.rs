@@ -70,6 +70,11 @@ pub use program::{Dependency, Part, Phase, Pipelines, Program, fixed_program, pr
 pub use stress::StressParameters;
 pub use variant::Variant;
 
+/// Whether some thread of a test loops.
+pub fn has_loops(test: &litmus::Test) -> bool {
+    test.threads.iter().any(flow::has_loop)
+}
+
 /// Every instruction that a kernel can hold.
 ///
 /// What executes or reads kernels has to know these and no others.
@@ -187,7 +192,7 @@ pub fn load(words: &[u32]) -> Result<rspirv::dr::Module, ModuleError> {
 /// [`CompileError::NotPlaceable`] names the [rule](rules::Rule) for which the test cannot meet a device as one kernel;
 /// [`CompileError::WorkgroupTooLarge`] says that the device is too small.
 pub fn compile(test: &litmus::Test, config: &KernelConfig) -> Result<Kernel, CompileError> {
-    let apart = dispatch::apart(test, config.variant);
+    let apart = dispatch::apart(test, config.variant)?;
     dispatch::compile(test, config, &dispatch::Company { apart, ..dispatch::Company::ALONE })
 }
 

@@ -1,8 +1,10 @@
 //! How an access reaches its memory: the paths that a test uses, and the variables, pointers and texels behind them.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, ArithmeticOperation, InstructionKind, LocationId, Reference, RmwOperation, ScalarType, Scope,
-    StorageClass, Test, Value,
+    AccessKind, ArithmeticOperation, InstructionKind, LocationId, MemoryPlace, Reference, RmwOperation,
+    ScalarType, Scope, StorageClass, Test, Value,
 };
 use rspirv::spirv::{Capability, Dim, ImageFormat, StorageClass as SpirvClass, Word};
 
@@ -219,53 +221,26 @@ impl Uses {
     }
 
     fn instruction(&mut self, test: &Test, kind: &InstructionKind) -> Result<(), Rule> {
-        match kind {
-            InstructionKind::Load { location, offset, scalar, class, access, .. }
-            | InstructionKind::Store { location, offset, scalar, class, access, .. } => {
-                let (path, kind) = self.path(test, *location, (*offset, 1), *scalar, *class)?;
-                if let Access::Coherent { scope } | Access::Atomic { scope, .. } = access {
-                    self.scopes.push(*scope);
-                }
-                if matches!(access, Access::Atomic { .. }) {
-                    self.atomic(path.element, kind, None)?;
-                }
-            }
-            InstructionKind::Vector(components) => {
-                let Some(
-                    InstructionKind::Load { location, offset, scalar, class, access, .. }
-                    | InstructionKind::Store { location, offset, scalar, class, access, .. },
-                ) = components.first()
-                else {
-                    return Ok(());
+        if let Some(access) = kind.access() {
+            let (path, kind) = self.path(test, &access.place, access.components().into())?;
+            if access.strength.is_atomic() {
+                let operation = match &access.kind {
+                    AccessKind::Rmw { operation, .. } => Some(operation),
+                    AccessKind::Load(_) | AccessKind::Store(_) | AccessKind::Await { .. } => None,
                 };
-                self.path(test, *location, (*offset, components.len() as u32), *scalar, *class)?;
-                if let Access::Coherent { scope } = access {
-                    self.scopes.push(*scope);
-                }
+                self.scopes.extend(access.strength.scope());
+                self.atomic(path.element, kind, operation)?;
+                return Ok(());
             }
-            InstructionKind::Rmw { location, offset, scalar, class, operation, scope, .. } => {
-                let (path, kind) = self.path(test, *location, (*offset, 1), *scalar, *class)?;
-                self.scopes.push(*scope);
-                self.atomic(path.element, kind, Some(operation))?;
-            }
-            InstructionKind::Fence { scope, .. } => self.scopes.push(*scope),
-            InstructionKind::ControlBarrier(barrier) => {
-                self.scopes.extend([barrier.execution_scope, barrier.memory_scope]);
-            }
-            _ => {}
         }
+        self.scopes.extend(kind.execution_scope());
+        self.scopes.extend(kind.memory_scope());
         Ok(())
     }
 
-    fn path(
-        &mut self,
-        test: &Test,
-        location: LocationId,
-        (offset, components): (u32, u32),
-        scalar: Option<ScalarType>,
-        class: StorageClass,
-    ) -> Result<(Path, Kind), Rule> {
-        let element = Element::of(scalar.unwrap_or(test.location(location).scalar_type()));
+    fn path(&mut self, test: &Test, place: &MemoryPlace, components: u32) -> Result<(Path, Kind), Rule> {
+        let MemoryPlace { location, offset, class, .. } = *place;
+        let element = Element::of(place.scalar_type(test));
         let kind = Kind::of(test, location, class);
         if kind == Kind::Image && (components > 1 || test.location(test.storage_of(location)).is_vector()) {
             return Err(Rule::VectorImage);

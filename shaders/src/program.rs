@@ -16,9 +16,9 @@
 //! has an `avdevice`. So what a device shows is judged by the test as it stands. What would be ordered less is refused by
 //! name, and so is a test that names accesses where a device would publish more than it says.
 
-use litmus::{
-    InstructionKind, LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId,
-};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{LocationId, Observable, Scope, StorageClass, Term, Test, Thread, ThreadId};
 
 use crate::contract::Parameters;
 use crate::dependency;
@@ -195,7 +195,7 @@ fn with_parameters(
     let phases = phases(test)?;
     check_workgroups(test, &phases)?;
     let dependencies = dependency::between(test, &phases)?;
-    let apart = dispatch::apart(test, config.variant);
+    let apart = dispatch::apart(test, config.variant)?;
     if phases.len() == 1 && pipelines == Pipelines::Merged && !has_api_operation(test) {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
@@ -247,7 +247,7 @@ fn with_parameters(
         storages: storages.count(),
         storage_words,
         initial: storages.initial(test),
-        finals: storages.finals(test, &results),
+        finals: storages.finals(test, &results).map_err(Rule::from)?,
         results,
     })
 }
@@ -331,7 +331,7 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
     for (number, thread) in test.threads.iter().enumerate() {
         for (other, with) in test.threads.iter().enumerate().skip(number + 1) {
             if phase_of(number) != phase_of(other)
-                && shares_workgroup(thread, with)
+                && thread.place.shares(with.place, Scope::Workgroup)
                 && (is_local(thread) || is_local(with))
             {
                 return Err(Rule::WorkgroupInSeveralDispatches);
@@ -352,43 +352,19 @@ fn check_workgroups(test: &Test, phases: &[Vec<ThreadId>]) -> Result<(), Rule> {
     Ok(())
 }
 
-fn shares_workgroup(left: &Thread, right: &Thread) -> bool {
-    match (left.place, right.place) {
-        (Place::Device(left), Place::Device(right)) => {
-            (left.queue_family, left.workgroup) == (right.queue_family, right.workgroup)
-        }
-        _ => false,
-    }
-}
-
 fn workgroup_locations(thread: &Thread) -> impl Iterator<Item = LocationId> {
-    let accesses = thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses());
-    accesses.filter_map(|access| match access {
-        InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
-        | InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
-        | InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. } => Some(*location),
-        _ => None,
-    })
+    let accesses = thread.instructions.iter().filter_map(|instruction| instruction.kind.access());
+    let locals = accesses.filter(|access| access.place.class == StorageClass::Workgroup);
+    locals.map(|access| access.place.location)
 }
 
 /// Whether the thread does something that only its workgroup takes part in.
 fn is_local(thread: &Thread) -> bool {
     let narrow = |scope: &Scope| matches!(scope, Scope::Subgroup | Scope::Workgroup);
     workgroup_locations(thread).next().is_some()
-        || thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()).any(|kind| {
-            match kind {
-                InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
-                    match access {
-                        litmus::Access::Coherent { scope } | litmus::Access::Atomic { scope, .. } => {
-                            narrow(scope)
-                        }
-                        litmus::Access::Private | litmus::Access::NonPrivate => false,
-                    }
-                }
-                InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => narrow(scope),
-                InstructionKind::ControlBarrier(_) => true,
-                _ => false,
-            }
+        || thread.instructions.iter().any(|instruction| {
+            instruction.kind.execution_scope().is_some()
+                || instruction.kind.memory_scope().as_ref().is_some_and(narrow)
         })
 }
 
@@ -397,9 +373,11 @@ fn by_workgroup(test: &Test, threads: &[ThreadId]) -> Vec<Vec<ThreadId>> {
     let mut groups: Vec<Vec<ThreadId>> = Vec::new();
     for id in threads {
         let thread = test.thread(*id);
-        let home = groups
-            .iter_mut()
-            .find(|group| group.first().is_some_and(|first| shares_workgroup(test.thread(*first), thread)));
+        let home = groups.iter_mut().find(|group| {
+            group
+                .first()
+                .is_some_and(|first| test.thread(*first).place.shares(thread.place, Scope::Workgroup))
+        });
         match home {
             Some(group) => group.push(*id),
             None => groups.push(vec![*id]),

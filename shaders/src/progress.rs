@@ -21,7 +21,7 @@
 
 mod emit;
 
-use litmus::{InstructionKind, Place, Test, ThreadId};
+use litmus::{Flow, InstructionKind, Place, Test, ThreadId};
 use rspirv::spirv::{self, AddressingModel, Capability, LoopControl};
 
 use crate::contract::push_constants;
@@ -293,8 +293,8 @@ fn leaders(thread: &litmus::Thread, range: std::ops::Range<usize>) -> Vec<usize>
     let mut leaders = vec![range.start];
     for position in range.clone() {
         match thread.instructions.get(position).map(|instruction| &instruction.kind) {
-            Some(InstructionKind::Label(_)) => leaders.push(position),
-            Some(InstructionKind::Goto(_) | InstructionKind::Branch { .. }) => leaders.push(position + 1),
+            Some(InstructionKind::Flow(Flow::Label(_))) => leaders.push(position),
+            Some(InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })) => leaders.push(position + 1),
             _ => {}
         }
     }

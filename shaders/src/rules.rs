@@ -1,9 +1,11 @@
 //! Why a test cannot meet a device as one kernel: the one list of rules, and the checks that need no kernel.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, ArithmeticOperation, Dialect, Instruction, InstructionKind, LocationId, Observable, Operand,
-    Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test,
-    Thread,
+    Access, AccessKind, ArithmeticOperation, Compute, Dialect, Flow, Instruction, InstructionKind,
+    LocationId, MemoryAccess, MemoryPlace, Observable, Operand, Performer, Place, RegisterId, RmwOperation,
+    ScalarType, Scope, Semantics, StorageClass, Test, Thread,
 };
 
 use crate::kernel::CompileError;
@@ -17,6 +19,18 @@ pub enum Rule {
     /// A test of the HSA memory model: its synchronizing order has no counterpart in Vulkan.
     #[error("HSA")]
     Hsa,
+    /// A read-modify-write that is not atomic, which no text can say.
+    #[error("plain read-modify-write")]
+    PlainReadModifyWrite,
+    /// An atomic access of several components, which no text can say.
+    #[error("atomic vector")]
+    AtomicVector,
+    /// Something that a table has no entry for: a mistake of this crate.
+    #[error(transparent)]
+    NoEntry(#[from] litmus::NoEntry),
+    /// An instruction came to the code of a segment that no segment holds: a mistake of this crate.
+    #[error("internal: {0} inside a segment")]
+    Internal(&'static str),
     /// The test has no thread, so nothing can be dispatched.
     #[error("no threads")]
     NoThreads,
@@ -275,16 +289,11 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
     let mut workgroup_of_storage: Vec<Option<u32>> = vec![None; test.locations.len()];
     for thread in &test.threads {
         let Place::Device(placement) = thread.place else { continue };
-        for access in thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()) {
-            let (InstructionKind::Load { location, class, .. }
-            | InstructionKind::Store { location, class, .. }
-            | InstructionKind::Rmw { location, class, .. }) = access
-            else {
-                continue;
-            };
-            classify(*location, *class)?;
-            if *class == StorageClass::Workgroup
-                && let Some(slot) = workgroup_of_storage.get_mut(usize::from(test.storage_of(*location).0))
+        for access in thread.instructions.iter().filter_map(|instruction| instruction.kind.access()) {
+            let MemoryPlace { location, class, .. } = access.place;
+            classify(location, class)?;
+            if class == StorageClass::Workgroup
+                && let Some(slot) = workgroup_of_storage.get_mut(usize::from(test.storage_of(location).0))
                 && *slot.get_or_insert(placement.workgroup) != placement.workgroup
             {
                 return Err(Rule::WorkgroupMemoryAcrossWorkgroups);
@@ -301,12 +310,8 @@ fn check_locations(test: &Test) -> Result<(), Rule> {
 pub(crate) fn check_workgroup_vectors(test: &Test) -> Result<(), Rule> {
     let in_workgroup = |storage: LocationId| {
         let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-        instructions.flat_map(|instruction| instruction.kind.accesses()).any(|access| {
-            matches!(access,
-                InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
-                | InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
-                | InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. }
-                    if test.storage_of(*location) == storage)
+        instructions.filter_map(|instruction| instruction.kind.access()).any(|access| {
+            access.place.class == StorageClass::Workgroup && test.storage_of(access.place.location) == storage
         })
     };
     for observable in test.observables() {
@@ -333,20 +338,19 @@ fn check_floats(test: &Test) -> Result<(), Rule> {
         }
     }
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    for access in instructions.flat_map(|instruction| instruction.kind.accesses()) {
-        let (location, scalar, value) = match access {
-            InstructionKind::Store { location, scalar, value, .. } => (location, scalar, value),
-            InstructionKind::Rmw {
-                location,
-                scalar,
-                operation: RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value),
-                ..
-            } => (location, scalar, value),
-            _ => continue,
+    for instruction in instructions {
+        let Some(access) = instruction.kind.access() else { continue };
+        // What is only compared is never in memory.
+        let is_stored = |operand: &Operand| match access.kind {
+            AccessKind::Rmw { operation: RmwOperation::CompareExchange { .. }, .. } => false,
+            AccessKind::Load(_)
+            | AccessKind::Store(_)
+            | AccessKind::Rmw { .. }
+            | AccessKind::Await { .. } => {
+                matches!(operand, Operand::Constant(constant) if !fits(*constant))
+            }
         };
-        if is_float(scalar.unwrap_or(test.location(*location).scalar_type()))
-            && matches!(value, Operand::Constant(constant) if !fits(*constant))
-        {
+        if is_float(access.place.scalar_type(test)) && instruction.kind.operands().iter().any(is_stored) {
             return Err(Rule::FloatValue);
         }
     }
@@ -372,30 +376,39 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                 Operand::Register(register) => !in_loop.contains(register) || assigned.contains(register),
             };
             let waits = match kind {
-                InstructionKind::Load { .. } | InstructionKind::Fence { .. } => true,
-                InstructionKind::Vector(components) => {
-                    components.iter().all(|component| matches!(component, InstructionKind::Load { .. }))
+                InstructionKind::Access(access) => match access.kind {
+                    AccessKind::Load(_) => true,
+                    AccessKind::Rmw {
+                        destination: Some(destination),
+                        operation: RmwOperation::CompareExchange { compare, value, .. },
+                    } => {
+                        fresh(&compare)
+                            && fresh(&value)
+                            && only_failure_goes_back(thread, &region, at, destination, compare)
+                    }
+                    AccessKind::Store(_) | AccessKind::Rmw { .. } | AccessKind::Await { .. } => false,
+                },
+                InstructionKind::Fence { .. } => true,
+                InstructionKind::Compute(Compute::Arithmetic { left, right, .. }) => {
+                    fresh(left) && fresh(right)
                 }
-                InstructionKind::Rmw {
-                    destination,
-                    operation: RmwOperation::CompareExchange { compare, value, .. },
-                    ..
-                } => {
-                    fresh(compare)
-                        && fresh(value)
-                        && only_failure_goes_back(thread, &region, at, *destination, *compare)
-                }
-                InstructionKind::Arithmetic { left, right, .. } => fresh(left) && fresh(right),
-                InstructionKind::Branch { left, right, .. } => fresh(left) && fresh(right),
-                InstructionKind::Label(_) => true,
+                InstructionKind::Flow(Flow::Branch { left, right, .. }) => fresh(left) && fresh(right),
+                InstructionKind::Flow(Flow::Label(_)) => true,
                 // An unconditional jump back would never end.
-                InstructionKind::Goto(target) => label_position(thread, *target).is_some_and(|to| to > at),
-                _ => false,
+                InstructionKind::Flow(Flow::Goto(target)) => {
+                    label_position(thread, *target).is_some_and(|to| to > at)
+                }
+                InstructionKind::ControlBarrier(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+                | InstructionKind::Flow(Flow::BranchIf { .. }) => false,
             };
             if !waits {
                 return Err(Rule::LoopWithEffects);
             }
-            if matches!(kind, InstructionKind::Branch { .. } | InstructionKind::Goto(_)) {
+            if matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Goto(_))) {
                 certain = false;
             }
             for register in kind.destinations() {
@@ -420,7 +433,7 @@ fn only_failure_goes_back(
 ) -> bool {
     let next = thread.instructions.get(at + 1).map(|instruction| &instruction.kind);
     let goes_back_on_failure = matches!(next,
-        Some(InstructionKind::Branch { relation: litmus::BranchRelation::NotEqual, left, right, target })
+        Some(InstructionKind::Flow(Flow::Branch { relation: litmus::BranchRelation::NotEqual, left, right, target }))
             if *left == Operand::Register(destination) && *right == compare
                 && label_position(thread, *target).is_some_and(|to| to <= at));
     goes_back_on_failure && region.end == at + 2
@@ -442,22 +455,7 @@ fn check_ordered(operation: Operation, scope: Scope, semantics: Semantics) -> Re
 
 fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), Rule> {
     match &instruction.kind {
-        InstructionKind::Load { access, .. } => check_plain_or_atomic(Operation::Load, access),
-        InstructionKind::Store { access, .. } => check_plain_or_atomic(Operation::Store, access),
-        InstructionKind::Rmw { operation, scope, semantics, .. } => {
-            check_ordered(Operation::Rmw, *scope, *semantics)?;
-            match operation {
-                RmwOperation::Exchange(_) => Ok(()),
-                RmwOperation::Fetch(
-                    arithmetic @ (ArithmeticOperation::Multiply | ArithmeticOperation::Divide),
-                    _,
-                ) => Err(Rule::AtomicArithmetic(*arithmetic)),
-                RmwOperation::Fetch(..) => Ok(()),
-                RmwOperation::CompareExchange { unequal, .. } => {
-                    Ok(semantics::check_unequal(*scope, *semantics, *unequal)?)
-                }
-            }
-        }
+        InstructionKind::Access(access) => check_access(access),
         InstructionKind::Fence { scope, semantics } => {
             check_ordered(Operation::MemoryBarrier, *scope, *semantics)
         }
@@ -477,55 +475,66 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
                 barrier.semantics.unwrap_or(Semantics::RELAXED),
             )
         }
-        InstructionKind::AvailableToDevice
-        | InstructionKind::VisibleFromDevice
-        | InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)) => {
-            Err(Rule::SeparateDispatches)
-        }
-        InstructionKind::System(
-            SystemOperation::Flush(_)
-            | SystemOperation::Invalidate(_)
-            | SystemOperation::Submit(_)
-            | SystemOperation::Wait(_),
-        ) => Err(Rule::HostThread),
+        InstructionKind::System(operation) if operation.is_of_host() => Err(Rule::HostThread),
+        InstructionKind::System(_) => Err(Rule::SeparateDispatches),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),
         InstructionKind::Interlock(_) => Err(Rule::FragmentInterlock),
-        InstructionKind::Cooperative(_) => Err(Rule::CooperativeMatrix),
-        InstructionKind::Vector(components) => {
-            let one = |kind: &InstructionKind| {
-                check_instruction(thread, &Instruction { kind: kind.clone(), span: instruction.span })
-            };
-            components.iter().try_for_each(one)
+        InstructionKind::Compute(Compute::Arithmetic { operation: ArithmeticOperation::Divide, .. }) => {
+            Err(Rule::Division)
         }
-        InstructionKind::Arithmetic { operation: ArithmeticOperation::Divide, .. } => Err(Rule::Division),
-        InstructionKind::Await { .. }
-        | InstructionKind::Update { .. }
-        | InstructionKind::Addressed { .. }
-        | InstructionKind::Move { .. }
-        | InstructionKind::Compare { .. }
-        | InstructionKind::BranchIf { .. } => Err(Rule::Hsa),
-        InstructionKind::Arithmetic { .. } | InstructionKind::Label(_) => Ok(()),
-        InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => {
+        InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+        | InstructionKind::Flow(Flow::BranchIf { .. }) => Err(Rule::Hsa),
+        InstructionKind::Compute(Compute::Arithmetic { .. }) | InstructionKind::Flow(Flow::Label(_)) => {
+            Ok(())
+        }
+        InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
             // A label that stands nowhere cannot come from a parser.
             label_position(thread, *target).map_or(Err(Rule::LoopWithEffects), |_| Ok(()))
         }
     }
 }
 
-fn check_plain_or_atomic(operation: Operation, access: &Access) -> Result<(), Rule> {
-    match access {
-        Access::Private | Access::NonPrivate => Ok(()),
-        Access::Coherent { scope } => check_scope(*scope),
-        Access::Atomic { scope, semantics } => check_ordered(operation, *scope, *semantics),
+fn check_access(access: &MemoryAccess) -> Result<(), Rule> {
+    if access.performer == Performer::Cooperative {
+        return Err(Rule::CooperativeMatrix);
+    }
+    if access.place.address.is_some() {
+        return Err(Rule::Hsa);
+    }
+    let (operation, is_rmw) = match access.kind {
+        AccessKind::Load(_) => (Operation::Load, false),
+        AccessKind::Store(_) => (Operation::Store, false),
+        AccessKind::Rmw { destination: Some(_), .. } => (Operation::Rmw, true),
+        AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return Err(Rule::Hsa),
+    };
+    match access.strength {
+        Access::Private | Access::NonPrivate | Access::Coherent { .. } if is_rmw => {
+            return Err(Rule::PlainReadModifyWrite);
+        }
+        Access::Private | Access::NonPrivate => {}
+        Access::Coherent { scope } => check_scope(scope)?,
+        Access::Atomic { .. } if access.is_vector() => return Err(Rule::AtomicVector),
+        Access::Atomic { scope, semantics } => check_ordered(operation, scope, semantics)?,
+    }
+    match (access.kind, access.strength) {
+        (AccessKind::Rmw { operation: RmwOperation::Fetch(arithmetic, _), .. }, _)
+            if matches!(arithmetic, ArithmeticOperation::Multiply | ArithmeticOperation::Divide) =>
+        {
+            Err(Rule::AtomicArithmetic(arithmetic))
+        }
+        (
+            AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. },
+            Access::Atomic { scope, semantics },
+        ) => Ok(semantics::check_unequal(scope, semantics, unequal)?),
+        _ => Ok(()),
     }
 }
 
 /// Where a label stands among the instructions of its thread.
 pub(crate) fn label_position(thread: &Thread, label: litmus::LabelId) -> Option<usize> {
-    thread
-        .instructions
-        .iter()
-        .position(|instruction| matches!(instruction.kind, InstructionKind::Label(here) if here == label))
+    thread.instructions.iter().position(
+        |instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(here)) if here == label),
+    )
 }
 
 fn arithmetic_name(operation: ArithmeticOperation) -> &'static str {

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use litmus::{ControlBarrier, InstructionKind, Order, Scope, Semantics, Test, Thread};
+use litmus::{ControlBarrier, Flow, InstructionKind, Order, Scope, Semantics, Test, Thread};
 
 use crate::placement::Layout;
 use crate::rules::{Rule, label_position};
@@ -159,8 +159,9 @@ fn stretches(thread: &Thread) -> Result<Vec<Stretch<'_>>, Rule> {
     let mut seen: Vec<&str> = Vec::new();
     for (position, instruction) in thread.instructions.iter().enumerate() {
         match &instruction.kind {
-            InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => {
-                reach = reach.max(label_position(thread, *target).unwrap_or(0));
+            InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => {
+                let nowhere = Rule::Internal("a jump to a label that stands nowhere");
+                reach = reach.max(label_position(thread, *target).ok_or(nowhere)?);
             }
             InstructionKind::ControlBarrier(barrier) => {
                 if reach > position || loops.iter().any(|region| region.contains(&position)) {

@@ -3,8 +3,8 @@
 mod access;
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, Operand, RegisterId,
-    RmwOperation, ScalarType, Scope, Semantics, Test, ThreadId,
+    ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind, Operand, RegisterId,
+    ScalarType, Scope, Semantics, Table, Test, ThreadId,
 };
 use rspirv::dr;
 use rspirv::spirv::{self, MemorySemantics, Op, Word};
@@ -23,16 +23,23 @@ const NOWHERE: u32 = u32::MAX;
 /// Where the registers of a thread live.
 pub(crate) enum Registers {
     /// Nested code in one segment: the value of each register at this point, the initial one where there is none.
-    Values(Vec<Option<Word>>),
+    Values(Table<RegisterId, Option<Word>>),
     /// Function variables.
     Variables {
         /// By register.
-        registers: Vec<Word>,
+        registers: Table<RegisterId, Word>,
         /// The jump variable, where the code needs it.
         jump: Option<Word>,
         /// What loops need besides.
         spin: Option<Spin>,
     },
+}
+
+impl Registers {
+    /// Those of code that looks at none.
+    pub fn none() -> Registers {
+        Registers::Values(Table::from_iter([]))
+    }
 }
 
 /// The variables of a thread with loops.
@@ -70,7 +77,7 @@ impl<'a> ThreadCode<'a> {
     pub fn begin(&mut self) {
         let Registers::Variables { registers, spin, .. } = &self.registers else { return };
         let (variables, spin) = (registers.clone(), *spin);
-        for (register, variable) in variables.iter().enumerate() {
+        for (register, variable) in variables.entries().iter().enumerate() {
             let initial = self.initial(RegisterId(register as u16));
             self.set(*variable, initial);
         }
@@ -131,10 +138,10 @@ impl<'a> ThreadCode<'a> {
                     }
                 }
                 Step::Select { branch, taken, otherwise } => {
-                    let Some(condition) = self.condition_at(*branch) else { continue };
+                    let Some(condition) = self.condition_at(*branch)? else { continue };
                     self.select(condition, taken, otherwise)?;
                 }
-                Step::Jump { at, to } => self.jump(*at, *to),
+                Step::Jump { at, to } => self.jump(*at, *to)?,
                 Step::Block { from, body } => {
                     let Registers::Variables { jump: Some(jump), .. } = &self.registers else { continue };
                     let place = self.module.word(Op::Load, &[*jump]);
@@ -226,7 +233,7 @@ impl<'a> ThreadCode<'a> {
         self.set_values(&before);
         let (yes_end, yes_values) = self.side(head, yes_label, yes, merge)?;
         self.module.begin(merge);
-        self.merge_values((yes_end, &yes_values), (no_end, &no_values));
+        self.merge_values((yes_end, &yes_values), (no_end, &no_values))?;
         Ok(())
     }
 
@@ -250,19 +257,23 @@ impl<'a> ThreadCode<'a> {
 
     fn values(&self) -> Vec<Option<Word>> {
         match &self.registers {
-            Registers::Values(values) => values.clone(),
+            Registers::Values(values) => values.entries().to_vec(),
             Registers::Variables { .. } => Vec::new(),
         }
     }
 
     fn set_values(&mut self, values: &[Option<Word>]) {
         if let Registers::Values(current) = &mut self.registers {
-            current.clone_from_slice(values);
+            *current = values.iter().copied().collect();
         }
     }
 
     /// Picks each register's value by the side that execution came from.
-    fn merge_values(&mut self, yes: (Word, &[Option<Word>]), no: (Word, &[Option<Word>])) {
+    fn merge_values(
+        &mut self,
+        yes: (Word, &[Option<Word>]),
+        no: (Word, &[Option<Word>]),
+    ) -> Result<(), Rule> {
         for (index, (left, right)) in yes.1.iter().zip(no.1).enumerate() {
             if left == right {
                 continue;
@@ -272,8 +283,9 @@ impl<'a> ThreadCode<'a> {
             let sources = [left, yes.0, right, no.0].map(dr::Operand::IdRef);
             let ty = self.module.integer(self.width(register));
             let merged = self.module.value(Op::Phi, ty, sources);
-            self.assign(register, merged);
+            self.assign(register, merged)?;
         }
+        Ok(())
     }
 
     fn initial(&mut self, register: RegisterId) -> Word {
@@ -296,11 +308,13 @@ impl<'a> ThreadCode<'a> {
     }
 
     /// Whether the branch at `position` is taken; `None` where there is no branch.
-    pub fn condition_at(&mut self, position: usize) -> Option<Word> {
-        let InstructionKind::Branch { relation, left, right, .. } = self.instruction_at(position)?.kind
+    pub fn condition_at(&mut self, position: usize) -> Result<Option<Word>, Rule> {
+        let Some(InstructionKind::Flow(Flow::Branch { relation, left, right, .. })) =
+            self.instruction_at(position).map(|instruction| &instruction.kind)
         else {
-            return None;
+            return Ok(None);
         };
+        let (left, right) = (*left, *right);
         let op = match relation {
             BranchRelation::Equal => Op::IEqual,
             BranchRelation::NotEqual => Op::INotEqual,
@@ -311,13 +325,13 @@ impl<'a> ThreadCode<'a> {
         };
         let bits = self.operand_bits(left).max(self.operand_bits(right));
         let width = bits.max(32);
-        let (mut left, mut right) = (self.operand(left, width), self.operand(right, width));
+        let (mut left, mut right) = (self.operand(left, width)?, self.operand(right, width)?);
         if bits < 32 {
             // Shifted to the top, numbers compare by their own sign.
             let shift = self.module.constant(32 - bits);
             [left, right] = [left, right].map(|side| self.module.word(Op::ShiftLeftLogical, &[side, shift]));
         }
-        Some(self.module.truth(op, &[left, right]))
+        Ok(Some(self.module.truth(op, &[left, right])))
     }
 
     fn operand_bits(&self, operand: Operand) -> u32 {
@@ -328,9 +342,9 @@ impl<'a> ThreadCode<'a> {
     }
 
     /// Notes where the jump at `position` goes, if it is taken.
-    fn jump(&mut self, position: usize, to: usize) {
-        let condition = self.condition_at(position);
-        let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers else { return };
+    fn jump(&mut self, position: usize, to: usize) -> Result<(), Rule> {
+        let condition = self.condition_at(position)?;
+        let Registers::Variables { jump: Some(jump), spin, .. } = &self.registers else { return Ok(()) };
         let (jump, back) = (*jump, spin.filter(|_| to <= position));
         let mut place = self.module.constant(if back.is_some() { NOWHERE } else { to as u32 });
         let mut again = self.module.constant(to as u32 + 1);
@@ -347,108 +361,36 @@ impl<'a> ThreadCode<'a> {
         if let Some(spin) = back {
             self.set(spin.again, again);
         }
+        Ok(())
     }
 
     /// An instruction that is neither a jump nor a label nor a control barrier.
     pub fn instruction(&mut self, instruction: &Instruction) -> Result<(), Rule> {
         match &instruction.kind {
-            InstructionKind::Load { destination, location, offset, scalar, access, .. } => {
-                let (path, target) = self.path(*location, *offset, *scalar, 1);
-                let loaded = match access {
-                    Access::Atomic { scope, semantics } => {
-                        let pointer = self.atomic_pointer(path, target);
-                        let (scope, semantics) = (self.scope(*scope)?, self.atomic_semantics(*semantics));
-                        let ty = path.element.ty(self.module);
-                        self.module.value(Op::AtomicLoad, ty, [dr::Operand::IdRef(pointer), scope, semantics])
-                    }
-                    plain => self.plain_load(path, target, plain)?,
-                };
-                self.receive(*destination, path.element, loaded);
-            }
-            InstructionKind::Store { location, offset, scalar, value, access, .. } => {
-                let (path, target) = self.path(*location, *offset, *scalar, 1);
-                let value = self.give(*value, path.element);
-                match access {
-                    Access::Atomic { scope, semantics } => {
-                        let pointer = self.atomic_pointer(path, target);
-                        let (scope, semantics) = (self.scope(*scope)?, self.atomic_semantics(*semantics));
-                        let operands =
-                            [dr::Operand::IdRef(pointer), scope, semantics, dr::Operand::IdRef(value)];
-                        self.module.effect(Op::AtomicStore, operands);
-                    }
-                    plain => self.plain_store(path, target, value, plain)?,
-                }
-            }
-            InstructionKind::Rmw {
-                destination,
-                location,
-                offset,
-                scalar,
-                operation,
-                scope,
-                semantics,
-                ..
-            } => {
-                let scalar_type = scalar.unwrap_or(self.around.test.location(*location).scalar_type());
-                let (path, target) = self.path(*location, *offset, *scalar, 1);
-                let (op, values, unequal) = match operation {
-                    RmwOperation::Exchange(value) => (Op::AtomicExchange, vec![*value], None),
-                    RmwOperation::Fetch(arithmetic, value) => {
-                        (atomic_op(*arithmetic, scalar_type)?, vec![*value], None)
-                    }
-                    RmwOperation::CompareExchange { compare, value, unequal } => {
-                        (Op::AtomicCompareExchange, vec![*value, *compare], Some(*unequal))
-                    }
-                };
-                let values: Vec<Word> =
-                    values.into_iter().map(|value| self.give(value, path.element)).collect();
-                let pointer = self.atomic_pointer(path, target);
-                let mut operands =
-                    vec![dr::Operand::IdRef(pointer), self.scope(*scope)?, self.atomic_semantics(*semantics)];
-                operands.extend(unequal.map(|unequal| self.atomic_semantics(unequal)));
-                operands.extend(values.into_iter().map(dr::Operand::IdRef));
-                let ty = path.element.ty(self.module);
-                let old = self.module.value(op, ty, operands);
-                self.receive(*destination, path.element, old);
-            }
-            InstructionKind::Vector(components) => self.vector(components)?,
+            InstructionKind::Access(access) => self.access(access)?,
             InstructionKind::Fence { scope, semantics } => self.fence(*scope, *semantics)?,
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = self.around.test.register_type(self.thread, *destination);
                 let width = ty.bits().max(32);
-                let (left, right) = (self.operand(*left, width), self.operand(*right, width));
+                let (left, right) = (self.operand(*left, width)?, self.operand(*right, width)?);
                 let result = self.arithmetic(*operation, ty, left, right)?;
-                self.assign(*destination, result);
+                self.assign(*destination, result)?;
             }
-            // Segments end at control barriers, steps hold jumps and labels; the rest is refused before.
-            InstructionKind::ControlBarrier(_)
-            | InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
-            | InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
-            | InstructionKind::Await { .. }
-            | InstructionKind::Update { .. }
-            | InstructionKind::Addressed { .. }
-            | InstructionKind::Cooperative(_)
-            | InstructionKind::Move { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. } => {}
+            // Steps hold jumps and labels, segments end at control barriers, programs hold what stands between dispatches,
+            // and the rest is refused before.
+            kind => return Err(Rule::Internal(kind.name())),
         }
         Ok(())
     }
 
     /// The value of a register with this many bits.
-    fn value_of(&mut self, register: RegisterId, bits: u32) -> Word {
-        let value = self.register(register);
+    fn value_of(&mut self, register: RegisterId, bits: u32) -> Result<Word, Rule> {
+        let value = self.register(register)?;
         if self.width(register) == bits {
-            return value;
+            return Ok(value);
         }
         let ty = self.module.integer(bits);
-        self.module.on_ids(Op::UConvert, ty, &[value])
+        Ok(self.module.on_ids(Op::UConvert, ty, &[value]))
     }
 
     fn arithmetic(
@@ -508,42 +450,37 @@ impl<'a> ThreadCode<'a> {
         dr::Operand::IdMemorySemantics(self.module.constant(word))
     }
 
-    fn operand(&mut self, operand: Operand, width: u32) -> Word {
+    fn operand(&mut self, operand: Operand, width: u32) -> Result<Word, Rule> {
         match operand {
-            Operand::Constant(constant) => self.number(constant as u64, width),
+            Operand::Constant(constant) => Ok(self.number(constant as u64, width)),
             Operand::Register(register) => self.value_of(register, width),
         }
     }
 
     /// The value of a register at this point.
-    pub fn register(&mut self, register: RegisterId) -> Word {
-        let index = usize::from(register.0);
+    pub fn register(&mut self, register: RegisterId) -> Result<Word, Rule> {
         match &self.registers {
-            Registers::Values(values) => match values.get(index).copied().flatten() {
-                Some(value) => value,
-                None => self.initial(register),
+            Registers::Values(values) => match *values.get(register)? {
+                Some(value) => Ok(value),
+                None => Ok(self.initial(register)),
             },
             Registers::Variables { registers, .. } => {
-                let variable = registers.get(index).copied().unwrap_or_default();
+                let variable = *registers.get(register)?;
                 let ty = self.module.integer(self.width(register));
-                self.module.on_ids(Op::Load, ty, &[variable])
+                Ok(self.module.on_ids(Op::Load, ty, &[variable]))
             }
         }
     }
 
-    fn assign(&mut self, register: RegisterId, value: Word) {
-        let index = usize::from(register.0);
+    fn assign(&mut self, register: RegisterId, value: Word) -> Result<(), Rule> {
         match &mut self.registers {
-            Registers::Values(values) => {
-                if let Some(slot) = values.get_mut(index) {
-                    *slot = Some(value);
-                }
-            }
+            Registers::Values(values) => values.set(register, Some(value))?,
             Registers::Variables { registers, .. } => {
-                let variable = registers.get(index).copied().unwrap_or_default();
+                let variable = *registers.get(register)?;
                 self.set(variable, value);
             }
         }
+        Ok(())
     }
 }
 

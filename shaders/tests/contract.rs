@@ -183,7 +183,7 @@ fn replay(
         thread
             .instructions
             .iter()
-            .position(|i| matches!(i.kind, InstructionKind::Label(here) if here == label))
+            .position(|i| matches!(i.kind, InstructionKind::Flow(Flow::Label(here)) if here == label))
             .unwrap()
     };
     while let Some(instruction) = thread.instructions.get(position) {
@@ -193,42 +193,44 @@ fn replay(
             Operand::Register(register) => registers[usize::from(register.0)],
         };
         match &instruction.kind {
-            InstructionKind::Load { destination, access, .. } => {
+            InstructionKind::Access(MemoryAccess { place, kind, strength, .. }) => {
                 let touch = touches.next().unwrap();
-                let atomic = matches!(access, Access::Atomic { .. });
-                assert_eq!(touch.op, if atomic { Op::AtomicLoad } else { Op::Load }, "{context}");
-                registers[usize::from(destination.0)] = touch.read.unwrap();
-            }
-            InstructionKind::Store { value: stored, access, .. } => {
-                let touch = touches.next().unwrap();
-                let atomic = matches!(access, Access::Atomic { .. });
-                assert_eq!(touch.op, if atomic { Op::AtomicStore } else { Op::Store }, "{context}");
-                assert_eq!(touch.written, Some(value(stored)), "{context}");
-            }
-            InstructionKind::Rmw { destination, location, scalar, operation, .. } => {
-                let touch = touches.next().unwrap();
-                let old = touch.read.unwrap();
-                let ty = scalar.unwrap_or(test.location(*location).scalar_type());
-                let apply = |operation: &ArithmeticOperation, operand| {
-                    operation.apply(Value(u64::from(old)), Value(u64::from(operand)), ty).0 as u32
-                };
-                let new = match operation {
-                    RmwOperation::Exchange(operand) => Some(value(operand)),
-                    RmwOperation::Fetch(operation, operand) => Some(apply(operation, value(operand))),
-                    RmwOperation::CompareExchange { compare, value: new, .. } => {
-                        (value(compare) == old).then(|| value(new))
+                let atomic = strength.is_atomic();
+                match kind {
+                    AccessKind::Load(destinations) => {
+                        assert_eq!(touch.op, if atomic { Op::AtomicLoad } else { Op::Load }, "{context}");
+                        registers[usize::from(destinations.first().0)] = touch.read.unwrap();
                     }
-                };
-                assert_eq!(touch.written, new, "{context}");
-                registers[usize::from(destination.0)] = old;
+                    AccessKind::Store(values) => {
+                        assert_eq!(touch.op, if atomic { Op::AtomicStore } else { Op::Store }, "{context}");
+                        assert_eq!(touch.written, Some(value(&values.first())), "{context}");
+                    }
+                    AccessKind::Rmw { destination, operation } => {
+                        let old = touch.read.unwrap();
+                        let ty = place.scalar_type(test);
+                        let apply = |operation: &ArithmeticOperation, operand| {
+                            operation.apply(Value(u64::from(old)), Value(u64::from(operand)), ty).0 as u32
+                        };
+                        let new = match operation {
+                            RmwOperation::Exchange(operand) => Some(value(operand)),
+                            RmwOperation::Fetch(operation, operand) => Some(apply(operation, value(operand))),
+                            RmwOperation::CompareExchange { compare, value: new, .. } => {
+                                (value(compare) == old).then(|| value(new))
+                            }
+                        };
+                        assert_eq!(touch.written, new, "{context}");
+                        registers[usize::from(destination.unwrap().0)] = old;
+                    }
+                    AccessKind::Await { .. } => unreachable!("{context}: no device test waits"),
+                }
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = test.register_type(id, *destination);
                 let (left, right) = (Value(u64::from(value(left))), Value(u64::from(value(right))));
                 registers[usize::from(destination.0)] = operation.apply(left, right, ty).0 as u32;
             }
-            InstructionKind::Goto(target) => position = jump(*target),
-            InstructionKind::Branch { relation, left, right, target }
+            InstructionKind::Flow(Flow::Goto(target)) => position = jump(*target),
+            InstructionKind::Flow(Flow::Branch { relation, left, right, target })
                 if relation.holds(i64::from(value(left) as i32), i64::from(value(right) as i32)) =>
             {
                 let here = position;
@@ -382,12 +384,7 @@ fn check(test: &Test, config: &KernelConfig, waiting: Waiting, pick: &mut dyn Fn
     // Which accesses belong to which location, by binding and by place in the instance.
     let mut accessed: Vec<LocationId> = Vec::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        if let InstructionKind::Load { location, .. }
-        | InstructionKind::Store { location, .. }
-        | InstructionKind::Rmw { location, .. } = &instruction.kind
-        {
-            accessed.push(*location);
-        }
+        accessed.extend(instruction.kind.access().map(|access| access.place.location));
     }
     accessed.sort();
     accessed.dedup();
@@ -547,15 +544,13 @@ fn is_for_the_machine(test: &Test) -> bool {
             && word(location.scalar)
             && matches!(location.reference, None | Some(Reference::Buffer))
     }) && test.threads.iter().flat_map(|thread| &thread.instructions).all(|instruction| {
-        match &instruction.kind {
-            InstructionKind::Load { scalar, offset, class, .. }
-            | InstructionKind::Store { scalar, offset, class, .. }
-            | InstructionKind::Rmw { scalar, offset, class, .. } => {
-                (scalar.is_none() || word(*scalar)) && *offset == 0 && *class == StorageClass::Buffer
-            }
-            InstructionKind::Vector(_) => false,
-            _ => true,
-        }
+        instruction.kind.access().is_none_or(|access| {
+            let place = &access.place;
+            (place.scalar.is_none() || word(place.scalar))
+                && place.offset == 0
+                && place.class == StorageClass::Buffer
+                && !access.is_vector()
+        })
     })
 }
 

@@ -214,6 +214,18 @@ fn semantics_are_refused_by_the_rule_they_break() {
     }
 }
 
+/// What the first instruction of a test accesses.
+fn place(test: &mut Test) -> &mut MemoryPlace {
+    &mut test.threads[0].instructions[0].kind.access_mut().unwrap().place
+}
+
+/// A relaxed load, changed.
+fn accessed(change: &dyn Fn(&mut MemoryAccess)) -> InstructionKind {
+    let mut kind = load(0, 0, atomic(Scope::Device, Order::Relaxed));
+    change(kind.access_mut().unwrap());
+    kind
+}
+
 #[test]
 fn what_cannot_be_placed_is_refused_by_name() {
     let relaxed = atomic(Scope::Device, Order::Relaxed);
@@ -225,9 +237,7 @@ fn what_cannot_be_placed_is_refused_by_name() {
     };
     let class = |wanted: StorageClass| {
         change(&|test| {
-            if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
-                *class = wanted;
-            }
+            place(test).class = wanted;
         })
     };
     let add = |kind: InstructionKind| {
@@ -252,19 +262,22 @@ fn what_cannot_be_placed_is_refused_by_name() {
     let two = |first: Vec<InstructionKind>, second: Vec<InstructionKind>| {
         refusal(&Builder::new("two", &["x"]).thread(at(0, 0), first).thread(at(0, 1), second).test)
     };
-    let jump = |target| InstructionKind::Goto(LabelId(target));
-    let label = |label| InstructionKind::Label(LabelId(label));
-    let branch = InstructionKind::Branch {
+    let jump = |target| InstructionKind::Flow(Flow::Goto(LabelId(target)));
+    let label = |label| InstructionKind::Flow(Flow::Label(LabelId(label)));
+    let branch = InstructionKind::Flow(Flow::Branch {
         relation: BranchRelation::Equal,
         left: register(0),
         right: constant(0),
         target: LabelId(0),
-    };
+    });
     let crowd = (0..9)
         .fold(Builder::new("crowd", &["x"]), |crowd, _| crowd.thread(at(0, 0), vec![load(0, 0, relaxed)]));
     let cases = [
         (change(&|test| test.dialect = litmus::Dialect::Hsa), Rule::Hsa),
-        (add(InstructionKind::Move { destination: RegisterId(0), value: constant(1) }), Rule::Hsa),
+        (
+            add(InstructionKind::Compute(Compute::Move { destination: RegisterId(0), value: constant(1) })),
+            Rule::Hsa,
+        ),
         (change(&|test| test.threads.clear()), Rule::NoThreads),
         (change(&|test| test.threads[0].place = Place::Host), Rule::HostThread),
         (
@@ -274,8 +287,8 @@ fn what_cannot_be_placed_is_refused_by_name() {
             }),
             Rule::SeparateDispatches,
         ),
-        (add(InstructionKind::AvailableToDevice), Rule::SeparateDispatches),
-        (add(InstructionKind::VisibleFromDevice), Rule::SeparateDispatches),
+        (add(InstructionKind::System(SystemOperation::AvailableToDevice)), Rule::SeparateDispatches),
+        (add(InstructionKind::System(SystemOperation::VisibleFromDevice)), Rule::SeparateDispatches),
         (
             change(&|test| {
                 let mut other = test.threads[0].clone();
@@ -286,25 +299,19 @@ fn what_cannot_be_placed_is_refused_by_name() {
         ),
         (
             change(&|test| {
-                if let InstructionKind::Load { scalar, .. } = &mut test.threads[0].instructions[0].kind {
-                    *scalar = Some(ScalarType::U8);
-                }
+                place(test).scalar = Some(ScalarType::U8);
             }),
             Rule::NarrowAtomic,
         ),
         (
             change(&|test| {
-                if let InstructionKind::Load { offset, .. } = &mut test.threads[0].instructions[0].kind {
-                    *offset = 2;
-                }
+                place(test).offset = 2;
             }),
             Rule::Offset,
         ),
         (
             change(&|test| {
-                if let InstructionKind::Load { offset, .. } = &mut test.threads[0].instructions[0].kind {
-                    *offset = 16;
-                }
+                place(test).offset = 16;
             }),
             Rule::Offset,
         ),
@@ -348,17 +355,13 @@ fn what_cannot_be_placed_is_refused_by_name() {
         (
             change(&|test| {
                 test.locations[0].scalar = Some(ScalarType::U64);
-                if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
-                    *class = StorageClass::Image;
-                }
+                place(test).class = StorageClass::Image;
             }),
             Rule::ImageType,
         ),
         (
             change(&|test| {
-                if let InstructionKind::Load { class, .. } = &mut test.threads[0].instructions[0].kind {
-                    *class = StorageClass::Workgroup;
-                }
+                place(test).class = StorageClass::Workgroup;
                 let mut other = test.threads[0].clone();
                 other.place = at(1, 0);
                 test.threads.push(other);
@@ -367,13 +370,44 @@ fn what_cannot_be_placed_is_refused_by_name() {
         ),
         (change(&|test| test.locations[0].reference = Some(Reference::Image)), Rule::TwoClasses),
         (class(StorageClass::Output), Rule::OutputInCompute),
+        (add(accessed(&|access| access.place.address = Some(RegisterId(1)))), Rule::Hsa),
+        (
+            add(accessed(&|access| {
+                access.kind = AccessKind::Await { destination: RegisterId(0), value: constant(1) };
+            })),
+            Rule::Hsa,
+        ),
+        (
+            add(accessed(&|access| {
+                let operation = RmwOperation::Exchange(constant(1));
+                access.kind = AccessKind::Rmw { destination: None, operation };
+            })),
+            Rule::Hsa,
+        ),
+        (
+            add(accessed(&|access| {
+                let operation = RmwOperation::Exchange(constant(1));
+                access.kind = AccessKind::Rmw { destination: Some(RegisterId(0)), operation };
+                access.strength = Access::NonPrivate;
+            })),
+            Rule::PlainReadModifyWrite,
+        ),
+        (
+            add(accessed(&|access| {
+                access.kind = AccessKind::Load(Lanes::of(&[RegisterId(0), RegisterId(1)]).unwrap());
+                access.place.scalar = Some(ScalarType::U8);
+            })),
+            Rule::AtomicVector,
+        ),
         (add(load(0, 0, atomic(Scope::CrossDevice, Order::Relaxed))), Rule::CrossDeviceScope),
         (add(load(0, 0, Access::Coherent { scope: Scope::CrossDevice })), Rule::CrossDeviceScope),
         (add(load(0, 0, atomic(Scope::ShaderCall, Order::Relaxed))), Rule::ShaderCall),
         (add(load(0, 0, Access::Coherent { scope: Scope::FragmentInterlock })), Rule::FragmentInterlock),
         (add(InstructionKind::ShaderCall(vec![ThreadId(1)])), Rule::ShaderCall),
         (
-            add(InstructionKind::Cooperative(Box::new(load(0, 0, Access::NonPrivate)))),
+            add(accessed(&|access| {
+                (access.strength, access.performer) = (Access::NonPrivate, Performer::Cooperative);
+            })),
             Rule::CooperativeMatrix,
         ),
         (
@@ -391,12 +425,12 @@ fn what_cannot_be_placed_is_refused_by_name() {
         (fetch(ArithmeticOperation::Multiply), Rule::AtomicArithmetic(ArithmeticOperation::Multiply)),
         (fetch(ArithmeticOperation::Divide), Rule::AtomicArithmetic(ArithmeticOperation::Divide)),
         (
-            add(InstructionKind::Arithmetic {
+            add(InstructionKind::Compute(Compute::Arithmetic {
                 destination: RegisterId(0),
                 operation: ArithmeticOperation::Divide,
                 left: constant(1),
                 right: constant(1),
-            }),
+            })),
             Rule::Division,
         ),
         (two(vec![label(0), jump(0)], vec![]), Rule::LoopWithEffects),
@@ -405,12 +439,12 @@ fn what_cannot_be_placed_is_refused_by_name() {
             two(
                 vec![
                     label(0),
-                    InstructionKind::Arithmetic {
+                    InstructionKind::Compute(Compute::Arithmetic {
                         destination: RegisterId(0),
                         operation: ArithmeticOperation::Add,
                         left: register(0),
                         right: constant(1),
-                    },
+                    }),
                     branch.clone(),
                 ],
                 vec![],

@@ -134,6 +134,19 @@ impl<'w> Book<'w> {
         self.know(cell, line)
     }
 
+    /// Writes a line for each verdict that is missing, and gives the folder with all lines.
+    pub fn close(mut self) -> Result<(Folder, Vec<RunLine>), Failure> {
+        let known: Vec<RunLine> = self.lines.iter().flatten().cloned().collect();
+        let all = self.folder.plan().completed(&known);
+        if known.len() < all.len() {
+            for line in all.iter().skip(self.written) {
+                self.writer.judged(line).map_err(cannot_print)?;
+                self.written += 1;
+            }
+        }
+        Ok((self.folder, all))
+    }
+
     /// Books a verdict that is in the journal already.
     pub fn know(&mut self, cell: usize, line: RunLine) -> Result<(), Failure> {
         if let Some(place) = self.lines.get_mut(cell) {

@@ -4,7 +4,7 @@ use globset::GlobBuilder;
 use litmus::cts::{self, Case, PREFIX};
 
 use crate::Failure;
-use crate::source::Source;
+use crate::source::{Origin, Source};
 
 /// The tests whose names match: a complete name, or a glob over complete names (`*` crosses dots), each with or without
 /// [`PREFIX`].
@@ -59,5 +59,6 @@ pub fn id(case: &Case) -> String {
 fn source(case: &Case, with_variant: bool) -> Source {
     let id = if with_variant { id(case) } else { case.id() };
     let variant = if with_variant { case.variant() } else { String::new() };
-    Source { file: case.id(), argument: id.clone(), id, variant, text: Ok(case.text()) }
+    let origin = Origin::Embedded(case.id());
+    Source { file: case.id(), argument: id.clone(), id, variant, origin, text: Ok(case.text()) }
 }

@@ -5,11 +5,15 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
-use results::expectation::{Expectations, Kind, Place, Standing, Status};
+use results::expectation::{
+    DRIVERS, EVERY, Expectations, Kind, Place, Standing, Status, device_words, is_for, names_a_driver,
+    words_of_device,
+};
 use results::show::line as shown;
 use results::wire::{DeviceRecord, RunLine};
 
 use crate::inputs::CTS_FOLDER;
+use crate::similar::similar;
 use crate::targets::Tell;
 use crate::{Failure, cts, inputs};
 
@@ -23,6 +27,8 @@ pub const PROGRESS_SUFFIX: &str = "-progress.txt";
 #[derive(Debug, Default)]
 pub struct Expected {
     expectations: Expectations,
+    /// Whether there is a folder of them, be it for other devices alone.
+    given: bool,
     /// The ids that a line may be: those of this run, and of every embedded test.
     ids: BTreeSet<String>,
     /// Those of this run, of its other parts too.
@@ -30,11 +36,12 @@ pub struct Expected {
     devices: Vec<DeviceRecord>,
 }
 
-/// Reads the files of a folder.
+/// Reads the files of a folder that speak of one of `devices`.
 ///
 /// # Errors
-/// When there is no such folder, it holds none, or one of them is wrong: every mistake is told.
-pub fn load(folder: &Path) -> Result<Expectations, Failure> {
+/// When there is no such folder, it holds no file of expectations, one of them is wrong, or nobody knows of which device it
+/// speaks: every mistake is told.
+pub fn load(folder: &Path, devices: &[DeviceRecord]) -> Result<Expectations, Failure> {
     let wrong = |what: String| Failure::input_message(format!("--expect {}: {what}", folder.display()));
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).map_err(|error| wrong(error.to_string()))? {
@@ -43,22 +50,26 @@ pub fn load(folder: &Path) -> Result<Expectations, Failure> {
     paths.sort();
     let mut files = Vec::new();
     let mut mistakes = Vec::new();
-    let mut claims = false;
+    let mut any = false;
     for path in &paths {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
-        // What a device claims of forward progress is read where its tests are run.
-        if name.ends_with(PROGRESS_SUFFIX) {
-            claims = true;
-            continue;
-        }
-        let suffix_fits = Kind::ALL.iter().any(|kind| name.ends_with(kind.suffix()));
-        if !suffix_fits {
+        let suffixes = Kind::ALL.iter().map(|kind| kind.suffix()).chain([PROGRESS_SUFFIX]);
+        let Some(driver) = suffixes.into_iter().find_map(|suffix| name.strip_suffix(suffix)) else {
             if name.ends_with(".txt") {
                 mistakes.push(format!(
                     "{}: not the name of a file of expectations, which ends in -fails.txt, -flakes.txt, -skips.txt or -progress.txt",
                     path.display()
                 ));
             }
+            continue;
+        };
+        any = true;
+        if !devices.iter().any(|device| is_for(driver, device)) {
+            mistakes.extend(unknown_device(path, driver, devices));
+            continue;
+        }
+        // What a device claims of forward progress is read where its tests are run.
+        if name.ends_with(PROGRESS_SUFFIX) {
             continue;
         }
         let bytes = read(path).map_err(|what| wrong(format!("{name}: {what}")))?;
@@ -70,13 +81,30 @@ pub fn load(folder: &Path) -> Result<Expectations, Failure> {
     if !mistakes.is_empty() {
         return Err(Failure::input_message(mistakes.join("\n")));
     }
-    if files.is_empty() && !claims {
+    if !any {
         return Err(wrong(
             "no file named DEVICE-fails.txt, DEVICE-flakes.txt, DEVICE-skips.txt or DEVICE-progress.txt"
                 .to_owned(),
         ));
     }
     Ok(Expectations::new(files))
+}
+
+/// What is wrong with the name of a file that speaks of no device of this run, unless it is that of another driver.
+fn unknown_device(path: &Path, driver: &str, devices: &[DeviceRecord]) -> Option<String> {
+    let words = device_words(driver);
+    if names_a_driver(&words) {
+        return None;
+    }
+    let of_devices: Vec<String> = devices.iter().flat_map(words_of_device).collect();
+    let known = || DRIVERS.into_iter().chain([EVERY]).chain(of_devices.iter().map(String::as_str));
+    let meant = words.iter().find_map(|word| similar(word, known()));
+    let meant = meant.map_or_else(String::new, |word| format!(" (did you mean `{word}`?)"));
+    Some(format!(
+        "{}: `{driver}`{meant} is no device of this run and no driver that is known: expected `{EVERY}`, or words of the \
+         device's or driver's name",
+        path.display()
+    ))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
@@ -97,12 +125,9 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 
 impl Expected {
     /// The expectations for a run of tests with `ids` on `devices`.
-    pub fn new(
-        expectations: Expectations,
-        ids: &[String],
-        devices: Vec<DeviceRecord>,
-        say: Tell<'_>,
-    ) -> Expected {
+    pub fn new(expectations: Option<Expectations>, ids: &[String], devices: Vec<DeviceRecord>) -> Expected {
+        let given = expectations.is_some();
+        let expectations = expectations.unwrap_or_default();
         let mut known: BTreeSet<String> = ids.iter().cloned().collect();
         if !expectations.is_empty() {
             known.extend(inputs::all_embedded().into_iter().map(|source| source.id));
@@ -111,10 +136,7 @@ impl Expected {
         if entries.into_iter().any(|entry| entry.pattern.starts_with(CTS_FOLDER)) {
             known.extend(cts::chosen(|_| true).into_iter().map(|source| source.id));
         }
-        for file in expectations.unused(&devices) {
-            say(&format!("warning: {} is for no device of this run and is not used", file.name));
-        }
-        Expected { expectations, ids: known, asked: ids.to_vec(), devices }
+        Expected { expectations, given, ids: known, asked: ids.to_vec(), devices }
     }
 
     /// Whether a pattern is the id of a test, in whichever way it is told.
@@ -159,7 +181,7 @@ impl Expected {
 
     /// Says what was expected and what was not; whether all of it was met.
     pub fn report(&self, lines: &[RunLine], quiet: bool, say: Tell<'_>) -> bool {
-        if self.expectations.is_empty() {
+        if !self.given {
             return true;
         }
         let mut met = true;

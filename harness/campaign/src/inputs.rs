@@ -3,15 +3,18 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use globset::GlobBuilder;
 use litmus::Suite;
 use litmus::corpus::{self, Entry};
 use litmus::syntax::MAX_TEXT_BYTES;
+use results::show;
 use walkdir::WalkDir;
 
-use crate::source::{Source, Unreadable};
+use crate::source::{Origin, Source, Unreadable};
 use crate::{Failure, cts};
 
 /// How the ids of the programs of CTS names begin; globs over other ids do not choose them.
@@ -43,8 +46,9 @@ pub fn collect(
     if suite.is_none() && arguments.is_empty() && cts_name.is_none() {
         sources = default()?;
     }
-    sources.sort_by(|a, b| (&a.file, &a.variant).cmp(&(&b.file, &b.variant)));
-    sources.dedup_by(|a, b| a.file == b.file && a.variant == b.variant);
+    sources.sort_by(|a, b| (&a.file, &a.variant, &a.origin).cmp(&(&b.file, &b.variant, &b.origin)));
+    let mut known = BTreeSet::new();
+    sources.retain(|source| known.insert((source.origin.clone(), source.variant.clone())));
     make_ids_unique(&mut sources);
     Ok(sources)
 }
@@ -87,6 +91,7 @@ fn embedded(entry: &Entry) -> Source {
         file: format!("litmus/{}", entry.path),
         argument: entry.id.clone(),
         variant: String::new(),
+        origin: Origin::Embedded(entry.id.clone()),
         text: Ok(entry.text.to_owned()),
     }
 }
@@ -94,6 +99,9 @@ fn embedded(entry: &Entry) -> Source {
 /// The sources of one argument: a file, a folder, or embedded tests. Never empty: what names nothing is a source
 /// without a text.
 pub fn of_argument(argument: &str) -> Vec<Source> {
+    if argument == STANDARD_INPUT {
+        return vec![of_standard_input()];
+    }
     let path = Path::new(argument);
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => of_folder(argument),
@@ -139,14 +147,19 @@ fn of_folder(argument: &str) -> Vec<Source> {
     let mut sources = Vec::new();
     for entry in WalkDir::new(root).follow_links(true).sort_by_file_name() {
         match entry {
+            // Whoever named a folder did not mean what waits in it: pipes, sockets, devices.
+            Ok(entry) if has_test_extension(entry.path()) && is_special(entry.file_type()) => {
+                let path = shown(entry.path());
+                tracing::warn!("{} is skipped: not a regular file", show::line(&path));
+            }
             Ok(entry) if !entry.file_type().is_dir() && has_test_extension(entry.path()) => {
                 let inner = entry.path().strip_prefix(root).unwrap_or(entry.path());
-                let id = inner.with_extension("").to_string_lossy().replace('\\', "/");
+                let id = shown(&inner.with_extension("")).replace('\\', "/");
                 sources.push(of_file(entry.path(), id));
             }
             Ok(_) => {}
             Err(error) => {
-                let path = error.path().unwrap_or(root).to_string_lossy().into_owned();
+                let path = shown(error.path().unwrap_or(root));
                 sources.push(without_text(&path, error.to_string()));
             }
         }
@@ -162,7 +175,19 @@ fn has_test_extension(path: &Path) -> bool {
 }
 
 fn stem(path: &Path) -> String {
-    path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    shown(Path::new(path.file_stem().unwrap_or(path.as_os_str())))
+}
+
+/// A path as text. Bytes that are none stand as `\xff`, so that different names stay different.
+fn shown(path: &Path) -> String {
+    let mut text = String::new();
+    for chunk in path.as_os_str().as_encoded_bytes().utf8_chunks() {
+        text += chunk.valid();
+        for byte in chunk.invalid() {
+            text += &format!("\\x{byte:02x}");
+        }
+    }
+    text
 }
 
 fn without_text(file: &str, what: String) -> Source {
@@ -171,26 +196,68 @@ fn without_text(file: &str, what: String) -> Source {
         file: file.to_owned(),
         argument: file.to_owned(),
         variant: String::new(),
+        origin: Origin::File(PathBuf::from(file)),
         text: Err(Unreadable { what, line: 1, column: 1 }),
     }
 }
 
 fn of_file(path: &Path, id: String) -> Source {
-    let file = path.to_string_lossy().into_owned();
-    Source { id, argument: file.clone(), file, variant: String::new(), text: read(path) }
+    let file = shown(path);
+    let origin = Origin::File(path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    Source { id, argument: file.clone(), file, variant: String::new(), origin, text: read(path) }
+}
+
+/// What stands for standard input on the command line.
+const STANDARD_INPUT: &str = "-";
+/// How long somebody may take who writes a test to a pipe that is named on the command line.
+const PIPE_PATIENCE: Duration = Duration::from_secs(10);
+
+fn of_standard_input() -> Source {
+    Source {
+        id: "stdin".to_owned(),
+        file: STANDARD_INPUT.to_owned(),
+        argument: STANDARD_INPUT.to_owned(),
+        variant: String::new(),
+        origin: Origin::StandardInput,
+        text: text_of(some(std::io::stdin())),
+    }
+}
+
+fn is_special(kind: std::fs::FileType) -> bool {
+    !kind.is_file() && !kind.is_dir() && !kind.is_symlink()
+}
+
+/// The bytes of a stream, as many as a test may have and one more.
+fn some(stream: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    stream.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn read(path: &Path) -> Result<String, Unreadable> {
-    let at_start = |what: String| Unreadable { what, line: 1, column: 1 };
-    let metadata = std::fs::metadata(path).map_err(|error| at_start(error.to_string()))?;
-    // Opening a pipe would wait for whoever writes to it.
-    if !metadata.is_file() {
-        return Err(at_start("not a regular file".to_owned()));
+    match std::fs::metadata(path) {
+        Ok(metadata) if is_special(metadata.file_type()) => text_of(from_pipe(path.to_owned())),
+        Ok(_) => text_of(File::open(path).and_then(some)),
+        Err(error) => text_of(Err(error)),
     }
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_TEXT_BYTES as u64 + 1).read_to_end(&mut bytes))
-        .map_err(|error| at_start(error.to_string()))?;
+}
+
+/// What is written to a pipe: opening one waits for whoever writes to it, and perhaps nobody does.
+fn from_pipe(path: PathBuf) -> std::io::Result<Vec<u8>> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        // Whoever waited may have given up.
+        let _ = sender.send(File::open(path).and_then(some));
+    });
+    receiver.recv_timeout(PIPE_PATIENCE).unwrap_or_else(|_| {
+        let what = format!("nothing that ends was written to it within {} s", PIPE_PATIENCE.as_secs());
+        Err(std::io::Error::new(std::io::ErrorKind::TimedOut, what))
+    })
+}
+
+fn text_of(bytes: std::io::Result<Vec<u8>>) -> Result<String, Unreadable> {
+    let at_start = |what: String| Unreadable { what, line: 1, column: 1 };
+    let bytes = bytes.map_err(|error| at_start(error.to_string()))?;
     if bytes.len() > MAX_TEXT_BYTES {
         return Err(at_start(format!("larger than {} KiB", MAX_TEXT_BYTES / 1024)));
     }
@@ -209,15 +276,89 @@ fn clamp(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Tests of the same id from different folders are told apart by their whole paths.
+/// Gives each test an id of its own. Where several have the same one, those that are files are called by their whole paths as
+/// they were named; where that does not tell them apart, with their extensions; and where nothing does, by a number behind the
+/// name (`x#2`).
 fn make_ids_unique(sources: &mut [Source]) {
-    let mut seen = BTreeSet::new();
-    let twice: BTreeSet<String> =
-        sources.iter().filter(|source| !seen.insert(source.id.clone())).map(|s| s.id.clone()).collect();
-    for source in sources.iter_mut().filter(|source| twice.contains(&source.id)) {
-        source.id = Path::new(&source.file).with_extension("").to_string_lossy().into_owned();
-        if !source.variant.is_empty() {
-            source.id = format!("{}@{}", source.id, source.variant);
+    for with_extension in [false, true] {
+        let twice = shared_ids(sources);
+        if twice.is_empty() {
+            return;
         }
+        for source in sources.iter_mut().filter(|source| twice.contains(&source.id)) {
+            if matches!(source.origin, Origin::File(_)) {
+                let path = Path::new(&source.file);
+                let id = if with_extension { path.to_owned() } else { path.with_extension("") };
+                source.id = id.to_string_lossy().into_owned();
+                if !source.variant.is_empty() {
+                    source.id = format!("{}@{}", source.id, source.variant);
+                }
+            }
+        }
+    }
+    let mut taken = BTreeSet::new();
+    for source in sources {
+        let (base, mut number) = (source.id.clone(), 2);
+        while !taken.insert(source.id.clone()) {
+            source.id = format!("{base}#{number}");
+            number += 1;
+        }
+    }
+}
+
+fn shared_ids(sources: &[Source]) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    sources.iter().filter(|source| !seen.insert(&source.id)).map(|source| source.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files and embedded tests by file, id and variant.
+    fn ids(sources: &[(&str, &str, &str)]) -> Vec<String> {
+        let mut sources: Vec<Source> = sources
+            .iter()
+            .map(|(file, id, variant)| Source {
+                id: if variant.is_empty() { (*id).to_owned() } else { format!("{id}@{variant}") },
+                file: (*file).to_owned(),
+                argument: String::new(),
+                variant: (*variant).to_owned(),
+                origin: match file.strip_prefix("embedded:") {
+                    Some(id) => Origin::Embedded(id.to_owned()),
+                    None => Origin::File(PathBuf::from(file)),
+                },
+                text: Ok(String::new()),
+            })
+            .collect();
+        make_ids_unique(&mut sources);
+        sources.into_iter().map(|source| source.id).collect()
+    }
+
+    #[test]
+    fn ids_are_unique_by_a_rule() {
+        type Case<'a> = (&'a [(&'a str, &'a str, &'a str)], &'a [&'a str]);
+        let cases: [Case<'_>; 6] = [
+            (&[("a/x.litmus", "x", ""), ("a/y.litmus", "y", "")], &["x", "y"]),
+            (&[("a/x.litmus", "x", ""), ("b/x.litmus", "x", "")], &["a/x", "b/x"]),
+            (&[("x.litmus", "x", ""), ("x.test", "x", "")], &["x.litmus", "x.test"]),
+            // What the walk of `.` calls `d1/x` is another one than the file of that path.
+            (
+                &[("./d1/x.litmus", "d1/x", ""), ("d1/x.litmus", "x", ""), ("d2/x.litmus", "x", "")],
+                &["./d1/x.litmus", "d1/x.litmus", "d2/x"],
+            ),
+            (&[("embedded:mp/MP", "mp/MP", ""), ("mp/MP.litmus", "mp/MP", "")], &["mp/MP", "mp/MP.litmus"]),
+            (&[("a@b", "a@b", ""), ("a", "a", "b"), ("a@b", "a@b", "")], &["a@b", "a@b#2", "a@b#3"]),
+        ];
+        for (sources, expected) in cases {
+            assert_eq!(ids(sources), expected);
+        }
+    }
+
+    #[test]
+    fn names_that_are_no_text_stay_different() {
+        use std::os::unix::ffi::OsStrExt;
+        let name = |bytes: &[u8]| shown(Path::new(std::ffi::OsStr::from_bytes(bytes)));
+        assert_eq!((name(b"a\xff"), name(b"a\xfe")), ("a\\xff".to_owned(), "a\\xfe".to_owned()));
     }
 }

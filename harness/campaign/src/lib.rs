@@ -19,6 +19,7 @@ pub mod patience;
 pub mod probe;
 pub mod run;
 pub mod shard;
+pub mod similar;
 pub mod source;
 pub mod targets;
 pub mod workers;

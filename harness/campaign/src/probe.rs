@@ -22,6 +22,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Answer {
     /// The devices, or why there are none.
     pub devices: Result<Vec<Found>, String>,
+    /// Whether there is a Vulkan loader.
+    pub loader: bool,
     /// Driver files that the loader passes over, with the reason.
     pub unusable: Vec<String>,
 }
@@ -33,6 +35,8 @@ pub struct Trouble {
     pub no_driver: Option<String>,
     /// Driver files that the loader passes over, with the reason.
     pub unusable: Vec<String>,
+    /// Driver files that are there for a loader that is there too, where none gives a device.
+    pub in_vain: Vec<String>,
 }
 
 impl Trouble {
@@ -132,14 +136,16 @@ pub fn list(environment: &DriverEnvironment, meant: &[Meant]) -> Result<(Vec<Lis
     if !meant.is_empty() && !meant.iter().any(|meant| matches!(meant, Meant::Listed(_))) {
         return Ok((vec![simulated(0, Fault::None)], Trouble::default()));
     }
-    let Answer { devices, unusable } = list_vulkan(environment)?;
+    let Answer { devices, loader, unusable } = list_vulkan(environment)?;
     let listed = |f: Found| Listed { index: f.index, identity: f.identity, capabilities: f.capabilities };
     let (mut all, no_driver): (Vec<Listed>, _) = match devices {
         Ok(found) => (found.into_iter().map(listed).collect(), None),
         Err(why) => (Vec::new(), Some(why)),
     };
+    let files = environment.files().iter().filter(|file| loader && all.is_empty() && file.is_file());
+    let in_vain = files.map(|file| file.display().to_string()).collect();
     all.push(simulated(all.len(), Fault::None));
-    Ok((all, Trouble { no_driver, unusable }))
+    Ok((all, Trouble { no_driver, unusable, in_vain }))
 }
 
 /// What the listing process says.

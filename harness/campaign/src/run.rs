@@ -2,7 +2,7 @@
 //! the order of the plan. Litmus tests and tests of forward progress are two kinds of it ([`crate::kinds`]).
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -97,6 +97,11 @@ pub trait Kind: Sync {
 
     /// The line of a test that is not run.
     fn skipped(&self, cell: usize, missing: &str) -> RunLine;
+
+    /// What a verdict that is there already says unlike the model that judges, where it does.
+    fn contradicts(&self, _cell: usize, _line: &RunLine) -> Option<String> {
+        None
+    }
 
     /// Judges what became of a test. `before` is how the last one failed that did.
     fn judged(
@@ -205,7 +210,7 @@ pub(crate) fn failure_of(ending: &Result<Ending, String>) -> Option<Reason> {
 pub struct Ended {
     /// The results folder, with its reports.
     pub folder: Folder,
-    /// The verdicts in the order of the plan; all of them unless it was interrupted.
+    /// The verdicts in the order of the plan; where there is none, as it was interrupted, a line that says that it is missing.
     pub lines: Vec<RunLine>,
     /// Messages of the validation layers.
     pub validation_messages: usize,
@@ -261,7 +266,12 @@ impl<K: Kind> Run<'_, K> {
                     continue;
                 }
                 match (done.remove(&key), &cell.missing) {
-                    (Some(line), _) => book.know(index, line)?,
+                    (Some(line), _) => {
+                        if let Some(what) = self.kind.contradicts(index, &line) {
+                            return Err(foreign(book.folder.path(), &line, &what));
+                        }
+                        book.know(index, line)?;
+                    }
                     (None, Some(missing)) => book.add(index, self.kind.skipped(index, missing))?,
                     (None, None) => waiting.push(index),
                 }
@@ -271,8 +281,7 @@ impl<K: Kind> Run<'_, K> {
         }
         let interrupted = self.is_interrupted() && book.lines.iter().any(Option::is_none);
         self.watch.ends();
-        let Book { folder, lines, .. } = book;
-        let lines: Vec<RunLine> = lines.into_iter().flatten().collect();
+        let (folder, lines) = book.close()?;
         writer.finish().map_err(crate::book::cannot_print)?;
         folder.finish(&lines).map_err(Failure::folder)?;
         Ok(Ended { folder, lines, validation_messages: heard.validation_messages, interrupted })
@@ -402,6 +411,16 @@ impl<K: Kind> Run<'_, K> {
         });
         ill
     }
+}
+
+/// What to make of a verdict of a folder that is none of the plan that is to go on there.
+fn foreign(folder: &Path, line: &RunLine, what: &str) -> Failure {
+    Failure::input_message(format!(
+        "{}: the verdict on `{}` on `{}` is none of this run: {what}",
+        folder.display(),
+        line.id,
+        line.device
+    ))
 }
 
 /// Whether the worker and perhaps the device are in a state that no further job should meet.

@@ -1,5 +1,7 @@
 //! A text that should be a test, and where it comes from.
 
+use std::path::PathBuf;
+
 use litmus::{Dialect, ParseErrors, Test};
 use model::Model;
 use results::wire::RejectedLine;
@@ -17,8 +19,21 @@ pub struct Source {
     pub argument: String,
     /// How it is told to a device: the words behind the `@` of its id.
     pub variant: String,
+    /// What it is read from. What is not the same is another test, whatever it is called.
+    pub origin: Origin,
     /// Its text, or why there is none.
     pub text: Result<String, Unreadable>,
+}
+
+/// What a text is read from.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// It is inside the program, by this id.
+    Embedded(String),
+    /// A file, by its path without links, where it has one.
+    File(PathBuf),
+    /// Standard input.
+    StandardInput,
 }
 
 /// Why a file has no text.

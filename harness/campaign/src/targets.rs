@@ -61,7 +61,16 @@ pub fn targets(devices: &[String], stress: Option<&Stress>, tell: Tell<'_>) -> R
     let environment = probe::environment(&selectors)?;
     let (all, trouble) = probe::list(&environment, &selectors)?;
     if selectors.is_empty() {
-        if let (Some(_), Some(why)) = (&trouble.no_driver, trouble.text()) {
+        if !all.iter().any(|device| !probe::is_sim(device)) {
+            let why = trouble.text().unwrap_or_else(|| "the drivers list no device".to_owned());
+            // Whoever has a driver means it. What is wrong with it must not end in tests that pass elsewhere.
+            if !trouble.in_vain.is_empty() {
+                return Err(Failure::environment_message(format!(
+                    "{why}\nno Vulkan device, although there are driver files: {}\n\
+                     `--device sim` runs tests on the built-in simulated GPU",
+                    trouble.in_vain.join(", ")
+                )));
+            }
             tell(&format!("{why}\nno Vulkan device: tests run on the built-in simulated GPU (sim)"));
         }
         selectors.push(Meant::Listed(device::Selector::Best));

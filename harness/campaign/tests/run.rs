@@ -128,15 +128,15 @@ fn execute<K: Kind>(
     (folder, done): (results::folder::Folder, Done),
     interrupted: &AtomicBool,
     answer: &(dyn Fn(&K::Job) -> Ends<K> + Sync),
-) -> Came<K>
+) -> Result<Came<K>, Failure>
 where
     K::Job: Send,
 {
     let script = Script::<K> { answer, asked: Mutex::default() };
     let mut writer = Written::default();
     let run = Run { kind, workers: &script, watch: &Nobody, interrupted, remembered: &Done::new() };
-    let ended = run.go(folder, done, &mut writer).unwrap_or_else(|failure| panic!("{}", failure.report()));
-    Came { ended, written: writer.0, asked: script.asked.into_inner().unwrap() }
+    let ended = run.go(folder, done, &mut writer)?;
+    Ok(Came { ended, written: writer.0, asked: script.asked.into_inner().unwrap() })
 }
 
 fn options(jobs: u32) -> Options {
@@ -154,7 +154,7 @@ fn run<'a>(
     let (folder, seed, done) = place.open(plan.record(options, BUDGET)?, &|_| ())?;
     let (started, misbehaviour) = (Instant::now(), &*NO_MISBEHAVIOUR);
     let kind = Litmus { plan, options, budget: BUDGET, seed, started, misbehaviour };
-    Ok((execute(&kind, (folder, done), interrupted, answer), seed))
+    Ok((execute(&kind, (folder, done), interrupted, answer)?, seed))
 }
 
 fn answer(outcomes: &[(&[u64], u64)], failure: Option<Told>) -> Answer {
@@ -282,8 +282,15 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let (came, seed) =
         run(&plan_of_all, &first, &place(folder.path(), false, Some(7)), &stop, &after_one).unwrap();
     assert!(came.ended.interrupted);
-    assert_eq!(came.written, [("a".to_owned(), MP.to_owned())]);
+    let missing = (VerdictWord::Inconclusive, Some("missing"));
+    let expected = [(MP, (VerdictWord::Conforms, None)), (SB, missing), (all[2], missing)];
+    assert_eq!(by_id(&came.ended), BTreeMap::from(expected));
+    assert_eq!(came.written, all.map(|id| ("a".to_owned(), id.to_owned())), "what is missing is written too");
     drop(came);
+    let journal = std::fs::read_to_string(folder.path().join("run.jsonl")).unwrap();
+    assert_eq!(journal.lines().count(), 1, "and is no verdict");
+    let table = std::fs::read_to_string(folder.path().join("outcomes.csv")).unwrap();
+    assert_eq!(table.matches("inconclusive,missing").count(), 2, "{table}");
 
     // Neither another plan, nor another seed, nor a new run may have the folder.
     let other = plan(&["a"], &[SB]);
@@ -325,7 +332,52 @@ fn a_journal_that_was_cut_off_is_told_of_and_its_test_run_again() {
     assert!(told.lock().unwrap()[0].starts_with("warning: the journal ended in the middle"));
 }
 
-/// Folders of earlier versions stay resumable: the hash of a plan does not change. What surrounds a run is no part of it.
+/// Whoever edits a verdict, its counts and its checksum alike is found out by the model.
+#[test]
+fn a_resumed_verdict_is_judged_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, options) = (plan(&["a"], &[MP]), options(1));
+    let violates = |_: &wire::Job| Ok(answer(&[(&[1, 0], 23), (&[0, 0], 500), (&[0, 1], 500)], None));
+    drop(run(&plan, &options, &place(folder.path(), false, Some(1)), &never(), &violates).unwrap());
+    let journal = folder.path().join("run.jsonl");
+    let written = results::read::results(folder.path()).unwrap().lines.remove(0);
+    let resumed = |edit: &dyn Fn(&mut RunLine)| {
+        let mut line = written.clone();
+        edit(&mut line);
+        std::fs::write(&journal, results::journal::sealed(&line).unwrap()).unwrap();
+        run(&plan, &options, &place(folder.path(), true, None), &never(), &good).map(|(came, _)| {
+            assert!(came.asked.is_empty());
+            came.ended.lines[0].verdict
+        })
+    };
+    assert_eq!(resumed(&|_| ()).unwrap(), VerdictWord::Violates);
+    let conforms = |line: &mut RunLine| (line.verdict, line.detail) = (VerdictWord::Conforms, None);
+    let allowed = |line: &mut RunLine| line.outcomes.iter_mut().for_each(|outcome| outcome.allowed = true);
+    let racy = |line: &mut RunLine| {
+        (line.verdict, line.race) = (VerdictWord::Undefined, Some(results::wire::RaceWord::Racy));
+    };
+    type Edit<'a> = &'a dyn Fn(&mut RunLine);
+    let edits: [(Edit<'_>, &str); 4] = [
+        (&conforms, "does not follow from the counts"),
+        (
+            &|line| {
+                conforms(line);
+                allowed(line);
+            },
+            "another thing of P1:r0=1 P1:r1=0",
+        ),
+        (&racy, "another thing of races"),
+        (&|line| line.verdict = VerdictWord::Undefined, "a program that does not race"),
+    ];
+    for (edit, expected) in edits {
+        let failure = resumed(edit).unwrap_err();
+        assert!(matches!(failure, Failure::Input(_)));
+        let text = failure.report().to_string();
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+/// Folders of earlier versions are read: the hash of a plan does not change. What surrounds a run is no part of it.
 #[test]
 fn the_hash_of_a_plan_is_pinned() {
     let plan = |jobs: u32| -> PlanRecord {
@@ -370,7 +422,7 @@ fn progress_run<'a>(
 ) -> Result<Came<progress::Progress<'a>>, Failure> {
     let (folder, seed, done) = place.open(plan.record(options)?, &|_| ())?;
     let kind = progress::Progress { plan, options, time, seed, misbehaviour: &NO_MISBEHAVIOUR };
-    Ok(execute(&kind, (folder, done), &never(), answer))
+    execute(&kind, (folder, done), &never(), answer)
 }
 
 fn went_on(_: &runner::progress::Job) -> ProgressEnds {
@@ -380,6 +432,23 @@ fn went_on(_: &runner::progress::Job) -> ProgressEnds {
 
 fn by_id(ended: &Ended) -> BTreeMap<&str, (VerdictWord, Option<&str>)> {
     ended.lines.iter().map(|line| (line.id.as_str(), (line.verdict, line.reason.as_deref()))).collect()
+}
+
+/// A plan has the same tests for each device, those too that have other placements.
+#[test]
+fn progress_plans_are_whole_for_every_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut cpu = target("b");
+    cpu.listed.identity.kind = "cpu".to_owned();
+    let (tests, _) = progress::load(&["progress/handoff-down".to_owned()], None, None).unwrap();
+    let chosen = choice::load(progress::MODEL).unwrap();
+    let plan = progress::Plan::new(vec![target("a"), cpu], tests, chosen, None, None).unwrap();
+    let (options, place) = (options(1), place(folder.path(), false, Some(1)));
+    let came = progress_run(&plan, &options, &place, None, &went_on).unwrap();
+    assert!(came.written.len() > 2, "{:?}", came.written);
+    assert_eq!(came.ended.lines.len(), came.written.len());
+    let found = results::read::results(folder.path()).unwrap();
+    assert_eq!((found.missing(), found.lines.len()), (0, came.written.len()));
 }
 
 const HANDOFFS: [&str; 3] = ["progress/handoff-down", "progress/handoff-up", "progress/mutex"];

@@ -89,7 +89,7 @@ pub enum Command {
 /// `run`.
 #[derive(Clone, Debug, Args)]
 pub struct Run {
-    /// Test files, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`); `@` and words behind one tell it
+    /// Test files, `-` for standard input, folders, or ids and globs of embedded tests (`sb/SB+rlx-rlx`, `mp/*`); `@` and words behind one tell it
     /// to devices in another way (`mp/MP+rel-acq@split`).
     #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
@@ -184,8 +184,8 @@ pub struct Run {
 /// `check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Test files, folders, or ids and globs of embedded tests; all embedded tests when none is given. Or shaders: SPIR-V
-    /// as .spv or .spvasm.
+    /// Test files, `-` for standard input, folders, or ids and globs of embedded tests; all embedded tests when none is given.
+    /// Or shaders: SPIR-V as .spv or .spvasm.
     #[arg(value_name = "TEST|DIR|SHADER")]
     pub tests: Vec<String>,
     /// An embedded suite.
@@ -271,7 +271,7 @@ pub enum ExplainFormat {
 /// `compare`.
 #[derive(Debug, Args)]
 pub struct Compare {
-    /// Test files, folders, or ids and globs of embedded tests; all embedded tests when none is given.
+    /// Test files, `-` for standard input, folders, or ids and globs of embedded tests; all embedded tests when none is given.
     #[arg(value_name = "TEST|DIR", conflicts_with = "synthesize")]
     pub tests: Vec<String>,
     /// A shipped model or a cat file; given twice.
@@ -364,7 +364,7 @@ pub enum Syntax {
 /// `tune`.
 #[derive(Debug, Args)]
 pub struct Tune {
-    /// Test files, folders, or ids and globs of embedded tests: mutants, whose weak or interleaved outcomes are to be seen
+    /// Test files, `-` for standard input, folders, or ids and globs of embedded tests: mutants, whose weak or interleaved outcomes are to be seen
     /// often. A fixed choice of relaxed tests when none is given.
     #[arg(value_name = "TEST")]
     pub tests: Vec<String>,
@@ -388,7 +388,7 @@ pub struct Tune {
 /// `codegen`.
 #[derive(Debug, Args)]
 pub struct Codegen {
-    /// Test files, folders, or ids and globs of embedded tests.
+    /// Test files, `-` for standard input, folders, or ids and globs of embedded tests.
     #[arg(value_name = "TEST|DIR")]
     pub tests: Vec<String>,
     /// An embedded suite; `quick` when neither this nor a test is given.

@@ -51,7 +51,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
             None => bench::bench(&arguments, quiet),
         },
         Command::Faults(arguments) => lists::faults(arguments.format),
-        Command::Report(arguments) => report::report(&arguments, quiet),
+        Command::Report(arguments) => report::report(&arguments),
         Command::Diff(arguments) => diff::diff(&arguments, quiet),
         Command::Merge(arguments) => merge::merge(&arguments, quiet),
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use results::show::block as shown_lines;
 use results::write::Layout;
@@ -80,10 +81,31 @@ impl Write for Data {
 /// # Errors
 /// When it cannot be printed.
 pub fn print_json(value: &impl serde::Serialize) -> Result<Outcome, Failure> {
-    let mut text = serde_json::to_string_pretty(value).map_err(Failure::environment_error)?;
-    text.push('\n');
+    let text = results::write::json::document(value).map_err(Failure::environment_error)?;
     Data::new().print(&text)?;
     Ok(Outcome::Success)
+}
+
+/// Writes a file as a whole, made anew: where there is a link of that name, the link is replaced and what it points at stays as it
+/// is. A pipe or a device is written to.
+///
+/// # Errors
+/// When it is a folder, or cannot be written.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let told = |error: &io::Error| format!("{}: {error}", path.display());
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => {
+            Err(Failure::input_message(format!("{} is a folder: name the file to write", path.display())))
+        }
+        Ok(found) if !found.is_file() && !found.is_symlink() => {
+            std::fs::write(path, bytes).map_err(|error| Failure::environment_message(told(&error)))
+        }
+        // Links of the system's own devices are what they point at.
+        _ if path.starts_with("/dev") || path.starts_with("/proc") => {
+            std::fs::write(path, bytes).map_err(|error| Failure::environment_message(told(&error)))
+        }
+        _ => results::folder::replace(path, bytes).map_err(Failure::folder),
+    }
 }
 
 /// Whether a byte may begin what a terminal acts upon.

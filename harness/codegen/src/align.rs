@@ -6,7 +6,7 @@
 //! kept it; an access that it moved is still found, by its address. What compilers remove has no line, and waits stand
 //! between the accesses that they order.
 
-use litmus::{InstructionKind, LocationId, Reference, StorageClass, Test, ThreadId};
+use litmus::{AccessKind, LocationId, MemoryPlace, Reference, StorageClass, Test, ThreadId};
 use shaders::ResultSlot;
 
 use crate::form::Unit;
@@ -78,25 +78,21 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
     for thread in &unit.threads {
         for (index, instruction) in test.thread(*thread).instructions.iter().enumerate() {
             // A vector is one access, which begins with its first component.
-            let Some(first) = instruction.kind.accesses().first() else { continue };
-            let (location, offset, class, operation) = match first {
-                InstructionKind::Load { location, offset, class, .. } => {
-                    (location, offset, class, Operation::Load)
-                }
-                InstructionKind::Store { location, offset, class, .. } => {
-                    (location, offset, class, Operation::Store)
-                }
-                InstructionKind::Rmw { location, offset, class, .. } => {
-                    (location, offset, class, Operation::Atomic)
-                }
-                _ => continue,
+            let Some(access) = instruction.kind.access() else { continue };
+            let MemoryPlace { location, offset, class, .. } = access.place;
+            let operation = match access.kind {
+                AccessKind::Load(_) => Operation::Load,
+                AccessKind::Store(_) => Operation::Store,
+                AccessKind::Rmw { .. } => Operation::Atomic,
+                // No kernel holds one.
+                AccessKind::Await { .. } => continue,
             };
-            let path = path(test, *location, *class);
+            let path = path(test, location, class);
             all.push(Expected {
                 source: Source::Instruction(*thread, index),
                 operation,
                 path,
-                offset: (path == Path::Buffer).then(|| address(test, unit, *location) + u64::from(*offset)),
+                offset: (path == Path::Buffer).then(|| address(test, unit, location) + u64::from(offset)),
                 found: false,
             });
         }

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use litmus::{Instruction, InstructionKind, Test, ThreadId};
+use litmus::{MemoryAccess, Test, ThreadId};
 use shaders::variant::References;
 use shaders::{CompileError, Kernel, KernelConfig, Parameters, Pipelines, Program, Variant, fixed_program};
 
@@ -87,11 +87,10 @@ impl Role {
     /// What the threads do.
     pub fn of(test: &Test, threads: &[ThreadId]) -> Role {
         let instructions = || threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
-        let any = |meant: fn(&InstructionKind) -> bool| {
-            instructions().any(|instruction: &Instruction| instruction.kind.accesses().iter().any(meant))
+        let any = |meant: fn(&MemoryAccess) -> bool| {
+            instructions().any(|instruction| instruction.kind.access().is_some_and(meant))
         };
-        let reads = any(|kind| matches!(kind, InstructionKind::Load { .. } | InstructionKind::Rmw { .. }));
-        let writes = any(|kind| matches!(kind, InstructionKind::Store { .. } | InstructionKind::Rmw { .. }));
+        let (reads, writes) = (any(MemoryAccess::reads), any(MemoryAccess::writes));
         match (reads, writes) {
             (true, true) => Role::Both,
             (false, true) => Role::Producer,

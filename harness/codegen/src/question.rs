@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use isa::question::{Initial, Kernel, Observed, Resource, Shows, Space, Word, Workgroup};
 use isa::{Family, Program as Text, Question};
-use litmus::{InstructionKind, Place, Prediction, ScalarType, Test, ThreadId, Value};
+use litmus::{Place, Prediction, ScalarType, Test, ThreadId, Value};
 use shaders::contract::IMAGE_WIDTH;
 use shaders::variant::Images;
 use shaders::{Binding, Parameters, Program, ResultSlot};
@@ -228,7 +228,8 @@ fn lanes(test: &Test, threads: &[ThreadId], lanes: u32, waves: usize) -> Result<
 fn has_vectors(test: &Test) -> bool {
     let mut instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
     test.locations.iter().any(litmus::Location::is_vector)
-        || instructions.any(|instruction| matches!(instruction.kind, InstructionKind::Vector(_)))
+        || instructions
+            .any(|instruction| instruction.kind.access().is_some_and(litmus::MemoryAccess::is_vector))
 }
 
 #[cfg(test)]

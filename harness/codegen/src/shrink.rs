@@ -3,7 +3,7 @@
 //! Used for tests on which a compiler crashes. The predicate decides and may be slow (it starts a compiler), so that large
 //! pieces are tried first. Whatever the predicate accepts is a test that prints and reads back.
 
-use litmus::{InstructionKind, LocationId, LocationInit, SyncPoint, SystemSync, Test, ThreadId};
+use litmus::{LocationId, LocationInit, SyncPoint, SystemSync, Test, ThreadId};
 
 /// A smaller test and what was taken away.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,18 +138,12 @@ fn without_instruction(test: &Test, thread: usize, index: usize) -> Test {
 /// The test without a location that nothing names.
 fn without_location(test: &Test, location: usize) -> Option<Test> {
     let id = LocationId(location as u16);
-    let named = |access: &InstructionKind| match access {
-        InstructionKind::Load { location, .. }
-        | InstructionKind::Store { location, .. }
-        | InstructionKind::Rmw { location, .. } => *location == id,
-        _ => false,
-    };
     let used = test
         .threads
         .iter()
         .flat_map(|thread| &thread.instructions)
-        .flat_map(|i| i.kind.accesses())
-        .any(named);
+        .filter_map(|instruction| instruction.kind.access())
+        .any(|access| access.place.location == id);
     let referred = test.locations.iter().any(|other| match other.init {
         LocationInit::Constant(_) | LocationInit::Components(_) => false,
         LocationInit::AddressOf(of) | LocationInit::CopyOf(of) | LocationInit::AliasOf(of) => of == id,
@@ -165,6 +159,8 @@ fn without_location(test: &Test, location: usize) -> Option<Test> {
 
 #[cfg(test)]
 mod tests {
+    use litmus::{AccessKind, MemoryAccess};
+
     use super::*;
 
     const ISA2: &str = include_str!("../../../litmus/corpus/isa2/ISA2+rel-acqrel-acq.litmus");
@@ -182,8 +178,9 @@ mod tests {
     fn what_does_not_matter_goes() {
         let has_release = |test: &Test| {
             test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
-                matches!(&instruction.kind, InstructionKind::Store { access: litmus::Access::Atomic { semantics, .. }, .. }
-                    if semantics.order.releases())
+                instruction.kind.access().is_some_and(|access| {
+                    matches!(access.kind, AccessKind::Store(_)) && access.semantics().order.releases()
+                })
             })
         };
         let shrunk = shrink(&parse(ISA2), 1000, &nothing, &mut |test| has_release(test));
@@ -218,8 +215,11 @@ mod tests {
         let weaker = |test: &Test| -> Vec<Test> {
             let mut weaker = test.clone();
             for instruction in weaker.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
-                if let InstructionKind::Store { access: litmus::Access::Atomic { semantics, .. }, .. } =
-                    &mut instruction.kind
+                if let Some(MemoryAccess {
+                    kind: AccessKind::Store(_),
+                    strength: litmus::Access::Atomic { semantics, .. },
+                    ..
+                }) = instruction.kind.access_mut()
                 {
                     *semantics = litmus::Semantics::RELAXED;
                 }
@@ -230,7 +230,8 @@ mod tests {
             test.threads
                 .iter()
                 .flat_map(|thread| &thread.instructions)
-                .any(|i| matches!(i.kind, InstructionKind::Store { .. }))
+                .filter_map(|instruction| instruction.kind.access())
+                .any(|access| matches!(access.kind, AccessKind::Store(_)))
         };
         let shrunk = shrink(&parse(ISA2), 1000, &weaker, &mut |test| any_store(test));
         assert!(!litmus::print(&shrunk.test).contains(".rel"), "{}", litmus::print(&shrunk.test));

@@ -36,7 +36,7 @@ fn loader() -> Result<Entry, DeviceError> {
     }
     // SAFETY: the library is the system's Vulkan loader, whose initialization asks nothing of its caller.
     let entry = unsafe { Entry::load() }
-        .map_err(|error| DeviceError::NoDriver(format!("{error}; {HOW_TO_GET_A_DRIVER}")))?;
+        .map_err(|error| DeviceError::NoLoader(format!("{error}; {HOW_TO_GET_A_DRIVER}")))?;
     Ok(LOADER.get_or_init(|| entry).clone())
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use litmus::{InstructionKind, ThreadId};
+use litmus::{Compute, Flow, InstructionKind, ThreadId};
 use model::{Answer, Broken, Edge, EventOwner, Execution};
 
 use super::{Explained, words};
@@ -105,10 +105,8 @@ fn table(out: &mut String, explained: Explained<'_>, execution: &Execution) {
 fn makes_events(kind: &InstructionKind) -> bool {
     !matches!(
         kind,
-        InstructionKind::Arithmetic { .. }
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
+        InstructionKind::Compute(Compute::Arithmetic { .. })
+            | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. })
     )
 }
 

@@ -137,11 +137,7 @@ fn line_of(setting: &Setting<'_>, emitted: &Emitted) -> u32 {
 }
 
 fn spot_of(thread: usize, emitted: &Emitted) -> Spot {
-    let access = match emitted.kind {
-        InstructionKind::Load { .. } => Some(false),
-        InstructionKind::Store { .. } | InstructionKind::Rmw { .. } => Some(true),
-        _ => None,
-    };
+    let access = emit::writes(&emitted.kind);
     Spot { thread: thread as u16, line: emitted.line, place: emitted.place, access }
 }
 
@@ -310,9 +306,9 @@ fn drop_unused(code: &mut Vec<Emitted>) {
         let follows: Vec<bool> = code
             .iter()
             .enumerate()
-            .map(|(index, emitted)| match (&emitted.kind, code.get(index + 1)) {
-                (InstructionKind::Goto(target), Some(next)) => emit::labels_of(&next.kind).1 == Some(*target),
-                _ => false,
+            .map(|(index, emitted)| {
+                let next = code.get(index + 1).and_then(|next| emit::labels_of(&next.kind).1);
+                emit::is_go_to(&emitted.kind) && next.is_some() && emit::labels_of(&emitted.kind).0 == next
             })
             .collect();
         let mut follows = follows.into_iter();

@@ -1,8 +1,8 @@
 //! The one place where instructions of litmus tests are made.
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, ControlBarrier, InstructionKind, LabelId, LocationId,
-    Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
+    Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LabelId,
+    LocationId, MemoryPlace, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
 };
 
 use crate::value::Number;
@@ -24,14 +24,18 @@ pub(crate) fn operand(number: Number) -> Operand {
     }
 }
 
+impl Target {
+    fn place(self) -> MemoryPlace {
+        MemoryPlace { scalar: self.scalar, ..MemoryPlace::of(self.location, self.class) }
+    }
+}
+
 pub(crate) fn load(destination: u16, target: Target, access: Access) -> InstructionKind {
-    let Target { location, class, scalar } = target;
-    InstructionKind::Load { destination: RegisterId(destination), location, offset: 0, scalar, class, access }
+    InstructionKind::load(RegisterId(destination), target.place(), access)
 }
 
 pub(crate) fn store(target: Target, value: Number, access: Access) -> InstructionKind {
-    let Target { location, class, scalar } = target;
-    InstructionKind::Store { location, offset: 0, scalar, value: operand(value), class, access }
+    InstructionKind::store(target.place(), operand(value), access)
 }
 
 /// A read-modify-write that computes with an operand, or without an operation exchanges.
@@ -46,9 +50,7 @@ pub(crate) fn read_modify_write(
         Some(operation) => RmwOperation::Fetch(operation, operand(value)),
         None => RmwOperation::Exchange(operand(value)),
     };
-    let Target { location, class, scalar } = target;
-    let destination = RegisterId(destination);
-    InstructionKind::Rmw { destination, location, offset: 0, scalar, operation, class, scope, semantics }
+    InstructionKind::rmw(RegisterId(destination), target.place(), operation, scope, semantics)
 }
 
 pub(crate) fn compare_exchange(
@@ -57,11 +59,9 @@ pub(crate) fn compare_exchange(
     (compare, value): (Number, Number),
     (scope, semantics, unequal): (Scope, Semantics, Semantics),
 ) -> InstructionKind {
-    let operation =
-        RmwOperation::CompareExchange { compare: operand(compare), value: operand(value), unequal };
-    let Target { location, class, scalar } = target;
-    let destination = RegisterId(destination);
-    InstructionKind::Rmw { destination, location, offset: 0, scalar, operation, class, scope, semantics }
+    let (compare, value) = (operand(compare), operand(value));
+    let operation = RmwOperation::CompareExchange { compare, value, unequal };
+    InstructionKind::rmw(RegisterId(destination), target.place(), operation, scope, semantics)
 }
 
 pub(crate) fn memory_barrier(scope: Scope, semantics: Semantics) -> InstructionKind {
@@ -91,7 +91,8 @@ pub(crate) fn arithmetic(
     right: Number,
 ) -> InstructionKind {
     let (left, right) = (operand(left), operand(right));
-    InstructionKind::Arithmetic { destination: RegisterId(destination), operation, left, right }
+    let destination = RegisterId(destination);
+    InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right })
 }
 
 /// Assigns a number.
@@ -101,50 +102,48 @@ pub(crate) fn assign(destination: u16, value: u64) -> InstructionKind {
 
 pub(crate) fn branch(relation: BranchRelation, left: Number, right: Number, target: u16) -> InstructionKind {
     let (left, right) = (operand(left), operand(right));
-    InstructionKind::Branch { relation, left, right, target: LabelId(target) }
+    InstructionKind::Flow(Flow::Branch { relation, left, right, target: LabelId(target) })
 }
 
 pub(crate) fn go_to(target: u16) -> InstructionKind {
-    InstructionKind::Goto(LabelId(target))
+    InstructionKind::Flow(Flow::Goto(LabelId(target)))
 }
 
 pub(crate) fn label(label: u16) -> InstructionKind {
-    InstructionKind::Label(LabelId(label))
+    InstructionKind::Flow(Flow::Label(LabelId(label)))
+}
+
+/// Whether an instruction jumps whatever registers hold.
+pub(crate) fn is_go_to(kind: &InstructionKind) -> bool {
+    matches!(kind, InstructionKind::Flow(Flow::Goto(_)))
+}
+
+/// Whether an instruction jumps or not by what registers hold.
+pub(crate) fn is_branch(kind: &InstructionKind) -> bool {
+    matches!(kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::BranchIf { .. }))
 }
 
 /// The labels that an instruction jumps to, and the one that it is.
 pub(crate) fn labels_of(kind: &InstructionKind) -> (Option<LabelId>, Option<LabelId>) {
     match kind {
-        InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => (Some(*target), None),
-        InstructionKind::Label(label) => (None, Some(*label)),
+        InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => (Some(*target), None),
+        InstructionKind::Flow(Flow::Label(label)) => (None, Some(*label)),
         _ => (None, None),
     }
 }
 
 /// The register that an instruction computes without touching memory, and the registers that it needs.
 pub(crate) fn registers_of(kind: &InstructionKind) -> (Option<RegisterId>, Vec<RegisterId>) {
-    let register = |operand: &Operand| match operand {
-        Operand::Register(register) => Some(*register),
-        Operand::Constant(_) => None,
+    let computed = match kind {
+        InstructionKind::Compute(Compute::Arithmetic { destination, .. }) => Some(*destination),
+        _ => None,
     };
-    match kind {
-        InstructionKind::Arithmetic { destination, left, right, .. } => {
-            (Some(*destination), [left, right].into_iter().filter_map(register).collect())
-        }
-        InstructionKind::Branch { left, right, .. } => {
-            (None, [left, right].into_iter().filter_map(register).collect())
-        }
-        InstructionKind::Store { value, .. } => (None, register(value).into_iter().collect()),
-        InstructionKind::Rmw { operation, .. } => match operation {
-            RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
-                (None, register(value).into_iter().collect())
-            }
-            RmwOperation::CompareExchange { compare, value, .. } => {
-                (None, [compare, value].into_iter().filter_map(register).collect())
-            }
-        },
-        _ => (None, Vec::new()),
-    }
+    (computed, kind.registers_read().collect())
+}
+
+/// Whether an instruction writes memory, where it accesses it.
+pub(crate) fn writes(kind: &InstructionKind) -> Option<bool> {
+    kind.access().map(|access| access.writes())
 }
 
 /// The type of a location of so many bytes.
@@ -171,22 +170,17 @@ pub(crate) fn signed_scalar_of(bytes: u32) -> Option<ScalarType> {
 
 /// Renames the labels of an instruction.
 pub(crate) fn relabel(kind: &mut InstructionKind, number: &impl Fn(&LabelId) -> LabelId) {
-    match kind {
-        InstructionKind::Goto(label)
-        | InstructionKind::Label(label)
-        | InstructionKind::Branch { target: label, .. } => *label = number(label),
-        _ => {}
+    if let InstructionKind::Flow(
+        Flow::Goto(label) | Flow::Label(label) | Flow::Branch { target: label, .. },
+    ) = kind
+    {
+        *label = number(label);
     }
 }
 
 /// The location that an instruction accesses.
 pub(crate) fn location_of(kind: &InstructionKind) -> Option<LocationId> {
-    match kind {
-        InstructionKind::Load { location, .. }
-        | InstructionKind::Store { location, .. }
-        | InstructionKind::Rmw { location, .. } => Some(*location),
-        _ => None,
-    }
+    kind.access().map(|access| access.place.location)
 }
 
 /// The code of a thread that never starts: others wait for it at its barriers for ever.
@@ -229,15 +223,14 @@ impl Ordering {
 pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<InstructionKind> {
     let mut changed = kind.clone();
     match &mut changed {
-        InstructionKind::Load { access: Access::Atomic { semantics, .. }, .. } if !more.release => {
+        InstructionKind::Access(access) => {
+            if more.acquire && !access.reads() || more.release && !access.writes() {
+                return None;
+            }
+            let Access::Atomic { semantics, .. } = &mut access.strength else { return None };
             *semantics = more.added_to(*semantics);
         }
-        InstructionKind::Store { access: Access::Atomic { semantics, .. }, .. } if !more.acquire => {
-            *semantics = more.added_to(*semantics);
-        }
-        InstructionKind::Rmw { semantics, .. } | InstructionKind::Fence { semantics, .. } => {
-            *semantics = more.added_to(*semantics);
-        }
+        InstructionKind::Fence { semantics, .. } => *semantics = more.added_to(*semantics),
         InstructionKind::ControlBarrier(barrier) => {
             barrier.semantics = Some(more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED)));
         }
@@ -249,18 +242,7 @@ pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<Instruct
 /// An atomic or a barrier of a wider memory scope; `None` for what has none, or one as wide.
 pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<InstructionKind> {
     let mut changed = kind.clone();
-    let scope = match &mut changed {
-        InstructionKind::Load {
-            access: Access::Atomic { scope, .. } | Access::Coherent { scope }, ..
-        }
-        | InstructionKind::Store {
-            access: Access::Atomic { scope, .. } | Access::Coherent { scope }, ..
-        }
-        | InstructionKind::Rmw { scope, .. }
-        | InstructionKind::Fence { scope, .. } => scope,
-        InstructionKind::ControlBarrier(barrier) => &mut barrier.memory_scope,
-        _ => return None,
-    };
+    let scope = changed.memory_scope_mut()?;
     if *scope >= wide {
         return None;
     }
@@ -268,42 +250,33 @@ pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<Instruction
     Some(changed)
 }
 
+/// An access with another strength, where `change` gives one.
+fn strengthened(
+    kind: &InstructionKind,
+    change: impl Fn(Access) -> Option<Access>,
+) -> Option<InstructionKind> {
+    let mut changed = kind.clone();
+    let access = changed.access_mut()?;
+    access.strength = change(access.strength)?;
+    Some(changed)
+}
+
 /// A plain access that makes its memory available or visible; `None` for what does, and for atomics.
 pub(crate) fn coherent(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
-    let mut changed = kind.clone();
-    match &mut changed {
-        InstructionKind::Load { access: access @ (Access::Private | Access::NonPrivate), .. }
-        | InstructionKind::Store { access: access @ (Access::Private | Access::NonPrivate), .. } => {
-            *access = Access::Coherent { scope };
-        }
-        _ => return None,
-    }
-    Some(changed)
+    strengthened(kind, |strength| {
+        matches!(strength, Access::Private | Access::NonPrivate).then_some(Access::Coherent { scope })
+    })
 }
 
 /// A plain access that is not private to its invocation; `None` for what is none.
 pub(crate) fn non_private(kind: &InstructionKind) -> Option<InstructionKind> {
-    let mut changed = kind.clone();
-    match &mut changed {
-        InstructionKind::Load { access: access @ Access::Private, .. }
-        | InstructionKind::Store { access: access @ Access::Private, .. } => *access = Access::NonPrivate,
-        _ => return None,
-    }
-    Some(changed)
+    strengthened(kind, |strength| (strength == Access::Private).then_some(Access::NonPrivate))
 }
 
 /// A plain access as a relaxed atomic.
 pub(crate) fn atomic(kind: &InstructionKind, scope: Scope) -> Option<InstructionKind> {
-    let mut changed = kind.clone();
-    match &mut changed {
-        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. }
-            if !matches!(access, Access::Atomic { .. }) =>
-        {
-            *access = Access::Atomic { scope, semantics: Semantics::RELAXED };
-        }
-        _ => return None,
-    }
-    Some(changed)
+    let relaxed = Access::Atomic { scope, semantics: Semantics::RELAXED };
+    strengthened(kind, |strength| (!matches!(strength, Access::Atomic { .. })).then_some(relaxed))
 }
 
 /// A barrier that orders and publishes everything of a class.
@@ -313,22 +286,21 @@ pub(crate) fn full_semantics(class: StorageClass) -> Semantics {
 
 /// The class that an instruction accesses memory through.
 pub(crate) fn class_of(kind: &InstructionKind) -> Option<StorageClass> {
-    match kind {
-        InstructionKind::Load { class, .. }
-        | InstructionKind::Store { class, .. }
-        | InstructionKind::Rmw { class, .. } => Some(*class),
-        _ => None,
-    }
+    kind.access().map(|access| access.place.class)
 }
 
 /// What an instruction is, in the words of shaders; `None` for what is no event.
 pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
     Some(match kind {
-        InstructionKind::Load { access: Access::Atomic { .. }, .. } => "atomic load",
-        InstructionKind::Store { access: Access::Atomic { .. }, .. } => "atomic store",
-        InstructionKind::Rmw { .. } => "atomic",
-        InstructionKind::Load { .. } => "read",
-        InstructionKind::Store { .. } => "write",
+        InstructionKind::Access(access) => {
+            match (access.reads(), access.writes(), matches!(access.strength, Access::Atomic { .. })) {
+                (true, true, _) => "atomic",
+                (true, false, true) => "atomic load",
+                (false, _, true) => "atomic store",
+                (true, false, false) => "read",
+                (false, _, false) => "write",
+            }
+        }
         InstructionKind::Fence { .. } => "memory barrier",
         InstructionKind::ControlBarrier(_) => "barrier",
         _ => return None,

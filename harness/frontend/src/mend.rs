@@ -324,9 +324,7 @@ fn insert(
 /// Whether every invocation executes what is at a place equally often, whatever it reads.
 fn meets_everywhere(case: &Case, place: Place) -> bool {
     let straight = |test: &Test| {
-        test.threads.iter().all(|thread| {
-            thread.instructions.iter().all(|i| !matches!(i.kind, InstructionKind::Branch { .. }))
-        })
+        test.threads.iter().all(|thread| thread.instructions.iter().all(|i| !emit::is_branch(&i.kind)))
     };
     let counts: BTreeSet<usize> = case
         .test

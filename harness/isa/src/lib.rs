@@ -14,7 +14,7 @@
 //! | [`question`] | what is asked and answered |
 //! | `entry`, `wave`, `code` | one wave executed as far as it does not rest on memory |
 //! | `machine`, `placement`, [`mod@explore`] | the memory system, where waves run, every interleaving |
-//! | [`naive`] | the same machine without anything that saves work: the oracle of the explorer |
+//! | `naive` | the same machine without anything that saves work: the oracle of the explorer |
 //! | [`edit`], [`survivor`] | one instruction deleted or one bit dropped, to test the explorer itself; why it may not matter |
 
 mod aco;
@@ -26,6 +26,7 @@ pub mod explore;
 pub mod facts;
 pub mod family;
 mod machine;
+#[cfg(any(test, feature = "testing"))]
 pub mod naive;
 pub mod opcode;
 mod placement;

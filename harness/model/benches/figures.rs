@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use litmus::{InstructionKind, Operand, Test};
+use litmus::{AccessKind, Operand, Test};
 use model::progress::{Fairness, Limits, PROMISES, ProgressModel, terminates};
 use model::{Budget, Model, Options, OutcomeQuestion, allows, answer_queries, naive, predict};
 
@@ -462,17 +462,20 @@ fn ask_much(test: &mut Test, numbers: &mut Numbers) {
         let thread = numbers.below(next.len() as u64) as usize;
         let Some(instruction) = test.threads[thread].instructions.get(next[thread]) else { continue };
         next[thread] += 1;
-        match &instruction.kind {
-            InstructionKind::Store { location, value: Operand::Constant(value), .. } => {
-                memory[usize::from(location.0)] = *value;
-                stored.push((usize::from(location.0), *value));
+        let Some(access) = instruction.kind.access() else { continue };
+        let location = usize::from(access.place.location.0);
+        match &access.kind {
+            AccessKind::Store(values) => {
+                if let Operand::Constant(value) = values.first() {
+                    memory[location] = value;
+                    stored.push((location, value));
+                }
             }
-            InstructionKind::Load { destination, location, .. } if numbers.below(2) == 0 => {
-                let register = &test.threads[thread].registers[usize::from(destination.0)].name;
-                let location = usize::from(location.0);
+            AccessKind::Load(destinations) if numbers.below(2) == 0 => {
+                let register = &test.threads[thread].registers[usize::from(destinations.first().0)].name;
                 terms.push((format!("P{thread}:{register}"), location, memory[location]));
             }
-            _ => {}
+            AccessKind::Load(_) | AccessKind::Rmw { .. } | AccessKind::Await { .. } => {}
         }
     }
     for _ in 0..2 {

@@ -10,6 +10,7 @@ use crate::explore::{Questions, Ways};
 use crate::few::Few;
 use crate::matrix::{Matrix, Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::prepared::Prepared;
+use crate::refute::Shown;
 use crate::search::Ground;
 use crate::skeleton::Skeleton;
 use crate::{Model, Options, PredictError, predict};
@@ -82,7 +83,8 @@ impl<M: Matrix> Start<M> {
             Start::Few(few) => Some(few.finds(skeleton, prepared, combiner, sought)),
             Start::Many(ground) => {
                 let alone = Ways::USUAL.alone;
-                Questions::new(skeleton, prepared, ground, combiner, alone).find(sought, None)
+                let mut questions = Questions::new(skeleton, prepared, ground, combiner, alone);
+                questions.find(sought, None).map(|shown| shown != Shown::Never)
             }
         }
     }

@@ -5,7 +5,7 @@
 //! several writes. An access of several cells is as many events, which the base relation `part` holds together. Components
 //! of a vector are cells of their own: accesses of more than one of them are as many operations.
 
-use litmus::{LocationId, ScalarType, Test};
+use litmus::{LocationId, MemoryPlace, ScalarType, Test};
 
 /// The bytes that an access touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,11 @@ impl Extent {
         let component = test.location(storage).scalar_type().bytes();
         let whole = bytes == component && offset.is_multiple_of(component);
         Extent { storage, offset, bytes, whole }
+    }
+
+    /// What one number of an access touches.
+    pub(crate) fn of(test: &Test, place: &MemoryPlace) -> Extent {
+        Extent::new(test, place.location, place.offset, place.scalar)
     }
 
     /// All that a name names.

@@ -13,6 +13,7 @@ use crate::local::Solution;
 use crate::quick::QuickSet;
 use crate::search::{Flags, Goal, Leaf, ReadChoice};
 use crate::skeleton::{FinalValue, Skeleton};
+use crate::symmetry::Alike;
 use crate::valuation::{Valuation, Values, constraints_met, final_value, is_plain, reads_of, valuations};
 
 /// What was found so far, over all skeletons of a test.
@@ -37,13 +38,53 @@ pub(crate) struct Findings {
     pub(crate) runs: u64,
     /// Those of them in which the bound of loops ended a thread.
     pub(crate) cut: u64,
-    /// Single questions were asked instead of counting executions.
-    pub(crate) asked: bool,
     /// There are more outcomes than are listed.
     pub(crate) unlisted: bool,
 }
 
+/// What of the findings is counted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counts {
+    candidate_executions: u64,
+    consistent_executions: u64,
+    runs: u64,
+    cut: u64,
+    /// Whether outcomes were among what was counted.
+    pub(crate) terminated: bool,
+}
+
+impl Counts {
+    /// What has been counted since.
+    pub(crate) fn since(self, before: Counts, terminated: bool) -> Counts {
+        Counts {
+            candidate_executions: self.candidate_executions.saturating_sub(before.candidate_executions),
+            consistent_executions: self.consistent_executions.saturating_sub(before.consistent_executions),
+            runs: self.runs - before.runs,
+            cut: self.cut - before.cut,
+            terminated,
+        }
+    }
+}
+
 impl Findings {
+    pub(crate) fn counts(&self) -> Counts {
+        Counts {
+            candidate_executions: self.candidate_executions,
+            consistent_executions: self.consistent_executions,
+            runs: self.runs,
+            cut: self.cut,
+            terminated: false,
+        }
+    }
+
+    /// Counts what was counted before once more.
+    pub(crate) fn count(&mut self, again: Counts) {
+        self.candidate_executions = self.candidate_executions.saturating_add(again.candidate_executions);
+        self.consistent_executions = self.consistent_executions.saturating_add(again.consistent_executions);
+        self.runs += again.runs;
+        self.cut += again.cut;
+    }
+
     /// Notes what a consistent execution inside the filter raises.
     pub(crate) fn raise(&mut self, flags: Flags, thin_air: bool) {
         self.raised.add(flags);
@@ -77,6 +118,8 @@ pub(crate) struct ValueRules<'a> {
 /// Which executions are looked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sought<'o> {
+    /// All of them.
+    Any,
     /// Those that the filter keeps.
     Kept,
     /// Those of them of which the question's condition says this.
@@ -89,7 +132,7 @@ pub(crate) enum Sought<'o> {
 
 /// What is demanded of a final value.
 #[derive(Clone, Copy, Debug)]
-enum Demand {
+pub(crate) enum Demand {
     Value(Value),
     /// That it is this number, as a signed value of the type.
     Number(ScalarType, i64),
@@ -98,7 +141,7 @@ enum Demand {
 }
 
 impl Demand {
-    fn allows(self, value: Value) -> bool {
+    pub(crate) fn allows(self, value: Value) -> bool {
         match self {
             Demand::Value(wanted) => value == wanted,
             Demand::Number(ty, number) => value.signed(ty) == number,
@@ -137,7 +180,9 @@ pub(crate) struct Combiner<'a> {
     /// The test's filter, true where there is none.
     pub(crate) filter: ResolvedCondition,
     /// The condition of the test's question, true where there is none.
-    condition: ResolvedCondition,
+    pub(crate) condition: ResolvedCondition,
+    /// What is alike in the skeleton.
+    pub(crate) alike: Alike,
 }
 
 /// The value of the last write to a location, as far as it is known, where it is observed.
@@ -171,7 +216,13 @@ impl<'a> Combiner<'a> {
         };
         let filter = resolved(test.filter.as_ref());
         let condition = resolved(test.question.as_ref().map(|question| &question.condition));
-        Combiner { skeleton, rules, purse, plain, observed, filter, condition }
+        let alike = Alike::default();
+        Combiner { skeleton, rules, purse, plain, observed, filter, condition, alike }
+    }
+
+    /// The same for a skeleton that has this alike.
+    pub(crate) fn with(self, alike: Alike) -> Combiner<'a> {
+        Combiner { alike, ..self }
     }
 
     /// The goal of a search that adds to the findings.
@@ -200,8 +251,9 @@ impl<'a> Combiner<'a> {
                 || !findings.misses && possible(&self.condition, false))
     }
 
-    /// Adds the executions of one leaf of the search.
-    fn add(&self, leaf: &Leaf, findings: &mut Findings) {
+    /// Adds the executions of one leaf of the search, not many more than `most` where each must be looked at; how many were
+    /// looked at.
+    fn add(&self, leaf: &Leaf, most: u64, findings: &mut Findings) -> u64 {
         if self.plain {
             let count = leaf.locations.iter().fold(1u64, |product, solutions| {
                 product.saturating_mul(solutions.iter().map(weight).fold(0, u64::saturating_add))
@@ -211,7 +263,7 @@ impl<'a> Combiner<'a> {
                 findings.raise(leaf.flagged, false);
             }
             if !self.skeleton.terminated && !findings.grounded.misses(leaf.flagged) {
-                return;
+                return 1;
             }
         }
         let choices: Vec<Vec<Choice>> = leaf
@@ -229,19 +281,22 @@ impl<'a> Combiner<'a> {
             self.decide(&choices, leaf.flagged, findings);
             if findings.unlisted || outcomes > MAX_LISTED || findings.allowed.len() > MAX_LISTED {
                 findings.unlisted = true;
-                return;
+                return 1;
             }
             if !self.skeleton.terminated {
-                return;
+                return 1;
             }
         }
+        let mut looked_at = 0;
         let complete = self.product(&choices, &mut rf, &mut Vec::new(), 1, &mut |rf, last, orders| {
             self.execution(rf, last, orders, leaf.flagged, findings);
-            !findings.unlisted || self.wants(leaf.flagged, &[], findings)
+            looked_at += 1;
+            looked_at <= most && (!findings.unlisted || self.wants(leaf.flagged, &[], findings))
         });
         if !complete {
             findings.timed_out = true;
         }
+        looked_at
     }
 
     /// Whether there is an outcome inside the filter, one that meets the question's condition, and one that misses it,
@@ -324,6 +379,7 @@ impl<'a> Combiner<'a> {
     /// Whether executions that read like this are looked for, as far as that is known.
     pub(crate) fn meets_so_far(&self, sought: Sought<'_>, rf: &[Option<u16>], last: &[u16]) -> Option<bool> {
         match sought {
+            Sought::Any => Some(true),
             Sought::Kept => self.condition_so_far(&self.filter, rf, last),
             Sought::Answer(wanted) => {
                 let inside = self.condition_so_far(&self.filter, rf, last);
@@ -359,11 +415,12 @@ impl<'a> Combiner<'a> {
         }
     }
 
-    fn is_sought(&self, sought: Sought<'_>, outcome: &Outcome) -> bool {
+    pub(crate) fn is_sought(&self, sought: Sought<'_>, outcome: &Outcome) -> bool {
         let holds = |condition: &ResolvedCondition| {
             condition.decided(&mut |index| outcome.0.get(index).copied()) == Some(true)
         };
         match sought {
+            Sought::Any => true,
             Sought::Kept => holds(&self.filter),
             Sought::Answer(wanted) => holds(&self.filter) && holds(&self.condition) == wanted,
             Sought::Misses(part) => {
@@ -383,7 +440,7 @@ impl<'a> Combiner<'a> {
     }
 
     /// What misses a part of the condition.
-    fn missed_part(&self, part: usize) -> Option<(usize, Demand)> {
+    pub(crate) fn missed_part(&self, part: usize) -> Option<(usize, Demand)> {
         let mut demands = Vec::new();
         demands_of(&self.condition, &mut demands);
         match demands.get(part)? {
@@ -424,6 +481,7 @@ impl<'a> Combiner<'a> {
         let mut demands = Vec::new();
         let mut alike = true;
         match sought {
+            Sought::Any => {}
             Sought::Kept => alike &= demands_of(&self.filter, &mut demands),
             Sought::Answer(wanted) => {
                 alike &= demands_of(&self.filter, &mut demands);
@@ -629,7 +687,7 @@ impl<'a> Combiner<'a> {
         findings.candidates.insert(outcome);
     }
 
-    fn outcome(&self, values: &Values, last: &[u16]) -> Outcome {
+    pub(crate) fn outcome(&self, values: &Values, last: &[u16]) -> Outcome {
         let last_write = |storage: LocationId| {
             last.iter()
                 .copied()
@@ -656,8 +714,8 @@ impl Goal for Collector<'_, '_> {
         self.combiner.wants(flags, reads_from, self.findings)
     }
 
-    fn take(&mut self, leaf: Leaf) {
-        self.combiner.add(&leaf, self.findings);
+    fn take(&mut self, leaf: Leaf, most: u64) -> u64 {
+        self.combiner.add(&leaf, most, self.findings)
     }
 }
 

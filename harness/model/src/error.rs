@@ -61,6 +61,9 @@ pub enum PredictError {
         /// The name.
         name: String,
     },
+    /// A test that no parser makes: something in it refers to what is not there.
+    #[error(transparent)]
+    NoEntry(litmus::NoEntry),
     /// The model's text is wrong.
     #[error("the model cannot be compiled")]
     Model(#[source] CatErrors),

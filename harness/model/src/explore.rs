@@ -1,6 +1,8 @@
 //! What is found out about one skeleton, and in which way: all of its executions where these are few enough, otherwise one
 //! question after the other, each only until it is answered.
 
+use std::rc::Rc;
+
 use litmus::Outcome;
 
 use crate::PredictError;
@@ -8,7 +10,7 @@ use crate::combine::{Combiner, Findings, Sought};
 use crate::few::Few;
 use crate::matrix::Matrix;
 use crate::prepared::Prepared;
-use crate::refute::{Refuter, is_refutable};
+use crate::refute::{Domains, Refuter, Shown, is_refutable, known};
 use crate::sat::Batsat;
 use crate::search::{Flags, Goal, Ground, Leaf, Search};
 use crate::skeleton::Skeleton;
@@ -24,87 +26,96 @@ pub(crate) struct Ways {
     pub(crate) alone: u64,
     /// Whether outcomes are listed.
     pub(crate) listing: bool,
+    /// Whether threads may change places.
+    pub(crate) symmetry: bool,
 }
 
 impl Ways {
     /// Every way, each where it is quickest.
-    pub(crate) const USUAL: Ways = Ways { few: true, steps: 20_000, alone: 2_000, listing: true };
+    pub(crate) const USUAL: Ways =
+        Ways { few: true, steps: 20_000, alone: 2_000, listing: true, symmetry: true };
 }
 
-/// Adds what the executions of a skeleton show.
+/// Outcomes that are asked for one by one at most.
+const MAX_ASKED: usize = 1 << 13;
+
+/// Adds what the executions of a skeleton show. Whether it has any, as far as that is known.
 pub(crate) fn explore<M: Matrix>(
     skeleton: &Skeleton,
     prepared: &Prepared,
     combiner: &Combiner<'_>,
     ways: Ways,
     findings: &mut Findings,
-) -> Result<(), PredictError> {
+) -> Result<bool, PredictError> {
+    let before = findings.consistent_executions;
     if ways.few
         && let Some(few) = Few::<M>::new(skeleton, prepared, combiner)?
     {
         few.add(skeleton, prepared, combiner, findings);
-        return Ok(());
+        return Ok(findings.consistent_executions > before);
     }
     combiner.add_candidates(findings);
     let ground = Ground::<M>::new(skeleton, prepared)?;
-    // Where outcomes are not listed, all executions are too many from the start; values that depend on each other leave no
-    // other way.
-    if !findings.unlisted || !combiner.plain {
+    let mut questions = Questions::new(skeleton, prepared, &ground, combiner, ways.alone);
+    // Where outcomes are not listed, all executions are too many from the start.
+    let one_by_one = combiner.plain || questions.domains.is_some();
+    if !findings.unlisted || !one_by_one {
         let mut search =
             Search::new(skeleton, prepared, &ground, skeleton.observed_storages(), combiner.purse);
-        if combiner.plain {
+        if one_by_one {
             search.limit(ways.steps);
         }
         let complete = search.run(&mut combiner.collect(findings));
         if complete || !search.gave_up() {
             findings.timed_out |= !complete;
-            return Ok(());
+            return Ok(findings.consistent_executions > before || findings.unlisted);
         }
     }
     // From here on executions are no longer counted.
-    findings.asked = true;
-    // Here all values are known, so none is out of thin air.
-    let mut raised = findings.grounded;
-    let mut questions = Questions::new(skeleton, prepared, &ground, combiner, ways.alone);
-    let mut ask = |sought: Sought<'_>, flags: Option<&mut Flags>| match questions.find(sought, flags) {
-        Some(found) => found,
-        None => {
-            findings.timed_out = true;
-            false
-        }
+    let mut raised = vec![(findings.grounded, Shown::Grounded)];
+    let mut timed_out = false;
+    let mut ask = |sought: Sought<'_>, raised: Option<&mut Vec<(Flags, Shown)>>| {
+        let shown = questions.find(sought, raised);
+        timed_out |= shown.is_none();
+        shown.unwrap_or(Shown::Never)
     };
+    let has_some = ask(Sought::Any, None) != Shown::Never;
     ask(Sought::Kept, Some(&mut raised));
+    for (flags, shown) in raised {
+        findings.raise(flags, shown == Shown::OutOfThinAir);
+    }
     if skeleton.terminated {
-        let (mut meets, mut misses) = (findings.meets, findings.misses);
-        meets = meets || ask(Sought::Answer(true), None);
+        findings.meets |= findings.meets || ask(Sought::Answer(true), None) != Shown::Never;
         // A conjunction is missed where one of its parts is.
-        misses = misses
+        findings.misses |= findings.misses
             || match combiner.parts() {
-                Some(parts) => (0..parts).any(|part| ask(Sought::Misses(part), None)),
-                None => ask(Sought::Answer(false), None),
+                Some(parts) => (0..parts).any(|part| ask(Sought::Misses(part), None) != Shown::Never),
+                None => ask(Sought::Answer(false), None) != Shown::Never,
             };
-        let mut allowed: Vec<Outcome> = Vec::new();
         if !findings.unlisted {
-            let open = |outcome: &&Outcome| {
+            let is_open = |outcome: &&Outcome| {
                 !findings.allowed.contains(*outcome) || findings.thin_air.contains(*outcome)
             };
-            for outcome in findings.candidates.iter().filter(open) {
-                let shown = questions.find(Sought::Outcome(outcome), None);
-                match shown {
-                    Some(true) => allowed.push(outcome.clone()),
-                    Some(false) => {}
+            let mut open: Vec<Outcome> = findings.candidates.iter().filter(is_open).cloned().collect();
+            if open.len() > MAX_ASKED {
+                findings.unlisted = true;
+                open.clear();
+            }
+            for outcome in open {
+                match questions.find(Sought::Outcome(&outcome), None) {
+                    Some(Shown::Never) => {}
+                    Some(shown) => findings.allow(outcome, shown == Shown::OutOfThinAir),
+                    // What was asked before stands.
                     None => {
-                        findings.timed_out = true;
+                        findings.unlisted = true;
                         break;
                     }
                 }
             }
         }
-        allowed.into_iter().for_each(|outcome| findings.allow(outcome, false));
-        (findings.meets, findings.misses) = (meets, misses);
     }
-    findings.raise(raised, false);
-    Ok(())
+    findings.timed_out |= timed_out;
+    Ok(has_some || timed_out)
 }
 
 /// A skeleton that is asked one question after the other.
@@ -115,8 +126,8 @@ pub(crate) struct Questions<'a, M: Matrix> {
     combiner: &'a Combiner<'a>,
     /// The steps of the search after which the solver is asked.
     alone: u64,
-    /// Whether it can be.
-    refutable: bool,
+    /// What the solver needs to know of values, where it can be asked.
+    domains: Option<Rc<Domains>>,
     /// Made for the first question that it is asked.
     refuter: Option<Refuter<'a, M, Batsat<'a>>>,
 }
@@ -129,37 +140,59 @@ impl<'a, M: Matrix> Questions<'a, M> {
         combiner: &'a Combiner<'a>,
         alone: u64,
     ) -> Questions<'a, M> {
-        // What is looked for must be a matter of where the reads read from.
-        let refutable =
-            combiner.plain && skeleton.observed_storages().is_empty() && is_refutable(prepared, ground);
-        Questions { skeleton, prepared, ground, combiner, alone, refutable, refuter: None }
+        let domains = is_refutable(prepared, ground)
+            .then(|| Domains::new(skeleton, &ground.reads, &combiner.rules))
+            .flatten()
+            .filter(|domains| domains.can_ask(skeleton, combiner));
+        let domains = domains.map(Rc::new);
+        Questions { skeleton, prepared, ground, combiner, alone, domains, refuter: None }
     }
 
-    /// Whether some consistent execution of the skeleton is looked for; `None` when the budget was used up before that was
-    /// known. With `flags` those are looked for that raise others than these, and what they raise is added.
-    pub(crate) fn find(&mut self, sought: Sought<'_>, mut flags: Option<&mut Flags>) -> Option<bool> {
+    /// What is shown of the executions of the skeleton that are looked for; `None` when the budget was used up before that
+    /// was known. With `raised` those are looked for that raise other flags than these, and what they raise is added, with
+    /// what it rests on.
+    pub(crate) fn find(
+        &mut self,
+        sought: Sought<'_>,
+        mut raised: Option<&mut Vec<(Flags, Shown)>>,
+    ) -> Option<Shown> {
         let Questions { skeleton, prepared, ground, combiner, .. } = *self;
-        let observed = skeleton.observed_storages();
-        let mut search = Search::new(skeleton, prepared, ground, observed, combiner.purse);
-        let mut asked = None;
-        if combiner.plain {
-            let Some((reads, alike)) = combiner.sources(&ground.reads, sought) else { return Some(false) };
-            search.restrict(reads.clone(), alike);
-            if alike && self.refutable {
-                search.limit(self.alone);
-                asked = Some(reads);
+        let mut found = false;
+        // Where values depend on each other the search tries too much.
+        if combiner.plain || self.domains.is_none() {
+            let observed = skeleton.observed_storages();
+            let mut search = Search::new(skeleton, prepared, ground, observed, combiner.purse);
+            if combiner.plain {
+                let Some((reads, alike)) = combiner.sources(&ground.reads, sought) else {
+                    return Some(Shown::Never);
+                };
+                search.restrict(reads, alike);
+                if self.domains.is_some() {
+                    search.limit(self.alone);
+                }
+            }
+            let mut flags = raised.as_deref().map(|raised| known(raised));
+            let mut goal = Find { combiner, sought, flags: flags.as_mut(), found: false, timed_out: false };
+            let complete = search.run(&mut goal);
+            let timed_out = goal.timed_out;
+            found = goal.found;
+            if let (Some(raised), Some(flags), true) = (raised.as_deref_mut(), flags, found) {
+                raised.push((flags, Shown::Grounded));
+            }
+            let shown = if found { Shown::Grounded } else { Shown::Never };
+            if complete && !timed_out || found && raised.is_none() {
+                return Some(shown);
+            }
+            if !search.gave_up() {
+                return found.then_some(shown);
             }
         }
-        let mut goal = Find { combiner, sought, flags: flags.as_deref_mut(), found: false, timed_out: false };
-        let complete = search.run(&mut goal);
-        let (found, complete) = (goal.found, complete && !goal.timed_out);
-        if let Some(reads) = asked.filter(|_| search.gave_up() && (!found || flags.is_some())) {
-            let refuter = self
-                .refuter
-                .get_or_insert_with(|| Refuter::new(skeleton, prepared, ground, Batsat::new(combiner.purse)));
-            return refuter.ask(&reads, flags).map(|more| found || more);
-        }
-        (found || complete).then_some(found)
+        let domains = self.domains.clone()?;
+        let refuter = self.refuter.get_or_insert_with(|| {
+            Refuter::new(combiner, prepared, ground, domains, Batsat::new(combiner.purse))
+        });
+        let shown = refuter.ask(combiner, sought, raised)?;
+        Some(if found { Shown::Grounded } else { shown })
     }
 }
 
@@ -180,7 +213,7 @@ impl Goal for Find<'_, '_, '_> {
         open && self.combiner.meets_so_far(self.sought, reads_from, &[]) != Some(false)
     }
 
-    fn take(&mut self, leaf: Leaf) {
+    fn take(&mut self, leaf: Leaf, _: u64) -> u64 {
         match self.combiner.finds(&leaf, self.sought) {
             Some(true) => {
                 self.found = true;
@@ -191,6 +224,7 @@ impl Goal for Find<'_, '_, '_> {
             Some(false) => {}
             None => self.timed_out = true,
         }
+        1
     }
 }
 
@@ -201,9 +235,13 @@ mod random;
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
+    use std::collections::{HashMap, HashSet};
 
-    use litmus::{Outcome, Race};
+    use litmus::{
+        Condition, InstructionKind, LocationId, Outcome, Place, Placement, PredictedOutcome, Race,
+        StorageClass, Term, Test,
+    };
+    use proptest::prelude::Strategy;
     use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 
     use super::{Ways, random};
@@ -212,6 +250,10 @@ mod tests {
 
     /// Whichever way is taken, the answers are those of the naive enumerator.
     fn agrees(model: &str, ways: Ways) {
+        agrees_on(&random::test(), model, ways);
+    }
+
+    fn agrees_on(tests: &impl Strategy<Value = Test>, model: &str, ways: Ways) {
         let model = Model::shipped(model).unwrap().unwrap();
         let config = Config {
             cases: 150,
@@ -221,7 +263,7 @@ mod tests {
         };
         let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
         TestRunner::new(config)
-            .run(&random::test(), |test| {
+            .run(tests, |test| {
                 let Some(slow) = naive::enumerate(&test, &model, 1, 5_000).unwrap() else { return Ok(()) };
                 let fast = predict_in(&test, &model, &options, ways).unwrap();
                 let observables = test.observables();
@@ -232,14 +274,16 @@ mod tests {
                         kept && outcome.meets(&test, &observables, condition) == wanted
                     })
                 };
-                let allowed: HashSet<Outcome> =
-                    fast.outcomes.iter().filter(|(_, p)| p.allowed).map(|(o, _)| o.clone()).collect();
+                let those = |is: &dyn Fn(&PredictedOutcome) -> bool| -> HashSet<Outcome> {
+                    fast.outcomes.iter().filter(|(_, p)| is(p)).map(|(o, _)| o.clone()).collect()
+                };
+                let listed = (those(&|p| p.allowed), those(&|p| p.thin_air));
                 // What was not found within the bound of loops is not known.
                 let known = |found: bool| (found || fast.cut == 0).then_some(found);
                 let race = if slow.race == Race::Free && fast.cut > 0 { Race::Unknown } else { slow.race };
-                let same = (!ways.listing || allowed == slow.allowed)
-                    && (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
-                    && (fast.meets, fast.misses) == (known(says(true)), known(says(false)));
+                let same = (fast.race, fast.race_thin_air) == (race, slow.race_thin_air && fast.cut == 0)
+                    && (fast.meets, fast.misses) == (known(says(true)), known(says(false)))
+                    && (!ways.listing || listed == (slow.allowed, slow.thin_air));
                 if same {
                     Ok(())
                 } else {
@@ -257,15 +301,15 @@ mod tests {
 
     #[test]
     fn outcomes_one_by_one() {
-        agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true });
-        agrees("dartagnan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true });
-        agrees("tso", Ways { few: false, steps: 0, alone: u64::MAX, listing: true });
+        agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
+        agrees("dartagnan", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
+        agrees("tso", Ways { few: false, steps: 0, alone: u64::MAX, listing: true, ..Ways::USUAL });
     }
 
     #[test]
     fn outcomes_one_by_one_by_conflicts() {
         for model in ["vulkan", "vulkan-2024-nochains", "khronos-alloy", "dartagnan", "sc", "tso"] {
-            agrees(model, Ways { few: false, steps: 0, alone: 0, listing: true });
+            agrees(model, Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL });
         }
     }
 
@@ -273,7 +317,7 @@ mod tests {
     #[test]
     fn the_corpus_by_conflicts() {
         let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
-        let ways = Ways { few: false, steps: 0, alone: 0, listing: true };
+        let ways = Ways { few: false, steps: 0, alone: 0, listing: true, ..Ways::USUAL };
         let model = Model::shipped("vulkan").unwrap().unwrap();
         for entry in litmus::corpus::tests() {
             let test = litmus::parse(entry.text, &entry.id).unwrap();
@@ -284,21 +328,100 @@ mod tests {
                 let prediction = predict_in(&test, &model, &options, ways).unwrap();
                 (prediction.outcomes, prediction.race, prediction.meets, prediction.misses)
             };
-            assert!(says(ways) == says(Ways::USUAL), "{}", entry.id);
+            assert_eq!(says(ways), says(Ways::USUAL), "{}", entry.id);
         }
     }
 
     #[test]
     fn questions_by_conflicts() {
         for model in ["vulkan", "vulkan-2019", "vulkan-1.2-nochains", "dartagnan", "sc", "tso"] {
-            agrees(model, Ways { few: false, steps: 0, alone: 0, listing: false });
+            agrees(model, Ways { few: false, steps: 0, alone: 0, listing: false, ..Ways::USUAL });
         }
     }
 
     #[test]
     fn questions_alone() {
-        agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: false });
-        agrees("vulkan-2019-nochains", Ways { few: false, steps: 0, alone: u64::MAX, listing: false });
-        agrees("sc", Ways { few: false, steps: 0, alone: u64::MAX, listing: false });
+        agrees("vulkan", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+        agrees(
+            "vulkan-2019-nochains",
+            Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL },
+        );
+        agrees("sc", Ways { few: false, steps: 0, alone: u64::MAX, listing: false, ..Ways::USUAL });
+    }
+
+    /// Tests in which some threads do the same, of other memory or not, in one subgroup or workgroup, or none.
+    fn alike() -> impl Strategy<Value = Test> {
+        let threads = proptest::collection::vec((0..6u32, (0..2u32, 0..2u32)), 3..5);
+        (random::test(), random::test(), threads, 0..3u32).prop_map(|(mut test, other, threads, filter)| {
+            let bodies = [test.threads[0].clone(), test.threads[1].clone()];
+            let accesses = bodies.iter().flat_map(|thread| &thread.instructions);
+            let mut classes: HashMap<LocationId, StorageClass> = HashMap::new();
+            for place in accesses.filter_map(|i| i.kind.access()).map(|access| access.place) {
+                classes.insert(place.location, place.class);
+            }
+            let mut thread = |(body, (workgroup, subgroup)): (u32, (u32, u32))| {
+                let mut thread = bodies[usize::from(body == 5)].clone();
+                thread.place = Place::Device(Placement { queue_family: 0, workgroup, subgroup });
+                for access in thread.instructions.iter_mut().filter_map(|i| match &mut i.kind {
+                    InstructionKind::Access(access) if body >= 3 => Some(access),
+                    _ => None,
+                }) {
+                    // Two names that start with other values, or one that has an alias.
+                    let swapped = if body == 3 { [2, 3] } else { [0, 2] };
+                    let place = &mut access.place;
+                    if let Some(at) = swapped.iter().position(|other| place.location.0 == *other) {
+                        place.location = LocationId(swapped[1 - at]);
+                        place.class = *classes.entry(place.location).or_insert(place.class);
+                    }
+                }
+                thread
+            };
+            test.threads = threads.into_iter().map(&mut thread).collect();
+            let asks_others = |condition: &Condition| {
+                let mut others = false;
+                condition.for_each_term(&mut |term| {
+                    others |= matches!(term, Term::Register(t, _) if usize::from(t.0) >= test.threads.len());
+                });
+                others
+            };
+            test.filter = other.question.filter(|_| filter > 0).map(|question| question.condition);
+            test.filter = test.filter.filter(|condition| !asks_others(condition));
+            test.system_sync.clear();
+            test
+        })
+    }
+
+    /// Whether threads change places or not, the answers are the same.
+    #[test]
+    fn threads_that_are_alike() {
+        let options = Options { budget: Budget::UNLIMITED, unroll: 1 };
+        for name in ["vulkan", "vulkan-2019-nochains", "dartagnan", "sc"] {
+            let model = Model::shipped(name).unwrap().unwrap();
+            let config = Config {
+                cases: 200,
+                rng_seed: RngSeed::Fixed(5),
+                failure_persistence: None,
+                ..Config::default()
+            };
+            let found = TestRunner::new(config).run(&alike(), |test| {
+                for (steps, listing) in [(20_000, true), (0, false)] {
+                    let ways = Ways { few: false, steps, alone: 0, listing, ..Ways::USUAL };
+                    let says = |symmetry| {
+                        let prediction =
+                            predict_in(&test, &model, &options, Ways { symmetry, ..ways }).unwrap();
+                        let counts = (prediction.runs, prediction.cut, prediction.candidate_executions);
+                        let race = (prediction.race, prediction.race_thin_air);
+                        (prediction.outcomes, race, prediction.meets, prediction.misses, counts)
+                    };
+                    let (all, alike) = (says(false), says(true));
+                    if all != alike {
+                        let text = litmus::print(&test);
+                        return Err(TestCaseError::fail(format!("{all:?}\n{alike:?}\n{text}")));
+                    }
+                }
+                Ok(())
+            });
+            found.unwrap();
+        }
     }
 }

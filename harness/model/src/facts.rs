@@ -2,7 +2,7 @@
 //!
 //! Programs with the same facts share a specialized plan.
 
-use litmus::LocationId;
+use litmus::{LocationId, Scope};
 
 use crate::cat::Known;
 use crate::skeleton::{Owner, Skeleton, Tags, tag_of};
@@ -11,7 +11,7 @@ use crate::skeleton::{Owner, Skeleton, Tags, tag_of};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Facts {
     /// Tags that some event has.
-    tags: u32,
+    tags: u64,
     /// Storage classes of accesses, as bits.
     classes: u8,
     /// Bit m: some event has the storage-class semantics m.
@@ -65,13 +65,15 @@ impl Facts {
         }
         for (index, left) in places.iter().enumerate() {
             for right in &places[..index] {
-                let family = left.queue_family == right.queue_family;
-                let workgroup = family && left.workgroup == right.workgroup;
-                if workgroup && left.subgroup != right.subgroup {
-                    facts.relations |= Facts::SUBGROUPS;
-                }
-                if family && !workgroup {
-                    facts.relations |= Facts::WORKGROUPS;
+                match left.common_scope(*right) {
+                    Scope::Workgroup => facts.relations |= Facts::SUBGROUPS,
+                    Scope::QueueFamily => facts.relations |= Facts::WORKGROUPS,
+                    Scope::Invocation
+                    | Scope::Subgroup
+                    | Scope::ShaderCall
+                    | Scope::FragmentInterlock
+                    | Scope::Device
+                    | Scope::CrossDevice => {}
                 }
             }
         }

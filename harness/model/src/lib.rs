@@ -9,7 +9,7 @@
 //! most (`interval`); from the axioms down it is found out which choices of reads-from and modification order matter, and
 //! which of them only within their own location (`activity`). The rest is chosen (`search`), each location is solved alone
 //! (`local`), and solutions combine to outcomes (`combine`). A question that takes this too long is put as clauses
-//! (`refute`) to a solver (`sat`). [`naive`] does the same by brute force, as an oracle for the
+//! (`refute`) to a solver (`sat`). `naive` does the same by brute force, as an oracle for the
 //! tests; `sequential` runs the program step by step and says which outcomes are weak.
 //!
 //! ```
@@ -52,6 +52,7 @@ mod local;
 pub mod matrix;
 mod model;
 pub mod mutation;
+#[cfg(any(test, feature = "testing"))]
 pub mod naive;
 mod path;
 mod predict;
@@ -66,6 +67,7 @@ mod sequential;
 mod settle;
 mod skeleton;
 mod symbolic;
+mod symmetry;
 pub mod synthesis;
 mod system;
 mod valuation;

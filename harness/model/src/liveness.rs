@@ -1,31 +1,38 @@
 //! Which registers may still matter at each instruction of a thread.
 
-use litmus::{Instruction, InstructionKind, LabelId, Operand, RegisterId, RmwOperation};
+use litmus::{Compute, Flow, Instruction, InstructionKind, LabelId};
 
 /// For each instruction of a thread the registers whose value may still be looked at from there on, by register number. At
 /// the end all are: they are outcomes.
 pub(crate) fn live_registers(instructions: &[Instruction], registers: usize) -> Vec<Vec<bool>> {
     let end = vec![true; registers];
     let mut live = vec![vec![false; registers]; instructions.len()];
-    let position = |label: LabelId| instructions.iter().position(|i| i.kind == InstructionKind::Label(label));
+    let position = |label: LabelId| {
+        instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
+    };
     loop {
         let mut changed = false;
         for (at, instruction) in instructions.iter().enumerate().rev() {
             let follows = |next: Option<usize>| next.and_then(|next| live.get(next)).unwrap_or(&end);
             let kind = &instruction.kind;
-            let mut here = match kind {
-                InstructionKind::Goto(target) => follows(position(*target)).clone(),
-                _ => follows(Some(at + 1)).clone(),
+            let mut here = if let InstructionKind::Flow(Flow::Goto(target)) = kind {
+                follows(position(*target)).clone()
+            } else {
+                follows(Some(at + 1)).clone()
             };
-            if let InstructionKind::Branch { target, .. } | InstructionKind::BranchIf { target, .. } = kind {
+            if let InstructionKind::Flow(Flow::Branch { target, .. } | Flow::BranchIf { target, .. }) = kind {
                 here.iter_mut().zip(follows(position(*target))).for_each(|(here, there)| *here |= there);
             }
-            let assigned = kind.destinations().chain(match kind {
-                InstructionKind::Compare { destination, .. } => Some(*destination),
+            let compared = match kind {
+                InstructionKind::Compute(Compute::Compare { destination, .. }) => Some(*destination),
                 _ => None,
-            });
-            assigned.for_each(|register| here[usize::from(register.0)] = false);
-            used(kind, &mut |register| here[usize::from(register.0)] = true);
+            };
+            for register in kind.destinations().chain(compared) {
+                here[usize::from(register.0)] = false;
+            }
+            for register in kind.registers_read() {
+                here[usize::from(register.0)] = true;
+            }
             if live[at] != here {
                 live[at] = here;
                 changed = true;
@@ -34,42 +41,6 @@ pub(crate) fn live_registers(instructions: &[Instruction], registers: usize) -> 
         if !changed {
             return live;
         }
-    }
-}
-
-/// Visits the registers that an instruction looks at.
-fn used(kind: &InstructionKind, visit: &mut impl FnMut(RegisterId)) {
-    let mut operand = |operand: &Operand| {
-        if let Operand::Register(register) = operand {
-            visit(*register);
-        }
-    };
-    for access in kind.accesses() {
-        match access {
-            InstructionKind::Store { value, .. }
-            | InstructionKind::Update { operand: value, .. }
-            | InstructionKind::Await { value, .. }
-            | InstructionKind::Move { value, .. } => operand(value),
-            InstructionKind::Rmw { operation, .. } => match operation {
-                RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => operand(value),
-                RmwOperation::CompareExchange { compare, value, .. } => {
-                    operand(compare);
-                    operand(value);
-                }
-            },
-            InstructionKind::Arithmetic { left, right, .. }
-            | InstructionKind::Compare { left, right, .. }
-            | InstructionKind::Branch { left, right, .. } => {
-                operand(left);
-                operand(right);
-            }
-            _ => {}
-        }
-    }
-    match kind {
-        InstructionKind::BranchIf { condition, .. } => visit(*condition),
-        InstructionKind::Addressed { register, .. } => visit(*register),
-        _ => {}
     }
 }
 
@@ -84,8 +55,11 @@ mod tests {
         let thread = &test.threads[0];
         let live = live_registers(&thread.instructions, thread.registers.len());
         let register = |name: &str| thread.registers.iter().position(|r| r.name == name).unwrap();
-        let head =
-            thread.instructions.iter().position(|i| matches!(i.kind, InstructionKind::Label(_))).unwrap();
+        let head = thread
+            .instructions
+            .iter()
+            .position(|i| matches!(i.kind, InstructionKind::Flow(Flow::Label(_))))
+            .unwrap();
         assert!(!live[head][register("r0")]);
         assert!(live[head][register("r1")]);
     }

@@ -1,11 +1,13 @@
 //! Models: the shipped ones by name, and the user's own.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use include_dir::{Dir, include_dir};
 use litmus::{
-    Access, Dialect, InstructionKind, LocationInit, Observable, Place, Scope, StorageClassSet, Test,
+    Dialect, InstructionKind, LocationInit, MemoryAccess, Observable, Place, Scope, StorageClassSet, Test,
 };
 
 use crate::cat::options::{
@@ -146,6 +148,7 @@ impl Model {
     }
 
     /// The whole plan for the storage classes that a test names, with all that a test might have besides.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn plan_for_all(&self, test: &Test) -> Result<Arc<Plan>, PredictError> {
         Ok(self.compiled_for_kind(classes_of(test), Features::ALL)?.plan.clone())
     }
@@ -247,13 +250,16 @@ fn features_of(test: &Test) -> Features {
     for thread in &test.threads {
         features.hosts |= thread.place == Place::Host;
         for instruction in &thread.instructions {
-            let kind = instruction.kind.without_address();
-            features.hosts |= matches!(kind, InstructionKind::System(_));
-            features.calls |= matches!(kind, InstructionKind::ShaderCall(_));
-            features.interlock |= matches!(kind, InstructionKind::Interlock(_));
-            features.vectors |= matches!(kind, InstructionKind::Vector(_));
-            features.parts |= kind.accesses().iter().any(|access| is_partial(test, access));
-            for scope in scopes(kind).into_iter().flatten() {
+            let kind = &instruction.kind;
+            features.vectors |= kind.access().is_some_and(MemoryAccess::is_vector);
+            match extension(test, kind) {
+                Some(Extension::Api) => features.hosts = true,
+                Some(Extension::ShaderCall) => features.calls = true,
+                Some(Extension::Interlock) => features.interlock = true,
+                Some(Extension::Part) => features.parts = true,
+                None => {}
+            }
+            for scope in scopes(kind) {
                 features.calls |= scope == Scope::ShaderCall;
                 features.interlock |= scope == Scope::FragmentInterlock;
             }
@@ -263,64 +269,62 @@ fn features_of(test: &Test) -> Features {
 }
 
 /// Whether an access is of something else than a whole location or a component of a vector.
-pub(crate) fn is_partial(test: &Test, kind: &InstructionKind) -> bool {
-    match kind {
-        InstructionKind::Load { location, offset, scalar, .. }
-        | InstructionKind::Store { location, offset, scalar, .. }
-        | InstructionKind::Rmw { location, offset, scalar, .. } => {
-            !Extent::new(test, *location, *offset, *scalar).whole
+pub(crate) fn is_partial(test: &Test, access: &MemoryAccess) -> bool {
+    access.lanes().any(|lane| !Extent::of(test, &lane.place).whole)
+}
+
+/// What only models of the whole language know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extension {
+    /// Access masks and what only the host does.
+    Api,
+    /// Shader calls.
+    ShaderCall,
+    /// Interlocked sections.
+    Interlock,
+    /// Accesses to a part of a location.
+    Part,
+}
+
+impl Extension {
+    /// How it is refused.
+    pub(crate) fn refusal(self) -> &'static str {
+        match self {
+            Extension::Api => "access masks and operations of the host under this model",
+            Extension::ShaderCall => "shader calls under this model",
+            Extension::Interlock => "interlocked sections under this model",
+            Extension::Part => "accesses to a part of a location under this model",
         }
-        _ => false,
+    }
+}
+
+/// What of an instruction only models of the whole language know.
+pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension> {
+    match kind {
+        InstructionKind::Access(access) => is_partial(test, access).then_some(Extension::Part),
+        InstructionKind::System(operation) => (!operation.is_unmasked()).then_some(Extension::Api),
+        InstructionKind::ShaderCall(_) => Some(Extension::ShaderCall),
+        InstructionKind::Interlock(_) => Some(Extension::Interlock),
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => None,
     }
 }
 
 /// The scopes that an instruction names: that of its memory, and that of its execution.
-pub(crate) fn scopes(kind: &InstructionKind) -> [Option<Scope>; 2] {
-    match kind {
-        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
-            Access::Private | Access::NonPrivate => [None, None],
-            Access::Coherent { scope } | Access::Atomic { scope, .. } => [Some(*scope), None],
-        },
-        // Its components have one access in common.
-        InstructionKind::Vector(components) => components.first().map_or([None, None], scopes),
-        InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. } => [Some(*scope), None],
-        InstructionKind::ControlBarrier(barrier) => {
-            [Some(barrier.memory_scope), Some(barrier.execution_scope)]
-        }
-        _ => [None, None],
-    }
+pub(crate) fn scopes(kind: &InstructionKind) -> impl Iterator<Item = Scope> {
+    kind.memory_scope().into_iter().chain(kind.execution_scope())
 }
 
 /// The storage classes that accesses or semantics of a test name.
 fn classes_of(test: &Test) -> StorageClassSet {
     let mut bits = 0;
-    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    for access in instructions.flat_map(|instruction| instruction.kind.accesses()) {
-        match access {
-            InstructionKind::Load { class, access, .. } | InstructionKind::Store { class, access, .. } => {
-                bits |= 1 << class.index();
-                if let Access::Atomic { semantics, .. } = access {
-                    bits |= semantics.classes.0;
-                }
-            }
-            InstructionKind::Rmw { class, semantics, operation, .. } => {
-                bits |= 1 << class.index();
-                bits |= semantics.classes.0;
-                if let litmus::RmwOperation::CompareExchange { unequal, .. } = operation {
-                    bits |= unequal.classes.0;
-                }
-            }
-            InstructionKind::Update { class, semantics, .. }
-            | InstructionKind::Await { class, semantics, .. } => {
-                bits |= 1 << class.index();
-                bits |= semantics.classes.0;
-            }
-            InstructionKind::Fence { semantics, .. } => bits |= semantics.classes.0,
-            InstructionKind::ControlBarrier(barrier) => {
-                bits |= barrier.semantics.map_or(0, |semantics| semantics.classes.0);
-            }
-            _ => {}
+    for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
+        if let Some(access) = instruction.kind.access() {
+            bits |= 1 << access.place.class.index();
         }
+        bits = instruction.kind.semantics().fold(bits, |bits, semantics| bits | semantics.classes.0);
     }
     StorageClassSet(bits)
 }

@@ -1,8 +1,11 @@
 //! The control-flow paths of one thread: which instructions execute, under which conditions on the values read.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, BranchRelation, InstructionKind, LabelId, LocationId, Operand, RegisterId, RmwOperation,
-    ScalarType, Scope, Semantics, StorageClass, Test, ThreadId,
+    Access, AccessKind, BranchRelation, Compute, Flow, Id, InstructionKind, LabelId, LocationId,
+    MemoryAccess, NoEntry, Operand, Performer, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
+    StorageClass, Test, ThreadId,
 };
 
 use crate::PredictError;
@@ -54,8 +57,6 @@ pub(crate) enum StepKind {
     Fence(Scope, Semantics),
     /// The index refers to the instruction, which holds the barrier.
     ControlBarrier,
-    AvailableToDevice,
-    VisibleFromDevice,
     /// An operation of the API, a shader call or an end of an interlocked section; the instruction holds it.
     System,
 }
@@ -142,200 +143,255 @@ struct Head {
 
 impl Walker<'_> {
     fn walk(&mut self, start: State) -> Result<(), PredictError> {
+        let thread = self.test.thread(self.thread);
         let mut open = vec![start];
         while let Some(mut state) = open.pop() {
-            loop {
-                let thread = self.test.thread(self.thread);
-                let Some(instruction) = thread.instructions.get(state.at) else {
-                    self.finish(state.path)?;
-                    break;
-                };
+            while let Some(instruction) = thread.instructions.get(state.at) {
                 let at = state.at;
                 state.at += 1;
-                match &instruction.kind {
-                    InstructionKind::Label(_) => state.pass(at),
-                    InstructionKind::Goto(target) => {
-                        if !self.jump(&mut state, at, *target) {
-                            self.finish(state.path)?;
-                            break;
-                        }
-                    }
-                    InstructionKind::Branch { relation, left, right, target } => {
-                        let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
-                        let left = value(&state, *left, scalar);
-                        let right = value(&state, *right, scalar);
-                        let constraint = |holds| Constraint {
-                            relation: *relation,
-                            holds,
-                            left: left.clone(),
-                            right: right.clone(),
-                            scalar,
-                        };
-                        match constraint(true).met(&mut |_| None) {
-                            Some(false) => {}
-                            Some(true) => {
-                                if !self.jump(&mut state, at, *target) {
-                                    self.finish(state.path)?;
-                                    break;
-                                }
-                            }
-                            None => {
-                                let mut taken = state.clone();
-                                taken.path.constraints.push(constraint(true));
-                                if self.jump(&mut taken, at, *target) {
-                                    open.push(taken);
-                                } else {
-                                    self.finish(taken.path)?;
-                                }
-                                state.path.constraints.push(constraint(false));
-                            }
-                        }
-                    }
-                    InstructionKind::Compare { destination, relation, left, right } => {
-                        let scalar = ScalarType::default();
-                        state.comparisons[usize::from(destination.0)] = Some(Constraint {
-                            relation: *relation,
-                            holds: true,
-                            left: value(&state, *left, scalar),
-                            right: value(&state, *right, scalar),
-                            scalar: UNSIGNED,
-                        });
-                    }
-                    InstructionKind::BranchIf { condition, target } => {
-                        // A register that no comparison has assigned is 0.
-                        let Some(comparison) = state.comparisons[usize::from(condition.0)].clone() else {
-                            continue;
-                        };
-                        let reads = reads_of([&comparison.left, &comparison.right]);
-                        state.decide(&reads, self.position(*target));
-                        match comparison.met(&mut |_| None) {
-                            Some(false) => {}
-                            Some(true) => {
-                                if !self.jump(&mut state, at, *target) {
-                                    self.finish(state.path)?;
-                                    break;
-                                }
-                            }
-                            None => {
-                                let mut taken = state.clone();
-                                taken.path.constraints.push(comparison.clone());
-                                if self.jump(&mut taken, at, *target) {
-                                    open.push(taken);
-                                } else {
-                                    self.finish(taken.path)?;
-                                }
-                                state.path.constraints.push(Constraint { holds: false, ..comparison });
-                            }
-                        }
-                    }
-                    InstructionKind::Move { destination, value: moved } => {
-                        let result = value(&state, *moved, ScalarType::default());
-                        state.path.registers[usize::from(destination.0)] = result;
-                    }
-                    InstructionKind::Arithmetic { destination, operation, left, right } => {
-                        let scalar = self.test.register_type(self.thread, *destination);
-                        let result = Symbolic::operation(
-                            *operation,
-                            scalar,
-                            value(&state, *left, scalar),
-                            value(&state, *right, scalar),
-                        );
-                        state.path.registers[usize::from(destination.0)] = result;
-                    }
-                    InstructionKind::Rmw {
-                        operation: RmwOperation::CompareExchange { compare, unequal, .. },
-                        destination,
-                        location,
-                        offset,
-                        scalar,
-                        scope,
-                        class,
-                        ..
-                    } => {
-                        let extent = Extent::new(self.test, *location, *offset, *scalar);
-                        // The failing case is a read only, with its own semantics.
-                        let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
-                        let compared = value(&state, *compare, scalar);
-                        let mut failed = state.clone();
-                        let old = failed.reads;
-                        let memory = Memory {
-                            location: *location,
-                            class: *class,
-                            access: Access::Atomic { scope: *scope, semantics: *unequal },
-                            extent,
-                        };
-                        failed.push(at, StepKind::Rmw(memory, None));
-                        failed.path.registers[usize::from(destination.0)] = Symbolic::Read(old);
-                        let constraint = |holds| Constraint {
-                            relation: BranchRelation::Equal,
-                            holds,
-                            left: Symbolic::Read(old),
-                            right: compared.clone(),
-                            scalar,
-                        };
-                        failed.path.constraints.push(constraint(false));
-                        open.push(failed);
-                        self.execute(&mut state, at);
-                        state.path.constraints.push(constraint(true));
-                    }
-                    _ => self.execute(&mut state, at),
+                if !self.execute(&mut state, at, &instruction.kind, &mut open)? {
+                    break;
                 }
                 if open.len() + self.done.len() > MAX_PATHS {
                     return Err(PredictError::TooManyPaths { thread: thread.number, bound: MAX_PATHS });
                 }
             }
+            self.done.push(state.path);
         }
         Ok(())
     }
 
-    fn finish(&mut self, path: Path) -> Result<(), PredictError> {
-        self.done.push(path);
-        Ok(())
+    /// Executes an instruction; other ways that the thread may go become open. False where the path ends.
+    fn execute(
+        &mut self,
+        state: &mut State,
+        at: usize,
+        kind: &InstructionKind,
+        open: &mut Vec<State>,
+    ) -> Result<bool, PredictError> {
+        match kind {
+            InstructionKind::Access(access) => self.execute_access(state, at, access, open),
+            InstructionKind::Fence { scope, semantics } => {
+                state.push(at, StepKind::Fence(*scope, *semantics));
+            }
+            InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
+            InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
+                state.push(at, StepKind::System);
+            }
+            InstructionKind::Compute(compute) => self.compute(state, compute),
+            InstructionKind::Flow(flow) => return self.go_on(state, at, flow, open),
+        }
+        Ok(true)
+    }
+
+    /// Follows a label or jump; false where the path ends.
+    fn go_on(
+        &mut self,
+        state: &mut State,
+        at: usize,
+        flow: &Flow,
+        open: &mut Vec<State>,
+    ) -> Result<bool, PredictError> {
+        match flow {
+            Flow::Label(_) => {
+                state.pass(at);
+                Ok(true)
+            }
+            Flow::Goto(target) => self.jump(state, at, *target),
+            Flow::Branch { relation, left, right, target } => {
+                let scalar = self.operand_type(*left).max_width(self.operand_type(*right));
+                let (left, right) = (value(state, *left, scalar), value(state, *right, scalar));
+                let taken = Constraint { relation: *relation, holds: true, left, right, scalar };
+                self.branch(state, at, *target, taken, open)
+            }
+            Flow::BranchIf { condition, target } => {
+                // A register that no comparison has assigned is 0.
+                let Some(comparison) = state.comparisons[usize::from(condition.0)].clone() else {
+                    return Ok(true);
+                };
+                let reads = reads_of([&comparison.left, &comparison.right]);
+                state.decide(&reads, self.position(*target)?);
+                self.branch(state, at, *target, comparison, open)
+            }
+        }
+    }
+
+    /// Takes a branch, or does not, or both where what it compares is not known; false where the path ends.
+    fn branch(
+        &mut self,
+        state: &mut State,
+        at: usize,
+        target: LabelId,
+        taken: Constraint<LocalRead>,
+        open: &mut Vec<State>,
+    ) -> Result<bool, PredictError> {
+        match taken.met(&mut |_| None) {
+            Some(false) => Ok(true),
+            Some(true) => self.jump(state, at, target),
+            None => {
+                let mut jumped = state.clone();
+                jumped.path.constraints.push(taken.clone());
+                if self.jump(&mut jumped, at, target)? {
+                    open.push(jumped);
+                } else {
+                    self.done.push(jumped.path);
+                }
+                state.path.constraints.push(Constraint { holds: false, ..taken });
+                Ok(true)
+            }
+        }
+    }
+
+    fn compute(&self, state: &mut State, compute: &Compute) {
+        match compute {
+            Compute::Compare { destination, relation, left, right } => {
+                let scalar = ScalarType::default();
+                state.comparisons[usize::from(destination.0)] = Some(Constraint {
+                    relation: *relation,
+                    holds: true,
+                    left: value(state, *left, scalar),
+                    right: value(state, *right, scalar),
+                    scalar: UNSIGNED,
+                });
+            }
+            Compute::Move { destination, value: moved } => {
+                state.path.registers[usize::from(destination.0)] =
+                    value(state, *moved, ScalarType::default());
+            }
+            Compute::Arithmetic { destination, operation, left, right } => {
+                let scalar = self.test.register_type(self.thread, *destination);
+                let (left, right) = (value(state, *left, scalar), value(state, *right, scalar));
+                state.path.registers[usize::from(destination.0)] =
+                    Symbolic::operation(*operation, scalar, left, right);
+            }
+        }
+    }
+
+    /// Performs an access; a compare-exchange opens the path on which it fails.
+    fn execute_access(&self, state: &mut State, at: usize, access: &MemoryAccess, open: &mut Vec<State>) {
+        let address = access.place.address.map_or(Vec::new(), |register| {
+            let reads = reads_of([&state.path.registers[usize::from(register.0)]]);
+            state.path.decisive.extend(&reads);
+            reads
+        });
+        for (index, lane) in access.lanes().enumerate() {
+            self.execute_lane(state, at, &lane, &address, open);
+            if let Some(step) = state.path.steps.last_mut() {
+                step.cooperative = access.performer == Performer::Cooperative;
+                if index > 0 {
+                    // The instruction was executed once.
+                    state.executed[at] -= 1;
+                    step.occurrence -= 1;
+                    step.continues = true;
+                }
+            }
+        }
+    }
+
+    /// An access of one number.
+    fn execute_lane(
+        &self,
+        state: &mut State,
+        at: usize,
+        access: &MemoryAccess,
+        address: &[LocalRead],
+        open: &mut Vec<State>,
+    ) {
+        let (test, place, scalar) = (self.test, &access.place, access.place.scalar_type(self.test));
+        let memory = |access| Memory {
+            location: place.location,
+            class: place.class,
+            access,
+            extent: Extent::of(test, place),
+        };
+        let own = memory(access.strength);
+        let stored = |state: &State, operand| narrowed(test, value(state, operand, scalar), operand, scalar);
+        let seen = Symbolic::Read(state.reads);
+        match access.kind {
+            AccessKind::Load(destinations) => {
+                state.path.registers[usize::from(destinations.first().0)] = seen;
+                state.push_with(at, StepKind::Read(own), address);
+            }
+            AccessKind::Store(values) => {
+                let written = stored(state, values.first());
+                state.push_with(at, StepKind::Write(own, written), address);
+            }
+            AccessKind::Await { destination, value: awaited } => {
+                let awaited = value(state, awaited, scalar);
+                state.push_with(at, StepKind::Read(own), address);
+                state.decide(&reads_of([&seen, &awaited]), usize::MAX);
+                state.path.constraints.push(Constraint {
+                    relation: BranchRelation::Equal,
+                    holds: true,
+                    left: seen.clone(),
+                    right: awaited,
+                    scalar: UNSIGNED,
+                });
+                state.path.registers[usize::from(destination.0)] = seen;
+            }
+            AccessKind::Rmw { destination, operation } => {
+                let written = match operation {
+                    RmwOperation::Exchange(operand) => stored(state, operand),
+                    RmwOperation::Fetch(operation, operand) => {
+                        Symbolic::operation(operation, scalar, seen.clone(), value(state, operand, scalar))
+                    }
+                    RmwOperation::CompareExchange { value: operand, .. } => stored(state, operand),
+                };
+                let mut succeeds = None;
+                if let RmwOperation::CompareExchange { compare, unequal, .. } = operation {
+                    // The failing case is a read only, with its own semantics.
+                    let strength = match access.strength {
+                        Access::Atomic { scope, .. } => Access::Atomic { scope, semantics: unequal },
+                        plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => plain,
+                    };
+                    let equal = Constraint {
+                        relation: BranchRelation::Equal,
+                        holds: true,
+                        left: seen.clone(),
+                        right: value(state, compare, scalar),
+                        scalar,
+                    };
+                    let mut failed = state.clone();
+                    failed.push_with(at, StepKind::Rmw(memory(strength), None), address);
+                    failed.assign(destination, seen.clone());
+                    failed.path.constraints.push(Constraint { holds: false, ..equal.clone() });
+                    open.push(failed);
+                    succeeds = Some(equal);
+                }
+                state.assign(destination, seen);
+                state.push_with(at, StepKind::Rmw(own, Some(written)), address);
+                state.path.constraints.extend(succeeds);
+            }
+        }
     }
 
     /// Takes a jump; false where the bound ends the path instead.
-    fn jump(&self, state: &mut State, at: usize, target: LabelId) -> bool {
-        let position = self.position(target);
+    fn jump(&self, state: &mut State, at: usize, target: LabelId) -> Result<bool, PredictError> {
+        let position = self.position(target)?;
         if position <= at {
             state.jumps[at] += 1;
             let waits = state.nothing_changed(position, self.live.get(position));
             if waits || state.jumps[at] >= self.unroll {
                 state.path.terminated = false;
                 state.path.cut = !waits;
-                return false;
+                return Ok(false);
             }
         }
         state.at = position;
-        true
+        Ok(true)
     }
 
     /// Where a label stands.
-    fn position(&self, target: LabelId) -> usize {
+    fn position(&self, target: LabelId) -> Result<usize, PredictError> {
         let instructions = &self.test.thread(self.thread).instructions;
-        let position = instructions.iter().position(|i| i.kind == InstructionKind::Label(target));
-        position.unwrap_or(usize::MAX)
+        let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
+        position.ok_or(PredictError::NoEntry(NoEntry { of: LabelId::OF, index: target.index() }))
     }
 
     fn operand_type(&self, operand: Operand) -> ScalarType {
         match operand {
             Operand::Constant(_) => ScalarType::default(),
             Operand::Register(register) => self.test.register_type(self.thread, register),
-        }
-    }
-
-    fn execute(&self, state: &mut State, at: usize) {
-        let Some(instruction) = self.test.thread(self.thread).instructions.get(at) else { return };
-        if let InstructionKind::Addressed { register, .. } = &instruction.kind {
-            let reads = reads_of([&state.path.registers[usize::from(register.0)]]);
-            state.path.decisive.extend(&reads);
-            state.execute_access(self.test, at, instruction.kind.without_address(), reads);
-        } else {
-            state.execute_access(self.test, at, instruction.kind.without_address(), Vec::new());
-            if let (InstructionKind::Cooperative(_), Some(step)) =
-                (&instruction.kind, state.path.steps.last_mut())
-            {
-                step.cooperative = true;
-            }
         }
     }
 }
@@ -368,115 +424,9 @@ impl State {
             })
     }
 
-    fn execute_access(&mut self, test: &Test, at: usize, kind: &InstructionKind, address: Vec<LocalRead>) {
-        let scalar_of = |location: LocationId, scalar: Option<ScalarType>| {
-            scalar.unwrap_or(test.location(location).scalar_type())
-        };
-        let state = self;
-        match kind {
-            InstructionKind::Load { destination, location, offset, scalar, class, access } => {
-                let extent = Extent::new(test, *location, *offset, *scalar);
-                let memory = Memory { location: *location, class: *class, access: *access, extent };
-                state.path.registers[usize::from(destination.0)] = Symbolic::Read(state.reads);
-                state.push_with(at, StepKind::Read(memory), address);
-            }
-            InstructionKind::Store { location, offset, scalar, value: operand, class, access } => {
-                let extent = Extent::new(test, *location, *offset, *scalar);
-                let scalar = scalar_of(*location, *scalar);
-                let memory = Memory { location: *location, class: *class, access: *access, extent };
-                let stored = narrowed(test, value(state, *operand, scalar), *operand, scalar);
-                state.push_with(at, StepKind::Write(memory, stored), address);
-            }
-            InstructionKind::Rmw {
-                destination,
-                location,
-                offset,
-                scalar,
-                operation,
-                class,
-                scope,
-                semantics,
-            } => {
-                let extent = Extent::new(test, *location, *offset, *scalar);
-                let scalar = scalar_of(*location, *scalar);
-                let access = Access::Atomic { scope: *scope, semantics: *semantics };
-                let memory = Memory { location: *location, class: *class, access, extent };
-                let old = Symbolic::Read(state.reads);
-                let stored = match operation {
-                    RmwOperation::Exchange(operand) => {
-                        narrowed(test, value(state, *operand, scalar), *operand, scalar)
-                    }
-                    RmwOperation::Fetch(operation, operand) => {
-                        Symbolic::operation(*operation, scalar, old.clone(), value(state, *operand, scalar))
-                    }
-                    RmwOperation::CompareExchange { value: operand, .. } => {
-                        narrowed(test, value(state, *operand, scalar), *operand, scalar)
-                    }
-                };
-                state.path.registers[usize::from(destination.0)] = old;
-                state.push_with(at, StepKind::Rmw(memory, Some(stored)), address);
-            }
-            InstructionKind::Update { location, operation, operand, class, scope, semantics } => {
-                let scalar = scalar_of(*location, None);
-                let access = Access::Atomic { scope: *scope, semantics: *semantics };
-                let extent = Extent::of_name(test, *location);
-                let memory = Memory { location: *location, class: *class, access, extent };
-                let old = Symbolic::Read(state.reads);
-                let operand = value(state, *operand, scalar);
-                let stored = Symbolic::operation(*operation, scalar, old, operand);
-                state.push_with(at, StepKind::Rmw(memory, Some(stored)), address);
-            }
-            InstructionKind::Await { destination, location, value: awaited, class, scope, semantics } => {
-                let scalar = scalar_of(*location, None);
-                let access = Access::Atomic { scope: *scope, semantics: *semantics };
-                let extent = Extent::of_name(test, *location);
-                let memory = Memory { location: *location, class: *class, access, extent };
-                let seen = Symbolic::Read(state.reads);
-                let awaited = value(state, *awaited, scalar);
-                state.push_with(at, StepKind::Read(memory), address);
-                let reads = reads_of([&seen, &awaited]);
-                state.decide(&reads, usize::MAX);
-                state.path.constraints.push(Constraint {
-                    relation: BranchRelation::Equal,
-                    holds: true,
-                    left: seen.clone(),
-                    right: awaited,
-                    scalar: UNSIGNED,
-                });
-                state.path.registers[usize::from(destination.0)] = seen;
-            }
-            InstructionKind::Fence { scope, semantics } => {
-                state.push(at, StepKind::Fence(*scope, *semantics))
-            }
-            InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
-            InstructionKind::AvailableToDevice => state.push(at, StepKind::AvailableToDevice),
-            InstructionKind::VisibleFromDevice => state.push(at, StepKind::VisibleFromDevice),
-            InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
-                state.push(at, StepKind::System)
-            }
-            InstructionKind::Vector(components) => {
-                for (index, component) in components.iter().enumerate() {
-                    state.execute_access(test, at, component, address.clone());
-                    if index > 0
-                        && let Some(step) = state.path.steps.last_mut()
-                    {
-                        // The instruction was executed once.
-                        state.executed[at] -= 1;
-                        step.occurrence -= 1;
-                        step.continues = true;
-                    }
-                }
-            }
-            // Control is the walker's business, and an address is taken off before.
-            InstructionKind::Addressed { .. }
-            | InstructionKind::Cooperative(_)
-            | InstructionKind::Move { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. }
-            | InstructionKind::Arithmetic { .. }
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. } => {}
+    fn assign(&mut self, destination: Option<RegisterId>, value: Symbolic<LocalRead>) {
+        if let Some(destination) = destination {
+            self.path.registers[usize::from(destination.0)] = value;
         }
     }
 
@@ -487,10 +437,10 @@ impl State {
     }
 
     fn push(&mut self, at: usize, kind: StepKind) {
-        self.push_with(at, kind, Vec::new());
+        self.push_with(at, kind, &[]);
     }
 
-    fn push_with(&mut self, at: usize, kind: StepKind, address: Vec<LocalRead>) {
+    fn push_with(&mut self, at: usize, kind: StepKind, address: &[LocalRead]) {
         if matches!(kind, StepKind::Read(_) | StepKind::Rmw(..)) {
             self.reads += 1;
         }
@@ -506,7 +456,7 @@ impl State {
             kind,
             cooperative: false,
             continues: false,
-            address,
+            address: address.to_vec(),
             control,
         });
     }
@@ -547,7 +497,7 @@ fn narrowed(
         {
             value.part(0, scalar.bits() / 8)
         }
-        _ => value,
+        Operand::Constant(_) | Operand::Register(_) => value,
     }
 }
 

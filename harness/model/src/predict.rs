@@ -1,23 +1,26 @@
 //! From a test and a model to a prediction.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use litmus::{
-    Condition, Dialect, InstructionKind, LocationId, LocationInit, Observable, Operand, Outcome, Place,
-    PredictedOutcome, Prediction, Race, RegisterInit, RmwOperation, Scope, StorageClass, Term, Test,
-    ThreadId, Undefinedness, Value,
+    Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
+    Outcome, Performer, Place, PredictedOutcome, Prediction, Race, RegisterInit, Scope, StorageClass, Term,
+    Test, ThreadId, Undefinedness, Value,
 };
 
 use crate::budget::Purse;
-use crate::combine::{Combiner, Findings, ValueRules};
+use crate::combine::{Combiner, Counts, Findings, ValueRules};
 use crate::explore::{Ways, explore};
 use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
-use crate::model::{is_partial, scopes};
+use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
 use crate::search::Flags;
 use crate::sequential::{self, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
+use crate::symmetry::Symmetry;
 use crate::system;
 use crate::{Budget, Model, PredictError};
 
@@ -123,6 +126,9 @@ fn race_of(findings: &Findings) -> Race {
     }
 }
 
+/// From how many threads on symmetries are looked for.
+const MANY_THREADS: usize = 3;
+
 /// What the executions of a test show under a model.
 fn find(
     test: &Test,
@@ -135,29 +141,53 @@ fn find(
 ) -> Result<Findings, PredictError> {
     let semantic = model.semantic();
     let domain = value_domain(test);
+    let paths = supported_paths(test, semantic, unroll)?;
+    let symmetry = if ways.symmetry && test.threads.len() >= MANY_THREADS {
+        Symmetry::new(test, &paths)
+    } else {
+        Symmetry::default()
+    };
+    // What was found of the first of combinations that are alike, where no outcome is listed of them.
+    let mut first: HashMap<Vec<usize>, Counts> = HashMap::new();
     let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
-    for_each_skeleton(test, semantic, unroll, &mut |skeleton| {
+    for_each_combination(&paths, &mut |chosen, combination| {
         if purse.spend(1) {
             findings.timed_out = true;
             return Ok(false);
         }
-        let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
-        let combiner = Combiner::new(test, observables, &skeleton, rules, purse);
-        let prepared = compiled.prepared(&skeleton);
-        let before = findings.consistent_executions;
-        let searched = match skeleton.len() {
-            0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, &mut findings),
-            9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
-            17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, &mut findings),
-            33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
-            _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
-        };
-        searched?;
-        // Where executions are not counted any more, each combination may have some.
-        let runs = u64::from(findings.consistent_executions > before || findings.unlisted || findings.asked);
-        findings.runs += runs;
-        findings.cut += if skeleton.cut { runs } else { 0 };
-        Ok(!findings.timed_out)
+        let alike = symmetry.first_alike(chosen);
+        if let Some(known) = first.get(&alike)
+            && (!known.terminated || findings.unlisted && symmetry.keeps_condition())
+        {
+            findings.count(*known);
+            return Ok(true);
+        }
+        let before = findings.counts();
+        let mut terminated = false;
+        for skeleton in skeletons(test, combination, semantic)? {
+            terminated |= skeleton.terminated;
+            let rules = ValueRules { out_of_thin_air: semantic.values_free, domain: &domain };
+            let alike = symmetry.alike(chosen, &skeleton);
+            let combiner = Combiner::new(test, observables, &skeleton, rules, purse).with(alike);
+            let prepared = compiled.prepared(&skeleton);
+            let searched = match skeleton.len() {
+                0..=8 => explore::<Matrix8>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                9..=16 => explore::<Matrix16>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                17..=32 => explore::<Matrix32>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                33..=64 => explore::<Matrix64>(&skeleton, &prepared, &combiner, ways, &mut findings),
+                _ => explore::<Matrix256>(&skeleton, &prepared, &combiner, ways, &mut findings),
+            };
+            let runs = u64::from(searched?);
+            findings.runs += runs;
+            findings.cut += if skeleton.cut { runs } else { 0 };
+            if findings.timed_out {
+                return Ok(false);
+            }
+        }
+        if !symmetry.is_empty() {
+            first.insert(alike, findings.counts().since(before, terminated));
+        }
+        Ok(true)
     })?;
     Ok(findings)
 }
@@ -209,17 +239,33 @@ pub(crate) fn for_each_skeleton(
     unroll: u32,
     visit: &mut impl FnMut(Skeleton) -> Result<bool, PredictError>,
 ) -> Result<(), PredictError> {
+    let paths = supported_paths(test, semantic, unroll)?;
+    for_each_combination(&paths, &mut |_, combination| {
+        for skeleton in skeletons(test, combination, semantic)? {
+            if !visit(skeleton)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// The paths of each thread.
+fn supported_paths(test: &Test, semantic: Semantic, unroll: u32) -> Result<Vec<Vec<Path>>, PredictError> {
     check_supported(test, semantic)?;
-    let all: Vec<Vec<Path>> = (0..test.threads.len())
-        .map(|thread| paths(test, ThreadId(thread as u16), unroll))
-        .collect::<Result<_, _>>()?;
+    (0..test.threads.len()).map(|thread| paths(test, ThreadId(thread as u16), unroll)).collect()
+}
+
+/// Visits every combination of one path for each thread, with their numbers, as long as `visit` says so.
+fn for_each_combination(
+    all: &[Vec<Path>],
+    visit: &mut impl FnMut(&[usize], &[&Path]) -> Result<bool, PredictError>,
+) -> Result<(), PredictError> {
     let mut chosen = vec![0usize; all.len()];
     loop {
         let combination: Vec<&Path> = all.iter().zip(&chosen).map(|(paths, index)| &paths[*index]).collect();
-        for skeleton in skeletons(test, &combination, semantic)? {
-            if !visit(skeleton)? {
-                return Ok(());
-            }
+        if !visit(&chosen, &combination)? {
+            return Ok(());
         }
         let mut position = 0;
         loop {
@@ -251,33 +297,25 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
             return refuse("threads of the host under this model");
         }
         extended |= host;
-        let cooperative =
-            thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::Cooperative(_)));
+        let cooperative = thread
+            .instructions
+            .iter()
+            .any(|i| i.kind.access().is_some_and(|access| access.performer == Performer::Cooperative));
         if cooperative && !semantic.whole_language {
             return refuse("cooperative accesses under this model");
         }
         for instruction in &thread.instructions {
-            let kind = instruction.kind.without_address();
+            let kind = &instruction.kind;
             // The invocation that performs them takes every step of the thread's control flow with it.
             if cooperative && !company_can_follow(kind) {
                 return refuse("cooperative accesses in a thread that branches, calls, or names a quorum");
             }
-            let extension = match kind {
-                InstructionKind::System(_) => {
-                    Some("access masks and operations of the host under this model")
-                }
-                InstructionKind::ShaderCall(_) => Some("shader calls under this model"),
-                InstructionKind::Interlock(_) => Some("interlocked sections under this model"),
-                kind if kind.accesses().iter().any(|access| is_partial(test, access)) => {
-                    Some("accesses to a part of a location under this model")
-                }
-                _ => None,
-            };
+            let extension = extension(test, kind);
             extended |= extension.is_some();
             if let Some(what) = extension.filter(|_| !semantic.whole_language) {
-                return refuse(what);
+                return refuse(what.refusal());
             }
-            for scope in scopes(kind).into_iter().flatten() {
+            for scope in scopes(kind) {
                 match scope {
                     Scope::CrossDevice if test.dialect != Dialect::Hsa && !host => {
                         return refuse("cross-device scope in a shader");
@@ -285,7 +323,14 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
                     Scope::ShaderCall | Scope::FragmentInterlock if !semantic.whole_language => {
                         return refuse("scopes of shader calls and interlocked sections under this model");
                     }
-                    _ => {}
+                    Scope::Invocation
+                    | Scope::Subgroup
+                    | Scope::Workgroup
+                    | Scope::ShaderCall
+                    | Scope::FragmentInterlock
+                    | Scope::QueueFamily
+                    | Scope::Device
+                    | Scope::CrossDevice => {}
                 }
             }
         }
@@ -303,17 +348,13 @@ fn check_supported(test: &Test, semantic: Semantic) -> Result<(), PredictError> 
 fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
     let mut classes: BTreeMap<LocationId, StorageClass> = BTreeMap::new();
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        for access in instruction.kind.without_address().accesses() {
-            let (InstructionKind::Load { location, class, .. }
-            | InstructionKind::Store { location, class, .. }
-            | InstructionKind::Rmw { location, class, .. }) = access
-            else {
-                continue;
-            };
-            if *classes.entry(*location).or_insert(*class) != *class {
-                let name = test.location(*location).name.clone();
-                return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
-            }
+        let Some(MemoryPlace { location, class, .. }) = instruction.kind.access().map(|access| access.place)
+        else {
+            continue;
+        };
+        if *classes.entry(location).or_insert(class) != class {
+            let name = test.location(location).name.clone();
+            return Err(PredictError::TwoStorageClasses { name, span: instruction.span });
         }
     }
     Ok(())
@@ -322,13 +363,15 @@ fn one_class_a_name(test: &Test) -> Result<(), PredictError> {
 /// Whether an invocation of the same subgroup that executes the same code executes this instruction uniformly.
 fn company_can_follow(kind: &InstructionKind) -> bool {
     match kind {
-        InstructionKind::Goto(_)
-        | InstructionKind::Branch { .. }
-        | InstructionKind::System(_)
+        InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. })
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_) => false,
+        InstructionKind::System(operation) => operation.is_unmasked(),
         InstructionKind::ControlBarrier(barrier) => barrier.quorum.is_none(),
-        _ => true,
+        InstructionKind::Access(_)
+        | InstructionKind::Fence { .. }
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(Flow::Label(_) | Flow::BranchIf { .. }) => true,
     }
 }
 
@@ -342,29 +385,8 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut constants: HashSet<i64> = HashSet::from([0]);
     for thread in &test.threads {
         for instruction in &thread.instructions {
-            for access in instruction.kind.accesses() {
-                match access {
-                    InstructionKind::Store { value, .. }
-                    | InstructionKind::Update { operand: value, .. }
-                    | InstructionKind::Await { value, .. }
-                    | InstructionKind::Move { value, .. } => note(value, &mut constants),
-                    InstructionKind::Rmw { operation, .. } => match operation {
-                        RmwOperation::Exchange(value) | RmwOperation::Fetch(_, value) => {
-                            note(value, &mut constants)
-                        }
-                        RmwOperation::CompareExchange { compare, value, .. } => {
-                            note(compare, &mut constants);
-                            note(value, &mut constants);
-                        }
-                    },
-                    InstructionKind::Arithmetic { left, right, .. }
-                    | InstructionKind::Compare { left, right, .. }
-                    | InstructionKind::Branch { left, right, .. } => {
-                        note(left, &mut constants);
-                        note(right, &mut constants);
-                    }
-                    _ => {}
-                }
+            for operand in instruction.kind.operands() {
+                note(&operand, &mut constants);
             }
         }
         for register in &thread.registers {

@@ -139,6 +139,12 @@ pub enum ProgressError {
         /// The bound.
         bound: usize,
     },
+    /// A test that no parser makes: something in it refers to what is not there.
+    #[error("internal: {what}")]
+    Internal {
+        /// What refers to nothing.
+        what: &'static str,
+    },
     /// The time was over.
     #[error("not decided in time")]
     OutOfTime,

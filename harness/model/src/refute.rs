@@ -1,20 +1,30 @@
-//! Questions in large spaces, by a solver that learns from conflicts: the axioms over a skeleton's executions as clauses.
+//! Questions in large spaces, by a solver that learns from conflicts: the axioms over a skeleton's executions as clauses,
+//! and the values that its reads return.
 //!
 //! A pair of a node that is open between its bounds is a variable, defined by its operands; reads-from is a choice for each
 //! read, modification order a total order for each storage, and an acyclic relation lies within an order. A closure is
 //! demanded to hold at least what it must. That is enough where a smaller closure serves every axiom that is asked, and
 //! other models are not asked this way ([`Refuter::new`] says no).
 
-use litmus::LocationId;
+mod question;
+mod values;
 
+use std::rc::Rc;
+
+use litmus::{LocationId, Value as Number};
+
+pub(crate) use self::question::{Shown, known};
+pub(crate) use self::values::Domains;
 use crate::cat::{Axiom, AxiomKind, Node, NodeId, Value};
+use crate::combine::Combiner;
 use crate::interval::{Wanted, wanted_for};
 use crate::matrix::{Bits, Matrix};
 use crate::prepared::Prepared;
 use crate::quick::QuickMap;
 use crate::sat::{Literal, Solver};
-use crate::search::{Flags, Ground, ReadChoice, axiom_possible, fix_next, fix_read};
+use crate::search::Ground;
 use crate::skeleton::{Skeleton, Tags};
+use crate::symmetry::Alike;
 
 /// Events that one cycle may run through at most: an order of them has a clause for each three.
 const LARGEST_CYCLE: usize = 160;
@@ -24,6 +34,7 @@ pub(crate) struct Refuter<'a, M: Matrix, S> {
     skeleton: &'a Skeleton,
     prepared: &'a Prepared,
     ground: &'a Ground<M>,
+    domains: Rc<Domains>,
     solver: S,
     known: QuickMap<(u32, u16, u16), Term>,
     /// Pairs of closures that nothing is demanded of yet.
@@ -34,6 +45,18 @@ pub(crate) struct Refuter<'a, M: Matrix, S> {
     orders: QuickMap<(usize, usize), Literal>,
     /// The axioms that are flags, each with what is assumed to raise it, where anything can.
     flags: Vec<(usize, Literal)>,
+    /// What each value means that a read may return.
+    returned: QuickMap<usize, Vec<(Number, Term)>>,
+    /// Reads of which nothing is said yet but that they return one of their values.
+    undefined: Vec<usize>,
+    /// What each value means that a write may store.
+    stored: QuickMap<usize, Vec<(Number, Term)>>,
+    /// What each value means that a storage may have in the end.
+    finals: QuickMap<LocationId, Vec<(Number, Term)>>,
+    /// What is assumed where no value may depend on itself, if any may.
+    grounded: Option<Literal>,
+    /// What is assumed where one of several executions that are alike is enough.
+    first_alike: Option<Literal>,
 }
 
 /// Whether a pair is there.
@@ -80,22 +103,38 @@ pub(crate) fn is_refutable<M: Matrix>(prepared: &Prepared, ground: &Ground<M>) -
 impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
     /// The axioms as clauses. Whoever asks has made sure that they [are](is_refutable).
     pub(crate) fn new(
-        skeleton: &'a Skeleton,
+        combiner: &Combiner<'a>,
         prepared: &'a Prepared,
         ground: &'a Ground<M>,
+        domains: Rc<Domains>,
         solver: S,
     ) -> Refuter<'a, M, S> {
         let mut refuter = Refuter {
-            skeleton,
+            skeleton: combiner.skeleton,
             prepared,
             ground,
+            domains: domains.clone(),
             solver,
             known: QuickMap::default(),
             closures: Vec::new(),
             sources: QuickMap::default(),
             orders: QuickMap::default(),
             flags: Vec::new(),
+            returned: QuickMap::default(),
+            undefined: Vec::new(),
+            stored: QuickMap::default(),
+            finals: QuickMap::default(),
+            grounded: None,
+            first_alike: None,
         };
+        refuter.demand_first(&combiner.alike);
+        refuter.demand_paths();
+        if domains.circular {
+            let grounded = refuter.solver.variable();
+            refuter.demand_ground(grounded);
+            refuter.grounded = Some(grounded);
+        }
+        refuter.define_values();
         for (index, axiom) in prepared.plan.axioms.iter().enumerate() {
             if axiom.flag {
                 let raised = refuter.solver.variable();
@@ -114,73 +153,18 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         refuter
     }
 
-    /// Whether there is a consistent execution whose reads read from these writes and that raises this flag; `None` when
-    /// the budget was used up.
-    fn is_possible(&mut self, reads: &[ReadChoice], flag: Option<(usize, Literal)>) -> Option<bool> {
-        let mut assumed: Vec<Literal> = flag.iter().map(|(_, literal)| *literal).collect();
-        for choice in reads {
-            let Some(sources) = self.sources.get(&choice.read) else { continue };
-            let refused = sources.iter().filter(|(write, _)| !choice.candidates.contains(write));
-            assumed.extend(refused.map(|(_, literal)| !*literal));
+    /// Where one of several executions that are alike is enough, demands the one in which threads that do the same come in
+    /// their order.
+    fn demand_first(&mut self, alike: &Alike) {
+        if alike.ordered.is_empty() {
+            return;
         }
-        if !self.solver.solve(&assumed)? {
-            return Some(false);
+        let first = self.solver.variable();
+        for (earlier, later) in &alike.ordered {
+            let ordered = self.ordered(*earlier, *later);
+            self.implies(&[Term::If(first)], ordered);
         }
-        // An execution that was found is looked at: no answer is better than one that clauses alone stand for.
-        let shown = self.shows(reads, flag.map(|(axiom, _)| axiom));
-        debug_assert!(shown, "the clauses say what the axioms say");
-        shown.then_some(true)
-    }
-
-    /// Whether the execution that the solver found is consistent and raises the flag, by the plan itself.
-    fn shows(&self, reads: &[ReadChoice], flag: Option<usize>) -> bool {
-        let Prepared { plan, rf, co, .. } = self.prepared;
-        let mut bounds = self.ground.bounds.clone();
-        for choice in reads {
-            let sources = self.sources.get(&choice.read).map_or(&[][..], Vec::as_slice);
-            let chosen =
-                sources.iter().find(|(_, literal)| self.solver.holds(*literal)).map(|(write, _)| *write);
-            let Some(write) = chosen.or(choice.candidates.first().copied()) else { return false };
-            rf.iter().for_each(|id| fix_read(&mut bounds, *id, choice.read, write));
-        }
-        for storage in &self.ground.storages {
-            let mut writes = self.writes(Some(*storage));
-            writes.sort_by_key(|write| {
-                let earlier = |other: &&usize| {
-                    precedes(&self.orders, **other, *write).is_some_and(|literal| self.solver.holds(literal))
-                };
-                let all = self.writes(Some(*storage));
-                all.iter().filter(|other| *other != write).filter(earlier).count()
-            });
-            for (index, write) in writes.iter().enumerate() {
-                co.iter().for_each(|id| fix_next(&mut bounds, *id, *write, &writes[index + 1..]));
-            }
-        }
-        bounds.evaluate_all(plan);
-        let holds = |(index, axiom): (usize, &Axiom)| {
-            axiom.flag && flag != Some(index) || axiom_possible(axiom, &bounds)
-        };
-        plan.axioms.iter().enumerate().all(holds)
-    }
-
-    /// Whether there is a consistent execution whose reads read from these writes. With `flags` those are looked for that
-    /// raise others than these, and what they raise is added.
-    pub(crate) fn ask(&mut self, reads: &[ReadChoice], flags: Option<&mut Flags>) -> Option<bool> {
-        // What was made past the budget is not all.
-        if self.solver.is_spent() {
-            return None;
-        }
-        let Some(raised) = flags else { return self.is_possible(reads, None) };
-        let mut found = false;
-        for flag in self.flags.clone() {
-            let mut more = Flags::default();
-            more.raise(&self.prepared.plan.axioms[flag.0]);
-            if raised.misses(more) && self.is_possible(reads, Some(flag))? {
-                raised.add(more);
-                found = true;
-            }
-        }
-        Some(found)
+        self.first_alike = Some(first);
     }
 
     /// Demands what the axiom says, where `when` holds. Whether that is possible at all.
@@ -405,12 +389,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             let sources: Vec<(usize, Literal)> =
                 candidates.iter().map(|write| (*write, self.solver.variable())).collect();
             let all: Vec<Literal> = sources.iter().map(|(_, literal)| *literal).collect();
-            self.solver.clause(&all);
-            for (index, first) in all.iter().enumerate() {
-                for second in &all[index + 1..] {
-                    self.solver.clause(&[!*first, !*second]);
-                }
-            }
+            self.exactly_one(&all);
             self.sources.insert(read, sources);
         }
         let sources = self.sources.get(&read).map_or(&[][..], Vec::as_slice);
@@ -436,6 +415,15 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
         (0..self.skeleton.len()).filter(is_own).collect()
     }
 
+    /// The initial write of a storage that no thread writes.
+    fn initial_write(&self, storage: LocationId) -> Option<usize> {
+        let is_initial = |event: &usize| {
+            let event = &self.skeleton.events[*event];
+            event.storage == Some(storage) && event.tags.has(Tags::IW)
+        };
+        (0..self.skeleton.len()).rfind(is_initial)
+    }
+
     /// Both, the second looked at only where the first is possible.
     fn both(
         &mut self,
@@ -450,7 +438,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             (Term::Yes, other) | (other, Term::Yes) => other,
             (Term::If(a), Term::If(b)) if a == b => first,
             (Term::If(a), Term::If(b)) => {
-                let both = self.solver.variable();
+                let both = self.solver.defined();
                 self.solver.clause(&[!both, a]);
                 self.solver.clause(&[!both, b]);
                 self.solver.clause(&[!a, !b, both]);
@@ -458,6 +446,10 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             }
             _ => Term::No,
         }
+    }
+
+    fn all(&mut self, terms: &[Term]) -> Term {
+        terms.iter().fold(Term::Yes, |all, term| self.both(|_| all, |_| *term))
     }
 
     fn any(&mut self, terms: &[Term]) -> Term {
@@ -475,7 +467,7 @@ impl<'a, M: Matrix, S: Solver> Refuter<'a, M, S> {
             [] => Term::No,
             [one] => Term::If(*one),
             _ => {
-                let any = self.solver.variable();
+                let any = self.solver.defined();
                 open.iter().for_each(|literal| self.solver.clause(&[!*literal, any]));
                 open.push(!any);
                 self.solver.clause(&open);

@@ -21,6 +21,9 @@ pub(crate) trait Solver {
     /// A new variable.
     fn variable(&mut self) -> Literal;
 
+    /// A new variable that others decide, by what its clauses say.
+    fn defined(&mut self) -> Literal;
+
     /// Whether the budget is used up.
     fn is_spent(&self) -> bool;
 
@@ -64,6 +67,11 @@ impl Solver for Batsat<'_> {
     fn variable(&mut self) -> Literal {
         self.purse.spend(1);
         Literal(self.solver.new_var_default().idx() << 1)
+    }
+
+    fn defined(&mut self) -> Literal {
+        self.purse.spend(1);
+        Literal(self.solver.new_var(lbool::UNDEF, false).idx() << 1)
     }
 
     fn is_spent(&self) -> bool {

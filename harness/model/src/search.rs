@@ -78,8 +78,9 @@ pub(crate) trait Goal {
     /// by event number.
     fn wants(&mut self, flags: Flags, reads_from: &[Option<u16>]) -> bool;
 
-    /// Takes a group of consistent executions.
-    fn take(&mut self, leaf: Leaf);
+    /// Takes a group of consistent executions, of which it looks at so many at most where each must be looked at. How many it
+    /// looked at.
+    fn take(&mut self, leaf: Leaf, most: u64) -> u64;
 }
 
 /// Any consistent execution will do.
@@ -90,8 +91,9 @@ impl Goal for First {
         !self.0
     }
 
-    fn take(&mut self, _: Leaf) {
+    fn take(&mut self, _: Leaf, _: u64) -> u64 {
         self.0 = true;
+        1
     }
 }
 
@@ -407,7 +409,9 @@ impl<'a, M: Matrix> Search<'a, M> {
             }
             locations.push(solutions);
         }
-        goal.take(Leaf { flagged, locations });
+        let left = self.limit.saturating_sub(self.steps);
+        self.steps = self.steps.saturating_add(goal.take(Leaf { flagged, locations }, left));
+        self.gave_up |= self.steps > self.limit;
     }
 
     fn solve_location(&mut self, index: usize, bounds: &Bounds<M>) -> Arc<Vec<Solution>> {

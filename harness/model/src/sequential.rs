@@ -3,9 +3,12 @@
 //! This shares nothing with the axiomatic engine: what is *weak* and what is *interleaved* is measured against it, and the
 //! cat file `sc` is tested against it.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    ArithmeticOperation, InstructionKind, InterlockEnd, LabelId, LocationId, Observable, Operand, Outcome,
-    Place, RegisterId, RmwOperation, ScalarType, Scope, SystemOperation, SystemSync, Test, ThreadId, Value,
+    AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, InstructionKind, InterlockEnd, LabelId,
+    LocationId, MemoryAccess, Observable, Operand, Outcome, RegisterId, RmwOperation, ScalarType,
+    SystemOperation, SystemSync, Test, ThreadId, Value,
 };
 
 use crate::budget::Purse;
@@ -123,8 +126,8 @@ impl<'a> Machine<'a> {
             let has = |wanted: fn(&InstructionKind) -> bool| {
                 thread.instructions.iter().any(|instruction| wanted(&instruction.kind))
             };
-            let reached =
-                jumps + if has(|kind| matches!(kind, InstructionKind::Label(_))) { count } else { 0 };
+            let reached = jumps
+                + if has(|kind| matches!(kind, InstructionKind::Flow(Flow::Label(_)))) { count } else { 0 };
             next = reached
                 + if has(|kind| matches!(kind, InstructionKind::ControlBarrier(_))) {
                     count.div_ceil(64)
@@ -148,9 +151,9 @@ impl<'a> Machine<'a> {
                         instructions.iter().take(usize::from(first)).any(|i| {
                             matches!(
                                 i.kind,
-                                InstructionKind::Branch { .. }
-                                    | InstructionKind::BranchIf { .. }
-                                    | InstructionKind::Goto(_)
+                                InstructionKind::Flow(
+                                    Flow::Branch { .. } | Flow::BranchIf { .. } | Flow::Goto(_)
+                                )
                             )
                         })
                     })
@@ -306,7 +309,14 @@ impl<'a> Machine<'a> {
             other.instructions.iter().enumerate().all(|(index, instruction)| match &instruction.kind {
                 InstructionKind::System(SystemOperation::Submit(threads)) if names(threads) => at > index,
                 InstructionKind::ShaderCall(threads) if names(threads) => at >= index,
-                _ => true,
+                InstructionKind::Access(_)
+                | InstructionKind::Fence { .. }
+                | InstructionKind::ControlBarrier(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(_)
+                | InstructionKind::Flow(_) => true,
             })
         })
     }
@@ -330,27 +340,20 @@ impl<'a> Machine<'a> {
                 return;
             };
             match &instruction.kind {
-                InstructionKind::Load { .. }
-                | InstructionKind::Store { .. }
-                | InstructionKind::Rmw { .. }
-                | InstructionKind::Update { .. }
-                | InstructionKind::Await { .. }
-                | InstructionKind::Cooperative(_)
-                | InstructionKind::Vector(_)
-                | InstructionKind::Addressed { .. } => return,
-                InstructionKind::Move { destination, value } => {
+                InstructionKind::Access(_) => return,
+                InstructionKind::Compute(Compute::Move { destination, value }) => {
                     let value = self.value(state, thread, *value, ScalarType::default());
                     self.assign(state, thread, *destination, value);
                     self.advance(state, thread);
                 }
-                InstructionKind::Compare { destination, relation, left, right } => {
+                InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                     let scalar = ScalarType::default();
                     let unsigned = |operand| self.value(state, thread, operand, scalar).0 as i64;
                     let holds = relation.holds(unsigned(*left), unsigned(*right));
                     self.assign(state, thread, *destination, Value(u64::from(holds)));
                     self.advance(state, thread);
                 }
-                InstructionKind::BranchIf { condition, target } => {
+                InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
                     if self.register(state, thread, *condition) != Value(0) {
                         self.jump(state, thread, *target);
                     } else {
@@ -365,12 +368,10 @@ impl<'a> Machine<'a> {
                     self.advance(state, thread);
                 }
                 InstructionKind::Fence { .. }
-                | InstructionKind::AvailableToDevice
-                | InstructionKind::VisibleFromDevice
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
-                | InstructionKind::Label(_) => {
+                | InstructionKind::Flow(Flow::Label(_)) => {
                     if self.waits(state, thread, at) {
                         return;
                     }
@@ -380,15 +381,15 @@ impl<'a> Machine<'a> {
                     }
                     self.advance(state, thread);
                 }
-                InstructionKind::Arithmetic { destination, operation, left, right } => {
+                InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                     let scalar = self.types[thread][usize::from(destination.0)];
                     let left = self.value(state, thread, *left, scalar);
                     let right = self.value(state, thread, *right, scalar);
                     self.assign(state, thread, *destination, operation.apply(left, right, scalar));
                     self.advance(state, thread);
                 }
-                InstructionKind::Goto(target) => self.jump(state, thread, *target),
-                InstructionKind::Branch { relation, left, right, target } => {
+                InstructionKind::Flow(Flow::Goto(target)) => self.jump(state, thread, *target),
+                InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     let scalar = self.comparison_type(thread, *left, *right);
                     let left = self.value(state, thread, *left, scalar).signed(scalar);
                     let right = self.value(state, thread, *right, scalar).signed(scalar);
@@ -424,7 +425,7 @@ impl<'a> Machine<'a> {
 
     fn jump(&self, state: &mut State, thread: usize, target: LabelId) {
         let instructions = &self.test.threads[thread].instructions;
-        let position = instructions.iter().position(|i| i.kind == InstructionKind::Label(target));
+        let position = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(target)));
         let at = self.at(state, thread);
         let Some(position) = position else {
             state.stick();
@@ -445,74 +446,72 @@ impl<'a> Machine<'a> {
     fn step(&self, state: &mut State, thread: usize) -> bool {
         let at = self.at(state, thread);
         let Some(instruction) = self.test.threads[thread].instructions.get(at) else { return false };
-        // Sequential consistency is an order of instructions, so all components of a vector are accessed at once.
-        if !instruction.kind.accesses().iter().all(|access| self.perform(state, thread, at, access)) {
+        let goes_on = match &instruction.kind {
+            // Sequential consistency is an order of instructions, so all components of a vector are accessed at once.
+            InstructionKind::Access(access) => access.lanes().all(|lane| self.perform(state, thread, &lane)),
+            InstructionKind::ControlBarrier(barrier) => {
+                self.passes(state, thread, barrier) && !self.waits(state, thread, at)
+            }
+            InstructionKind::Fence { .. }
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => !self.waits(state, thread, at),
+        };
+        if !goes_on {
             return false;
         }
         self.advance(state, thread);
         true
     }
 
-    /// Performs an access, or a component of one; false where it must wait.
-    fn perform(&self, state: &mut State, thread: usize, at: usize, access: &InstructionKind) -> bool {
-        match access {
-            InstructionKind::Await { destination, location, value, .. } => {
-                let seen = self.read(state, Extent::of_name(self.test, *location));
-                if seen != self.value(state, thread, *value, self.test.location(*location).scalar_type()) {
+    /// Performs an access of one number; false where it must wait.
+    fn perform(&self, state: &mut State, thread: usize, access: &MemoryAccess) -> bool {
+        let extent = Extent::of(self.test, &access.place);
+        let scalar = access.place.scalar_type(self.test);
+        match access.kind {
+            AccessKind::Await { destination, value } => {
+                let seen = self.read(state, extent);
+                if seen != self.value(state, thread, value, scalar) {
                     return false;
                 }
-                self.assign(state, thread, *destination, seen);
+                self.assign(state, thread, destination, seen);
             }
-            InstructionKind::Update { location, operation, operand, .. } => {
-                let scalar = self.test.location(*location).scalar_type();
-                let operand = self.value(state, thread, *operand, scalar);
-                let extent = Extent::of_name(self.test, *location);
-                let new = operation.apply(self.read(state, extent), operand, scalar);
-                self.write(state, extent, new);
+            AccessKind::Load(destinations) => {
+                let value = self.read(state, extent);
+                self.assign(state, thread, destinations.first(), value);
             }
-            InstructionKind::Load { destination, location, offset, scalar, .. } => {
-                let value = self.read(state, Extent::new(self.test, *location, *offset, *scalar));
-                self.assign(state, thread, *destination, value);
-            }
-            InstructionKind::Store { location, offset, scalar, value, .. } => {
-                let extent = Extent::new(self.test, *location, *offset, *scalar);
-                let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
-                let value = self.value(state, thread, *value, scalar);
+            AccessKind::Store(values) => {
+                let value = self.value(state, thread, values.first(), scalar);
                 self.write(state, extent, value);
             }
-            InstructionKind::Rmw { destination, location, offset, scalar, operation, .. } => {
-                let extent = Extent::new(self.test, *location, *offset, *scalar);
-                let scalar = scalar.unwrap_or(self.test.location(*location).scalar_type());
+            AccessKind::Rmw { destination, operation } => {
                 let old = self.read(state, extent);
                 let new = match operation {
-                    RmwOperation::Exchange(operand) => Some(self.value(state, thread, *operand, scalar)),
+                    RmwOperation::Exchange(operand) => Some(self.value(state, thread, operand, scalar)),
                     RmwOperation::Fetch(operation, operand) => {
-                        let operand = self.value(state, thread, *operand, scalar);
-                        Some(ArithmeticOperation::apply(*operation, old, operand, scalar))
+                        let operand = self.value(state, thread, operand, scalar);
+                        Some(ArithmeticOperation::apply(operation, old, operand, scalar))
                     }
                     RmwOperation::CompareExchange { compare, value, .. } => {
-                        let compare = self.value(state, thread, *compare, scalar);
-                        (compare == old).then(|| self.value(state, thread, *value, scalar))
+                        let compare = self.value(state, thread, compare, scalar);
+                        (compare == old).then(|| self.value(state, thread, value, scalar))
                     }
                 };
                 if let Some(new) = new {
                     self.write(state, extent, new);
                 }
-                self.assign(state, thread, *destination, old);
+                if let Some(destination) = destination {
+                    self.assign(state, thread, destination, old);
+                }
             }
-            InstructionKind::ControlBarrier(_) if !self.passes(state, thread, at) => return false,
-            _ if self.waits(state, thread, at) => return false,
-            _ => {}
         }
         true
     }
 
     /// Whether everyone whom a control barrier waits for has arrived.
-    fn passes(&self, state: &State, thread: usize, at: usize) -> bool {
-        let InstructionKind::ControlBarrier(barrier) = &self.test.threads[thread].instructions[at].kind
-        else {
-            return true;
-        };
+    fn passes(&self, state: &State, thread: usize, barrier: &ControlBarrier) -> bool {
         let mut arrived = 0;
         let mut missing = false;
         for (other, other_thread) in self.test.threads.iter().enumerate() {
@@ -525,7 +524,7 @@ impl<'a> Machine<'a> {
                 };
                 if same
                     && barrier.execution_scope == candidate.execution_scope
-                    && self.together(thread, other, barrier.execution_scope)
+                    && self.test.threads[thread].place.shares(other_thread.place, barrier.execution_scope)
                 {
                     // Who stands there and has yet to wait for another thread has not arrived.
                     let waits = self.at(state, other) == index && !self.is_due(state, other);
@@ -540,23 +539,6 @@ impl<'a> Machine<'a> {
         match barrier.quorum {
             Some(quorum) => arrived >= quorum,
             None => !missing,
-        }
-    }
-
-    fn together(&self, left: usize, right: usize, scope: Scope) -> bool {
-        let (Place::Device(left), Place::Device(right)) =
-            (self.test.threads[left].place, self.test.threads[right].place)
-        else {
-            return false;
-        };
-        match scope {
-            Scope::Invocation => false,
-            Scope::Subgroup => left == right,
-            Scope::Workgroup => left.queue_family == right.queue_family && left.workgroup == right.workgroup,
-            Scope::QueueFamily => left.queue_family == right.queue_family,
-            // No control barrier has such an execution scope.
-            Scope::ShaderCall | Scope::FragmentInterlock => false,
-            Scope::Device | Scope::CrossDevice => true,
         }
     }
 
@@ -593,7 +575,13 @@ impl<'a> Machine<'a> {
                     last.is_some_and(|last| self.at(state, number) <= last)
                 })
             }
-            _ => false,
+            InstructionKind::Access(_)
+            | InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::System(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => false,
         }
     }
 

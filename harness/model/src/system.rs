@@ -1,6 +1,8 @@
 //! What the host, the API, shader calls and interlocked sections add to an execution besides events of the shaders.
 
-use litmus::{AccessMask, InstructionKind, InterlockEnd, LocationId, Place, SystemOperation, Test, ThreadId};
+use litmus::{
+    AccessMask, Flow, InstructionKind, InterlockEnd, LocationId, Place, SystemOperation, Test, ThreadId,
+};
 
 use crate::skeleton::{Event, Owner, Tags};
 
@@ -15,18 +17,18 @@ pub(crate) struct Mark {
 }
 
 /// The events of an operation of the API, in the order in which they take place.
-pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u32] {
+pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u64] {
     match operation {
         SystemOperation::Available(mask) if mask.intersects(AccessMask::HOST_WRITE) => {
             &[Tags::DOMDEVICE, Tags::AVDEVICE]
         }
-        SystemOperation::Available(_) => &[Tags::AVDEVICE],
+        SystemOperation::AvailableToDevice | SystemOperation::Available(_) => &[Tags::AVDEVICE],
         SystemOperation::Visible(mask)
             if mask.intersects(AccessMask::HOST_READ.with(AccessMask::HOST_WRITE)) =>
         {
             &[Tags::VISDEVICE, Tags::DOMHOST]
         }
-        SystemOperation::Visible(_) => &[Tags::VISDEVICE],
+        SystemOperation::VisibleFromDevice | SystemOperation::Visible(_) => &[Tags::VISDEVICE],
         SystemOperation::Flush(_) => &[Tags::AVHOST],
         SystemOperation::Invalidate(_) => &[Tags::VISHOST],
         SystemOperation::Submit(_) => &[Tags::DOMDEVICE, Tags::VISDEVICE],
@@ -187,7 +189,10 @@ pub(crate) fn uncovered(test: &Test, events: &[Event]) -> Pairs {
                 }
                 SystemOperation::Visible(mask) => mask.covers(host, access.tags.has(Tags::W)),
                 SystemOperation::Flush(ranges) | SystemOperation::Invalidate(ranges) => in_ranges(ranges),
-                SystemOperation::Submit(_) | SystemOperation::Wait(_) => true,
+                SystemOperation::AvailableToDevice
+                | SystemOperation::VisibleFromDevice
+                | SystemOperation::Submit(_)
+                | SystemOperation::Wait(_) => true,
             };
             if !covered {
                 pairs.extend([(index as u16, other as u16), (other as u16, index as u16)]);
@@ -204,10 +209,8 @@ pub(crate) fn refusal(test: &Test) -> Option<&'static str> {
         let mut control = false;
         for instruction in &thread.instructions {
             let kind = &instruction.kind;
-            control |= matches!(
-                kind,
-                InstructionKind::Label(_) | InstructionKind::Goto(_) | InstructionKind::Branch { .. }
-            );
+            control |=
+                matches!(kind, InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. }));
             let named = threads_named(kind);
             if control && !named.is_empty() {
                 return Some("submissions, waits and shader calls after a branch or label");

@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::HashSet;
 
-use litmus::{InstructionKind, Outcome, Race, Test};
+use litmus::{Flow, InstructionKind, Outcome, Race, Test};
 use model::{Budget, Model, Options, OutcomeQuestion, PredictError, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -69,7 +69,9 @@ fn compare(test: &Test, model: &Model) -> Result<bool, String> {
 
 fn has_loop(test: &Test) -> bool {
     let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-    instructions.into_iter().any(|instruction| matches!(instruction.kind, InstructionKind::Label(_)))
+    instructions
+        .into_iter()
+        .any(|instruction| matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_))))
 }
 
 /// How many random tests a model is tried on: a fixed number with a fixed seed, or `VK_LITMUS_SOAK_CASES` of them.

@@ -9,7 +9,9 @@ mod hsa_letter;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 
-use litmus::{Dialect, InstructionKind, Operand, Outcome, Prediction, Race, Test, Undefinedness};
+use litmus::{
+    AccessKind, Dialect, MemoryAccess, Operand, Outcome, Prediction, Race, RmwOperation, Test, Undefinedness,
+};
 use model::{Budget, Model, Options, PredictError, naive, predict};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
@@ -223,12 +225,15 @@ fn engine_and_naive_enumerator_agree_on_random_tests() {
 fn by_the_letter(test: &Test) -> Option<hsa_letter::Answer> {
     let mut highest = 2;
     for instruction in test.threads.iter().flat_map(|thread| &thread.instructions) {
-        match instruction.kind.without_address() {
-            InstructionKind::Update { operand: Operand::Register(_), .. } => return None,
-            InstructionKind::Update { operand: Operand::Constant(constant), .. } => {
-                highest += *constant as u64
+        if let Some(MemoryAccess {
+            kind: AccessKind::Rmw { destination: None, operation: RmwOperation::Fetch(_, operand) },
+            ..
+        }) = instruction.kind.access()
+        {
+            match operand {
+                Operand::Register(_) => return None,
+                Operand::Constant(constant) => highest += *constant as u64,
             }
-            _ => {}
         }
     }
     let domain: Vec<u64> = (0..=highest).collect();

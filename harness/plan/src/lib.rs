@@ -455,7 +455,10 @@ pub struct Capabilities {
 /// Why a device did not do something.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// There is no Vulkan loader, or it has no driver.
+    /// There is no Vulkan loader.
+    #[error("no Vulkan loader: {0}")]
+    NoLoader(String),
+    /// The Vulkan loader has no driver, or no driver a device.
     #[error("no Vulkan driver: {0}")]
     NoDriver(String),
     /// No device meets the selection.

@@ -2,8 +2,9 @@
 //! test could have seen.
 
 use litmus::{
-    Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, Place, Register,
-    RegisterId, RegisterInit, ScalarType, Scope, Semantics, Span, StorageClass, SyncPoint, SystemSync, Test,
+    Access, Dialect, Instruction, InstructionKind, Location, LocationId, LocationInit, MemoryPlace, Place,
+    Register, RegisterId, RegisterInit, ScalarType, Scope, Semantics, Span, StorageClass, SyncPoint,
+    SystemSync, Test,
 };
 
 /// The twin of a test whose threads meet in a control barrier: the same test without any. `None` where there is no
@@ -65,12 +66,7 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
     let mut readers = 0;
     // Threads that read are those whose reads may fall between the others' writes.
     let reads = |thread: &usize| {
-        let read = |kind: &InstructionKind| {
-            let one = |access: &InstructionKind| {
-                matches!(access, InstructionKind::Load { .. } | InstructionKind::Rmw { .. })
-            };
-            kind.accesses().iter().any(one)
-        };
+        let read = |kind: &InstructionKind| kind.access().is_some_and(litmus::MemoryAccess::reads);
         let instructions = test.threads.get(*thread).map(|thread| thread.instructions.as_slice());
         instructions.unwrap_or_default().iter().any(|instruction| read(&instruction.kind))
     };
@@ -105,12 +101,9 @@ fn written_elsewhere(test: &Test, thread: usize) -> Option<(LocationId, StorageC
         let threads = test.threads.iter().enumerate().filter(|(index, _)| wanted(*index));
         let instructions = threads.flat_map(|(_, thread)| &thread.instructions);
         instructions
-            .flat_map(|instruction| instruction.kind.accesses())
-            .filter_map(|access| match access {
-                InstructionKind::Store { location, class, .. }
-                | InstructionKind::Rmw { location, class, .. } => Some((test.storage_of(*location), *class)),
-                _ => None,
-            })
+            .filter_map(|instruction| instruction.kind.access())
+            .filter(|access| access.writes())
+            .map(|access| (test.storage_of(access.place.location), access.place.class))
             .collect()
     };
     if !matches!(test.threads.get(thread)?.place, Place::Device(_)) {
@@ -142,7 +135,7 @@ fn add_alias(test: &mut Test, location: LocationId, name: &str) -> LocationId {
 
 fn relaxed_load(destination: RegisterId, location: LocationId, class: StorageClass) -> Instruction {
     let access = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::default() };
-    let kind = InstructionKind::Load { destination, location, offset: 0, scalar: None, class, access };
+    let kind = InstructionKind::load(destination, MemoryPlace::of(location, class), access);
     Instruction { kind, span: Span::default() }
 }
 
@@ -214,13 +207,12 @@ mod tests {
                 instructions.iter().map(|instruction| instruction.kind.clone()).collect()
             };
             assert_eq!(kinds(rest), kinds(&before.instructions));
-            let InstructionKind::Load { location: first, .. } = early.kind else { panic!() };
-            let InstructionKind::Load { location: second, .. } = late.kind else { panic!() };
+            let location = |instruction: &Instruction| instruction.kind.access().unwrap().place.location;
+            let (first, second) = (location(early), location(late));
             assert_ne!(first, second);
             assert_eq!(twin.storage_of(first), twin.storage_of(second));
             // What the thread writes itself tells less.
-            let InstructionKind::Store { location: own, .. } = before.instructions[0].kind else { panic!() };
-            assert_ne!(twin.storage_of(first), own);
+            assert_ne!(twin.storage_of(first), location(&before.instructions[0]));
         }
         assert_eq!(twin.observables().len(), 6);
         // The printed twin is a test again.

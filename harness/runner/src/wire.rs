@@ -222,7 +222,9 @@ impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Failure {
         let message = error.to_string();
         match error {
-            DeviceError::NoDriver(_) | DeviceError::NoSuchDevice(_) => Failure::NoDevice { message },
+            DeviceError::NoLoader(_) | DeviceError::NoDriver(_) | DeviceError::NoSuchDevice(_) => {
+                Failure::NoDevice { message }
+            }
             DeviceError::Unsupported(what) => Failure::Lacks { what },
             DeviceError::DeviceLost(_) => Failure::DeviceLost { message },
             DeviceError::StepBudget => Failure::TimedOut { message },

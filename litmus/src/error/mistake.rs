@@ -209,13 +209,13 @@ pub enum ParseError {
         #[label("expected a type of at most {bits} bits")]
         span: Span,
     },
-    /// A constant that the declared type cannot hold.
+    /// A constant that its type cannot hold.
     #[error("{value} does not fit into `{ty}`")]
     #[diagnostic(code(litmus::parse::value_out_of_range))]
     ValueOutOfRange {
         value: i64,
         ty: &'static str,
-        #[label("expected a value of the declared type")]
+        #[label("expected values of `{ty}`")]
         span: Span,
     },
 

@@ -1,13 +1,16 @@
 //! One thread of an HSA test as one of a Vulkan program.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use super::waiting::{is_skippable, will_come};
 use super::{effective_scope, native_register};
 use crate::condition::{Comparison, Condition, Term};
 use crate::span::Span;
+use crate::system::SystemOperation;
 use crate::test::{
-    Access, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, Label, LabelId, LocationId,
-    Operand, Order, Register, RegisterId, RegisterInit, RmwOperation, Scope, Semantics, StorageClass,
-    StorageClassSet, SystemSync, Test, Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction, InstructionKind,
+    Label, LabelId, MemoryAccess, MemoryPlace, Operand, Order, Register, RegisterId, RegisterInit,
+    RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, SystemSync, Test, Thread, ThreadId,
 };
 
 /// The scope in Vulkan's words: what is system for HSA is the device that all agents have become.
@@ -109,7 +112,7 @@ impl<'a> Lowering<'a> {
             |side: fn(&SystemSync) -> ThreadId| self.hsa.system_sync.iter().any(|sync| side(sync) == self.id);
         let (released, acquired) = (is_side(|sync| sync.from.thread), is_side(|sync| sync.to.thread));
         if acquired {
-            self.emit(InstructionKind::VisibleFromDevice);
+            self.emit(InstructionKind::System(SystemOperation::VisibleFromDevice));
         }
         self.choose_flags();
         let all_simple = self.awaits().all(|at| self.is_simple(at));
@@ -123,10 +126,10 @@ impl<'a> Lowering<'a> {
             self.expect(passed, 1);
         }
         if let Some(end) = self.end {
-            self.emit(InstructionKind::Label(end));
+            self.emit(InstructionKind::Flow(Flow::Label(end)));
         }
         if released {
-            self.emit(InstructionKind::AvailableToDevice);
+            self.emit(InstructionKind::System(SystemOperation::AvailableToDevice));
         }
     }
 
@@ -141,7 +144,7 @@ impl<'a> Lowering<'a> {
         left: Operand,
         right: Operand,
     ) {
-        self.emit(InstructionKind::Arithmetic { destination, operation, left, right });
+        self.emit(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }));
     }
 
     fn expect(&mut self, register: RegisterId, value: i64) {
@@ -187,29 +190,34 @@ impl<'a> Lowering<'a> {
     /// The comparison that decides the branch at `at`, where the branch may as well compare for itself: nothing joins in
     /// between, and what is compared is still there.
     fn comparison_of(&self, at: usize) -> Option<(BranchRelation, Operand, Operand)> {
-        let Some(InstructionKind::BranchIf { condition, .. }) = self.kind(at) else { return None };
+        let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind(at) else {
+            return None;
+        };
         let mut assigned: Vec<RegisterId> = Vec::new();
         for before in (0..at).rev() {
-            match self.kind(before)? {
-                InstructionKind::Label(_) => return None,
-                InstructionKind::Compare { destination, relation, left, right }
-                    if destination == condition =>
-                {
-                    let kept = |operand: &Operand| match operand {
-                        Operand::Constant(_) => true,
-                        Operand::Register(register) => !assigned.contains(register),
-                    };
-                    return (kept(left) && kept(right)).then_some((*relation, *left, *right));
-                }
-                other => assigned.extend(other.destinations()),
+            let kind = self.kind(before)?;
+            if let InstructionKind::Flow(Flow::Label(_)) = kind {
+                return None;
             }
+            if let InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) = kind
+                && destination == condition
+            {
+                let kept = |operand: &Operand| match operand {
+                    Operand::Constant(_) => true,
+                    Operand::Register(register) => !assigned.contains(register),
+                };
+                return (kept(left) && kept(right)).then_some((*relation, *left, *right));
+            }
+            assigned.extend(kind.destinations());
         }
         None
     }
 
     fn choose_flags(&mut self) {
         for at in 0..self.thread.instructions.len() {
-            let Some(InstructionKind::BranchIf { condition, .. }) = self.kind(at) else { continue };
+            let Some(InstructionKind::Flow(Flow::BranchIf { condition, .. })) = self.kind(at) else {
+                continue;
+            };
             let place = usize::from(condition.0);
             let known = self.flags.get(place).copied().flatten();
             let flag = match known {
@@ -250,27 +258,27 @@ impl<'a> Lowering<'a> {
         };
         let left = side(self, left);
         let right = side(self, right);
-        self.emit(InstructionKind::Branch { relation, left, right, target });
+        self.emit(InstructionKind::Flow(Flow::Branch { relation, left, right, target }));
     }
 
     // Awaits.
 
     fn awaits(&self) -> impl Iterator<Item = usize> + '_ {
-        let is_await =
-            |kind: &InstructionKind| matches!(kind.without_address(), InstructionKind::Await { .. });
+        let is_await = |kind: &InstructionKind| {
+            kind.access().is_some_and(|access| matches!(access.kind, AccessKind::Await { .. }))
+        };
         (0..self.thread.instructions.len()).filter(move |at| self.kind(*at).is_some_and(is_await))
     }
 
     /// Whether the final value of its register tells whether an `await` has read what it waits for: it is a number, nothing
     /// else assigns the register, and no branch skips it.
     fn is_simple(&self, at: usize) -> bool {
-        let Some(InstructionKind::Await { destination, value, .. }) =
-            self.kind(at).map(InstructionKind::without_address)
-        else {
+        let access = self.kind(at).and_then(InstructionKind::access);
+        let Some(AccessKind::Await { destination, value }) = access.map(|access| access.kind) else {
             return false;
         };
         let assigned = self.thread.instructions.iter().flat_map(|i| i.kind.destinations());
-        let once = assigned.filter(|register| register == destination).count() == 1;
+        let once = assigned.filter(|register| *register == destination).count() == 1;
         matches!(value, Operand::Constant(_)) && once && !is_skippable(self.thread, at)
     }
 
@@ -279,171 +287,146 @@ impl<'a> Lowering<'a> {
     fn instruction(&mut self, at: usize, all_simple: bool) {
         let Some(instruction) = self.thread.instructions.get(at) else { return };
         self.span = instruction.span;
-        // An address orders nothing in Vulkan, and offsets are zero.
-        let kind = instruction.kind.without_address();
+        let kind = &instruction.kind;
         let scope = vulkan_scope(kind);
         match kind {
-            InstructionKind::Load { destination, location, class, access, .. } => {
-                self.emit(InstructionKind::Load {
-                    destination: self.register(*destination),
-                    location: *location,
-                    offset: 0,
-                    scalar: None,
-                    class: *class,
-                    access: vulkan_access(*access, scope),
-                });
-            }
-            InstructionKind::Store { location, value, class, access, .. } => {
-                self.emit(InstructionKind::Store {
-                    location: *location,
-                    offset: 0,
-                    scalar: None,
-                    value: self.operand(*value),
-                    class: *class,
-                    access: vulkan_access(*access, scope),
-                });
-            }
-            InstructionKind::Rmw { destination, location, operation, class, semantics, .. } => {
-                let operation = match operation {
-                    RmwOperation::Exchange(value) => RmwOperation::Exchange(self.operand(*value)),
-                    RmwOperation::Fetch(operation, value) => {
-                        RmwOperation::Fetch(*operation, self.operand(*value))
-                    }
-                    RmwOperation::CompareExchange { compare, value, unequal } => {
-                        RmwOperation::CompareExchange {
-                            compare: self.operand(*compare),
-                            value: self.operand(*value),
-                            unequal: vulkan_semantics(unequal.order, scope),
-                        }
-                    }
-                };
-                let destination = self.register(*destination);
-                self.rmw(destination, *location, operation, *class, scope, semantics.order);
-            }
-            InstructionKind::Update { location, operation, operand, class, semantics, .. } => {
-                let destination = self.fresh_register();
-                let operation = RmwOperation::Fetch(*operation, self.operand(*operand));
-                self.rmw(destination, *location, operation, *class, scope, semantics.order);
-            }
+            InstructionKind::Access(access) => self.access(access, scope, at, all_simple),
             InstructionKind::Fence { semantics, .. } => {
                 if scope != Scope::Invocation {
                     let semantics = vulkan_semantics(semantics.order, scope);
                     self.emit(InstructionKind::Fence { scope, semantics });
                 }
             }
-            InstructionKind::Await { destination, location, value, class, semantics, .. } => {
-                let (own, mut wanted) = (self.register(*destination), self.operand(*value));
-                if wanted == Operand::Register(own) {
-                    let kept = self.fresh_register();
-                    self.assign(kept, ArithmeticOperation::Add, wanted, Operand::Constant(0));
-                    wanted = Operand::Register(kept);
-                }
-                let load = |semantics| InstructionKind::Load {
-                    destination: own,
-                    location: *location,
-                    offset: 0,
-                    scalar: None,
-                    class: *class,
-                    access: Access::Atomic { scope, semantics },
-                };
-                let semantics = vulkan_semantics(semantics.order, scope);
-                if will_come(self.hsa, self.id, at, &mut Vec::new()) {
-                    // The loop only waits: what follows it is ordered by the load that is asked about.
-                    let again = self.fresh_label();
-                    self.emit(InstructionKind::Label(again));
-                    self.emit(load(Semantics::RELAXED));
-                    let (left, relation) = (Operand::Register(own), BranchRelation::NotEqual);
-                    self.emit(InstructionKind::Branch { relation, left, right: wanted, target: again });
-                }
-                self.emit(load(semantics));
-                let constant = match wanted {
-                    Operand::Constant(constant) => Some(i64::from(constant as u32 as i32)),
-                    Operand::Register(_) => None,
-                };
-                if let (Some(constant), true) = (constant, all_simple) {
-                    self.expect(own, constant);
-                }
-                if !all_simple || at + 1 < self.thread.instructions.len() {
-                    let end = match self.end {
-                        Some(end) => end,
-                        None => self.fresh_label(),
-                    };
-                    self.end = Some(end);
-                    self.emit(InstructionKind::Branch {
-                        relation: BranchRelation::NotEqual,
-                        left: Operand::Register(own),
-                        right: constant.map_or(wanted, Operand::Constant),
-                        target: end,
-                    });
-                }
-            }
-            InstructionKind::Move { destination, value } => {
+            InstructionKind::Compute(Compute::Move { destination, value }) => {
                 let (destination, value) = (self.register(*destination), self.operand(*value));
                 self.assign(destination, ArithmeticOperation::Add, value, Operand::Constant(0));
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let (left, right) = (self.operand(*left), self.operand(*right));
                 self.assign(self.register(*destination), *operation, left, right);
             }
-            InstructionKind::Compare { destination, relation, left, right } => {
+            InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                 if let Some(Flag::Held(flag)) = self.flag(*destination) {
                     let holds = self.fresh_label();
                     self.assign(flag, ArithmeticOperation::Add, Operand::Constant(1), Operand::Constant(0));
                     self.branch(*relation, *left, *right, holds);
                     self.assign(flag, ArithmeticOperation::Add, Operand::Constant(0), Operand::Constant(0));
-                    self.emit(InstructionKind::Label(holds));
+                    self.emit(InstructionKind::Flow(Flow::Label(holds)));
                 }
             }
-            InstructionKind::BranchIf { condition, target } => match self.flag(*condition) {
-                Some(Flag::Held(flag)) => self.emit(InstructionKind::Branch {
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => match self.flag(*condition) {
+                Some(Flag::Held(flag)) => self.emit(InstructionKind::Flow(Flow::Branch {
                     relation: BranchRelation::NotEqual,
                     left: Operand::Register(flag),
                     right: Operand::Constant(0),
                     target: *target,
-                }),
+                })),
                 _ => {
                     if let Some((relation, left, right)) = self.comparison_of(at) {
                         self.branch(relation, left, right, *target);
                     }
                 }
             },
-            InstructionKind::Label(label) => self.emit(InstructionKind::Label(*label)),
-            // No parser of the HSA dialect makes anything else.
+            InstructionKind::Flow(Flow::Label(label)) => {
+                self.emit(InstructionKind::Flow(Flow::Label(*label)))
+            }
+            // What the dialect has no words for was refused.
             InstructionKind::ControlBarrier(_)
-            | InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
-            | InstructionKind::Cooperative(_)
-            | InstructionKind::Vector(_)
-            | InstructionKind::Addressed { .. } => self.emit(kind.clone()),
+            | InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. }) => {}
         }
     }
 
-    fn rmw(
+    fn access(&mut self, access: &MemoryAccess, scope: Scope, at: usize, all_simple: bool) {
+        // An address orders nothing in Vulkan, and offsets are zero.
+        let place = MemoryPlace::of(access.place.location, access.place.class);
+        let lowered = |kind| {
+            let (strength, performer) = (vulkan_access(access.strength, scope), access.performer);
+            InstructionKind::Access(MemoryAccess { place, kind, strength, performer })
+        };
+        match access.kind {
+            AccessKind::Load(destinations) => {
+                let destinations = destinations.map(|destination| self.register(destination));
+                self.emit(lowered(AccessKind::Load(destinations)));
+            }
+            AccessKind::Store(values) => {
+                let values = values.map(|value| self.operand(value));
+                self.emit(lowered(AccessKind::Store(values)));
+            }
+            AccessKind::Rmw { destination, operation } => {
+                let destination = match destination {
+                    Some(destination) => self.register(destination),
+                    None => self.fresh_register(),
+                };
+                let operation = match operation {
+                    RmwOperation::Exchange(value) => RmwOperation::Exchange(self.operand(value)),
+                    RmwOperation::Fetch(operation, value) => {
+                        RmwOperation::Fetch(operation, self.operand(value))
+                    }
+                    RmwOperation::CompareExchange { compare, value, unequal } => {
+                        RmwOperation::CompareExchange {
+                            compare: self.operand(compare),
+                            value: self.operand(value),
+                            unequal: vulkan_semantics(unequal.order, scope),
+                        }
+                    }
+                };
+                self.emit(lowered(AccessKind::Rmw { destination: Some(destination), operation }));
+            }
+            AccessKind::Await { destination, value } => {
+                let order = access.semantics().order;
+                self.await_value(self.register(destination), value, (place, scope, order), at, all_simple);
+            }
+        }
+    }
+
+    /// Loads `place` into `own` until the value is there.
+    fn await_value(
         &mut self,
-        destination: RegisterId,
-        location: LocationId,
-        operation: RmwOperation,
-        class: StorageClass,
-        scope: Scope,
-        order: Order,
+        own: RegisterId,
+        value: Operand,
+        (place, scope, order): (MemoryPlace, Scope, Order),
+        at: usize,
+        all_simple: bool,
     ) {
-        let semantics = vulkan_semantics(order, scope);
-        let (offset, scalar) = (0, None);
-        self.emit(InstructionKind::Rmw {
-            destination,
-            location,
-            offset,
-            scalar,
-            operation,
-            class,
-            scope,
-            semantics,
-        });
+        let mut wanted = self.operand(value);
+        if wanted == Operand::Register(own) {
+            let kept = self.fresh_register();
+            self.assign(kept, ArithmeticOperation::Add, wanted, Operand::Constant(0));
+            wanted = Operand::Register(kept);
+        }
+        let load = |semantics| InstructionKind::load(own, place, Access::Atomic { scope, semantics });
+        if will_come(self.hsa, self.id, at, &mut Vec::new()) {
+            // The loop only waits: what follows it is ordered by the load that is asked about.
+            let again = self.fresh_label();
+            self.emit(InstructionKind::Flow(Flow::Label(again)));
+            self.emit(load(Semantics::RELAXED));
+            let (left, relation) = (Operand::Register(own), BranchRelation::NotEqual);
+            self.emit(InstructionKind::Flow(Flow::Branch { relation, left, right: wanted, target: again }));
+        }
+        self.emit(load(vulkan_semantics(order, scope)));
+        let constant = match wanted {
+            Operand::Constant(constant) => Some(i64::from(constant as u32 as i32)),
+            Operand::Register(_) => None,
+        };
+        if let (Some(constant), true) = (constant, all_simple) {
+            self.expect(own, constant);
+        }
+        if !all_simple || at + 1 < self.thread.instructions.len() {
+            let end = match self.end {
+                Some(end) => end,
+                None => self.fresh_label(),
+            };
+            self.end = Some(end);
+            self.emit(InstructionKind::Flow(Flow::Branch {
+                relation: BranchRelation::NotEqual,
+                left: Operand::Register(own),
+                right: constant.map_or(wanted, Operand::Constant),
+                target: end,
+            }));
+        }
     }
 }
 

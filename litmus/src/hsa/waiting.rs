@@ -2,8 +2,8 @@
 
 use super::{effective_scope, placement};
 use crate::test::{
-    ArithmeticOperation, InstructionKind, LocationId, Operand, RmwOperation, ScalarType, Scope, Test, Thread,
-    ThreadId,
+    AccessKind, ArithmeticOperation, Flow, InstructionKind, LocationId, MemoryAccess, Operand, RmwOperation,
+    ScalarType, Scope, Test, Thread, ThreadId,
 };
 use crate::value::Value;
 
@@ -27,24 +27,21 @@ fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
     let mut found = Vec::new();
     for (thread, code) in hsa.threads.iter().enumerate() {
         for (at, instruction) in code.instructions.iter().enumerate() {
-            let kind = instruction.kind.without_address();
-            let (to, value) = match kind {
-                InstructionKind::Store { location, value, .. } => (*location, constant(*value)),
-                InstructionKind::Rmw { location, operation, .. } => match operation {
-                    RmwOperation::Exchange(value) => (*location, constant(*value)),
-                    RmwOperation::Fetch(operation, value) => (*location, fetched(*operation, *value)),
-                    RmwOperation::CompareExchange { .. } => (*location, None),
+            let Some(access) = instruction.kind.access() else { continue };
+            let value = match access.kind {
+                AccessKind::Store(values) => constant(values.first()),
+                AccessKind::Rmw { operation, .. } => match operation {
+                    RmwOperation::Exchange(value) => constant(value),
+                    RmwOperation::Fetch(operation, value) => fetched(operation, value),
+                    RmwOperation::CompareExchange { .. } => None,
                 },
-                InstructionKind::Update { location, operation, operand, .. } => {
-                    (*location, fetched(*operation, *operand))
-                }
-                _ => continue,
+                AccessKind::Load(_) | AccessKind::Await { .. } => continue,
             };
-            if to == location {
+            if access.place.location == location {
                 found.push(Write {
                     thread: ThreadId(thread as u16),
                     at,
-                    scope: effective_scope(kind),
+                    scope: effective_scope(&instruction.kind),
                     value,
                 });
             }
@@ -55,11 +52,10 @@ fn writes(hsa: &Test, location: LocationId) -> Vec<Write> {
 
 /// Whether some branch jumps over an instruction.
 pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
-    thread.instructions.iter().take(at).any(|before| match &before.kind {
-        InstructionKind::BranchIf { target, .. } => {
-            thread.instructions.iter().skip(at).any(|after| after.kind == InstructionKind::Label(*target))
-        }
-        _ => false,
+    thread.instructions.iter().take(at).any(|before| {
+        let InstructionKind::Flow(Flow::BranchIf { target, .. }) = &before.kind else { return false };
+        let is_target = |kind: &InstructionKind| *kind == InstructionKind::Flow(Flow::Label(*target));
+        thread.instructions.iter().skip(at).any(|after| is_target(&after.kind))
     })
 }
 
@@ -68,8 +64,10 @@ pub(super) fn is_skippable(thread: &Thread, at: usize) -> bool {
 /// the loop. Within a work-group a device need not let one go on while another waits.
 pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(ThreadId, usize)>) -> bool {
     let thread = hsa.thread(id);
-    let kind = thread.instructions.get(at).map(|instruction| instruction.kind.without_address());
-    let Some(kind @ InstructionKind::Await { location, value: Operand::Constant(value), .. }) = kind else {
+    let Some(kind) = thread.instructions.get(at).map(|instruction| &instruction.kind) else { return false };
+    let Some(MemoryAccess { place, kind: AccessKind::Await { value: Operand::Constant(value), .. }, .. }) =
+        kind.access()
+    else {
         return false;
     };
     // A circle of waits does not end.
@@ -77,7 +75,7 @@ pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(Th
         return false;
     }
     asked.push((id, at));
-    let [write] = &writes(hsa, *location)[..] else { return false };
+    let [write] = &writes(hsa, place.location)[..] else { return false };
     let writer = hsa.thread(write.thread);
     let (own, other) = (placement(hsa, thread), placement(hsa, writer));
     let reaches = Some(Scope::Device) <= write.scope && Some(Scope::Device) <= effective_scope(kind);
@@ -86,9 +84,8 @@ pub(super) fn will_come(hsa: &Test, id: ThreadId, at: usize, asked: &mut Vec<(Th
         && write.value == Some(Value::from_constant(*value, ScalarType::U32))
         && !is_skippable(writer, write.at)
         && (0..write.at).all(|before| {
-            let earlier =
-                writer.instructions.get(before).map(|instruction| instruction.kind.without_address());
-            !matches!(earlier, Some(InstructionKind::Await { .. }))
+            let earlier = writer.instructions.get(before).and_then(|instruction| instruction.kind.access());
+            !earlier.is_some_and(|access| matches!(access.kind, AccessKind::Await { .. }))
                 || will_come(hsa, write.thread, before, asked)
         })
 }

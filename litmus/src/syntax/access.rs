@@ -8,7 +8,8 @@ use super::words::{self, AccessType, lookup};
 use crate::error::ParseError;
 use crate::span::Span;
 use crate::test::{
-    Access, InstructionKind, LocationId, Operand, Order, RegisterId, ScalarType, StorageClass, ThreadId,
+    Access, AccessKind, InstructionKind, Lanes, MemoryAccess, MemoryPlace, Order, Performer, StorageClass,
+    ThreadId,
 };
 
 /// What a load, a store and a read-modify-write may be.
@@ -40,10 +41,7 @@ const STORE: AccessRules = AccessRules {
 
 /// What a load or store names, and how many numbers it moves.
 pub(super) struct MemoryOperand {
-    pub location: LocationId,
-    pub offset: u32,
-    /// Type of the access where it differs from the location's; always there for components of vectors.
-    pub scalar: Option<ScalarType>,
+    pub place: MemoryPlace,
     pub components: u8,
     /// The word of a vector type.
     pub vector: String,
@@ -122,19 +120,15 @@ impl<'a> Parser<'a> {
         let span = Span { length: end.offset + end.length - start.offset, ..start };
         self.comma()?;
         let memory = self.memory_operand(class, place, ty)?;
-        check_components(&memory, access, cooperative, braces, destinations.len(), span)?;
+        let lanes = check_components(&memory, access, cooperative, braces, &destinations, span)?;
         for (index, (register, span)) in destinations.iter().enumerate() {
             if destinations[..index].iter().any(|(earlier, _)| earlier == register) {
                 let name = self.test.thread(thread).registers[usize::from(register.0)].name.clone();
                 return Err(ParseError::RepeatedDestination { name, span: *span });
             }
         }
-        let destinations = destinations.into_iter().map(|(register, _)| register);
-        let load = |destination: RegisterId, offset| {
-            let MemoryOperand { location, scalar, .. } = memory;
-            InstructionKind::Load { destination, location, offset, scalar, class, access }
-        };
-        cooperative_access(accesses(&memory, destinations, load), access, cooperative)
+        let lanes = lanes.map(|(register, _)| register);
+        memory_access(memory, AccessKind::Load(lanes), access, cooperative)
     }
 
     pub(super) fn store(
@@ -153,12 +147,8 @@ impl<'a> Parser<'a> {
         let values = self.braced(|parser| parser.operand(thread))?;
         let end = self.previous().span;
         let span = Span { length: end.offset + end.length - start.offset, ..start };
-        check_components(&memory, access, cooperative, braces, values.len(), span)?;
-        let store = |value: Operand, offset| {
-            let MemoryOperand { location, scalar, .. } = memory;
-            InstructionKind::Store { location, offset, scalar, value, class, access }
-        };
-        cooperative_access(accesses(&memory, values.into_iter(), store), access, cooperative)
+        let lanes = check_components(&memory, access, cooperative, braces, &values, span)?;
+        memory_access(memory, AccessKind::Store(lanes), access, cooperative)
     }
 
     /// One item, or several in braces.
@@ -213,34 +203,20 @@ impl<'a> Parser<'a> {
         }
         let scalar = if ty.components > 1 { Some(ty.scalar) } else { given.map(|given| given.scalar) };
         let (components, vector) = (ty.components, ty.keyword());
-        Ok(MemoryOperand { location: id, offset, scalar, components, vector })
-    }
-}
-
-/// The access as it stands: of one number, or of a vector with an item for each of its components.
-fn accesses<T>(
-    memory: &MemoryOperand,
-    items: impl Iterator<Item = T>,
-    access: impl Fn(T, u32) -> InstructionKind,
-) -> InstructionKind {
-    let step = memory.scalar.map_or(0, ScalarType::bytes);
-    let mut components: Vec<InstructionKind> =
-        (0..).zip(items).map(|(index, item)| access(item, memory.offset + step * index)).collect();
-    match components.len() {
-        1 => components.remove(0),
-        _ => InstructionKind::Vector(components),
+        let place = MemoryPlace { location: id, offset, scalar, class, address: None };
+        Ok(MemoryOperand { place, components, vector })
     }
 }
 
 /// Whether the operands at `span` are what the type of an access asks for.
-fn check_components(
+fn check_components<T: Copy>(
     memory: &MemoryOperand,
     access: Access,
     cooperative: Option<Span>,
     braces: bool,
-    found: usize,
+    items: &[T],
     span: Span,
-) -> Parsed<()> {
+) -> Parsed<Lanes<T>> {
     let (expected, vector) = (memory.components, memory.vector.clone());
     let plain = match access {
         Access::Atomic { .. } => Err("an atomic access"),
@@ -249,22 +225,28 @@ fn check_components(
     };
     match (expected, plain) {
         (1, _) if braces => Err(ParseError::ScalarInBraces { ty: vector, span }),
-        (1, _) => Ok(()),
-        (_, Err(what)) => Err(ParseError::VectorNotPlain { what, vector, span }),
-        (_, Ok(())) if !braces => Err(ParseError::BracesExpected { vector, expected, span }),
-        (_, Ok(())) if found != usize::from(expected) => Err(component_count(expected, found, span)),
-        (_, Ok(())) => Ok(()),
+        (2.., Err(what)) => Err(ParseError::VectorNotPlain { what, vector, span }),
+        (2.., Ok(())) if !braces => Err(ParseError::BracesExpected { vector, expected, span }),
+        _ => Lanes::of(items)
+            .filter(|lanes| lanes.count() == expected)
+            .ok_or_else(|| component_count(expected, items.len(), span)),
     }
 }
 
-/// The access as a cooperative one where `coop` stands before it; atomics never are.
-fn cooperative_access(kind: InstructionKind, access: Access, coop: Option<Span>) -> Parsed<InstructionKind> {
-    match (coop, access) {
+/// The access, a cooperative one where `coop` stands before it; atomics never are.
+fn memory_access(
+    memory: MemoryOperand,
+    kind: AccessKind,
+    strength: Access,
+    coop: Option<Span>,
+) -> Parsed<InstructionKind> {
+    let performer = match (coop, strength) {
         (Some(span), Access::Atomic { .. }) => {
             let (word, expected) = ("coop".to_owned(), "a plain access");
-            Err(ParseError::MisplacedModifier { word, expected, span })
+            return Err(ParseError::MisplacedModifier { word, expected, span });
         }
-        (Some(_), _) => Ok(InstructionKind::Cooperative(Box::new(kind))),
-        (None, _) => Ok(kind),
-    }
+        (Some(_), _) => Performer::Cooperative,
+        (None, _) => Performer::Invocation,
+    };
+    Ok(InstructionKind::Access(MemoryAccess { place: memory.place, kind, strength, performer }))
 }

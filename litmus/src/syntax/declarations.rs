@@ -272,11 +272,10 @@ impl Parser<'_> {
     fn value_of_type(&mut self, scalar: Option<ScalarType>) -> Parsed<i64> {
         let span = self.peek().span;
         let value = self.constant()?;
-        if let Some(ty) = scalar {
-            let cut = Value::from_constant(value, ty);
-            if cut.signed(ty) != value && cut.0 as i64 != value {
-                return Err(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
-            }
+        if let Some(ty) = scalar
+            && !Value::fits(value, ty)
+        {
+            return Err(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
         }
         Ok(value)
     }

@@ -6,7 +6,8 @@ mod instruction;
 mod mnemonic;
 mod print;
 
-pub(super) use print::{instruction_text, print_body};
+pub(crate) use print::instruction_text;
+pub(super) use print::print_body;
 
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};

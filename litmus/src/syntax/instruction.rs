@@ -1,7 +1,6 @@
 //! Reads one cell of the table: an instruction with its modifiers and operands, or a label.
 
 use super::MAX_INSTRUCTIONS;
-use super::access::MemoryOperand;
 use super::declarations::vector_too_wide;
 use super::lexer::{Token, TokenKind};
 use super::parser::{Parsed, Parser};
@@ -10,8 +9,9 @@ use crate::error::ParseError;
 use crate::span::Span;
 use crate::system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
-    Access, ArithmeticOperation, ControlBarrier, Instruction, InstructionKind, LabelId, LocationId, Operand,
-    Order, Place, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet, ThreadId,
+    Access, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind, LabelId,
+    LocationId, Operand, Order, Performer, Place, RmwOperation, Scope, Semantics, StorageClass,
+    StorageClassSet, ThreadId,
 };
 
 /// The words after the dots of an instruction, taken from left to right.
@@ -157,7 +157,7 @@ impl<'a> Parser<'a> {
         let kind = if is_label(word) {
             let label = self.place_label(thread, start)?;
             self.expect(TokenKind::Colon, "`:` after a label")?;
-            InstructionKind::Label(label)
+            InstructionKind::Flow(Flow::Label(label))
         } else {
             if !self.count_instruction(start.span) {
                 self.note_rest(thread);
@@ -212,11 +212,11 @@ impl<'a> Parser<'a> {
             "membar" => self.fence(modifiers),
             "cbar" => self.control_barrier(modifiers),
             "avdevice" => Ok(match self.access_mask(modifiers)? {
-                None => InstructionKind::AvailableToDevice,
+                None => InstructionKind::System(SystemOperation::AvailableToDevice),
                 Some(mask) => InstructionKind::System(SystemOperation::Available(mask)),
             }),
             "visdevice" => Ok(match self.access_mask(modifiers)? {
-                None => InstructionKind::VisibleFromDevice,
+                None => InstructionKind::System(SystemOperation::VisibleFromDevice),
                 Some(mask) => InstructionKind::System(SystemOperation::Visible(mask)),
             }),
             "interlock" => self.interlock(modifiers),
@@ -229,7 +229,7 @@ impl<'a> Parser<'a> {
                     "call" => InstructionKind::ShaderCall(self.threads(thread)?),
                     "goto" => {
                         modifiers.finish("a label")?;
-                        InstructionKind::Goto(self.label_operand(thread)?)
+                        InstructionKind::Flow(Flow::Goto(self.label_operand(thread)?))
                     }
                     _ if lookup(words::OPERATIONS, word).is_some() => {
                         modifiers.finish("a register")?;
@@ -282,7 +282,6 @@ impl<'a> Parser<'a> {
             let (what, vector, span) = ("an atomic access", memory.vector, self.previous().span);
             return Err(ParseError::VectorNotPlain { what, vector, span });
         }
-        let MemoryOperand { location, offset, scalar, .. } = memory;
         self.comma()?;
         let first = self.operand(thread)?;
         let operation = match fetch {
@@ -293,7 +292,7 @@ impl<'a> Parser<'a> {
             }
             None => RmwOperation::Exchange(first),
         };
-        Ok(InstructionKind::Rmw { destination, location, offset, scalar, operation, class, scope, semantics })
+        Ok(InstructionKind::rmw(destination, memory.place, operation, scope, semantics))
     }
 
     fn fence(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
@@ -426,36 +425,33 @@ impl<'a> Parser<'a> {
         };
         let foreign_scope = |scope: &Scope| *scope != Scope::CrossDevice;
         match kind {
-            InstructionKind::System(operation) if !host && operation.is_of_host() => {
-                refuse(operation.quoted_keyword(), "host")
-            }
+            InstructionKind::System(operation) if operation.is_of_host() => match host {
+                true => Ok(()),
+                false => refuse(operation.quoted_keyword(), "host"),
+            },
             _ if !host => Ok(()),
-            InstructionKind::Cooperative(_) => refuse("a cooperative access", "device"),
-            InstructionKind::Vector(_) => refuse("a vector access", "device"),
-            InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => match access {
+            InstructionKind::Access(access) if access.performer == Performer::Cooperative => {
+                refuse("a cooperative access", "device")
+            }
+            InstructionKind::Access(access) if access.is_vector() => refuse("a vector access", "device"),
+            InstructionKind::Access(access) => match access.strength {
                 Access::Private => Ok(()),
                 Access::NonPrivate | Access::Coherent { .. } => {
                     refuse("a non-private access or its own availability or visibility", "device")
                 }
-                Access::Atomic { scope, .. } if foreign_scope(scope) => {
+                Access::Atomic { scope, .. } if foreign_scope(&scope) => {
                     refuse("a scope other than `.xd`", "device")
                 }
                 Access::Atomic { .. } => Ok(()),
             },
-            InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. }
-                if foreign_scope(scope) =>
-            {
+            InstructionKind::Fence { scope, .. } if foreign_scope(scope) => {
                 refuse("a scope other than `.xd`", "device")
             }
             InstructionKind::ControlBarrier(_) => refuse("a control barrier", "device"),
             InstructionKind::ShaderCall(_) => refuse("a shader call", "device"),
             InstructionKind::Interlock(_) => refuse("an interlocked section", "device"),
-            InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
-            | InstructionKind::System(SystemOperation::Available(_) | SystemOperation::Visible(_)) => {
-                refuse("a recorded memory dependency", "device")
-            }
-            _ => Ok(()),
+            InstructionKind::System(_) => refuse("a recorded memory dependency", "device"),
+            InstructionKind::Fence { .. } | InstructionKind::Compute(_) | InstructionKind::Flow(_) => Ok(()),
         }
     }
 
@@ -467,7 +463,7 @@ impl<'a> Parser<'a> {
         self.comma()?;
         let right = self.operand(thread)?;
         let operation = lookup(words::OPERATIONS, word).unwrap_or(ArithmeticOperation::Add);
-        Ok(InstructionKind::Arithmetic { destination, operation, left, right })
+        Ok(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }))
     }
 
     fn branch(&mut self, thread: ThreadId, word: &str) -> Parsed<InstructionKind> {
@@ -477,7 +473,7 @@ impl<'a> Parser<'a> {
         self.comma()?;
         let target = self.label_operand(thread)?;
         let relation = lookup(words::BRANCHES, word).unwrap_or(crate::test::BranchRelation::Equal);
-        Ok(InstructionKind::Branch { relation, left, right, target })
+        Ok(InstructionKind::Flow(Flow::Branch { relation, left, right, target }))
     }
 
     pub(super) fn comma(&mut self) -> Parsed<()> {

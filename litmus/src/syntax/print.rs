@@ -1,5 +1,7 @@
 //! Writes a test in its own dialect, with the columns of its table aligned.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use std::fmt::Write;
 
 use super::hsa;
@@ -9,9 +11,9 @@ use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
 use crate::system::{InterlockEnd, SystemOperation};
 use crate::test::{
-    Access, Dialect, InstructionKind, Location, LocationId, LocationInit, Operand, Order, Place, RegisterId,
-    RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SyncPoint, Test, Thread,
-    ThreadId,
+    Access, AccessKind, Compute, Dialect, Flow, InstructionKind, Lanes, Location, LocationId, LocationInit,
+    MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, RegisterId, RegisterInit, RmwOperation,
+    Scope, Semantics, StorageClass, SyncPoint, Test, Thread, ThreadId,
 };
 
 /// The text of a test in its own syntax: Khronos' `.test` for a test that came from there, else the native dialect.
@@ -118,13 +120,12 @@ impl Condition {
             Condition::Not(inner) => {
                 out.push('~');
                 // `~ exists` is a quantifier; `~(…)` is how a negation is read best.
-                match **inner {
-                    Condition::Not(_) => inner.write(test, own - 1, out),
-                    _ => {
-                        out.push('(');
-                        inner.write(test, 0, out);
-                        out.push(')');
-                    }
+                if let Condition::Not(_) = **inner {
+                    inner.write(test, own - 1, out);
+                } else {
+                    out.push('(');
+                    inner.write(test, 0, out);
+                    out.push(')');
                 }
             }
         }
@@ -166,7 +167,7 @@ pub(super) fn line(out: &mut String, text: &str) {
 
 /// Text that cannot end the line, the header, or begin a comment.
 fn one_line(text: &str) -> String {
-    text.replace(['\n', '\r'], " ").replace('{', "(").replace("(*", "( *")
+    text.replace('\n', " ").replace('{', "(").replace("(*", "( *")
 }
 
 fn print_metadata(out: &mut String, metadata: &Metadata) {
@@ -238,7 +239,10 @@ fn declaration(test: &Test, location: &Location) -> String {
     };
     let implied = match location.init {
         LocationInit::AliasOf(target) => type_of(test.location(target)),
-        _ => None,
+        LocationInit::Constant(_)
+        | LocationInit::Components(_)
+        | LocationInit::CopyOf(_)
+        | LocationInit::AddressOf(_) => None,
     };
     if let Some(ty) = type_of(location)
         && Some(ty) != implied
@@ -312,9 +316,13 @@ pub(super) fn aligned_rows(out: &mut String, columns: &[Vec<String>]) {
 impl InstructionKind {
     /// The text of an instruction of `thread`, such as `ld.atom.acq.dv.sc0.semsc0 r0, x`.
     pub fn text(&self, test: &Test, thread: ThreadId) -> String {
-        if test.dialect == Dialect::Hsa {
-            return hsa::instruction_text(self, test, thread);
+        // What a dialect has no words for is written in those of the other.
+        if test.dialect == Dialect::Hsa
+            && let Some(text) = hsa::instruction_text(self, test, thread)
+        {
+            return text;
         }
+        let foreign = || hsa::instruction_text(self, test, thread).unwrap_or_default();
         let names = test.thread(thread);
         let register = |id: RegisterId| register_name(names, id);
         let value = |operand: &Operand| match operand {
@@ -324,91 +332,50 @@ impl InstructionKind {
         let label = |id: &crate::test::LabelId| {
             names.labels.get(usize::from(id.0)).map_or("?".to_owned(), |label| label.name.clone())
         };
-        let memory = |id: LocationId, offset: u32| match offset {
-            0 => location_name(test, id).to_owned(),
-            offset => format!("{}+{offset}", location_name(test, id)),
-        };
         match self {
-            InstructionKind::Cooperative(access) => {
-                let text = access.text(test, thread);
-                let (word, rest) = text.split_at(text.find('.').unwrap_or(text.len()));
-                format!("{word}.coop{rest}")
-            }
-            InstructionKind::Vector(components) => {
-                let Some(first) = components.first() else { return String::new() };
-                let count = components.len() as u8;
-                // A vector type stands only where it is not that of the location.
-                let head = |id: LocationId, offset: u32, scalar: &Option<ScalarType>| {
-                    let ty = AccessType { scalar: scalar.unwrap_or_default(), components: count };
-                    let location = test.location(id);
-                    let own =
-                        offset == 0 && location.components == count && location.scalar_type() == ty.scalar;
-                    let suffix = if own { String::new() } else { format!(".{}", ty.keyword()) };
-                    (suffix, memory(id, offset))
+            InstructionKind::Access(access) if access.place.address.is_some() => foreign(),
+            InstructionKind::Access(access) => {
+                let place = match access.place.offset {
+                    0 => location_name(test, access.place.location).to_owned(),
+                    offset => format!("{}+{offset}", location_name(test, access.place.location)),
                 };
-                match first {
-                    InstructionKind::Load { location, offset, scalar, class, access, .. } => {
-                        let (suffix, place) = head(*location, *offset, scalar);
-                        let access = access_modifiers("vis", *access, *class);
-                        let registers = components.iter().flat_map(InstructionKind::destinations);
-                        let registers = in_braces(registers.map(|id| register(id).to_owned()));
-                        format!("ld{access}{suffix} {registers}, {place}")
+                let coop = match access.performer {
+                    Performer::Cooperative => ".coop",
+                    Performer::Invocation => "",
+                };
+                let ty = access_type(test, access);
+                let modifiers = |operation| access_modifiers(operation, access.strength, access.place.class);
+                match &access.kind {
+                    AccessKind::Load(destinations) => {
+                        let registers = lanes(destinations, |id| register(id).to_owned());
+                        format!("ld{coop}{}{ty} {registers}, {place}", modifiers("vis"))
                     }
-                    InstructionKind::Store { location, offset, scalar, class, access, .. } => {
-                        let (suffix, place) = head(*location, *offset, scalar);
-                        let access = access_modifiers("av", *access, *class);
-                        let values = components.iter().filter_map(|component| match component {
-                            InstructionKind::Store { value: stored, .. } => Some(value(stored)),
-                            _ => None,
-                        });
-                        format!("st{access}{suffix} {place}, {}", in_braces(values))
+                    AccessKind::Store(values) => {
+                        let values = lanes(values, |stored| value(&stored));
+                        format!("st{coop}{}{ty} {place}, {values}", modifiers("av"))
                     }
-                    // Only loads and stores are components.
-                    other => other.text(test, thread),
-                }
-            }
-            InstructionKind::Load { destination, location, offset, scalar, class, access } => {
-                let access = access_modifiers("vis", *access, *class);
-                let scalar = scalar_modifier(*scalar);
-                format!("ld{access}{scalar} {}, {}", register(*destination), memory(*location, *offset))
-            }
-            InstructionKind::Store { location, offset, scalar, value: stored, class, access } => {
-                let access = access_modifiers("av", *access, *class);
-                let scalar = scalar_modifier(*scalar);
-                format!("st{access}{scalar} {}, {}", memory(*location, *offset), value(stored))
-            }
-            InstructionKind::Rmw {
-                destination,
-                location,
-                offset,
-                scalar,
-                operation,
-                class,
-                scope,
-                semantics,
-            } => {
-                let mut text = String::from("rmw");
-                text.push_str(&atomic_modifiers(*scope, *class, *semantics));
-                let operands = match operation {
-                    RmwOperation::Exchange(operand) => value(operand),
-                    RmwOperation::Fetch(operation, operand) => {
-                        text.push('.');
-                        text.push_str(operation.keyword());
-                        value(operand)
-                    }
-                    RmwOperation::CompareExchange { compare, value: new, unequal } => {
-                        text.push_str(".cas");
-                        if unequal.order != Order::Relaxed {
-                            text.push_str(".uneq_acq");
-                            if *unequal != semantics.unequal() {
-                                text.push_str(&classes(*unequal));
+                    AccessKind::Rmw { destination: Some(destination), operation } => {
+                        let (word, operands) = match operation {
+                            RmwOperation::Exchange(operand) => (String::new(), value(operand)),
+                            RmwOperation::Fetch(operation, operand) => {
+                                (format!(".{}", operation.keyword()), value(operand))
                             }
-                        }
-                        format!("{}, {}", value(compare), value(new))
+                            RmwOperation::CompareExchange { compare, value: new, unequal } => {
+                                let mut word = String::from(".cas");
+                                if unequal.order != Order::Relaxed {
+                                    word.push_str(".uneq_acq");
+                                    if *unequal != access.semantics().unequal() {
+                                        word.push_str(&classes(*unequal));
+                                    }
+                                }
+                                (word, format!("{}, {}", value(compare), value(new)))
+                            }
+                        };
+                        let head = format!("rmw{}{word}{ty}", modifiers("av"));
+                        format!("{head} {}, {place}, {operands}", register(*destination))
                     }
-                };
-                text.push_str(&scalar_modifier(*scalar));
-                format!("{text} {}, {}, {operands}", register(*destination), memory(*location, *offset))
+                    AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => foreign(),
+                }
             }
             InstructionKind::Fence { scope, semantics } => {
                 format!("membar{}.{}{}", order(*semantics), scope.keyword(), classes(*semantics))
@@ -435,14 +402,15 @@ impl InstructionKind {
                 }
                 text
             }
-            InstructionKind::AvailableToDevice => "avdevice".to_owned(),
-            InstructionKind::VisibleFromDevice => "visdevice".to_owned(),
             InstructionKind::System(operation) => {
                 let word = operation.keyword();
                 let names = |list: &[LocationId]| {
                     list.iter().map(|id| location_name(test, *id).to_owned()).collect::<Vec<_>>().join(", ")
                 };
                 match operation {
+                    SystemOperation::AvailableToDevice | SystemOperation::VisibleFromDevice => {
+                        word.to_owned()
+                    }
                     SystemOperation::Available(mask) | SystemOperation::Visible(mask) => {
                         let accesses: String = mask.words().map(|access| format!(".{access}")).collect();
                         format!("{word}{}", if accesses.is_empty() { ".none" } else { accesses.as_str() })
@@ -463,26 +431,44 @@ impl InstructionKind {
                 };
                 format!("interlock.{end} {}", interlock.section)
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => format!(
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => format!(
                 "{} {}, {}, {}",
                 operation.keyword(),
                 register(*destination),
                 value(left),
                 value(right)
             ),
-            InstructionKind::Label(id) => format!("{}:", label(id)),
-            InstructionKind::Goto(id) => format!("goto {}", label(id)),
-            InstructionKind::Branch { relation, left, right, target } => {
+            InstructionKind::Flow(Flow::Label(id)) => format!("{}:", label(id)),
+            InstructionKind::Flow(Flow::Goto(id)) => format!("goto {}", label(id)),
+            InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 format!("{} {}, {}, {}", relation.keyword(), value(left), value(right), label(target))
             }
-            // The native dialect has no words for these.
-            InstructionKind::Await { .. }
-            | InstructionKind::Update { .. }
-            | InstructionKind::Addressed { .. }
-            | InstructionKind::Move { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. } => hsa::instruction_text(self, test, thread),
+            InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+            | InstructionKind::Flow(Flow::BranchIf { .. }) => foreign(),
         }
+    }
+}
+
+/// The type of an access where it differs from its location's; a vector type names its components too.
+fn access_type(test: &Test, access: &MemoryAccess) -> String {
+    let MemoryPlace { location, offset, scalar, .. } = access.place;
+    let location = test.location(location);
+    let ty = AccessType { scalar: scalar.unwrap_or_default(), components: access.components() };
+    match scalar {
+        Some(_) if access.is_vector() => {
+            let own = AccessType { scalar: location.scalar_type(), components: location.components };
+            if offset == 0 && own == ty { String::new() } else { format!(".{}", ty.keyword()) }
+        }
+        Some(_) => format!(".{}", ty.keyword()),
+        None => String::new(),
+    }
+}
+
+/// One item as it is, several in braces.
+fn lanes<T: Copy>(lanes: &Lanes<T>, text: impl Fn(T) -> String) -> String {
+    match lanes.count() {
+        1 => text(lanes.first()),
+        _ => in_braces(lanes.iter().map(text)),
     }
 }
 
@@ -492,10 +478,6 @@ fn thread_list(test: &Test, threads: &[ThreadId]) -> String {
 
 fn in_braces(items: impl Iterator<Item = String>) -> String {
     format!("{{{}}}", items.collect::<Vec<_>>().join(", "))
-}
-
-fn scalar_modifier(scalar: Option<ScalarType>) -> String {
-    scalar.map_or(String::new(), |ty| format!(".{}", ty.keyword()))
 }
 
 fn access_modifiers(operation: &str, access: Access, class: StorageClass) -> String {

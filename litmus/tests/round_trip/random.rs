@@ -19,7 +19,8 @@ impl Choices<'_> {
     }
 
     fn constant(&mut self) -> i64 {
-        self.of(&[0, 1, 2, 255, -1, i64::MAX, i64::MIN])
+        // Those that every type has.
+        self.of(&[0, 1, 2, 127, 255, -1, -128])
     }
 }
 
@@ -162,7 +163,7 @@ impl Builder<'_> {
         }
         for label in 0..self.test.threads[thread].labels.len() {
             if !placed.contains(&label) {
-                let kind = InstructionKind::Label(LabelId(label as u16));
+                let kind = InstructionKind::Flow(Flow::Label(LabelId(label as u16)));
                 self.test.threads[thread].instructions.push(Instruction { kind, span: Span::default() });
             }
         }
@@ -202,7 +203,7 @@ impl Builder<'_> {
     }
 
     /// A location, its class, and the type and offset of an access to it.
-    fn memory(&mut self) -> (LocationId, StorageClass, Option<ScalarType>, u32) {
+    fn memory(&mut self) -> MemoryPlace {
         let name = self.choices.of(&NAMES);
         let known = self.test.locations.iter().position(|location| location.name == name);
         let index = known.unwrap_or_else(|| {
@@ -232,7 +233,8 @@ impl Builder<'_> {
         let scalar = scalar.or(component);
         let size = scalar.unwrap_or(own).bytes();
         let offset = self.choices.below((bytes / size) as usize) as u32 * size;
-        (LocationId(index as u16), class, scalar, offset)
+        let location = LocationId(index as u16);
+        MemoryPlace { location, offset, scalar, class, address: None }
     }
 
     /// Some of the names that there are.
@@ -247,12 +249,12 @@ impl Builder<'_> {
             .map(|other| ThreadId(other as u16))
             .collect();
         if others.is_empty() {
-            return InstructionKind::Arithmetic {
+            return InstructionKind::Compute(Compute::Arithmetic {
                 destination: self.register(thread),
                 operation: ArithmeticOperation::Add,
                 left: Operand::Constant(1),
                 right: Operand::Constant(1),
-            };
+            });
         }
         let first = self.choices.below(others.len());
         others.rotate_left(first);
@@ -303,16 +305,14 @@ impl Builder<'_> {
     // Ids are given in the order in which the text mentions the names.
     /// Now and then a plain access of a shader as a cooperative one.
     fn cooperative(&mut self, thread: usize, kind: InstructionKind) -> InstructionKind {
-        match &kind {
-            InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. }
-                if !matches!(access, Access::Atomic { .. })
-                    && !self.is_host(thread)
-                    && self.choices.below(4) == 0 =>
-            {
-                InstructionKind::Cooperative(Box::new(kind))
-            }
-            _ => kind,
-        }
+        let InstructionKind::Access(access) = kind else { return kind };
+        let may_be = matches!(access.kind, AccessKind::Load(_) | AccessKind::Store(_))
+            && !access.is_vector()
+            && !access.strength.is_atomic()
+            && !self.is_host(thread);
+        let performer =
+            if may_be && self.choices.below(4) == 0 { Performer::Cooperative } else { access.performer };
+        InstructionKind::Access(MemoryAccess { performer, ..access })
     }
 
     /// A plain access of several components of a location that there is, where one is large enough.
@@ -338,22 +338,29 @@ impl Builder<'_> {
             1 => Access::NonPrivate,
             _ => Access::Coherent { scope: self.choices.of(&SCOPES) },
         };
-        let (location, scalar_type) = (LocationId(index as u16), Some(scalar));
-        let mut components = Vec::new();
         let store = self.choices.yes();
         let mut free = vec!["r0", "r1", "r2", "r07", "r99"];
-        for component in 0..count {
-            let offset = first + component * scalar.bytes();
-            components.push(if store {
-                let value = self.operand(thread);
-                InstructionKind::Store { location, offset, scalar: scalar_type, value, class, access }
+        let (mut values, mut destinations) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            if store {
+                values.push(self.operand(thread));
             } else {
                 let name = free.remove(self.choices.below(free.len()));
-                let destination = self.named_register(thread, name);
-                InstructionKind::Load { destination, location, offset, scalar: scalar_type, class, access }
-            });
+                destinations.push(self.named_register(thread, name));
+            }
         }
-        Some(InstructionKind::Vector(components))
+        let kind = match Lanes::of(&destinations) {
+            Some(destinations) => AccessKind::Load(destinations),
+            None => AccessKind::Store(Lanes::of(&values)?),
+        };
+        let location = LocationId(index as u16);
+        let place = MemoryPlace { location, offset: first, scalar: Some(scalar), class, address: None };
+        Some(InstructionKind::Access(MemoryAccess {
+            place,
+            kind,
+            strength: access,
+            performer: Performer::Invocation,
+        }))
     }
 
     fn instruction(&mut self, thread: usize, placed: &mut Vec<usize>) -> InstructionKind {
@@ -366,31 +373,17 @@ impl Builder<'_> {
         match self.choices.below(13) {
             0 => {
                 let destination = self.register(thread);
-                let (location, class, scalar, offset) = self.memory();
-                InstructionKind::Load {
-                    destination,
-                    location,
-                    offset,
-                    scalar,
-                    class,
-                    access: self.access(thread, Acquire),
-                }
+                let place = self.memory();
+                InstructionKind::load(destination, place, self.access(thread, Acquire))
             }
             1 => {
-                let (location, class, scalar, offset) = self.memory();
+                let place = self.memory();
                 let value = self.operand(thread);
-                InstructionKind::Store {
-                    location,
-                    offset,
-                    scalar,
-                    value,
-                    class,
-                    access: self.access(thread, Release),
-                }
+                InstructionKind::store(place, value, self.access(thread, Release))
             }
             2 => {
                 let destination = self.register(thread);
-                let (location, class, scalar, offset) = self.memory();
+                let place = self.memory();
                 let semantics = self.semantics(&[Relaxed, Acquire, Release, AcquireRelease]);
                 let first = self.operand(thread);
                 let operation = match self.choices.below(3) {
@@ -410,16 +403,7 @@ impl Builder<'_> {
                     },
                 };
                 let scope = self.scope(thread);
-                InstructionKind::Rmw {
-                    destination,
-                    location,
-                    offset,
-                    scalar,
-                    operation,
-                    class,
-                    scope,
-                    semantics,
-                }
+                InstructionKind::rmw(destination, place, operation, scope, semantics)
             }
             3 => InstructionKind::Fence {
                 scope: self.scope(thread),
@@ -444,14 +428,14 @@ impl Builder<'_> {
                     quorum,
                 })
             }
-            5 => InstructionKind::AvailableToDevice,
-            6 => InstructionKind::VisibleFromDevice,
-            7 => InstructionKind::Arithmetic {
+            5 => InstructionKind::System(SystemOperation::AvailableToDevice),
+            6 => InstructionKind::System(SystemOperation::VisibleFromDevice),
+            7 => InstructionKind::Compute(Compute::Arithmetic {
                 destination: self.register(thread),
                 operation: self.choices.of(&OPERATIONS),
                 left: self.operand(thread),
                 right: self.operand(thread),
-            },
+            }),
             11 => InstructionKind::System(match self.choices.yes() {
                 _ if self.is_host(thread) => SystemOperation::Flush(Vec::new()),
                 true => SystemOperation::Available(self.mask()),
@@ -469,8 +453,8 @@ impl Builder<'_> {
                     section: self.choices.of(&["0", "00", "part"]).to_owned(),
                 }),
             },
-            8 => InstructionKind::Goto(self.label(thread)),
-            9 => InstructionKind::Branch {
+            8 => InstructionKind::Flow(Flow::Goto(self.label(thread))),
+            9 => InstructionKind::Flow(Flow::Branch {
                 relation: self.choices.of(&[
                     BranchRelation::Equal,
                     BranchRelation::NotEqual,
@@ -482,14 +466,14 @@ impl Builder<'_> {
                 left: self.operand(thread),
                 right: self.operand(thread),
                 target: self.label(thread),
-            },
+            }),
             _ => {
                 let label = self.label(thread);
                 if placed.contains(&usize::from(label.0)) {
-                    return InstructionKind::Goto(label);
+                    return InstructionKind::Flow(Flow::Goto(label));
                 }
                 placed.push(usize::from(label.0));
-                InstructionKind::Label(label)
+                InstructionKind::Flow(Flow::Label(label))
             }
         }
     }

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{Hashes, RUN_SCHEMA, RunLine, VerdictWord};
+use crate::judge::Reason;
+
 /// `plan.json` of a results folder: what was to be run, and on what.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
@@ -13,7 +16,7 @@ pub struct PlanRecord {
     /// Version of the tool.
     pub tool: String,
     /// [Hash](PlanRecord::hash()) of everything but the seed and the environment: a run may only be resumed under the same
-    /// plan.
+    /// plan, and a plan whose hash is another was changed.
     pub plan: String,
     /// The seed that everything random is drawn from.
     pub seed: u64,
@@ -40,6 +43,65 @@ impl PlanRecord {
     pub fn hash(&self) -> Result<String, serde_json::Error> {
         let plain = PlanRecord { plan: String::new(), seed: 0, environment: None, ..self.clone() };
         Ok(blake3::hash(&serde_json::to_vec(&plain)?).to_hex().to_string())
+    }
+
+    /// A line for each device and test, in order: that of `lines`, or where there is none one that says that it is missing.
+    pub fn completed(&self, lines: &[RunLine]) -> Vec<RunLine> {
+        let mut known: BTreeMap<(&str, &str), &RunLine> =
+            lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
+        let mut all = Vec::with_capacity(self.devices.len() * self.tests.len());
+        for (index, device) in self.devices.iter().enumerate() {
+            for test in &self.tests {
+                all.push(match known.remove(&(device.name.as_str(), test.id.as_str())) {
+                    Some(line) => line.clone(),
+                    None => self.missing(index, device, test),
+                });
+            }
+        }
+        // Nothing that was seen is left out.
+        all.extend(known.into_values().cloned());
+        all
+    }
+
+    /// The line of a test that was to be run on a device and has no verdict.
+    fn missing(&self, index: usize, device: &DeviceRecord, test: &TestRecord) -> RunLine {
+        let model = test.models.get(index);
+        RunLine {
+            schema: RUN_SCHEMA.to_owned(),
+            id: test.id.clone(),
+            name: test.name.clone(),
+            device: device.name.clone(),
+            model: model.map(|model| model.name.clone()).unwrap_or_default(),
+            verdict: VerdictWord::Inconclusive,
+            race: None,
+            reason: Some(Reason::Missing.word().to_owned()),
+            detail: Some("no verdict: the run ended before it, or the record is lost".to_owned()),
+            exercised: false,
+            instances: 0,
+            interleaved: 0,
+            not_executed: 0,
+            unresolved: 0,
+            seconds: 0.0,
+            batches: None,
+            outcomes: Vec::new(),
+            unexpected: Vec::new(),
+            seed: self.seed,
+            stress: self.stress.clone(),
+            replay: String::new(),
+            memory: None,
+            counted_by_host: None,
+            drift: None,
+            progress: None,
+            hashes: Hashes {
+                test: test.hash.clone(),
+                model: model.map(|model| model.hash.clone()).unwrap_or_default(),
+                kernel: String::new(),
+            },
+            question: None,
+            tool: self.tool.clone(),
+            driver: None,
+            hsa: None,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! outcome of the prediction and `unexpected` for raw values that are none. `hsa` and `class` are for tests of HSA, whose
 //! lowered programs are what devices run: whether HSA allows the outcome, and how its answer and Vulkan's compare.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::show;
@@ -71,7 +72,7 @@ impl<W: Write> Table<W> {
 
     fn row<const N: usize>(&mut self, fields: [&str; N]) -> io::Result<()> {
         self.header()?;
-        let shown = fields.map(show::line);
+        let shown = fields.map(|field| guarded(show::line(field)));
         self.out.write_record(shown.iter().map(|field| field.as_bytes())).map_err(io::Error::from)
     }
 
@@ -79,6 +80,13 @@ impl<W: Write> Table<W> {
         self.header()?;
         self.out.flush()
     }
+}
+
+/// A text that no program for tables takes for a formula: one that begins like a formula stands behind an apostrophe. Numbers
+/// stay numbers.
+fn guarded(field: Cow<'_, str>) -> Cow<'_, str> {
+    let is_formula = field.starts_with(['=', '+', '-', '@']) && field.parse::<f64>().is_err();
+    if is_formula { format!("'{field}").into() } else { field }
 }
 
 impl<W: Write> Check<W> {
@@ -230,5 +238,27 @@ fn optional(value: Option<bool>) -> &'static str {
     match value {
         Some(value) => boolean(value),
         None => "unknown",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_a_formula() {
+        let cases = [
+            ("=1+2", "'=1+2"),
+            ("+SUM(A1)", "'+SUM(A1)"),
+            ("-x", "'-x"),
+            ("@x", "'@x"),
+            ("-1", "-1"),
+            ("+1.5", "+1.5"),
+            ("sb/SB", "sb/SB"),
+            ("", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(guarded(text.into()), expected);
+        }
     }
 }

@@ -163,6 +163,9 @@ fn message(line: &RunLine, standing: &Standing) -> Vec<String> {
         }
         message.push(format!("again: {}", line.replay));
     }
+    if line.verdict == VerdictWord::Conforms && line.not_executed > 0 {
+        message.push(line.detail.clone().unwrap_or_else(|| format!("{} not executed", line.not_executed)));
+    }
     message.extend(standing.describe(line));
     message
 }

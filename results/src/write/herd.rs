@@ -1,13 +1,14 @@
 //! Logs as herd and litmus7 write them: `Test … Histogram … Witnesses … Observation … Time`, a block a verdict.
 //!
 //! A line `% … %` above each block names the test's id and the device. Registers stand as `0:r0`, locations as `[x]`. A test
-//! that was not run, or showed nothing, has no block. Instances that did not resolve are in no state. Values that no
+//! that was not run, or showed nothing, has no block; one whose verdict is missing has such a line alone. Instances that did not resolve are in no state. Values that no
 //! execution produces have no names: they stand as `unexpected[0]` and so on. Predictions stand in herd's own form: `States`
 //! without counts.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use crate::judge::Reason;
 use crate::show;
 use crate::state::State;
 use crate::wire::{
@@ -73,6 +74,13 @@ pub fn block(line: &RunLine) -> String {
         })
         .chain(line.unexpected.iter().filter(|u| u.count > 0).map(|u| (u.count, false, raw(u))))
         .collect();
+    if line.reason.as_deref() == Some(Reason::Missing.word()) {
+        return format!(
+            "% {} on {}: missing: no verdict %\n\n",
+            show::line(&line.id),
+            show::line(&line.device)
+        );
+    }
     if line.verdict == VerdictWord::Skipped || states.is_empty() {
         return String::new();
     }
@@ -91,7 +99,11 @@ pub fn block(line: &RunLine) -> String {
     };
     let observed = observed(positive, negative);
     let name = name(line);
-    let title = format!("% Results for {} on {} %", show::line(&line.id), show::line(&line.device));
+    let left_out = match line.not_executed {
+        0 => String::new(),
+        number => format!(": {number} instances were not executed"),
+    };
+    let title = format!("% Results for {} on {}{left_out} %", show::line(&line.id), show::line(&line.device));
     let rule = "%".repeat(title.chars().count());
     let mut text = format!("{rule}\n{title}\n{rule}\nTest {name} {expectation}\n");
     // Writing to a string cannot fail, here and below.

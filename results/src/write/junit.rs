@@ -96,10 +96,15 @@ fn case(line: &RunLine) -> TestCase {
 /// The histogram, and a command that runs the test again.
 fn histogram(line: &RunLine) -> String {
     let mut text = format!(
-        "model {}, {} instances, {} interleaved, {}exercised\n",
+        "model {}, {} instances, {} interleaved{}, {}exercised\n",
         show::line(&line.model),
         count(line.instances),
         count(line.interleaved),
+        if line.not_executed > 0 {
+            format!(", {} not executed", count(line.not_executed))
+        } else {
+            String::new()
+        },
         if line.exercised { "" } else { "not " },
     );
     for bar in bars(line).iter().filter(|bar| bar.count > 0 || bar.kind == Kind::Weak) {
@@ -111,5 +116,8 @@ fn histogram(line: &RunLine) -> String {
             show::line(&bar.outcome)
         );
     }
-    text + &format!("again: {}\n", show::line(&line.replay))
+    if !line.replay.is_empty() {
+        text += &format!("again: {}\n", show::line(&line.replay));
+    }
+    text
 }

@@ -217,7 +217,11 @@ fn verdict(line: &RunLine) -> String {
         0 => String::new(),
         seen => format!(", {} weak", count(seen)),
     };
-    format!("{word}{reason}{weak}")
+    let missing = match line.not_executed {
+        0 => String::new(),
+        number => format!(", {} not executed", count(number)),
+    };
+    format!("{word}{reason}{weak}{missing}")
 }
 
 fn histograms(report: &Report) -> String {

@@ -6,6 +6,7 @@ use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use crate::drift::significant;
+use crate::judge::Reason;
 use crate::portability::class_beside_hsa;
 use crate::report::{sightings, trials, weak_reproducibility, weak_seen};
 use crate::show;
@@ -312,11 +313,12 @@ fn drifts(lines: &[RunLine]) -> String {
     text
 }
 
-/// What people must know of violations and of what could not be judged.
+/// What people must know of violations, of what could not be judged, and of instances that were not executed.
 fn particulars(lines: &[RunLine]) -> String {
     let mut text = String::new();
     for line in lines {
-        if !matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive) {
+        let told = matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive);
+        if !told && line.not_executed == 0 {
             continue;
         }
         text += &format!("{} on {}: {}", show::line(&line.id), show::line(&line.device), line.verdict.text());
@@ -343,9 +345,11 @@ pub fn summary(lines: &[RunLine]) -> String {
     let unexercised = lines.iter().filter(|line| line.reason.as_deref() == Some("not exercised")).count();
     let instances = lines.iter().fold(0, |sum: u64, line| sum.saturating_add(line.instances));
     let time: f64 = lines.iter().map(|line| line.seconds).sum();
+    let missing = lines.iter().filter(|line| line.reason.as_deref() == Some(Reason::Missing.word())).count();
+    let lost = if missing > 0 { format!(", {missing} MISSING") } else { String::new() };
     format!(
-        "{} verdicts: {} conforms, {} violates, {} undefined, {} inconclusive ({unexercised} not exercised), {} skipped; {} instances in {}",
-        lines.len(),
+        "{} verdicts: {} conforms, {} violates, {} undefined, {} inconclusive ({unexercised} not exercised{lost}), {} skipped; {} instances in {}",
+        lines.len() - missing,
         number(VerdictWord::Conforms),
         number(VerdictWord::Violates),
         number(VerdictWord::Undefined),

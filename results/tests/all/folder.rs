@@ -3,59 +3,148 @@
 use std::fs;
 use std::io::Write;
 
-use crate::lines::{plan, run_lines};
+use crate::lines::{plan, run_lines, whole_plan};
 use results::folder::{Folder, FolderError, JOURNAL, OUTCOMES, PLAN, SUMMARY, fresh, planned};
-use results::journal::JournalError;
+use results::journal::{JournalError, sealed};
+use results::read::{ReadError, results};
+use results::wire::{PlanRecord, RunLine, VerdictWord};
 use tempfile::tempdir;
 
 #[test]
 fn what_was_appended_is_there_after_the_writer_is_gone() {
     let root = tempdir().unwrap();
     let path = root.path().join("out");
-    let mut folder = Folder::start(&path, &plan()).unwrap();
+    let plan = whole_plan();
+    let mut folder = Folder::start(&path, &plan).unwrap();
     for line in &run_lines()[..3] {
         folder.append(line).unwrap();
     }
     drop(folder);
-    let (mut folder, recovered) = Folder::resume(&path, &plan()).unwrap();
+    let (mut folder, recovered) = Folder::resume(&path, &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..3]);
     assert_eq!(recovered.truncated_bytes, 0);
     folder.append(&run_lines()[3]).unwrap();
     drop(folder);
-    let (_, recovered) = Folder::resume(&path, &plan()).unwrap();
+    let (_, recovered) = Folder::resume(&path, &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..4]);
 }
 
 #[test]
 fn an_incomplete_last_line_is_cut_off() {
     let root = tempdir().unwrap();
-    let mut folder = Folder::start(root.path(), &plan()).unwrap();
+    let plan = whole_plan();
+    let mut folder = Folder::start(root.path(), &plan).unwrap();
     folder.append(&run_lines()[0]).unwrap();
     drop(folder);
     let mut journal = fs::OpenOptions::new().append(true).open(root.path().join(JOURNAL)).unwrap();
     journal.write_all(br#"{"schema":"vk-litmus/run/1","id":"sb/S"#).unwrap();
     drop(journal);
-    let (mut folder, recovered) = Folder::resume(root.path(), &plan()).unwrap();
+    let (mut folder, recovered) = Folder::resume(root.path(), &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..1]);
     assert_eq!(recovered.truncated_bytes, 38);
     folder.append(&run_lines()[1]).unwrap();
     drop(folder);
-    let (_, recovered) = Folder::resume(root.path(), &plan()).unwrap();
+    let (_, recovered) = Folder::resume(root.path(), &plan).unwrap();
     assert_eq!(recovered.lines, run_lines()[..2], "the next record has a line of its own");
 }
 
 #[test]
 fn a_broken_line_in_the_middle_is_an_error_with_its_place() {
     let root = tempdir().unwrap();
-    drop(Folder::start(root.path(), &plan()).unwrap());
-    let good = serde_json::to_string(&run_lines()[0]).unwrap();
-    fs::write(root.path().join(JOURNAL), format!("{good}\nnonsense\n{good}\n")).unwrap();
-    let error = Folder::resume(root.path(), &plan()).unwrap_err();
-    assert!(matches!(error, FolderError::Journal(JournalError::Malformed { line: 2, .. })), "{error}");
-    let newer = good.replace("vk-litmus/run/1", "vk-litmus/run/2");
-    fs::write(root.path().join(JOURNAL), format!("{newer}\n")).unwrap();
-    let error = Folder::resume(root.path(), &plan()).unwrap_err();
-    assert!(matches!(error, FolderError::Journal(JournalError::Version { line: 1, .. })), "{error}");
+    let plan = whole_plan();
+    drop(Folder::start(root.path(), &plan).unwrap());
+    let good = sealed(&run_lines()[0]).unwrap();
+    let resumed = |journal: &[&[u8]]| {
+        fs::write(root.path().join(JOURNAL), journal.concat()).unwrap();
+        match Folder::resume(root.path(), &plan) {
+            Err(FolderError::Journal(JournalError::Read(error))) => error,
+            other => panic!("{other:?}"),
+        }
+    };
+    let error = resumed(&[&good, b"nonsense\n"]);
+    assert!(matches!(error, ReadError::Malformed { line: 2, .. }), "{error}");
+    let newer = String::from_utf8(good).unwrap().replace("vk-litmus/run/1", "vk-litmus/run/2");
+    let error = resumed(&[newer.as_bytes()]);
+    assert!(matches!(error, ReadError::Newer { line: 1, .. }), "{error}");
+}
+
+/// The kinds of journals that would turn a violation into nothing.
+#[test]
+fn a_journal_that_was_edited_is_refused() {
+    let root = tempdir().unwrap();
+    let plan = whole_plan();
+    drop(Folder::start(root.path(), &plan).unwrap());
+    let refused = |journal: Vec<Vec<u8>>| {
+        fs::write(root.path().join(JOURNAL), journal.concat()).unwrap();
+        let resumed = Folder::resume(root.path(), &plan).unwrap_err();
+        assert!(resumed.is_input());
+        assert_eq!(resumed.to_string(), results(root.path()).unwrap_err().to_string(), "one reader");
+        resumed.to_string()
+    };
+    let violates = run_lines().into_iter().find(|line| line.verdict == VerdictWord::Violates).unwrap();
+    let edited = |edit: &dyn Fn(&mut RunLine)| {
+        let mut line = violates.clone();
+        edit(&mut line);
+        sealed(&line).unwrap()
+    };
+    let whole = edited(&|_| ());
+    let conforms = edited(&|line| line.verdict = VerdictWord::Conforms);
+    let text = String::from_utf8(whole.clone()).unwrap();
+    let word = text.replace("\"violates\"", "\"conforms\"").into_bytes();
+    let bare = [serde_json::to_vec(&violates).unwrap(), b"\n".to_vec()].concat();
+    assert!(refused(vec![word]).contains("run.jsonl:1: the record was changed"));
+    assert!(refused(vec![bare]).contains("its checksum is another, or missing"));
+    assert!(refused(vec![conforms.clone()]).contains("does not follow from the counts: `conforms` though 3"));
+    assert!(refused(vec![whole.clone(), whole.clone()]).contains("run.jsonl:2: a second verdict"));
+    assert!(refused(vec![whole, conforms]).contains("run.jsonl:2:"));
+    assert!(refused(vec![edited(&|line| line.id = "sb/other".into())]).contains("not in the plan"));
+    assert!(refused(vec![edited(&|line| line.model = "sc".into())]).contains("another model"));
+    assert!(refused(vec![edited(&|line| line.hashes.model = "cc".into())]).contains("another model"));
+    assert!(refused(vec![edited(&|line| line.hashes.test = "cc".into())]).contains("text is another"));
+}
+
+/// What a run leaves that was ended before its plan was written.
+#[test]
+fn an_unfinished_plan_is_replaced() {
+    let root = tempdir().unwrap();
+    for left in [&["plan.json.unfinished"][..], &[JOURNAL], &[JOURNAL, "plan.json.unfinished"]] {
+        let path = root.path().join(left.concat());
+        fs::create_dir(&path).unwrap();
+        for name in left {
+            fs::write(path.join(name), if *name == JOURNAL { "" } else { "{\"sche" }).unwrap();
+        }
+        let (folder, recovered) = Folder::resume(&path, &plan()).unwrap();
+        assert!(recovered.lines.is_empty());
+        assert_eq!(planned(folder.path()).unwrap(), Some(plan()));
+        assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
+    }
+    // Verdicts without a plan are somebody's.
+    let path = root.path().join("verdicts");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join(JOURNAL), "x").unwrap();
+    assert!(matches!(Folder::resume(&path, &plan()), Err(FolderError::NotResults { .. })));
+}
+
+/// Whoever puts a link where a file will be written changes nothing behind it.
+#[cfg(unix)]
+#[test]
+fn links_in_the_way_are_replaced_or_refused() {
+    let root = tempdir().unwrap();
+    let precious = root.path().join("precious");
+    fs::write(&precious, "text").unwrap();
+    let path = root.path().join("out");
+    let folder = Folder::start(&path, &plan()).unwrap();
+    for name in [SUMMARY, "outcomes.csv.unfinished"] {
+        std::os::unix::fs::symlink(&precious, path.join(name)).unwrap();
+    }
+    folder.finish(&[]).unwrap();
+    drop(folder);
+    assert!(fs::symlink_metadata(path.join(SUMMARY)).unwrap().is_file());
+    fs::remove_file(path.join(JOURNAL)).unwrap();
+    std::os::unix::fs::symlink(&precious, path.join(JOURNAL)).unwrap();
+    let error = Folder::resume(&path, &plan()).unwrap_err();
+    assert!(error.is_input(), "{error}");
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "text");
 }
 
 #[test]
@@ -104,7 +193,7 @@ fn two_runs_never_share_a_folder() {
 #[test]
 fn the_end_writes_table_and_summary() {
     let root = tempdir().unwrap();
-    let folder = Folder::start(root.path(), &plan()).unwrap();
+    let folder = Folder::start(root.path(), &whole_plan()).unwrap();
     folder.finish(&run_lines()).unwrap();
     let mut names: Vec<String> = fs::read_dir(root.path())
         .unwrap()
@@ -120,9 +209,22 @@ fn the_end_writes_table_and_summary() {
 fn a_plan_that_is_none_is_an_error() {
     let root = tempdir().unwrap();
     fs::write(root.path().join(PLAN), "{}").unwrap();
-    assert!(matches!(planned(root.path()), Err(FolderError::MalformedPlan { .. })));
-    let mut newer = plan();
-    newer.schema = "vk-litmus/plan/9".into();
-    fs::write(root.path().join(PLAN), serde_json::to_vec(&newer).unwrap()).unwrap();
-    assert!(matches!(planned(root.path()), Err(FolderError::PlanVersion { .. })));
+    assert!(matches!(planned(root.path()), Err(FolderError::Read(ReadError::Malformed { .. }))));
+    let write = |edit: &dyn Fn(&mut PlanRecord)| {
+        let mut plan = plan();
+        edit(&mut plan);
+        fs::write(root.path().join(PLAN), serde_json::to_vec(&plan).unwrap()).unwrap();
+        planned(root.path())
+    };
+    let newer = write(&|plan| plan.schema = "vk-litmus/plan/9".into());
+    assert!(matches!(newer, Err(FolderError::Read(ReadError::Newer { .. }))));
+    let changed = write(&|plan| plan.tests.clear()).unwrap_err();
+    assert!(changed.to_string().contains("its hash is another"), "{changed}");
+    let older = write(&|plan| {
+        plan.schema = "vk-litmus/plan/1".into();
+        plan.plan = plan.hash().unwrap();
+    });
+    assert!(older.is_ok(), "older plans are read");
+    let resumed = Folder::resume(root.path(), &plan());
+    assert!(matches!(resumed, Err(FolderError::OlderPlan { .. })), "and not gone on with");
 }

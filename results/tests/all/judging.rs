@@ -5,7 +5,7 @@ use litmus::{Observation, Prediction, Race, Test};
 use results::{Ending, Evidence, Judgement, Reason, Twin, Verdict, judge};
 
 fn verdict_of(test: &Test, prediction: &Prediction, observation: &Observation, ending: Ending) -> Judgement {
-    judge(&Evidence { test, prediction, observation, ending: &ending, twin: None })
+    judge(&Evidence { test, prediction, observation, ending: &ending, twin: None, bound: None })
 }
 
 fn weak_allowed(race: Race) -> (Test, Prediction) {
@@ -83,7 +83,7 @@ fn nothing_washes_a_violation_out() {
         let judgement = verdict_of(&test, &prediction, &seen, ending);
         assert_eq!(judgement.verdict, Verdict::Violates);
         let detail = judgement.detail.unwrap();
-        assert!(detail.ends_with(word), "{detail}");
+        assert!(detail.ends_with(&format!("{word}; 900 instances were not executed")), "{detail}");
     }
 }
 
@@ -158,15 +158,17 @@ fn a_null_device_shows_nothing_whatever_its_buffers_hold() {
 }
 
 #[test]
-fn more_than_one_dispatch_in_a_hundred_discarded_is_not_executed() {
+fn more_than_one_dispatch_in_a_hundred_discarded_is_not_executed_whatever_explains_it() {
     let (test, prediction) = weak_allowed(Race::Free);
     let mut seen = observation([3, 500, 500, 97]);
     seen.not_executed = 12;
-    seen.discarded_dispatches = 10;
-    assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Conforms);
-    seen.discarded_dispatches = 11;
-    let judgement = verdict_of(&test, &prediction, &seen, Ending::Finished);
-    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
+    for (discarded, verdict) in [(10, Verdict::Conforms), (11, Verdict::Inconclusive(Reason::NotExecuted))] {
+        seen.discarded_dispatches = discarded;
+        let (observation, ending, bound) = (&seen, &Ending::Finished, Some("the device ends loops"));
+        let (test, prediction) = (&test, &prediction);
+        let judgement = judge(&Evidence { test, prediction, observation, ending, twin: None, bound });
+        assert_eq!(judgement.verdict, verdict);
+    }
 }
 
 #[test]
@@ -197,8 +199,15 @@ fn a_control_barrier_is_exercised_by_its_twin_alone() {
     let seen = observation([0, 0, 0, 5000]);
     let ending = Ending::Finished;
     let with = |twin| {
-        judge(&Evidence { test: &test, prediction: &prediction, observation: &seen, ending: &ending, twin })
-            .verdict
+        judge(&Evidence {
+            test: &test,
+            prediction: &prediction,
+            observation: &seen,
+            ending: &ending,
+            twin,
+            bound: None,
+        })
+        .verdict
     };
     assert_eq!(with(None), Verdict::Inconclusive(Reason::NotExercised), "interleaving proves nothing here");
 
@@ -224,8 +233,44 @@ fn ordered_threads_are_exercised_when_every_instance_ran() {
     seen.discarded_dispatches = 1;
     assert_eq!(
         verdict_of(&test, &prediction, &seen, Ending::Finished).verdict,
-        Verdict::Inconclusive(Reason::NotExercised)
+        Verdict::Inconclusive(Reason::NotExecuted)
     );
+}
+
+/// A device that leaves out one dispatch of a thousand did not do what it was asked.
+#[test]
+fn one_instance_that_was_not_executed_is_enough() {
+    let (test, prediction) = weak_allowed(Race::Free);
+    let seen =
+        Observation { not_executed: 64, discarded_dispatches: 1, ..observation([300, 50_000, 50_000, 300]) };
+    let judged = |bound| {
+        let ending = &Ending::Finished;
+        judge(&Evidence {
+            test: &test,
+            prediction: &prediction,
+            observation: &seen,
+            ending,
+            twin: None,
+            bound,
+        })
+    };
+    let judgement = judged(None);
+    assert_eq!(judgement.verdict, Verdict::Inconclusive(Reason::NotExecuted));
+    assert_eq!(
+        judgement.detail.as_deref(),
+        Some("1 of 1000 dispatches discarded: 64 instances left no trace")
+    );
+    let explained = judged(Some("the device ends loops"));
+    assert_eq!(explained.verdict, Verdict::Conforms);
+    assert_eq!(explained.detail.as_deref(), Some("64 instances were not executed (the device ends loops)"));
+    // A lost device explains it too, and weighs more; a violation and a race stay what they are.
+    let lost = verdict_of(&test, &prediction, &seen, Ending::DeviceLost("gone".into()));
+    assert_eq!(lost.verdict, Verdict::Inconclusive(Reason::DeviceLost));
+    assert_eq!(lost.detail.as_deref(), Some("gone; 64 instances were not executed"));
+    let (test, prediction) = weak_forbidden(Race::Free);
+    assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Violates);
+    let (test, prediction) = weak_allowed(Race::Racy);
+    assert_eq!(verdict_of(&test, &prediction, &seen, Ending::Finished).verdict, Verdict::Undefined);
 }
 
 #[test]

@@ -57,7 +57,8 @@ pub fn run_lines() -> Vec<RunLine> {
     let mut lines: Vec<RunLine> = cases
         .iter()
         .map(|(id, prediction, observation, ending)| {
-            let judgement = judge(&Evidence { test: &test, prediction, observation, ending, twin: None });
+            let judgement =
+                judge(&Evidence { test: &test, prediction, observation, ending, twin: None, bound: None });
             RunLine::new(&test, &prediction.observables, &judgement, context(id))
         })
         .collect();
@@ -93,12 +94,22 @@ pub fn rejected() -> RejectedLine {
     RejectedLine { file: "broken.litmus".into(), error: "expected a register".into(), line: 4, column: 17 }
 }
 
+/// A plan of all lines.
+pub fn whole_plan() -> PlanRecord {
+    let mut whole = plan();
+    let template = whole.tests[0].clone();
+    whole.tests =
+        run_lines().iter().map(|line| TestRecord { id: line.id.clone(), ..template.clone() }).collect();
+    whole.plan = whole.hash().unwrap();
+    whole
+}
+
 /// A plan.
 pub fn plan() -> PlanRecord {
-    PlanRecord {
+    let mut plan = PlanRecord {
         schema: PLAN_SCHEMA.into(),
         tool: "0.1.0".into(),
-        plan: "0123".into(),
+        plan: String::new(),
         seed: 7,
         budget: "15s".into(),
         stress: "cpu".into(),
@@ -136,5 +147,7 @@ pub fn plan() -> PlanRecord {
             jobs: 1,
             variables: [("LP_NUM_THREADS".to_owned(), "2".to_owned())].into(),
         }),
-    }
+    };
+    plan.plan = plan.hash().unwrap();
+    plan
 }

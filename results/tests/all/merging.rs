@@ -84,6 +84,22 @@ fn what_is_no_whole_is_refused() {
     assert!(change(&|plan| plan.devices[0].driver_info = "Mesa 25".into()).contains("`devices`"));
     assert!(change(&|plan| plan.devices[0].stress = "rounds = 9".into()).contains("`stress`"));
     assert!(change(&|plan| plan.shard = Some("2/4".into())).contains("`number of shards`"));
+    let other_model =
+        |plan: &mut PlanRecord| plan.tests.iter_mut().for_each(|t| t.models[0].name = "sc".into());
+    assert!(
+        change(&other_model).contains("`models` of part0 is vulkan bb on lavapipe, of part1 it is sc bb")
+    );
+    let other_text =
+        |plan: &mut PlanRecord| plan.tests.iter_mut().for_each(|t| t.models[0].hash = "cc".into());
+    assert!(change(&other_text).contains("`models`"));
+    let variable = |plan: &mut PlanRecord, name: &str| {
+        let environment = plan.environment.as_mut().unwrap();
+        environment.variables.insert(name.to_owned(), "1".to_owned());
+    };
+    assert!(change(&|plan| variable(plan, "LP_PERF")).contains("`environment`"));
+    let mut elsewhere = parts.clone();
+    variable(elsewhere[1].plan.as_mut().unwrap(), "VK_DRIVER_FILES");
+    assert!(merge(&elsewhere).is_ok(), "drivers may lie elsewhere");
     assert!(change(&|plan| plan.shard = None).contains("not a shard"));
     assert!(change(&|plan| drop(plan.tests.pop())).contains("no part of the same whole"));
     let first = parts[0].plan.as_ref().unwrap().tests[0].clone();

@@ -3,12 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
+use results::journal::sealed;
 use results::read::{ReadError, results};
 use results::report::Report;
 use results::write::{ReportFormat, report};
 use tempfile::tempdir;
 
-use crate::lines::{plan, run_lines};
+use crate::lines::{plan, run_lines, whole_plan};
 
 fn records() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/records")
@@ -92,13 +93,7 @@ fn hostile_names_are_told_and_do_nothing() {
 #[test]
 fn a_folder_is_read_in_plan_order() {
     let root = tempdir().unwrap();
-    let lines = run_lines();
-    let mut whole = plan();
-    let template = whole.tests[0].clone();
-    whole.tests = lines
-        .iter()
-        .map(|line| results::wire::TestRecord { id: line.id.clone(), ..template.clone() })
-        .collect();
+    let (lines, whole) = (run_lines(), whole_plan());
     let mut folder = results::folder::Folder::start(root.path(), &whole).unwrap();
     for line in lines.iter().rev() {
         folder.append(line).unwrap();
@@ -132,6 +127,34 @@ fn an_incomplete_last_line_is_left_out_and_told() {
     // A last line without its end is whole all the same.
     std::fs::write(&path, format!("{}\n{}", lines[0], lines[1])).unwrap();
     assert_eq!(results(&path).unwrap().lines.len(), 2);
+}
+
+/// Whatever bit of a journal is another one, no verdict is read that was not written.
+#[test]
+fn no_flipped_bit_alters_a_verdict() {
+    let (lines, whole) = (&run_lines()[..3], whole_plan());
+    let journal: Vec<u8> = lines.iter().flat_map(|line| sealed(line).unwrap()).collect();
+    let read = |bytes: &[u8]| results::read::lines(Path::new("run.jsonl"), bytes, Some(whole.clone()));
+    let written = read(&journal).unwrap().lines;
+    assert_eq!(written.len(), 3);
+    let (mut refused, mut cut) = (0, 0);
+    for bit in 0..journal.len() * 8 {
+        let mut flipped = journal.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        match read(&flipped) {
+            Err(error) => {
+                assert!(error.is_input());
+                refused += 1;
+            }
+            // The end of the last line, without which it is looked for again.
+            Ok(found) => {
+                assert!(found.incomplete.is_some() && found.lines.len() == 2, "bit {bit}: {found:?}");
+                assert!(found.lines.iter().all(|line| written.contains(line)), "bit {bit}");
+                cut += 1;
+            }
+        }
+    }
+    assert_eq!((refused, cut), (journal.len() * 8 - 8, 8));
 }
 
 /// Cut off anywhere, a file is read up to there, or refused; nothing panics.

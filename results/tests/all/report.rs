@@ -1,11 +1,12 @@
 //! Every format, from one set of records.
 
-use crate::lines::{check_lines, plan, rejected, run_lines};
+use crate::lines::{check_lines, rejected, run_lines, whole_plan};
+use results::expectation::Standing;
 use results::read::Results;
 use results::report::Report;
-use results::wire::DriftRecord;
+use results::wire::{DriftRecord, VerdictWord};
 use results::write::html::{self, Picture};
-use results::write::{self, Format, FormatError, Layout, ReportFormat, check_writer, run_writer};
+use results::write::{self, Format, FormatError, Layout, ReportFormat, RunWriter, check_writer, run_writer};
 
 fn run_report(format: Format, layout: Layout) -> String {
     let mut out = Vec::new();
@@ -89,6 +90,74 @@ fn run_junit() {
     assert_eq!((suite.name.as_str(), suite.test_cases.len()), ("lavapipe", 9));
 }
 
+/// A plan whose violating verdict is lost.
+#[test]
+fn a_missing_verdict_is_told_in_every_format() {
+    let mut lines = run_lines();
+    lines.retain(|line| line.id != "sb/SB+forbidden");
+    let results = [Results {
+        source: "lost".into(),
+        plan: Some(whole_plan()),
+        lines: lines.clone(),
+        ..Results::default()
+    }];
+    assert_eq!((results[0].missing(), results[0].every().len()), (1, 9));
+    let laid = Report::new(&results);
+    assert_eq!((laid.devices[0].unfinished, laid.totals()[0].of(VerdictWord::Inconclusive)), (1, 5));
+    for format in results::write::REPORT_FORMATS.map(|(_, format)| format) {
+        let mut out = Vec::new();
+        write::report(format, &results, &laid, &[], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        match format {
+            ReportFormat::Junit => {
+                let read = quick_junit::Report::deserialize_from_str(&text).unwrap();
+                assert_eq!((read.tests, read.failures, read.errors), (9, 1, 4));
+                assert!(text.contains("<error message=\"inconclusive: missing: no verdict"), "{text}");
+            }
+            ReportFormat::Herd => assert!(text.contains("missing"), "{text}"),
+            _ => {
+                let row = text.lines().find(|line| line.contains("SB+forbidden")).unwrap();
+                assert!(text.contains("missing"), "{format:?}: {row}");
+            }
+        }
+    }
+    let every = results[0].every();
+    let text = write::text::report(&every, Layout::default());
+    assert!(text.contains("inconclusive: missing"), "{text}");
+    assert!(text.contains("8 verdicts: 1 conforms, 1 violates"), "{text}");
+    assert!(text.contains("(1 not exercised, 1 MISSING)"), "{text}");
+    let mut out = Vec::new();
+    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Standing::Unlisted), false);
+    every.iter().for_each(|line| gtest.judged(line).unwrap());
+    let text = String::from_utf8(out).unwrap();
+    assert!(text.contains("[  FAILED  ] litmus.sb/SB+forbidden"), "{text}");
+}
+
+/// Whatever the verdict, every format tells of instances that were not executed.
+#[test]
+fn what_was_not_executed_is_told_in_every_format() {
+    let mut lines = run_lines();
+    lines.retain(|line| matches!(line.verdict, VerdictWord::Conforms | VerdictWord::Undefined));
+    for line in &mut lines {
+        line.not_executed = 77;
+        line.detail = Some("77 instances were not executed (a bound)".into());
+    }
+    let results = [Results { lines: lines.clone(), ..Results::default() }];
+    let laid = Report::new(&results);
+    for format in results::write::REPORT_FORMATS.map(|(_, format)| format) {
+        let mut out = Vec::new();
+        write::report(format, &results, &laid, &[], &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.matches("77").count() >= lines.len(), "{format:?}: {text}");
+    }
+    let text = write::text::report(&lines, Layout::default());
+    assert_eq!(text.matches("77 instances were not executed").count(), lines.len(), "{text}");
+    let mut out = Vec::new();
+    let mut gtest = write::gtest::Gtest::new(&mut out, Box::new(|_| Standing::Unlisted), false);
+    lines.iter().for_each(|line| gtest.judged(line).unwrap());
+    assert_eq!(String::from_utf8(out).unwrap().matches("77 instances").count(), lines.len());
+}
+
 /// Two results side by side, one of them with a plan.
 fn side_by_side() -> Vec<Results> {
     let mut other = run_lines();
@@ -100,7 +169,7 @@ fn side_by_side() -> Vec<Results> {
     vec![
         Results {
             source: "one".into(),
-            plan: Some(plan()),
+            plan: Some(whole_plan()),
             lines: run_lines(),
             incomplete: None,
             ..Results::default()

@@ -10,6 +10,7 @@ use crate::contract::{Arithmetic, IMAGE_WIDTH, Parameter, unit};
 use crate::glsl;
 use crate::kernel::{Binding, ImageBinding};
 use crate::memory::{Element, Kind, Path, Target, image_type, spirv_class};
+use crate::rules::Rule;
 use crate::stress;
 use crate::variant::{Images, MemoryModel, Pointers, References};
 
@@ -33,7 +34,7 @@ pub(super) struct Declared {
 
 impl Emitter<'_> {
     /// Declares the buffers: the references that are accessed in the order of the test, results, rendezvous; then images.
-    pub(super) fn declare(&mut self) {
+    pub(super) fn declare(&mut self) -> Result<(), Rule> {
         let paths = self.uses.paths.clone();
         let variant = self.config.variant;
         let mut buffers: Vec<(LocationId, u32)> = Vec::new();
@@ -42,7 +43,7 @@ impl Emitter<'_> {
                 Some((_, number)) => *number,
                 None => {
                     let number = self.bindings.len() as u32;
-                    let apart = self.is_apart(path.location);
+                    let apart = self.is_apart(path.location)?;
                     self.bindings.push(if apart { Binding::Apart } else { Binding::Locations });
                     buffers.push((path.location, number));
                     number
@@ -71,7 +72,7 @@ impl Emitter<'_> {
                 Kind::Image => {
                     let number = (self.bindings.len() + self.images.len()) as u32;
                     let float = path.element.is_float();
-                    let apart = self.is_apart(path.location);
+                    let apart = self.is_apart(path.location)?;
                     self.images.push(ImageBinding { shape: variant.images, float, apart });
                     let ty = image_type(&mut self.module, path.element, variant.images);
                     let name = &self.test.location(path.location).name;
@@ -86,6 +87,7 @@ impl Emitter<'_> {
             false => 0,
         };
         self.parameters_block = self.module.push_constants(self.words_of_parameters(), addresses);
+        Ok(())
     }
 
     fn decorate_reference(&mut self, variable: Word, location: LocationId) {
@@ -162,16 +164,16 @@ impl Emitter<'_> {
     }
 
     /// What the paths of the test lead to for an instance: unit `n × stride + s × spacing` through each reference.
-    pub(super) fn targets(&mut self, instance: Word, place: &Place) -> Vec<(Path, Target)> {
+    pub(super) fn targets(&mut self, instance: Word, place: &Place) -> Result<Vec<(Path, Target)>, Rule> {
         let mut targets = Vec::new();
         let stride = self.parameter(Parameter::Stride);
         let base = self.module.word(Op::IMul, &[instance, stride]);
-        let mut units: Vec<Option<Word>> = vec![None; self.storage_numbers.len()];
+        let mut units: Vec<Option<Word>> = vec![None; self.storages.count() as usize];
         let paths = self.uses.paths.clone();
         for (path, kind) in paths {
-            let storage = self.storage_of(path.location);
+            let storage = self.storage_of(path.location)?;
             let target = if kind == Kind::Workgroup {
-                self.workgroup_target(path, storage, place)
+                self.workgroup_target(path, storage, place)?
             } else {
                 let known = units.get(storage as usize).copied().flatten();
                 let unit = known.unwrap_or_else(|| {
@@ -181,15 +183,16 @@ impl Emitter<'_> {
                 if let Some(slot) = units.get_mut(storage as usize) {
                     *slot = Some(unit);
                 }
-                self.unit_target(path, kind, unit)
+                self.unit_target(path, kind, unit)?
             };
             targets.push((path, target));
         }
-        targets
+        Ok(targets)
     }
 
-    fn variable_of(&self, path: Path) -> Word {
-        self.declared.iter().find(|known| known.path == path).map_or(0, |known| known.variable)
+    fn variable_of(&self, path: Path) -> Result<Word, Rule> {
+        let declared = self.declared.iter().find(|known| known.path == path);
+        Ok(declared.ok_or(Rule::Internal("a path that was not declared"))?.variable)
     }
 
     /// Index of an element within memory that is divided into units.
@@ -216,13 +219,13 @@ impl Emitter<'_> {
         vec![zero, self.element_index(path, unit)]
     }
 
-    fn unit_target(&mut self, path: Path, kind: Kind, unit: Word) -> Target {
+    fn unit_target(&mut self, path: Path, kind: Kind, unit: Word) -> Result<Target, Rule> {
         let element = path.ty(&mut self.module);
         let pointer_type = self.module.pointer(spirv_class(kind), element);
         let zero = self.module.constant(0);
-        match kind {
+        Ok(match kind {
             Kind::Image => {
-                let variable = self.variable_of(path);
+                let variable = self.variable_of(path)?;
                 let image = image_type(&mut self.module, path.element, self.config.variant.images);
                 // Every texel location has the texel of the first word of its unit.
                 let texel = self.element_index(path, unit);
@@ -245,7 +248,7 @@ impl Emitter<'_> {
                 let to_block = self.module.pointer(spirv_class(kind), block);
                 let pair = self.module.vector(self.module.u32, 2);
                 let to_pair = self.module.pointer(spirv::StorageClass::PushConstant, pair);
-                let apart = u32::from(self.is_apart(path.location));
+                let apart = u32::from(self.is_apart(path.location)?);
                 let member = self.module.constant(self.words_of_parameters() + apart);
                 let place = self.module.on_ids(Op::AccessChain, to_pair, &[self.parameters_block, member]);
                 let address = self.module.on_ids(Op::Load, pair, &[place]);
@@ -258,7 +261,7 @@ impl Emitter<'_> {
             }
             Kind::Buffer | Kind::Workgroup => {
                 let indices = self.indices(path, unit);
-                let variable = self.variable_of(path);
+                let variable = self.variable_of(path)?;
                 let first: Vec<Word> =
                     std::iter::once(variable).chain(indices.iter().map(|_| zero)).collect();
                 let chain: Vec<Word> = std::iter::once(variable).chain(indices).collect();
@@ -266,22 +269,24 @@ impl Emitter<'_> {
                 let pointer = self.detour(pointer_type, pointer, &first);
                 Target::Memory { pointer, alignment: None }
             }
-        }
+        })
     }
 
-    fn workgroup_target(&mut self, path: Path, storage: u32, place: &Place) -> Target {
-        let position = self.workgroup_storages.iter().position(|known| known.storage == storage);
+    fn workgroup_target(&mut self, path: Path, storage: u32, place: &Place) -> Result<Target, Rule> {
         if self.uses.explicit_workgroup {
-            let first = self.module.constant(position.unwrap_or_default() as u32 * self.layout.lanes);
+            let position = self.workgroup_storages.iter().position(|known| known.storage == storage);
+            let position = position.ok_or(Rule::Internal("workgroup memory of no storage"))?;
+            let first = self.module.constant(position as u32 * self.layout.lanes);
             let unit = self.module.word(Op::IAdd, &[first, place.seat.lane]);
             return self.unit_target(path, Kind::Workgroup, unit);
         }
         let element = path.ty(&mut self.module);
         let pointer_type = self.module.pointer(spirv::StorageClass::Workgroup, element);
-        let variable = self.variable_of(path);
+        let variable = self.variable_of(path)?;
         let zero = self.module.constant(0);
         let pointer = self.module.on_ids(Op::AccessChain, pointer_type, &[variable, place.seat.lane]);
-        Target::Memory { pointer: self.detour(pointer_type, pointer, &[variable, zero]), alignment: None }
+        let pointer = self.detour(pointer_type, pointer, &[variable, zero]);
+        Ok(Target::Memory { pointer, alignment: None })
     }
 
     /// The pointer by the way that the variant wants. The pointer that is not taken, by the indices `first`, leads into the
@@ -319,20 +324,17 @@ impl Emitter<'_> {
     }
 
     /// The storages in workgroup memory.
-    pub(super) fn find_workgroup_storages(&mut self) {
+    pub(super) fn find_workgroup_storages(&mut self) -> Result<(), Rule> {
         let mut found: Vec<WorkgroupStorage> = Vec::new();
         for (path, _) in self.uses.paths.iter().filter(|(_, kind)| *kind == Kind::Workgroup) {
-            let storage = self.storage_of(path.location);
+            let storage = self.storage_of(path.location)?;
             if found.iter().any(|known| known.storage == storage) {
                 continue;
             }
             let user = self.test.threads.iter().position(|thread| {
-                thread.instructions.iter().flat_map(|instruction| instruction.kind.accesses()).any(|access| {
-                    matches!(access,
-                        litmus::InstructionKind::Load { location, class: StorageClass::Workgroup, .. }
-                        | litmus::InstructionKind::Store { location, class: StorageClass::Workgroup, .. }
-                        | litmus::InstructionKind::Rmw { location, class: StorageClass::Workgroup, .. }
-                            if self.storage_of(*location) == storage)
+                thread.instructions.iter().filter_map(|instruction| instruction.kind.access()).any(|access| {
+                    access.place.class == StorageClass::Workgroup
+                        && self.storage_of(access.place.location) == Ok(storage)
                 })
             });
             let Some(role) = user.and_then(|user| self.layout.roles.get(user)) else { continue };
@@ -355,6 +357,7 @@ impl Emitter<'_> {
         }
         self.uses.paths.sort_by_key(|(path, _)| *path);
         self.workgroup_storages = found;
+        Ok(())
     }
 
     /// Workgroup memory gets its initial values, and the workgroup meets.
@@ -404,7 +407,7 @@ impl Emitter<'_> {
             .collect();
         self.by_first_thread(place, |emitter, storage| {
             let of_this =
-                |(location, _): &&(LocationId, u8)| emitter.storage_of(*location) == storage.storage;
+                |(location, _): &&(LocationId, u8)| emitter.storage_of(*location) == Ok(storage.storage);
             let wanted: Vec<(LocationId, u8)> = observed.iter().filter(of_this).copied().collect();
             let (false, Some(pointer)) = (wanted.is_empty(), pointer_of(targets, storage.path)) else {
                 return;

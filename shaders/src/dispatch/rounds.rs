@@ -10,6 +10,7 @@ use crate::flow;
 use crate::kernel::CompileError;
 use crate::loops::Loop;
 use crate::memory::{Path, Target};
+use crate::rules::Rule;
 use crate::segments;
 use crate::semantics::semantics_word;
 use crate::stress::Pressure;
@@ -55,7 +56,7 @@ impl Emitter<'_> {
         turns.enter(&mut self.module, *entry);
         let more = self.module.truth(Op::ULessThan, &[round, rounds]);
         turns.goes_on_if(&mut self.module, more);
-        let (instance, targets) = self.round(place, round);
+        let (instance, targets) = self.round(place, round)?;
         self.initialize_workgroup(place, &targets);
         if let Some((meeting, carried)) = &meeting {
             self.meet(meeting, carried, around.local);
@@ -131,7 +132,7 @@ impl Emitter<'_> {
             let more = self.module.truth(Op::ULessThan, &[round, end]);
             let plays = self.module.truth(Op::LogicalAnd, &[mine, more]);
             turns.goes_on_if(&mut self.module, plays);
-            let (instance, targets) = self.round(place, round);
+            let (instance, targets) = self.round(place, round)?;
             self.segment(std::slice::from_ref(code), place, instance, &targets, registers)?;
             turns.end(&mut self.module);
         }
@@ -140,9 +141,9 @@ impl Emitter<'_> {
     }
 
     /// The instance of a round, and where its memory lies.
-    fn round(&mut self, place: &Place, round: Word) -> (Word, Vec<(Path, Target)>) {
+    fn round(&mut self, place: &Place, round: Word) -> Result<(Word, Vec<(Path, Target)>), Rule> {
         let instance = instance_of(self, &place.seat, round);
-        let targets = self.targets(instance, place);
-        (instance, targets)
+        let targets = self.targets(instance, place)?;
+        Ok((instance, targets))
     }
 }

@@ -1,39 +1,34 @@
 //! The storages of a test: their numbers, what they hold at first and at last, and which of them lie apart.
 
-use litmus::{Access, InstructionKind, LocationId, Observable, Test};
+use litmus::{LocationId, NoEntry, Observable, Table, Test};
 
 use crate::kernel::ResultSlot;
 use crate::memory::Element;
+use crate::rules::Rule;
 use crate::variant::{Apart, Variant};
 
 /// The storages of a test that a variant puts apart.
-pub(crate) fn apart(test: &Test, variant: Variant) -> Vec<u32> {
+pub(crate) fn apart(test: &Test, variant: Variant) -> Result<Vec<u32>, Rule> {
     let storages = storages(test);
-    let is_guard = |number: &u32| {
-        // Vectors are never accessed atomically.
-        test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
-            let location = match &instruction.kind {
-                InstructionKind::Load { location, access: Access::Atomic { .. }, .. }
-                | InstructionKind::Store { location, access: Access::Atomic { .. }, .. }
-                | InstructionKind::Rmw { location, .. } => *location,
-                _ => return false,
-            };
-            storages.numbers.get(usize::from(location.0)) == Some(number)
-        })
-    };
+    let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+    let accesses = instructions.filter_map(|instruction| instruction.kind.access());
+    // Vectors are never accessed atomically.
+    let atomics = accesses.filter(|access| access.strength.is_atomic());
+    let guards: Vec<u32> =
+        atomics.map(|access| storages.number_of(access.place.location)).collect::<Result<_, _>>()?;
     let all = 0..storages.count();
-    match variant.apart {
+    Ok(match variant.apart {
         Apart::Nothing => Vec::new(),
-        Apart::Payload => all.filter(|number| !is_guard(number)).collect(),
-        Apart::Guard => all.filter(is_guard).collect(),
-    }
+        Apart::Payload => all.filter(|number| !guards.contains(number)).collect(),
+        Apart::Guard => all.filter(|number| guards.contains(number)).collect(),
+    })
 }
 
 /// The storages of a test: distinct memory behind its locations, numbered in the order in which they are first named.
 pub(crate) struct Storages {
     storages: Vec<LocationId>,
     /// Number of the storage of each location.
-    pub numbers: Vec<u32>,
+    pub numbers: Table<LocationId, u32>,
 }
 
 /// Numbers the storages of a test.
@@ -58,8 +53,8 @@ impl Storages {
     }
 
     /// The number of a location's storage.
-    pub fn number_of(&self, location: LocationId) -> u32 {
-        self.numbers.get(usize::from(location.0)).copied().unwrap_or(0)
+    pub fn number_of(&self, location: LocationId) -> Result<u32, NoEntry> {
+        self.numbers.get(location).copied()
     }
 
     /// What each holds at first, as bits: the first component of a vector lowest.
@@ -76,16 +71,15 @@ impl Storages {
     }
 
     /// Storages whose final value belongs to the outcome, unless `results` has it.
-    pub fn finals(&self, test: &Test, results: &[ResultSlot]) -> Vec<(Observable, u32)> {
-        let number = |location: LocationId| self.numbers.get(usize::from(location.0)).copied().unwrap_or(0);
-        let observables = test.observables().into_iter();
-        observables
-            .filter_map(|observable| match observable {
-                Observable::Location(location, _) if !results.contains(&ResultSlot::Register(observable)) => {
-                    Some((observable, number(location)))
-                }
-                _ => None,
-            })
-            .collect()
+    pub fn finals(&self, test: &Test, results: &[ResultSlot]) -> Result<Vec<(Observable, u32)>, NoEntry> {
+        let mut finals = Vec::new();
+        for observable in test.observables() {
+            if let Observable::Location(location, _) = observable
+                && !results.contains(&ResultSlot::Register(observable))
+            {
+                finals.push((observable, self.number_of(location)?));
+            }
+        }
+        Ok(finals)
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use litmus::{
-    Access, ArithmeticOperation, ControlBarrier, InstructionKind, LocationId, Observable, RmwOperation,
-    ScalarType, Scope, Semantics, StorageClass, Test, Thread, ThreadId,
+    Access, AccessKind, ArithmeticOperation, ControlBarrier, Flow, InstructionKind, LocationId, Observable,
+    RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread, ThreadId,
 };
 use rspirv::spirv::Op;
 
@@ -143,7 +143,7 @@ impl Sites {
                     continue;
                 };
                 let float = matches!(scalar, ScalarType::F32 | ScalarType::F64);
-                let components = instruction.kind.accesses().len() as u32;
+                let components = instruction.kind.access().map_or(0, |access| access.components().into());
                 paths.insert((location, scalar.bits(), float, offset, components), class);
                 users.entry(test.storage_of(location)).or_insert(index);
             }
@@ -242,13 +242,8 @@ type PathKey = (LocationId, u32, bool, u32, u32);
 
 /// The location, type, offset and class of an access, of a vector those of its first component.
 fn accessed(test: &Test, kind: &InstructionKind) -> Option<(LocationId, ScalarType, u32, StorageClass)> {
-    let (InstructionKind::Load { location, scalar, offset, class, .. }
-    | InstructionKind::Store { location, scalar, offset, class, .. }
-    | InstructionKind::Rmw { location, scalar, offset, class, .. }) = kind.accesses().first()?
-    else {
-        return None;
-    };
-    Some((*location, scalar.unwrap_or(test.location(*location).scalar_type()), *offset, *class))
+    let place = kind.access()?.place;
+    Some((place.location, place.scalar_type(test), place.offset, place.class))
 }
 
 fn element(width: u32, float: bool) -> ScalarType {
@@ -278,7 +273,7 @@ fn reachable(thread: &Thread) -> Vec<bool> {
         thread
             .instructions
             .iter()
-            .position(|i| matches!(i.kind, InstructionKind::Label(here) if here == label))
+            .position(|i| matches!(i.kind, InstructionKind::Flow(Flow::Label(here)) if here == label))
     };
     let mut open = vec![0];
     while let Some(position) = open.pop() {
@@ -287,8 +282,8 @@ fn reachable(thread: &Thread) -> Vec<bool> {
             _ => continue,
         }
         match thread.instructions.get(position).map(|instruction| &instruction.kind) {
-            Some(InstructionKind::Goto(target)) => open.extend(position_of(*target)),
-            Some(InstructionKind::Branch { target, .. }) => {
+            Some(InstructionKind::Flow(Flow::Goto(target))) => open.extend(position_of(*target)),
+            Some(InstructionKind::Flow(Flow::Branch { target, .. })) => {
                 open.extend(position_of(*target));
                 open.push(position + 1);
             }
@@ -413,7 +408,8 @@ fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind)
         return Some(Event::Fence { scope: *scope, semantics: *semantics });
     }
     let (location, scalar, offset, class) = accessed(test, kind)?;
-    let site = sites.site(location, scalar, offset, kind.accesses().len() as u32)?;
+    let access = kind.access()?;
+    let site = sites.site(location, scalar, offset, access.components().into())?;
     let written = |operand: &litmus::Operand| match operand {
         litmus::Operand::Constant(constant) => Written::Constant(bits(site.element, *constant as u64)),
         litmus::Operand::Register(_) => Written::Computed,
@@ -426,19 +422,15 @@ fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind)
         Access::Atomic { .. } => asked && vulkan,
         Access::NonPrivate | Access::Coherent { .. } => asked && (vulkan || class != StorageClass::Image),
     };
-    Some(match kind.accesses().first()? {
-        InstructionKind::Load { access, .. } => {
-            Event::Load { site, volatile: is_volatile(access), access: *access }
+    let (volatile, strength) = (is_volatile(&access.strength), access.strength);
+    Some(match &access.kind {
+        AccessKind::Load(_) => Event::Load { site, volatile, access: strength },
+        AccessKind::Store(values) => {
+            let values = values.iter().map(|value| written(&value)).collect();
+            Event::Store { site, volatile, access: strength, values }
         }
-        InstructionKind::Store { access, .. } => {
-            let values = kind.accesses().iter().filter_map(|access| match access {
-                InstructionKind::Store { value, .. } => Some(written(value)),
-                _ => None,
-            });
-            let values = values.collect();
-            Event::Store { site, volatile: is_volatile(access), access: *access, values }
-        }
-        InstructionKind::Rmw { operation, scope, semantics, .. } => {
+        AccessKind::Rmw { operation, .. } => {
+            let Access::Atomic { scope, semantics } = strength else { return None };
             let (instruction, unequal, values) = match operation {
                 RmwOperation::Exchange(value) => (Op::AtomicExchange, None, vec![written(value)]),
                 RmwOperation::Fetch(arithmetic, value) => {
@@ -448,17 +440,9 @@ fn expected(test: &Test, sites: &Sites, kernel: &Kernel, kind: &InstructionKind)
                     (Op::AtomicCompareExchange, Some(*unequal), vec![written(value), written(compare)])
                 }
             };
-            Event::Rmw {
-                site,
-                volatile: asked && vulkan,
-                instruction,
-                scope: *scope,
-                semantics: *semantics,
-                unequal,
-                values,
-            }
+            Event::Rmw { site, volatile: asked && vulkan, instruction, scope, semantics, unequal, values }
         }
-        _ => return None,
+        AccessKind::Await { .. } => return None,
     })
 }
 

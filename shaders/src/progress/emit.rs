@@ -1,6 +1,6 @@
 //! The code of a kernel of forward progress: who plays what, and each thread as a loop over its basic blocks.
 
-use litmus::{InstructionKind, LocationInit, RegisterId, Test, ThreadId};
+use litmus::{Flow, InstructionKind, LocationInit, RegisterId, Test, ThreadId};
 use rspirv::dr::Operand;
 use rspirv::spirv::{self, BuiltIn, Decoration, MemorySemantics, Op, Word};
 
@@ -124,7 +124,8 @@ impl Emitter<'_> {
             let Some((_, buffer)) = buffers.iter().find(|(location, _)| *location == path.location) else {
                 continue;
             };
-            let offset = self.module.constant(self.storages.number_of(path.location) * SPACING);
+            let offset =
+                self.module.constant(self.storages.number_of(path.location).map_err(Rule::from)? * SPACING);
             let index = self.module.word(Op::IAdd, &[first, offset]);
             let pointer = self.module.element(*buffer, index);
             targets.push((*path, Target::Memory { pointer, alignment: None }));
@@ -358,8 +359,7 @@ impl Emitter<'_> {
                 })?;
             }
             if let Some((scope, semantics)) = acquire {
-                this.thread_code(part.thread, here, &mut Registers::Values(Vec::new()))
-                    .fence(scope, semantics)?;
+                this.thread_code(part.thread, here, &mut Registers::none()).fence(scope, semantics)?;
             }
             let stuck = this.load(own.stuck);
             let goes_on = this.module.truth(Op::IEqual, &[stuck, zero]);
@@ -378,8 +378,7 @@ impl Emitter<'_> {
             let stuck = this.module.word(Op::Select, &[left_early, one, stuck]);
             this.set(own.stuck, stuck);
             if let Some((scope, semantics)) = part.release {
-                this.thread_code(part.thread, here, &mut Registers::Values(Vec::new()))
-                    .fence(scope, semantics)?;
+                this.thread_code(part.thread, here, &mut Registers::none()).fence(scope, semantics)?;
             }
             let waits = thread.instructions.get(part.body.end).map(|instruction| &instruction.kind);
             if meets && matches!(waits, Some(InstructionKind::ControlBarrier(_))) {
@@ -516,7 +515,7 @@ impl Emitter<'_> {
         let thread = self.test.thread(ThreadId(part.thread as u16));
         let before: Vec<Option<Word>> =
             own.registers.iter().map(|variable| Some(self.load(*variable))).collect();
-        let mut registers = Registers::Values(before.clone());
+        let mut registers = Registers::Values(before.iter().copied().collect());
         let number_of = |position: usize| {
             starts.iter().position(|start| *start == position).unwrap_or(starts.len()) as u32
         };
@@ -524,30 +523,20 @@ impl Emitter<'_> {
         for position in range {
             let Some(instruction) = thread.instructions.get(position) else { continue };
             match &instruction.kind {
-                InstructionKind::Label(_) => {}
-                InstructionKind::Goto(target) => {
-                    next = self
-                        .module
-                        .constant(number_of(label_position(thread, *target).unwrap_or(usize::MAX)));
+                InstructionKind::Flow(Flow::Label(_)) => {}
+                InstructionKind::Flow(Flow::Goto(target)) => {
+                    next = self.module.constant(number_of(place_of(thread, *target)?));
                 }
-                InstructionKind::Branch { target, .. } => {
-                    let taken = self
-                        .module
-                        .constant(number_of(label_position(thread, *target).unwrap_or(usize::MAX)));
+                InstructionKind::Flow(Flow::Branch { target, .. }) => {
+                    let taken = self.module.constant(number_of(place_of(thread, *target)?));
                     let condition =
-                        self.thread_code(part.thread, here, &mut registers).condition_at(position);
+                        self.thread_code(part.thread, here, &mut registers).condition_at(position)?;
                     if let Some(condition) = condition {
                         next = self.module.word(Op::Select, &[condition, taken, next]);
                     }
                 }
                 kind => {
-                    if matches!(
-                        kind,
-                        InstructionKind::Load { .. }
-                            | InstructionKind::Store { .. }
-                            | InstructionKind::Rmw { .. }
-                            | InstructionKind::Vector(_)
-                    ) {
+                    if kind.access().is_some() {
                         let place = self.module.constant(position as u32);
                         self.note(here, part.thread, Field::Place, place);
                     }
@@ -556,7 +545,7 @@ impl Emitter<'_> {
             }
         }
         if let Registers::Values(after) = &registers {
-            for ((variable, before), after) in own.registers.iter().zip(&before).zip(after) {
+            for ((variable, before), after) in own.registers.iter().zip(&before).zip(after.entries()) {
                 if let Some(value) = after.filter(|_| before != after) {
                     self.module.effect(Op::Store, [*variable, value].map(Operand::IdRef));
                 }
@@ -565,4 +554,9 @@ impl Emitter<'_> {
         self.set(own.block, next);
         Ok(())
     }
+}
+
+/// Where a jump goes.
+fn place_of(thread: &litmus::Thread, label: litmus::LabelId) -> Result<usize, Rule> {
+    label_position(thread, label).ok_or(Rule::Internal("a jump to a label that stands nowhere"))
 }

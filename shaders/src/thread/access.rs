@@ -1,27 +1,24 @@
 //! How a thread reaches memory: pointers and texels, plain accesses with their operands, and numbers in memory.
 
-use litmus::{Access, InstructionKind, LocationId, Operand, RegisterId, ScalarType, Value};
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::{Access, AccessKind, MemoryPlace, Operand, RegisterId, RmwOperation, Value};
 use rspirv::dr;
 use rspirv::spirv::{self, ImageOperands, MemoryAccess, Op, Word};
 
-use super::ThreadCode;
+use super::{ThreadCode, atomic_op};
 use crate::memory::{Element, Path, Target};
 use crate::rules::Rule;
 use crate::variant::MemoryModel;
 
 impl ThreadCode<'_> {
-    pub(super) fn path(
-        &self,
-        location: LocationId,
-        offset: u32,
-        scalar: Option<ScalarType>,
-        components: u32,
-    ) -> (Path, Target) {
-        let scalar = scalar.unwrap_or(self.around.test.location(location).scalar_type());
-        let path = Path { location, element: Element::of(scalar), offset, components };
+    pub(super) fn path(&self, place: &MemoryPlace, components: u8) -> Result<(Path, Target), Rule> {
+        let MemoryPlace { location, offset, .. } = *place;
+        let element = Element::of(place.scalar_type(self.around.test));
+        let path = Path { location, element, offset, components: components.into() };
         let found = self.around.targets.iter().find(|(known, _)| *known == path);
-        // Every path that the test has was declared.
-        (path, found.map_or(Target::Memory { pointer: 0, alignment: None }, |(_, target)| *target))
+        let (_, target) = found.ok_or(Rule::Internal("an access whose path was not declared"))?;
+        Ok((path, *target))
     }
 
     /// The pointer of an atomic: to memory, or to a texel.
@@ -91,45 +88,97 @@ impl ThreadCode<'_> {
         Ok(())
     }
 
-    /// A plain access of several components at once. They have name, place and access in common.
-    pub(super) fn vector(&mut self, components: &[InstructionKind]) -> Result<(), Rule> {
-        let Some(
-            InstructionKind::Load { location, offset, scalar, access, .. }
-            | InstructionKind::Store { location, offset, scalar, access, .. },
-        ) = components.first()
-        else {
-            return Ok(());
-        };
-        let (path, target) = self.path(*location, *offset, *scalar, components.len() as u32);
-        let values: Vec<Operand> = components
-            .iter()
-            .filter_map(|component| match component {
-                InstructionKind::Store { value, .. } => Some(*value),
-                _ => None,
-            })
-            .collect();
-        if values.is_empty() {
-            let loaded = self.plain_load(path, target, access)?;
-            let destinations = components.iter().flat_map(InstructionKind::destinations);
-            for (number, register) in (0..).zip(destinations) {
-                let ty = path.element.ty(self.module);
-                let part = [dr::Operand::IdRef(loaded), dr::Operand::LiteralBit32(number)];
-                let part = self.module.value(Op::CompositeExtract, ty, part);
-                self.receive(register, path.element, part);
+    /// A load, a store or a read-modify-write.
+    pub(super) fn access(&mut self, access: &litmus::MemoryAccess) -> Result<(), Rule> {
+        let (path, target) = self.path(&access.place, access.components())?;
+        match &access.kind {
+            AccessKind::Load(destinations) => {
+                let loaded = match access.strength {
+                    Access::Atomic { scope, semantics } => {
+                        let pointer = self.atomic_pointer(path, target);
+                        let (scope, semantics) = (self.scope(scope)?, self.atomic_semantics(semantics));
+                        let ty = path.element.ty(self.module);
+                        self.module.value(Op::AtomicLoad, ty, [dr::Operand::IdRef(pointer), scope, semantics])
+                    }
+                    plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
+                        self.plain_load(path, target, &plain)?
+                    }
+                };
+                for (number, register) in (0..).zip(destinations.iter()) {
+                    let mut part = loaded;
+                    if access.is_vector() {
+                        let ty = path.element.ty(self.module);
+                        let operands = [dr::Operand::IdRef(loaded), dr::Operand::LiteralBit32(number)];
+                        part = self.module.value(Op::CompositeExtract, ty, operands);
+                    }
+                    self.receive(register, path.element, part)?;
+                }
             }
-            return Ok(());
+            AccessKind::Store(values) => {
+                let parts: Vec<Word> =
+                    values.iter().map(|value| self.give(value, path.element)).collect::<Result<_, _>>()?;
+                let value = match parts.as_slice() {
+                    [part] => *part,
+                    parts => {
+                        let ty = path.ty(self.module);
+                        self.module.on_ids(Op::CompositeConstruct, ty, parts)
+                    }
+                };
+                match access.strength {
+                    Access::Atomic { scope, semantics } => {
+                        let pointer = self.atomic_pointer(path, target);
+                        let (scope, semantics) = (self.scope(scope)?, self.atomic_semantics(semantics));
+                        let operands =
+                            [dr::Operand::IdRef(pointer), scope, semantics, dr::Operand::IdRef(value)];
+                        self.module.effect(Op::AtomicStore, operands);
+                    }
+                    plain @ (Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
+                        self.plain_store(path, target, value, &plain)?;
+                    }
+                }
+            }
+            AccessKind::Rmw { destination: Some(destination), operation } => {
+                let Access::Atomic { scope, semantics } = access.strength else {
+                    return Err(Rule::PlainReadModifyWrite);
+                };
+                let scalar = access.place.scalar_type(self.around.test);
+                let (op, values, unequal) = match operation {
+                    RmwOperation::Exchange(value) => (Op::AtomicExchange, vec![*value], None),
+                    RmwOperation::Fetch(arithmetic, value) => {
+                        (atomic_op(*arithmetic, scalar)?, vec![*value], None)
+                    }
+                    RmwOperation::CompareExchange { compare, value, unequal } => {
+                        (Op::AtomicCompareExchange, vec![*value, *compare], Some(*unequal))
+                    }
+                };
+                let values: Vec<Word> = values
+                    .into_iter()
+                    .map(|value| self.give(value, path.element))
+                    .collect::<Result<_, _>>()?;
+                let pointer = self.atomic_pointer(path, target);
+                let mut operands =
+                    vec![dr::Operand::IdRef(pointer), self.scope(scope)?, self.atomic_semantics(semantics)];
+                operands.extend(unequal.map(|unequal| self.atomic_semantics(unequal)));
+                operands.extend(values.into_iter().map(dr::Operand::IdRef));
+                let ty = path.element.ty(self.module);
+                let old = self.module.value(op, ty, operands);
+                self.receive(*destination, path.element, old)?;
+            }
+            AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => return Err(Rule::Hsa),
         }
-        let parts: Vec<Word> = values.into_iter().map(|value| self.give(value, path.element)).collect();
-        let ty = path.ty(self.module);
-        let whole = self.module.on_ids(Op::CompositeConstruct, ty, &parts);
-        self.plain_store(path, target, whole, access)
+        Ok(())
     }
 
     /// A register takes what an access to an element returned.
     ///
     /// A floating-point number becomes the integer that it is. One that is no integer keeps its bits: no outcome has
     /// them, so that it is noticed.
-    pub(super) fn receive(&mut self, register: RegisterId, element: Element, value: Word) {
+    pub(super) fn receive(
+        &mut self,
+        register: RegisterId,
+        element: Element,
+        value: Word,
+    ) -> Result<(), Rule> {
         let width = self.width(register);
         let (mut value, from) = (value, 8 * element.bytes());
         if element.is_float() {
@@ -145,14 +194,14 @@ impl ThreadCode<'_> {
             let ty = self.module.integer(width);
             value = self.module.on_ids(Op::UConvert, ty, &[value]);
         }
-        self.assign(register, value);
+        self.assign(register, value)
     }
 
     /// The value of an operand as an element.
-    pub(super) fn give(&mut self, operand: Operand, element: Element) -> Word {
+    pub(super) fn give(&mut self, operand: Operand, element: Element) -> Result<Word, Rule> {
         let ty = element.ty(self.module);
         let bits = 8 * element.bytes();
-        match operand {
+        Ok(match operand {
             Operand::Constant(constant) => {
                 let word = element.bits(Value(constant as u64));
                 if bits == 64 {
@@ -162,11 +211,11 @@ impl ThreadCode<'_> {
                 }
             }
             Operand::Register(register) if element.is_float() => {
-                let value = self.value_of(register, bits);
+                let value = self.value_of(register, bits)?;
                 self.module.on_ids(Op::ConvertSToF, ty, &[value])
             }
-            Operand::Register(register) => self.value_of(register, bits),
-        }
+            Operand::Register(register) => self.value_of(register, bits)?,
+        })
     }
 
     /// The memory operands of a plain access: none for a private one to memory that is always aligned.

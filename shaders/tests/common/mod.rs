@@ -101,25 +101,15 @@ impl Builder {
 }
 
 pub fn load(register: u16, location: u16, access: Access) -> InstructionKind {
-    InstructionKind::Load {
-        destination: RegisterId(register),
-        location: LocationId(location),
-        offset: 0,
-        scalar: None,
-        class: StorageClass::Buffer,
-        access,
-    }
+    InstructionKind::load(RegisterId(register), place(location), access)
 }
 
 pub fn store(location: u16, value: Operand, access: Access) -> InstructionKind {
-    InstructionKind::Store {
-        location: LocationId(location),
-        offset: 0,
-        scalar: None,
-        value,
-        class: StorageClass::Buffer,
-        access,
-    }
+    InstructionKind::store(place(location), value, access)
+}
+
+fn place(location: u16) -> MemoryPlace {
+    MemoryPlace::of(LocationId(location), StorageClass::Buffer)
 }
 
 pub fn rmw(
@@ -129,16 +119,7 @@ pub fn rmw(
     scope: Scope,
     semantics: Semantics,
 ) -> InstructionKind {
-    InstructionKind::Rmw {
-        destination: RegisterId(register),
-        location: LocationId(location),
-        offset: 0,
-        scalar: None,
-        operation,
-        class: StorageClass::Buffer,
-        scope,
-        semantics,
-    }
+    InstructionKind::rmw(RegisterId(register), place(location), operation, scope, semantics)
 }
 
 pub fn atomic(scope: Scope, order: Order) -> Access {

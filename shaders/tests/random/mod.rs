@@ -31,7 +31,7 @@ fn instructions_of(choices: &[Choice], labels: [u8; 3], first_label: u16) -> Vec
     for (position, (kind, first, second)) in choices.iter().enumerate() {
         for label in 0..3 {
             if place(label) == position {
-                instructions.push(InstructionKind::Label(LabelId(first_label + label as u16)));
+                instructions.push(InstructionKind::Flow(Flow::Label(LabelId(first_label + label as u16))));
             }
         }
         let register = u16::from(first % 4);
@@ -59,25 +59,25 @@ fn instructions_of(choices: &[Choice], labels: [u8; 3], first_label: u16) -> Vec
                 },
                 _ => RmwOperation::Fetch(ARITHMETIC[usize::from(first % 7)], operand),
             }),
-            4 | 5 => InstructionKind::Arithmetic {
+            4 | 5 => InstructionKind::Compute(Compute::Arithmetic {
                 destination: RegisterId(register),
                 operation: ARITHMETIC[usize::from(first % 8)],
                 left: super::common::register(u16::from(first / 4)),
                 right: operand,
-            },
-            6 if place(label) > position => InstructionKind::Goto(target),
-            _ if place(label) > position => InstructionKind::Branch {
+            }),
+            6 if place(label) > position => InstructionKind::Flow(Flow::Goto(target)),
+            _ if place(label) > position => InstructionKind::Flow(Flow::Branch {
                 relation: RELATIONS[usize::from(first % 6)],
                 left: super::common::register(register),
                 right: operand,
                 target,
-            },
+            }),
             _ => super::common::store(0, operand, access),
         });
     }
     for label in 0..3 {
         if place(label) == choices.len() {
-            instructions.push(InstructionKind::Label(LabelId(first_label + label as u16)));
+            instructions.push(InstructionKind::Flow(Flow::Label(LabelId(first_label + label as u16))));
         }
     }
     instructions

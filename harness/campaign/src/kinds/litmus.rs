@@ -109,6 +109,10 @@ impl Kind for Litmus<'_> {
         verdict::skipped(self, &self.plan.cells[cell], missing)
     }
 
+    fn contradicts(&self, cell: usize, line: &RunLine) -> Option<String> {
+        verdict::contradicts(self, &self.plan.cells[cell], line)
+    }
+
     fn judged(&self, cell: usize, report: Report<Snapshot, Answer>, before: Option<Reason>) -> Judged {
         verdict::judged(self, &self.plan.cells[cell], report, before)
     }

@@ -194,25 +194,31 @@ fn claim(folder: Option<&Path>, target: &Target) -> Result<Option<ProgressModel>
 }
 
 fn cells(items: &[Item], devices: &[Tested]) -> Vec<Cell> {
+    let kernel = |item: &Item, tested: &Tested, placement| match &item.verdicts {
+        Err(why) => Err(why.clone()),
+        Ok(_) => runner::progress::kernel(&item.loaded.test, &tested.target.listed.capabilities, placement)
+            .map(|kernel| judge::Kernel::of(&kernel))
+            .map_err(|failure| failure.to_string()),
+    };
+    let suits = |item: &Item, tested: &Tested, placement: Placement| {
+        let parts = kernel(item, tested, Placement::Plain).map_or(1, |kernel| kernel.units);
+        // The scheduler of the simulated GPU looks at who is where, not at numbers: copies would add nothing.
+        let simulated = probe::is_sim(&tested.target.listed);
+        item.placements.len() == 1 || placement.suits(parts) && (placement == Placement::Plain || !simulated)
+    };
     let mut cells = Vec::new();
     for (device, tested) in devices.iter().enumerate() {
-        let capabilities = &tested.target.listed.capabilities;
-        let simulated = probe::is_sim(&tested.target.listed);
         for (number, item) in items.iter().enumerate() {
-            let kernel = |placement| match &item.verdicts {
-                Err(why) => Err(why.clone()),
-                Ok(_) => runner::progress::kernel(&item.loaded.test, capabilities, placement)
-                    .map(|kernel| judge::Kernel::of(&kernel))
-                    .map_err(|failure| failure.to_string()),
-            };
-            let parts = kernel(Placement::Plain).map_or(1, |kernel| kernel.units);
             for placement in item.placements.iter().copied() {
-                // The scheduler of the simulated GPU looks at who is where, not at numbers: copies would add nothing.
-                let suits = placement.suits(parts) && (placement == Placement::Plain || !simulated);
-                if suits || item.placements.len() == 1 {
-                    let id = id(item, placement);
-                    cells.push(Cell { id, item: number, device, placement, kernel: kernel(placement) });
-                }
+                // A plan has the same tests for each device.
+                let kernel = if suits(item, tested, placement) {
+                    kernel(item, tested, placement)
+                } else if devices.iter().any(|other| suits(item, other, placement)) {
+                    Err("the placement adds nothing here".to_owned())
+                } else {
+                    continue;
+                };
+                cells.push(Cell { id: id(item, placement), item: number, device, placement, kernel });
             }
         }
     }

@@ -8,8 +8,9 @@ use campaign::choice::{self, Chosen};
 use campaign::inputs;
 use campaign::parallel::in_order;
 use campaign::patience::patience;
+use campaign::similar::similar;
 use campaign::source::{Loaded, Source};
-use litmus::{Dialect, Race, Test};
+use litmus::{Dialect, Race, Span, Test};
 use model::progress::{Fairness, Limits, Memory, PROMISES, ProgressModel, Termination, terminates};
 use model::{Budget, Model, Options, PredictError, answer_queries, predict, predict_growing};
 use results::answer::{answer, expected_race, race_surprises};
@@ -145,23 +146,53 @@ impl Models {
 }
 
 /// A mistake of a test that shows when it is asked about.
-#[derive(Debug, miette::Diagnostic)]
+#[derive(Debug, thiserror::Error, miette::Diagnostic)]
+#[error("{message}")]
 struct Labelled {
-    message: PredictError,
+    message: String,
     label: String,
     #[label("{label}")]
     at: (usize, usize),
     #[source_code]
-    source: miette::NamedSource<String>,
+    text: miette::NamedSource<String>,
 }
 
-impl std::fmt::Display for Labelled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.message.fmt(f)
+/// What a test claims of a model that there is not, or of nothing that it asks.
+#[derive(Debug, thiserror::Error)]
+enum ClaimError {
+    /// No such model.
+    #[error("unknown model `{name}`{}: expected {expected}", similar.map(|name| format!(" (did you mean `{name}`?)")).unwrap_or_default())]
+    Unknown { name: String, similar: Option<&'static str>, expected: &'static str },
+    /// There is no question.
+    #[error("a claim about the answer to a question, and the test asks none")]
+    NoQuestion,
+}
+
+/// Sees to it that what a test claims can be verified by somebody.
+fn claims(test: &Test, model: &Model) -> Result<(), (ClaimError, Span)> {
+    let unknown = |name: &str, known: Vec<&'static str>, expected| ClaimError::Unknown {
+        name: name.to_owned(),
+        similar: similar(name, known),
+        expected,
+    };
+    let models = || Model::names().iter().map(|(name, _)| *name);
+    for claim in &test.metadata.expectations {
+        if claim.model != model.name() && !models().any(|known| known == claim.model) {
+            let expected = "one of `models`, or the name of the cat file that `--model` names";
+            return Err((unknown(&claim.model, models().collect(), expected), claim.span));
+        }
+        if test.question.is_none() {
+            return Err((ClaimError::NoQuestion, claim.span));
+        }
     }
+    let promises = || PROMISES.iter().map(|(name, _)| *name);
+    for claim in &test.metadata.terminations {
+        if let Some(name) = claim.models.iter().find(|name| !promises().any(|known| known == name.as_str())) {
+            return Err((unknown(name, promises().collect(), "a progress model"), claim.span));
+        }
+    }
+    Ok(())
 }
-
-impl std::error::Error for Labelled {}
 
 /// How each test is asked about.
 #[derive(Clone, Copy)]
@@ -190,6 +221,19 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         Err(failure) => return refused(failure),
     };
     let test = &loaded.test;
+    let misplaced = |error: String, label: &str, span: Span| {
+        let labelled = Labelled {
+            message: error.clone(),
+            label: label.to_owned(),
+            at: (span.offset as usize, span.length as usize),
+            text: miette::NamedSource::new(&file, loaded.text.clone()),
+        };
+        let (line, column) = (span.line, span.column);
+        Checked::Rejected(RejectedLine { file: file.clone(), error, line, column }, Failure::input(labelled))
+    };
+    if let Err((error, span)) = claims(test, &chosen.model) {
+        return misplaced(error.to_string(), "a claim that nobody verifies", span);
+    }
     let twin = models.for_nochains(chosen);
     let without_chains =
         test.khronos.as_ref().is_some_and(|khronos| khronos.queries.iter().any(|query| query.without_chains));
@@ -231,16 +275,7 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
     let (prediction, outside, answers, progress, took) = match asks {
         Ok(answered) => answered,
         Err(error @ PredictError::TwoStorageClasses { span, .. }) => {
-            let text = error.to_string();
-            let labelled = Labelled {
-                label: "through another storage class than before".to_owned(),
-                at: (span.offset as usize, span.length as usize),
-                source: miette::NamedSource::new(&file, loaded.text.clone()),
-                message: error,
-            };
-            let (line, column) = (span.line, span.column);
-            let rejected = RejectedLine { file: file.clone(), error: text, line, column };
-            return Checked::Rejected(rejected, Failure::input(labelled));
+            return misplaced(error.to_string(), "through another storage class than before", span);
         }
         Err(error) => return refused(Failure::input_message(format!("{file}: {error}"))),
     };
@@ -275,12 +310,12 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         warnings.push(format!("{file}: what the test expects under {} stays unanswered", prediction.model));
     }
     if known && claim.is_some_and(|answer| answer.surprises()) {
-        outcome = Outcome::RuleBroken;
+        outcome.note(Outcome::RuleBroken);
         warnings
             .push(format!("{file}: `{question}` is not what the test expects under {}", prediction.model));
     }
     if race_surprises(test, &prediction) {
-        outcome = Outcome::RuleBroken;
+        outcome.note(Outcome::RuleBroken);
         warnings.push(format!(
             "{file}: {} under {}, unlike what the test expects ({})",
             race_word(prediction.race),
@@ -292,8 +327,9 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
     line.race_outside_filter = outside;
     for (query, holds) in test.khronos.iter().flat_map(|khronos| &khronos.queries).zip(answers) {
         if holds.is_none() {
+            outcome.note(Outcome::Environment);
             let model = &prediction.model;
-            warnings.push(format!("{file}: warning: no answer to `{}` under {model}", query.text));
+            warnings.push(format!("{file}: `{}` stays unanswered under {model}", query.text));
         }
         line.queries.push(Query { text: query.text.clone(), holds, expected: None });
     }
@@ -305,9 +341,14 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
         let answer = progress_answer(&loaded, model, *fairness, termination);
         if answer.terminates.is_none() {
             let why = answer.why.as_deref().unwrap_or_default();
-            warnings.push(format!("{file}: warning: termination under {model} is not known: {why}"));
+            let mut warning = "warning: ";
+            if answer.expected.is_some() {
+                outcome.note(Outcome::Environment);
+                warning = "";
+            }
+            warnings.push(format!("{file}: {warning}termination under {model} is not known: {why}"));
         } else if answer.expected.is_some_and(|expected| answer.terminates != Some(expected)) {
-            outcome = Outcome::RuleBroken;
+            outcome.note(Outcome::RuleBroken);
             warnings.push(format!("{file}: termination under {model} is not what the test expects"));
         }
         line.progress = Some(answer);

@@ -16,7 +16,7 @@ use crate::commands::codegen::engine::{self, Asking, Made};
 use crate::commands::codegen::targets::{self, Target};
 use crate::commands::convert::one;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print};
+use crate::output::{Data, cannot_print, write_file};
 
 /// Runs the command.
 ///
@@ -67,8 +67,7 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         Some(path) => {
             for (number, bytes) in kernels.iter().enumerate() {
                 let path = numbered(path, number);
-                std::fs::write(&path, bytes)
-                    .map_err(|error| Failure::environment_message(format!("{}: {error}", path.display())))?;
+                write_file(&path, bytes)?;
             }
         }
         None if arguments.emit == Emit::Spv && std::io::stdout().is_terminal() => {

@@ -27,7 +27,8 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
     };
     let converted = converted
         .map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))?;
-    Data::new().print(&litmus::print(&converted))?;
+    // Its header is what others wrote.
+    Data::new().print(&results::show::block(&litmus::print(&converted)))?;
     Ok(Outcome::Success)
 }
 

@@ -203,6 +203,7 @@ fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<
         observation: &observation,
         ending: &ending,
         twin: None,
+        bound: None,
     }))
 }
 

@@ -12,7 +12,7 @@ use model::{Budget, Model, Options};
 
 use crate::arguments::Generate;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, say};
+use crate::output::{Data, say, write_file};
 
 /// How long one test may take.
 const PATIENCE: Options = Options { budget: Budget::steps(500_000), unroll: 1 };
@@ -62,8 +62,7 @@ impl<'a> Written<'a> {
         match self.folder {
             Some(folder) => {
                 let file = folder.join(format!("{}.litmus", test.name));
-                std::fs::write(&file, text)
-                    .map_err(|error| Failure::environment_message(format!("{}: {error}", file.display())))?;
+                write_file(&file, text.as_bytes())?;
             }
             None => {
                 let gap = if self.count == 0 { "" } else { "\n" };

@@ -39,9 +39,20 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
     }
     let mut text = String::new();
     for Found { index, identity, capabilities } in &devices {
+        // Drivers say what they like.
+        let [name, kind, device_name, driver_name, driver_info, api_version, uuid] = [
+            &identity.name,
+            &identity.kind,
+            &identity.device_name,
+            &identity.driver_name,
+            &identity.driver_info,
+            &identity.api_version,
+            &identity.uuid,
+        ]
+        .map(|text| results::show::line(text));
         if !capabilities.executes {
             // Many, and of one kind: a line each.
-            text += &format!("{index}: {} ({})\n", identity.name, identity.kind);
+            text += &format!("{index}: {name} ({kind})\n");
             continue;
         }
         let features = [
@@ -49,11 +60,11 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
             ("vulkanMemoryModelDeviceScope", capabilities.device_scope),
             ("vulkanMemoryModelAvailabilityVisibilityChains", capabilities.availability_visibility_chains),
         ];
-        text += &format!("{index}: {} ({})\n", identity.name, identity.kind);
-        text += &format!("   {}\n", identity.device_name);
-        text += &format!("   {} {}", identity.driver_name, identity.driver_info);
-        if !identity.api_version.is_empty() {
-            text += &format!(", Vulkan {}, UUID {}", identity.api_version, identity.uuid);
+        text += &format!("{index}: {name} ({kind})\n");
+        text += &format!("   {device_name}\n");
+        text += &format!("   {driver_name} {driver_info}");
+        if !api_version.is_empty() {
+            text += &format!(", Vulkan {api_version}, UUID {uuid}");
         }
         text.push('\n');
         text += &format!(

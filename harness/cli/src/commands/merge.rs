@@ -18,14 +18,16 @@ pub fn merge(arguments: &Merge, quiet: bool) -> Result<Outcome, Failure> {
         .map(|path| results::read::results(path).map_err(read_failure))
         .collect::<Result<Vec<_>, Failure>>()?;
     let (plan, lines) = merge_into(&parts, &arguments.out).map_err(merge_failure)?;
+    let mut outcome = Outcome::Success;
+    let missing = plan.tests.len() * plan.devices.len() - lines.len();
+    if missing > 0 {
+        say(&format!("error: {missing} verdicts are missing: run --resume goes on"));
+        outcome.note(Outcome::Environment);
+    }
     if !quiet {
-        let missing = plan.tests.len() * plan.devices.len() - lines.len();
-        if missing > 0 {
-            say(&format!("warning: {missing} verdicts are missing: run --resume goes on"));
-        }
         say(&format!("results in {}", arguments.out.display()));
     }
-    Ok(Outcome::Success)
+    Ok(outcome)
 }
 
 fn merge_failure(error: MergeError) -> Failure {

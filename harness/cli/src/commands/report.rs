@@ -1,7 +1,7 @@
 //! `report`: results of one or several devices side by side.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use campaign::parallel::map;
@@ -16,7 +16,7 @@ use results::write::{self, ReportFormat};
 
 use crate::arguments;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, say};
+use crate::output::{Data, cannot_print, say, write_file};
 use crate::reasons::{self, Models};
 
 /// The most tests that are explained on a page, those first that say most.
@@ -34,13 +34,13 @@ const PICTURE_TIME: Duration = Duration::from_millis(2500);
 ///
 /// # Errors
 /// When something is no results, or the report cannot be written.
-pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Failure> {
+pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
     let results = read_all(&arguments.results, &mut outcome)?;
     let report = Report::new(&results);
-    for device in report.devices.iter().filter(|device| device.unfinished > 0 && !quiet) {
+    for device in report.devices.iter().filter(|device| device.unfinished > 0) {
         let label = show::line(&device.label);
-        say(&format!("warning: {} tests of the plan have no verdict on {label}", device.unfinished));
+        say(&format!("error: {} tests of the plan have no verdict on {label}", device.unfinished));
     }
     let pictures = match arguments.format {
         ReportFormat::Html => pictures(&report),
@@ -62,7 +62,7 @@ pub fn report(arguments: &arguments::Report, quiet: bool) -> Result<Outcome, Fai
     Ok(outcome)
 }
 
-/// Reads results one by one. An incomplete last line is told, and the rest stands.
+/// Reads results one by one. An incomplete last line is told, and the rest stands; what is missing of a plan is a failure.
 pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>, Failure> {
     let mut all = Vec::new();
     for path in paths {
@@ -75,7 +75,11 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
                 incomplete.line,
                 incomplete.bytes
             ));
-            outcome.note(Outcome::Input);
+            // Of a plan it is known which verdict that was.
+            outcome.note(if results.plan.is_some() { Outcome::Environment } else { Outcome::Input });
+        }
+        if results.missing() > 0 {
+            outcome.note(Outcome::Environment);
         }
         all.push(results);
     }
@@ -85,21 +89,6 @@ pub fn read_all(paths: &[PathBuf], outcome: &mut Outcome) -> Result<Vec<Results>
 /// What to make of results that cannot be read.
 pub fn read_failure(error: ReadError) -> Failure {
     if error.is_input() { Failure::input_error(error) } else { Failure::environment_error(error) }
-}
-
-/// Writes a file as a whole. A pipe or a device is written to, not replaced.
-fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let told = |error: &std::io::Error| format!("{}: {error}", show::line(&path.to_string_lossy()));
-    match std::fs::symlink_metadata(path) {
-        Ok(found) if found.is_dir() => {
-            let path = show::line(&path.to_string_lossy()).into_owned();
-            Err(Failure::input_message(format!("{path} is a folder: --out names the file to write")))
-        }
-        Ok(found) if !found.is_file() => {
-            std::fs::write(path, bytes).map_err(|error| Failure::environment_message(told(&error)))
-        }
-        _ => results::folder::replace(path, bytes).map_err(Failure::environment_error),
-    }
 }
 
 /// What is worth explaining of each test: those that break a rule first, then those that showed something weak.

@@ -5,7 +5,7 @@ mod progress;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use campaign::book::{Done, Place};
@@ -20,11 +20,12 @@ use campaign::{choice, inputs, shard, targets};
 use litmus::corpus::PROGRESS_SUITE;
 use results::expectation::{Expectations, Standing};
 use results::folder::{self, Folder};
-use results::wire::{RunLine, VerdictWord};
+use results::wire::{DeviceRecord, RunLine, VerdictWord};
 use results::write::gtest::Gtest;
 use results::write::{Format, RunWriter, number, run_writer};
 use runner::Variant;
 use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use sim::{Fault, SimDevice};
 
 use crate::arguments::Run;
@@ -62,14 +63,13 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         }
         format => Some(run_writer(format, Data::coloured(), layout()).map_err(Failure::input_error)?),
     };
-    let expectations = arguments.expect.as_deref().map(expect::load).transpose()?.unwrap_or_default();
     let mut outcome = Outcome::Success;
     let (tests, ids) = load(arguments, &mut outcome)?;
     if arguments.gtest_list_tests {
         outcome.note(gtest::list_tests(&tests)?);
         return Ok(outcome);
     }
-    let run = Prepared { arguments, quiet, ids, expectations, output };
+    let run = Prepared { arguments, quiet, ids, output };
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
     match run.tests(tests, writer) {
         Ok(ran) => outcome.note(ran),
@@ -115,8 +115,9 @@ fn forward_progress(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         return Err(Failure::input_message("no test to run"));
     }
     let mut plan = forward::Plan::new(targets, tests, chosen, scheduler, arguments.expect.as_deref())?;
-    let expectations = arguments.expect.as_deref().map(expect::load).transpose()?.unwrap_or_default();
-    let expected = Expected::new(expectations, &plan.ids(), plan.devices()?, &say);
+    let devices = plan.devices()?;
+    let expectations = expectations(arguments, &devices)?;
+    let expected = Expected::new(expectations, &plan.ids(), devices);
     plan.skip(&|device, id| expected.skips(device, id).map(|place| expect::reason(&place)));
 
     // From the journal's first moment on, an interruption ends in order.
@@ -205,8 +206,12 @@ struct Prepared<'a> {
     quiet: bool,
     /// The ids of all tests that were asked for, those of other parts too.
     ids: Vec<String>,
-    expectations: Expectations,
     output: Option<gtest::Output>,
+}
+
+/// What is expected of the devices.
+fn expectations(arguments: &Run, devices: &[DeviceRecord]) -> Result<Option<Expectations>, Failure> {
+    arguments.expect.as_deref().map(|folder| expect::load(folder, devices)).transpose()
 }
 
 impl Prepared<'_> {
@@ -226,8 +231,10 @@ impl Prepared<'_> {
             Budget::Time(time) => Some(time / PREDICTION_PART),
             Budget::Instances(_) => None,
         };
-        let records = targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
-        let expected = Expected::new(self.expectations, &self.ids, records, &say);
+        let records: Vec<DeviceRecord> =
+            targets.iter().map(targets::device_record).collect::<Result<_, _>>()?;
+        let expectations = expectations(arguments, &records)?;
+        let expected = Expected::new(expectations, &self.ids, records);
         let skips = |device: &str, id: &str| expected.skips(device, id).map(|place| expect::reason(&place));
         let plan = &Plan::new(targets, tests, arguments.model.as_deref(), prediction_time, &skips)?;
 
@@ -390,14 +397,24 @@ fn load(arguments: &Run, outcome: &mut Outcome) -> Result<(Vec<Loaded>, Vec<Stri
     Ok((shard::part(gtest::filtered(arguments, tests), arguments.shard), ids))
 }
 
-/// A flag that SIGINT and SIGTERM set; a second one ends the program at once.
+/// So long after the first signal, another one is the same: `timeout` of coreutils sends one to the program and one to its group.
+const SAME_SIGNAL: Duration = Duration::from_secs(1);
+
+/// A flag that SIGINT and SIGTERM set; a second one, that is not the same, ends the program at once.
 fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_default(signal, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()))
-            .map_err(Failure::environment_error)?;
-    }
+    let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::environment_error)?;
+    let set = flag.clone();
+    std::thread::spawn(move || {
+        let mut first = None;
+        for signal in signals.forever() {
+            set.store(true, Ordering::Relaxed);
+            if first.get_or_insert_with(Instant::now).elapsed() >= SAME_SIGNAL {
+                // What it cannot do, whoever sends signals can.
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        }
+    });
     Ok(flag)
 }
 
@@ -405,6 +422,14 @@ fn interrupted() -> Result<Arc<AtomicBool>, Failure> {
 fn judgement_outcome(lines: &[RunLine], arguments: &Run, expected: &Expected, quiet: bool) -> Outcome {
     let mut outcome = Outcome::Success;
     let mut unexercised = 0_usize;
+    let is_skipped = |line: &RunLine| line.verdict == VerdictWord::Skipped;
+    if arguments.strict
+        && lines.iter().all(is_skipped)
+        && lines.iter().any(|line| !expected.standing(line).is_excused())
+    {
+        say("error: every test was skipped");
+        outcome.note(Outcome::RuleBroken);
+    }
     for line in lines.iter().filter(|line| !expected.standing(line).is_excused()) {
         match line.verdict {
             VerdictWord::Violates => outcome.note(Outcome::RuleBroken),

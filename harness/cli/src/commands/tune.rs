@@ -12,7 +12,7 @@ use runner::tune::Candidates;
 
 use crate::arguments::Tune;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, say};
+use crate::output::{Data, say, write_file};
 
 /// Relaxed tests that stand for the families: what they show, their synchronized siblings could have shown.
 const MUTANTS: [&str; 4] = ["sb/SB+rlx-rlx", "r/R+rlx-rlx", "mp/MP+early-read", "coherence/CoRR+alias"];
@@ -117,8 +117,7 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     };
     let (best, own) = search.go(&first, quiet)?;
     let text = search.preset(&best, &own, seed)?;
-    std::fs::write(&arguments.out, &text)
-        .map_err(|error| Failure::environment_message(format!("{}: {error}", arguments.out.display())))?;
+    write_file(&arguments.out, text.as_bytes())?;
     let (better, before) = (best.score(), own.score());
     Data::new().print(&format!(
         "{}: score {better:.2}, {:.2} under the preset `{}`; {} candidates, {} of them dropped at the first look\n",

@@ -81,7 +81,9 @@ fn end_with_parent() -> Result<(), Failure> {
 
 fn list() -> Result<Outcome, Failure> {
     end_with_parent()?;
-    let devices = device::list().map_err(|error| error.to_string()).map(|devices| {
+    let listed = device::list();
+    let loader = !matches!(listed, Err(DeviceError::NoLoader(_)));
+    let devices = listed.map_err(|error| error.to_string()).map(|devices| {
         devices
             .into_iter()
             .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
@@ -89,7 +91,7 @@ fn list() -> Result<Outcome, Failure> {
     });
     let environment = DriverEnvironment::discover().map_err(Failure::environment_error)?;
     let unusable = device::unusable(environment.files()).iter().map(ToString::to_string).collect();
-    let answer = Answer { devices, unusable };
+    let answer = Answer { devices, loader, unusable };
     let text = serde_json::to_string(&answer).map_err(Failure::environment_error)?;
     Data::new().print(&format!("{SEPARATOR}{text}\n"))?;
     Ok(Outcome::Success)

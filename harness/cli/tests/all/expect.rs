@@ -44,7 +44,21 @@ fn what_is_listed_is_expected_and_nothing_else() {
             "(sim-fails.txt:3: the invalidate is lost https://example.org/1 since 1.2)",
         ),
         (&[("all-fails.txt", "avvis/MP.*av-semvis\n")], 0, "expected Fail (all-fails.txt:1)"),
-        (&[("ci-fails.txt", &violating)], 0, "expected Fail (ci-fails.txt:1)"),
+        // A name that nobody knows is a mistake, above all where it would excuse what a device does.
+        (
+            &[("simm-fails.txt", &violating)],
+            2,
+            "simm-fails.txt: `simm` (did you mean `sim`?) is no device of this run",
+        ),
+        (&[("ci-fails.txt", &violating)], 2, "ci-fails.txt: `ci` is no device of this run"),
+        (&[("sim-fails.txt", &violating), ("alll-flakes.txt", "")], 2, "(did you mean `all`?)"),
+        (&[("sim-fails.txt", &violating), ("lavapip-progress.txt", "obe")], 2, "(did you mean `lavapipe`?)"),
+        // What stands in a file of another driver is not read.
+        (
+            &[("sim-fails.txt", &violating), ("radv-fails.txt", "no/Such+test\n(\n")],
+            0,
+            "1 failed as expected",
+        ),
         // Another driver's files say nothing of this one.
         (&[("lvp-fails.txt", &not_ours)], 1, "1 violations are on no list"),
         (
@@ -126,7 +140,7 @@ fn a_shard_knows_the_tests_of_the_others() {
 fn mistakes_are_told_with_their_places() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &[u8]| fs::write(folder.path().join(name), text).unwrap();
-    write("lavapipe-fails.txt", b"# fine\nsb/SB,Fail,0.5\n  sb/LB,Wrong\nmp/MP,Pass\n,Fail\nsb/SB,Crash\n");
+    write("all-fails.txt", b"# fine\nsb/SB,Fail,0.5\n  sb/LB,Wrong\nmp/MP,Pass\n,Fail\nsb/SB,Crash\n");
     write("sim-flakes.txt", b"mp/MP,Fail\nmp/(\n\xc3\xa4\xc3\xb6 [z-a]\n");
     write("sim-skips.txt", b"mp\n\xc3\xa4b\xff\n");
     write("sim-fail.txt", b"mp\n");

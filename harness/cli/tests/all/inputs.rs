@@ -43,14 +43,139 @@ fn a_link_to_nothing() {
     assert!(line["error"].as_str().unwrap().contains("No such file"), "{line}");
 }
 
+fn pipe(path: &std::path::Path) {
+    assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// What a folder holds besides tests was not meant; what is named is read.
 #[cfg(unix)]
 #[test]
-fn a_pipe_is_not_waited_for() {
-    let line = rejected(|path| {
-        let made = std::process::Command::new("mkfifo").arg(path).status().unwrap();
-        assert!(made.success());
-    });
-    assert_eq!(line["error"], "not a regular file");
+fn a_pipe_in_a_folder_is_skipped_and_one_that_is_named_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("good.litmus"), SB).unwrap();
+    let path = folder.path().join("pipe.litmus");
+    pipe(&path);
+    let walked = Ran::of(&mut vk_litmus(["check", "--format", "json", folder.path().to_str().unwrap()]));
+    assert_eq!((walked.code, walked.json_lines().len()), (0, 1), "{walked:?}");
+    assert!(walked.stderr.contains("pipe.litmus is skipped"), "{walked:?}");
+    let writer = {
+        let path = path.clone();
+        std::thread::spawn(move || std::fs::write(path, SB).unwrap())
+    };
+    let named = Ran::of(&mut vk_litmus(["check", "--format", "json", path.to_str().unwrap()]));
+    writer.join().unwrap();
+    assert_eq!((named.code, &named.json_lines()[0]["id"]), (0, &Value::from("pipe")), "{named:?}");
+    // More than a test may have is not waited for.
+    let writer = {
+        let path = path.clone();
+        std::thread::spawn(move || drop(std::fs::write(path, vec![b' '; 4 << 20])))
+    };
+    let large = Ran::of(&mut vk_litmus(["check", path.to_str().unwrap()]));
+    writer.join().unwrap();
+    assert_eq!(large.code, 2, "{large:?}");
+    assert!(large.stderr.contains("larger than 1024 KiB"), "{large:?}");
+    // Neither plan nor journal is a pipe.
+    let results = folder.path().join("results");
+    std::fs::create_dir(&results).unwrap();
+    pipe(&results.join("plan.json"));
+    for command in [&["report"][..], &["run", "--resume", "sb/SB+rlx-rlx", "--device", "sim", "--out"]] {
+        let ran = Ran::of(vk_litmus(command.iter().copied()).arg(&results));
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains("neither a folder nor a regular file"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_test_from_standard_input() {
+    let mut child = vk_litmus(["check", "--format", "json", "-", "sb/SB+rlx-rlx"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), SB.as_bytes()).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    let ids: Vec<Value> = ran.json_lines().iter().map(|line| line["id"].clone()).collect();
+    assert_eq!((ran.code, ids), (0, vec![Value::from("stdin"), Value::from("sb/SB+rlx-rlx")]), "{ran:?}");
+}
+
+/// Tests that share a name keep verdicts of their own, so that resuming loses none.
+#[test]
+fn tests_of_one_name_are_several() {
+    let folder = tempfile::tempdir().unwrap();
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../litmus/corpus/avvis");
+    let violating = std::fs::read_to_string(corpus.join("MP+rel-acq.av-semvis.litmus")).unwrap();
+    let sound = std::fs::read_to_string(corpus.join("../coherence/CoRR+rlx.litmus")).unwrap();
+    for (name, text) in [("d1/x.litmus", &violating), ("d2/x.litmus", &sound), ("x.litmus", &sound)] {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    // A local file at the path that an embedded test is shown with.
+    let embedded = folder.path().join("litmus/corpus/coherence/CoRR+rlx.litmus");
+    std::fs::create_dir_all(embedded.parent().unwrap()).unwrap();
+    std::fs::write(&embedded, &violating).unwrap();
+    let run = |more: &[&str]| {
+        let mut command = vk_litmus(["run", "--device", "sim", "--fault", "acquire-no-invalidate"]);
+        command.args(["--instances", "2000", "--seed", "1", "--format", "json", "--out", "out"]);
+        Ran::of(
+            command
+                .args(["d1", "d2", ".", "coherence/CoRR+rlx", "litmus/corpus/coherence/CoRR+rlx.litmus"])
+                .args(more)
+                .current_dir(folder.path()),
+        )
+    };
+    let first = run(&[]);
+    let of = |ran: &Ran| -> Vec<(String, String)> {
+        let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
+        ran.json_lines().iter().map(|line| (text(line, "id"), text(line, "verdict"))).collect()
+    };
+    let ids: std::collections::BTreeSet<String> = of(&first).into_iter().map(|(id, _)| id).collect();
+    assert_eq!((first.code, ids.len(), of(&first).len()), (1, 5, 5), "{first:?}");
+    let violations = of(&first).iter().filter(|(_, verdict)| verdict == "violates").count();
+    assert_eq!(violations, 2, "{first:?}");
+    let again = run(&["--resume"]);
+    assert_eq!((again.code, of(&again)), (1, of(&first)), "{again:?}");
+}
+
+/// Output files are made anew: what a link of their name points at stays as it is. Folders may be links.
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let precious = folder.path().join("precious");
+    std::fs::write(&precious, "text").unwrap();
+    let link = |name: &str| std::os::unix::fs::symlink(&precious, folder.path().join(name)).unwrap();
+    std::fs::create_dir(folder.path().join("real")).unwrap();
+    std::os::unix::fs::symlink("real", folder.path().join("linked")).unwrap();
+    ["k.spv", "report.csv", "gtest.xml"].iter().for_each(|name| link(name));
+    let command_lines: [&[&str]; 3] = [
+        &["compile", "sb/SB+rlx-rlx", "--out", "k.spv"],
+        &[
+            "run",
+            "sb/SB+rlx-rlx",
+            "--device",
+            "sim",
+            "--instances",
+            "300",
+            "--out",
+            "linked",
+            "--format",
+            "gtest",
+            "--gtest_output",
+            "xml:gtest.xml",
+        ],
+        &["report", "linked", "--format", "csv", "--out", "report.csv"],
+    ];
+    for line in command_lines {
+        let ran = Ran::of(vk_litmus(line.iter().copied()).current_dir(folder.path()));
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "text");
+    for name in ["k.spv", "report.csv", "gtest.xml", "real/plan.json", "real/run.jsonl", "real/outcomes.csv"]
+    {
+        assert!(std::fs::symlink_metadata(folder.path().join(name)).unwrap().is_file(), "{name}");
+    }
 }
 
 #[test]
@@ -67,6 +192,22 @@ fn a_reader_that_goes_away_is_no_error() {
     let mut stderr = String::new();
     child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
     assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_run_whose_reader_goes_away_finishes_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = vk_litmus(["run", "sb/*", "--device", "sim", "--instances", "300", "--seed", "1", "-q"])
+        .args(["--format", "json", "--out", "out"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let found = results::read::results(&folder.path().join("out")).unwrap();
+    assert_eq!((found.missing(), found.incomplete), (0, None));
+    assert!(folder.path().join("out/summary.txt").is_file());
 }
 
 #[cfg(target_os = "linux")]
@@ -108,6 +249,65 @@ fn completions_for_every_shell() {
     }
     let unknown = Ran::of(&mut vk_litmus(["man", "worker"]));
     assert_eq!(unknown.code, 2, "{unknown:?}");
+}
+
+/// What acts on a terminal does not come out of the header of a test, and stays in it.
+#[test]
+fn headers_are_written_out_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.litmus");
+    let text = SB.replacen('\n', "\nwhy: one\rtwo \u{1b}[2J\n", 1);
+    std::fs::write(&path, &text).unwrap();
+    let test = litmus::parse(&text, "x.litmus").unwrap();
+    assert_eq!(test.metadata.why.last().map(String::as_str), Some("one\rtwo \u{1b}[2J"));
+    assert_eq!(litmus::parse(&litmus::print(&test), "x.litmus").unwrap().metadata, test.metadata);
+    let ran = Ran::of(&mut vk_litmus(["convert", path.to_str().unwrap(), "--to", "litmus"]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("why: one\\u{d}two \\u{1b}[2J"), "{ran:?}");
+}
+
+#[test]
+fn under_strict_a_run_of_nothing_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let unplaceable =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/cases/files/unplaceable.litmus");
+    let run = |more: &[&str]| {
+        let mut command = vk_litmus(["run", unplaceable.to_str().unwrap(), "--device", "sim", "-q"]);
+        Ran::of(command.args(["--instances", "300"]).args(more).current_dir(folder.path()))
+    };
+    assert_eq!(run(&[]).code, 0);
+    let strict = run(&["--strict"]);
+    assert_eq!(strict.code, 1, "{strict:?}");
+    assert!(strict.stderr.contains("every test was skipped"), "{strict:?}");
+    assert_eq!(run(&["--strict", "sb/SB+rlx-rlx", "--instances", "2000"]).code, 2, "given twice");
+    std::fs::write(folder.path().join("sim-skips.txt"), "unplaceable # nobody asks for it\n").unwrap();
+    assert_eq!(run(&["--strict", "--expect", "."]).code, 0, "what is on a list is meant");
+}
+
+/// Two signals at once are one: the reports are written. Another one later ends the program.
+#[cfg(unix)]
+#[test]
+fn a_second_signal_at_once_is_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("out/run.jsonl");
+    let mut command = vk_litmus(["run", "sb/*", "--device", "sim", "--time", "600s", "--seed", "1"]);
+    let child = command
+        .args(["--format", "junit", "--out", "out"])
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !journal.is_file() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let signals = format!("kill -TERM {0}; kill -INT {0}; kill -TERM {0}", child.id());
+    assert!(std::process::Command::new("sh").args(["-c", &signals]).status().unwrap().success());
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let junit = quick_junit::Report::deserialize_from_str(&ran.stdout).unwrap();
+    assert!(junit.errors > 0, "{ran:?}");
+    assert!(folder.path().join("out/summary.txt").is_file());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod corpus;
 mod cts;
 mod docs;
 mod expect;
+mod faulty;
 mod findings;
 mod gtest;
 mod inputs;

@@ -45,6 +45,41 @@ fn without_a_vulkan_loader_the_first_command_works_and_says_what_ran() {
     }
 }
 
+/// A driver that is there and gives no device must not end in tests that pass on another one.
+#[test]
+fn a_broken_driver_is_no_run_on_the_simulated_gpu() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let library =
+        r#"{"file_format_version": "1.0.1", "ICD": {"library_path": "LIBRARY", "api_version": "1.3.0"}}"#;
+    let broken = [
+        file("missing_icd.json", &library.replace("LIBRARY", "/nowhere/libgpu.so")),
+        // A library that is no driver: it lists nothing.
+        file("libc_icd.json", &library.replace("LIBRARY", "libc.so.6")),
+        file("text_icd.json", "nonsense"),
+    ];
+    let run = |drivers: &std::path::Path, more: &[&str]| {
+        let mut command = run_in(folder.path(), &["sb/SB+rlx-rlx", "--instances", "200", "--seed", "1"]);
+        let ran = Ran::of(command.args(more).env("VK_DRIVER_FILES", drivers));
+        (ran.code, ran.json_lines().len(), ran.stderr)
+    };
+    for driver in &broken {
+        let (code, lines, said) = run(driver, &[]);
+        assert_eq!((code, lines), (3, 0), "{said}");
+        assert!(said.contains("no Vulkan device, although there are driver files"), "{said}");
+        assert!(said.contains(&*driver.file_name().unwrap().to_string_lossy()), "{said}");
+        let (code, lines, said) = run(driver, &["--device", "sim"]);
+        assert_eq!((code, lines), (0, 1), "{said}");
+    }
+    let (code, lines, said) = run(&folder.path().join("none"), &[]);
+    assert_eq!((code, lines), (0, 1), "no driver is there, and that is told: {said}");
+    assert!(said.contains("tests run on the built-in simulated GPU"), "{said}");
+}
+
 #[test]
 fn a_seed_decides_the_bytes() {
     let folder = tempfile::tempdir().unwrap();

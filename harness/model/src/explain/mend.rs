@@ -2,10 +2,11 @@
 
 use std::collections::HashSet;
 
+use litmus::test::lattice::Reach;
 use litmus::{InstructionKind, Prediction, Race, Span, Test, ThreadId};
 
 use super::ExplainOptions;
-use super::strengthen::Reach;
+use super::strengthen::steps;
 use crate::budget::Purse;
 use crate::{Model, Options, PredictError, predict};
 
@@ -80,7 +81,7 @@ pub(super) fn mend(
             for place in &places {
                 let changed = base.changes.iter().find(|(at, _)| at == place).map(|(_, kind)| kind);
                 let Some(original) = instruction(test, *place) else { continue };
-                for stronger in reach.steps(changed.unwrap_or(original)) {
+                for stronger in steps(&reach, changed.unwrap_or(original)) {
                     let mut changes = base.changes.clone();
                     changes.retain(|(at, _)| at != place);
                     changes.push((*place, stronger.kind));
@@ -177,7 +178,7 @@ fn forms(reach: &Reach, kind: &InstructionKind) -> Vec<(u32, InstructionKind)> {
     let mut found: Vec<(u32, InstructionKind)> = Vec::new();
     let mut open = vec![(0, kind.clone())];
     while let Some((weight, kind)) = open.pop() {
-        for stronger in reach.steps(&kind) {
+        for stronger in steps(reach, &kind) {
             if !found.iter().any(|(_, known)| *known == stronger.kind) {
                 found.push((weight + stronger.weight, stronger.kind.clone()));
                 open.push((weight + stronger.weight, stronger.kind));

@@ -1,17 +1,9 @@
-//! The steps of the relaxation lattice: every way to make one instruction a little stronger.
+//! Every way to make one instruction a little stronger, and what each asks for.
 
-use litmus::{
-    Access, ControlBarrier, Dialect, InstructionKind, Order, Place, Placement, RmwOperation, Scope,
-    Semantics, StorageClassSet, Test,
-};
+#![deny(clippy::wildcard_enum_match_arm)]
 
-/// What the steps of one test may use: nothing wider than its threads can tell apart.
-pub(super) struct Reach {
-    /// The scopes that some pair of threads needs, narrow to wide.
-    scopes: Vec<Scope>,
-    /// The storage classes that are accessed.
-    classes: StorageClassSet,
-}
+use litmus::test::lattice::{Change, Reach};
+use litmus::{AccessKind, InstructionKind, MemoryAccess, Performer};
 
 /// A stronger form of an instruction, and how much is asked for.
 pub(super) struct Stronger {
@@ -19,261 +11,31 @@ pub(super) struct Stronger {
     pub(super) weight: u32,
 }
 
-const WIDER_SCOPE: u32 = 1;
-const MORE_CLASSES: u32 = 1;
-const NON_PRIVATE: u32 = 1;
-const COHERENT: u32 = 2;
-const MAKE_COHERENT: u32 = 2;
-const ORDER: u32 = 3;
-const ATOMIC: u32 = 5;
-
-impl Reach {
-    pub(super) fn of(test: &Test) -> Reach {
-        let places: Vec<Option<Placement>> = test
-            .threads
-            .iter()
-            .map(|thread| match thread.place {
-                Place::Device(placement) => Some(placement),
-                Place::Host => None,
-            })
-            .collect();
-        let mut scopes: Vec<Scope> = Vec::new();
-        for (index, first) in places.iter().enumerate() {
-            for second in &places[index + 1..] {
-                match (first, second) {
-                    (Some(first), Some(second)) => scopes.push(shared(*first, *second)),
-                    // In Vulkan no scope that a shader can name reaches the host.
-                    _ if test.dialect == Dialect::Hsa => scopes.push(Scope::CrossDevice),
-                    _ => scopes.push(Scope::Device),
-                }
-            }
-        }
-        scopes.sort_unstable();
-        scopes.dedup();
-        let mut classes = StorageClassSet::EMPTY;
-        let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
-        for access in instructions.flat_map(|instruction| instruction.kind.accesses()) {
-            if let InstructionKind::Load { class, .. }
-            | InstructionKind::Store { class, .. }
-            | InstructionKind::Rmw { class, .. } = access
-            {
-                classes = classes.with(*class);
-            }
-        }
-        Reach { scopes, classes }
-    }
-
-    /// The stronger forms of an instruction, each a single step away.
-    pub(super) fn steps(&self, kind: &InstructionKind) -> Vec<Stronger> {
-        let mut steps = Vec::new();
-        match kind {
-            InstructionKind::Load { access, .. } => {
-                for (stronger, weight) in self.access(*access, Order::Acquire) {
-                    let mut kind = kind.clone();
-                    if let InstructionKind::Load { access, .. } = &mut kind {
-                        *access = stronger;
-                    }
-                    steps.push(Stronger { kind, weight });
-                }
-            }
-            InstructionKind::Store { access, .. } => {
-                for (stronger, weight) in self.access(*access, Order::Release) {
-                    let mut kind = kind.clone();
-                    if let InstructionKind::Store { access, .. } = &mut kind {
-                        *access = stronger;
-                    }
-                    steps.push(Stronger { kind, weight });
-                }
-            }
-            InstructionKind::Rmw { scope, semantics, operation, .. } => {
-                let orders: &[Order] = match semantics.order {
-                    Order::Relaxed => &[Order::Acquire, Order::Release, Order::AcquireRelease],
-                    Order::Acquire | Order::Release => &[Order::AcquireRelease],
-                    Order::AcquireRelease => &[],
-                };
-                let mut push = |scope: Scope, semantics: Semantics, weight: u32| {
-                    let mut kind = kind.clone();
-                    if let InstructionKind::Rmw { scope: old_scope, semantics: old, .. } = &mut kind {
-                        (*old_scope, *old) = (scope, semantics);
-                    }
-                    steps.push(Stronger { kind, weight });
-                };
-                for wider in self.wider(*scope) {
-                    push(wider, *semantics, WIDER_SCOPE);
-                }
-                for (stronger, weight) in self.semantics(*semantics, orders) {
-                    push(*scope, stronger, weight);
-                }
-                if let RmwOperation::CompareExchange { unequal, .. } = operation
-                    && unequal.order == Order::Relaxed
-                    && semantics.order.acquires()
-                {
-                    let mut kind = kind.clone();
-                    if let InstructionKind::Rmw {
-                        operation: RmwOperation::CompareExchange { unequal, .. },
-                        ..
-                    } = &mut kind
-                    {
-                        *unequal = Semantics { order: Order::Acquire, make_available: false, ..*semantics };
-                    }
-                    steps.push(Stronger { kind, weight: ORDER });
-                }
-            }
-            InstructionKind::Fence { scope, semantics } => {
-                let orders: &[Order] = match semantics.order {
-                    Order::AcquireRelease => &[],
-                    _ => &[Order::AcquireRelease],
-                };
-                for scope in self.wider(*scope) {
-                    let kind = InstructionKind::Fence { scope, semantics: *semantics };
-                    steps.push(Stronger { kind, weight: WIDER_SCOPE });
-                }
-                for (semantics, weight) in self.semantics(*semantics, orders) {
-                    steps
-                        .push(Stronger { kind: InstructionKind::Fence { scope: *scope, semantics }, weight });
-                }
-            }
-            InstructionKind::Vector(components) => {
-                let plain = |access: &Access| match access {
-                    Access::Private | Access::NonPrivate | Access::Coherent { .. } => true,
-                    Access::Atomic { .. } => false,
-                };
-                let (access, order) = match components.first() {
-                    Some(InstructionKind::Load { access, .. }) => (*access, Order::Acquire),
-                    Some(InstructionKind::Store { access, .. }) => (*access, Order::Release),
-                    _ => return steps,
-                };
-                // A vector is never accessed atomically.
-                for (stronger, weight) in self.access(access, order) {
-                    if plain(&stronger) {
-                        let mut kind = kind.clone();
-                        for component in kind.accesses_mut() {
-                            if let InstructionKind::Load { access, .. }
-                            | InstructionKind::Store { access, .. } = component
-                            {
-                                *access = stronger;
-                            }
-                        }
-                        steps.push(Stronger { kind, weight });
-                    }
-                }
-            }
-            InstructionKind::ControlBarrier(barrier) => self.barrier(barrier, &mut steps),
-            InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice
-            | InstructionKind::System(_)
-            | InstructionKind::ShaderCall(_)
-            | InstructionKind::Interlock(_)
-            | InstructionKind::Arithmetic { .. }
-            | InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
-            // What mends a test of the HSA dialect is not searched for.
-            | InstructionKind::Await { .. }
-            | InstructionKind::Update { .. }
-            | InstructionKind::Addressed { .. }
-            | InstructionKind::Cooperative(_)
-            | InstructionKind::Compare { .. }
-            | InstructionKind::BranchIf { .. }
-            | InstructionKind::Move { .. } => {}
-        }
-        steps
-    }
-
-    fn barrier(&self, barrier: &ControlBarrier, steps: &mut Vec<Stronger>) {
-        let mut push = |barrier: ControlBarrier, weight: u32| {
-            steps.push(Stronger { kind: InstructionKind::ControlBarrier(barrier), weight });
-        };
-        for memory_scope in self.wider(barrier.memory_scope) {
-            push(ControlBarrier { memory_scope, ..barrier.clone() }, WIDER_SCOPE);
-        }
-        let semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
-        let orders: &[Order] = match semantics.order {
-            Order::AcquireRelease => &[],
-            _ => &[Order::AcquireRelease],
-        };
-        for (stronger, weight) in self.semantics(semantics, orders) {
-            push(ControlBarrier { semantics: Some(stronger), ..barrier.clone() }, weight);
-        }
-    }
-
-    /// Stronger ways to access memory. `order` is what an access of this direction can have.
-    fn access(&self, access: Access, order: Order) -> Vec<(Access, u32)> {
-        let mut found = Vec::new();
-        let to_coherent = |found: &mut Vec<(Access, u32)>| {
-            found.extend(self.scopes.iter().map(|scope| (Access::Coherent { scope: *scope }, COHERENT)));
-        };
-        // No atomic is narrower than what the access reaches already.
-        let to_atomic = |found: &mut Vec<(Access, u32)>, from: Scope| {
-            let mut scopes: Vec<Scope> = self.scopes.iter().map(|scope| (*scope).max(from)).collect();
-            scopes.dedup();
-            let semantics = Semantics::RELAXED;
-            found.extend(scopes.into_iter().map(|scope| (Access::Atomic { scope, semantics }, ATOMIC)));
-        };
-        match access {
-            Access::Private => {
-                found.push((Access::NonPrivate, NON_PRIVATE));
-                to_coherent(&mut found);
-                to_atomic(&mut found, Scope::Invocation);
-            }
-            Access::NonPrivate => {
-                to_coherent(&mut found);
-                to_atomic(&mut found, Scope::Invocation);
-            }
-            Access::Coherent { scope } => {
-                found.extend(self.wider(scope).map(|scope| (Access::Coherent { scope }, WIDER_SCOPE)));
-                to_atomic(&mut found, scope);
-            }
-            Access::Atomic { scope, semantics } => {
-                found.extend(
-                    self.wider(scope).map(|scope| (Access::Atomic { scope, semantics }, WIDER_SCOPE)),
-                );
-                let orders = if semantics.order == Order::Relaxed { vec![order] } else { Vec::new() };
-                let stronger = self.semantics(semantics, &orders);
-                found.extend(
-                    stronger
-                        .into_iter()
-                        .map(|(semantics, weight)| (Access::Atomic { scope, semantics }, weight)),
-                );
-            }
-        }
-        found
-    }
-
-    fn wider(&self, scope: Scope) -> impl Iterator<Item = Scope> + '_ {
-        self.scopes.iter().copied().filter(move |wider| *wider > scope)
-    }
-
-    /// Stronger semantics; `orders` are the stronger orders that are possible.
-    fn semantics(&self, semantics: Semantics, orders: &[Order]) -> Vec<(Semantics, u32)> {
-        let classes = StorageClassSet(semantics.classes.0 | self.classes.0);
-        let mut found: Vec<(Semantics, u32)> =
-            orders.iter().map(|order| (Semantics { order: *order, classes, ..semantics }, ORDER)).collect();
-        if semantics.order == Order::Relaxed {
-            return found;
-        }
-        if classes != semantics.classes {
-            found.push((Semantics { classes, ..semantics }, MORE_CLASSES));
-        }
-        if semantics.order.releases() && !semantics.make_available {
-            found.push((Semantics { make_available: true, ..semantics }, MAKE_COHERENT));
-        }
-        if semantics.order.acquires() && !semantics.make_visible {
-            found.push((Semantics { make_visible: true, ..semantics }, MAKE_COHERENT));
-        }
-        found
+/// How much a step asks for.
+fn weight(change: Change) -> u32 {
+    match change {
+        Change::Scope(_) | Change::Class(_) | Change::Classes | Change::Private | Change::NonPrivate => 1,
+        Change::Coherent | Change::Available | Change::Visible => 2,
+        Change::Order(_) | Change::Unequal => 3,
+        Change::Atomic => 5,
     }
 }
 
-/// The narrowest scope whose instance holds both.
-fn shared(first: Placement, second: Placement) -> Scope {
-    if first == second {
-        Scope::Subgroup
-    } else if first.queue_family != second.queue_family {
-        Scope::Device
-    } else if first.workgroup != second.workgroup {
-        Scope::QueueFamily
-    } else {
-        Scope::Workgroup
+/// The stronger forms of an instruction, each a single step away.
+pub(super) fn steps(reach: &Reach, kind: &InstructionKind) -> Vec<Stronger> {
+    if kind.access().is_some_and(is_left_alone) {
+        return Vec::new();
     }
+    let stronger = kind.stronger(reach).into_iter();
+    stronger.map(|(change, kind)| Stronger { kind, weight: weight(change) }).collect()
+}
+
+/// Whether an access is never made stronger: what an unspecified invocation performs stays plain, and what mends a test of the
+/// HSA dialect is not searched for.
+fn is_left_alone(access: &MemoryAccess) -> bool {
+    let of_hsa = match access.kind {
+        AccessKind::Rmw { destination: None, .. } | AccessKind::Await { .. } => true,
+        AccessKind::Load(_) | AccessKind::Store(_) | AccessKind::Rmw { .. } => access.place.address.is_some(),
+    };
+    of_hsa || access.performer == Performer::Cooperative
 }

@@ -5,8 +5,8 @@
 //! over histories this sees load buffering, and it asks any model; it says nothing of loops that write.
 
 use litmus::{
-    ArithmeticOperation, Instruction, InstructionKind, Label, LabelId, LocationId, Observable, Operand,
-    Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
+    AccessKind, ArithmeticOperation, Compute, Flow, Instruction, InstructionKind, Label, LabelId, LocationId,
+    MemoryAccess, Observable, Operand, Place, Register, RegisterId, RegisterInit, Term, Test, ThreadId,
 };
 
 use super::code::{Code, Operation};
@@ -118,9 +118,8 @@ impl Cut {
                 (target <= at).then_some((at, target))
             })
             .collect();
-        let awaits = instructions
-            .iter()
-            .any(|instruction| matches!(instruction.kind.without_address(), InstructionKind::Await { .. }));
+        let awaits = instructions.iter().filter_map(|instruction| instruction.kind.access());
+        let awaits = awaits.into_iter().any(|access| matches!(access.kind, AccessKind::Await { .. }));
         if awaits || synced && !jumps.is_empty() || self.test.threads[index].place == Place::Host {
             return jumps.is_empty().then_some(()).filter(|()| !awaits);
         }
@@ -144,19 +143,21 @@ impl Cut {
             let mut changed = instruction.clone();
             if let Some(loop_of) = jumps.iter().position(|(jump, _)| *jump == at) {
                 match &mut changed.kind {
-                    InstructionKind::Goto(target)
-                    | InstructionKind::Branch { target, .. }
-                    | InstructionKind::BranchIf { target, .. } => *target = spins.get(loop_of)?.0,
+                    InstructionKind::Flow(
+                        Flow::Goto(target) | Flow::Branch { target, .. } | Flow::BranchIf { target, .. },
+                    ) => *target = spins.get(loop_of)?.0,
                     _ => return None,
                 }
             }
             cut.push(changed);
-            if let InstructionKind::Load { destination, location, .. } = instruction.kind.without_address() {
+            if let Some(MemoryAccess { place, kind: AccessKind::Load(destinations), .. }) =
+                instruction.kind.access()
+            {
                 for (loop_of, (jump, target)) in jumps.iter().enumerate() {
                     if (target..=jump).contains(&&at) {
                         let copy = self.register(thread, "seen");
-                        cut.push(assign(copy, Operand::Register(*destination), instruction));
-                        spins.get_mut(loop_of)?.1.reads.push((copy, *location));
+                        cut.push(assign(copy, Operand::Register(destinations.first()), instruction));
+                        spins.get_mut(loop_of)?.1.reads.push((copy, place.location));
                     }
                 }
             }
@@ -164,12 +165,12 @@ impl Cut {
         let last = instructions.last()?.clone();
         let plain = |kind| Instruction { kind, span: last.span };
         for (label, spin) in spins {
-            cut.push(plain(InstructionKind::Goto(end)));
-            cut.push(plain(InstructionKind::Label(label)));
+            cut.push(plain(InstructionKind::Flow(Flow::Goto(end))));
+            cut.push(plain(InstructionKind::Flow(Flow::Label(label))));
             cut.push(assign(spin.mark, Operand::Constant(1), &last));
             self.spins.push(spin);
         }
-        cut.push(plain(InstructionKind::Label(end)));
+        cut.push(plain(InstructionKind::Flow(Flow::Label(end))));
         self.test.threads[index].instructions = cut;
         Some(())
     }
@@ -192,6 +193,6 @@ impl Cut {
 
 fn assign(destination: RegisterId, value: Operand, beside: &Instruction) -> Instruction {
     let (operation, right) = (ArithmeticOperation::Add, Operand::Constant(0));
-    let kind = InstructionKind::Arithmetic { destination, operation, left: value, right };
+    let kind = InstructionKind::Compute(Compute::Arithmetic { destination, operation, left: value, right });
     Instruction { kind, span: beside.span }
 }

@@ -1,9 +1,12 @@
 //! The code of each thread as the progress checker runs it: steps, jumps with their targets, and which registers matter
 //! where.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, ControlBarrier, InstructionKind, LocationId, Operand, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, ThreadId, Value,
+    ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind, LocationId,
+    MemoryAccess, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
+    SystemOperation, Test, ThreadId, Value,
 };
 
 use super::ProgressError;
@@ -20,8 +23,6 @@ pub(super) struct Code {
     pub(super) barriers: Vec<Barrier>,
     /// Threads whose begin waits for the end of others; `(from, from's instruction, to, to's instruction)`.
     pub(super) syncs: Vec<(usize, Option<u16>, usize, Option<u16>)>,
-    /// Bit u of entry (t, scope) is set where thread u is in that scope of thread t.
-    in_scope: Vec<[u32; 6]>,
 }
 
 /// A thread.
@@ -39,6 +40,17 @@ pub(super) struct Barrier {
     pub(super) members: u32,
     /// The largest quorum of a named barrier that has one.
     pub(super) quorum: Option<u32>,
+}
+
+/// The threads in a scope of a thread, itself included: bit t for thread t.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Within(pub(super) u32);
+
+impl Within {
+    /// Whether a thread is among them.
+    pub(super) fn has(self, thread: usize) -> bool {
+        self.0.checked_shr(thread as u32).is_some_and(|bits| bits & 1 != 0)
+    }
 }
 
 /// An operand with its type settled.
@@ -82,14 +94,14 @@ pub(super) enum Operation {
         scalar: ScalarType,
     },
     Fence {
-        scope: Scope,
+        within: Within,
         semantics: Semantics,
     },
     Access(AccessOperation),
     Barrier {
         barrier: usize,
         quorum: Option<u32>,
-        scope: Scope,
+        within: Within,
         semantics: Option<Semantics>,
     },
 }
@@ -104,7 +116,7 @@ pub(super) struct AccessOperation {
     pub(super) kind: AccessKind,
     /// Where the value read goes.
     pub(super) destination: Option<u16>,
-    pub(super) scope: Scope,
+    pub(super) within: Within,
     pub(super) semantics: Semantics,
     /// Semantics where a compare-exchange fails.
     pub(super) unequal: Semantics,
@@ -160,10 +172,10 @@ impl Code {
         let (mut users, mut classes) = (vec![0; count], vec![StorageClass::Buffer; count]);
         for (index, thread) in test.threads.iter().enumerate() {
             for instruction in &thread.instructions {
-                if let Some((location, class)) = accessed(instruction.kind.without_address()) {
-                    let storage = usize::from(test.storage_of(location).0);
+                if let Some(access) = instruction.kind.access() {
+                    let storage = usize::from(test.storage_of(access.place.location).0);
                     users[storage] |= 1 << index;
-                    classes[storage] = class;
+                    classes[storage] = access.place.class;
                 }
             }
         }
@@ -176,62 +188,7 @@ impl Code {
                 (from, sync.from.instruction, to, sync.to.instruction)
             })
             .collect();
-        let in_scope = test
-            .threads
-            .iter()
-            .map(|thread| SCOPES.map(|scope| members(test, thread.place, scope)))
-            .collect();
-        Ok(Code { threads, initial, users, classes, barriers: builder.barriers, syncs, in_scope })
-    }
-
-    /// The threads in a scope of a thread, itself included, as bits.
-    pub(super) fn in_scope(&self, thread: usize, scope: Scope) -> u32 {
-        let own = 1 << thread;
-        SCOPES
-            .iter()
-            .position(|known| *known == scope)
-            .map_or(own, |index| self.in_scope[thread][index] | own)
-    }
-}
-
-const SCOPES: [Scope; 6] = [
-    Scope::Invocation,
-    Scope::Subgroup,
-    Scope::Workgroup,
-    Scope::QueueFamily,
-    Scope::Device,
-    Scope::CrossDevice,
-];
-
-/// The threads that share an instance of `scope` with a thread at `place`.
-fn members(test: &Test, place: Place, scope: Scope) -> u32 {
-    let mut bits = 0;
-    for (index, other) in test.threads.iter().enumerate() {
-        let together = match (place, other.place) {
-            (Place::Device(left), Place::Device(right)) => match scope {
-                Scope::Invocation => false,
-                Scope::Subgroup => left == right,
-                Scope::Workgroup => {
-                    (left.queue_family, left.workgroup) == (right.queue_family, right.workgroup)
-                }
-                Scope::QueueFamily => left.queue_family == right.queue_family,
-                _ => true,
-            },
-            _ => scope == Scope::CrossDevice,
-        };
-        bits |= u32::from(together) << index;
-    }
-    bits
-}
-
-fn accessed(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
-    match kind {
-        InstructionKind::Load { location, class, .. }
-        | InstructionKind::Store { location, class, .. }
-        | InstructionKind::Rmw { location, class, .. }
-        | InstructionKind::Await { location, class, .. }
-        | InstructionKind::Update { location, class, .. } => Some((*location, *class)),
-        _ => None,
+        Ok(Code { threads, initial, users, classes, barriers: builder.barriers, syncs })
     }
 }
 
@@ -239,7 +196,7 @@ fn accessed(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
 #[derive(PartialEq, Eq)]
 enum Key {
     Named(String),
-    Unnamed { id: String, scope: Scope, members: u32 },
+    Unnamed { id: String, scope: Scope, within: Within },
 }
 
 struct Builder<'a> {
@@ -265,20 +222,19 @@ impl Builder<'_> {
     fn operation(&mut self, thread: ThreadId, kind: &InstructionKind) -> Result<Operation, ProgressError> {
         let position = |label| {
             let instructions = &self.test.thread(thread).instructions;
-            instructions
-                .iter()
-                .position(|i| i.kind == InstructionKind::Label(label))
-                .unwrap_or(instructions.len())
+            let label = InstructionKind::Flow(Flow::Label(label));
+            let internal = ProgressError::Internal { what: "a jump to a label that stands nowhere" };
+            instructions.iter().position(|instruction| instruction.kind == label).ok_or(internal)
         };
-        Ok(match kind.without_address() {
-            InstructionKind::Label(_)
-            | InstructionKind::AvailableToDevice
-            | InstructionKind::VisibleFromDevice => Operation::Nothing,
+        Ok(match kind {
+            InstructionKind::Flow(Flow::Label(_))
+            | InstructionKind::System(SystemOperation::AvailableToDevice)
+            | InstructionKind::System(SystemOperation::VisibleFromDevice) => Operation::Nothing,
             InstructionKind::Fence { scope, semantics } => {
-                Operation::Fence { scope: *scope, semantics: *semantics }
+                Operation::Fence { within: self.within(thread, *scope)?, semantics: *semantics }
             }
-            InstructionKind::Goto(target) => Operation::Jump(position(*target)),
-            InstructionKind::Branch { relation, left, right, target } => {
+            InstructionKind::Flow(Flow::Goto(target)) => Operation::Jump(position(*target)?),
+            InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                 let (left_type, right_type) =
                     (self.operand_type(thread, *left), self.operand_type(thread, *right));
                 let scalar = if right_type.bits() > left_type.bits() { right_type } else { left_type };
@@ -287,22 +243,24 @@ impl Builder<'_> {
                     left: source(*left, scalar),
                     right: source(*right, scalar),
                     scalar,
-                    target: position(*target),
+                    target: position(*target)?,
                 }
             }
-            InstructionKind::BranchIf { condition, target } => {
-                Operation::BranchIf { condition: condition.0, target: position(*target) }
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
+                Operation::BranchIf { condition: condition.0, target: position(*target)? }
             }
-            InstructionKind::Compare { destination, relation, left, right } => Operation::Compare {
-                destination: destination.0,
-                relation: *relation,
-                left: source(*left, ScalarType::default()),
-                right: source(*right, ScalarType::default()),
-            },
-            InstructionKind::Move { destination, value } => {
+            InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
+                Operation::Compare {
+                    destination: destination.0,
+                    relation: *relation,
+                    left: source(*left, ScalarType::default()),
+                    right: source(*right, ScalarType::default()),
+                }
+            }
+            InstructionKind::Compute(Compute::Move { destination, value }) => {
                 Operation::Move { destination: destination.0, value: source(*value, ScalarType::default()) }
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let scalar = self.test.register_type(thread, *destination);
                 Operation::Arithmetic {
                     destination: destination.0,
@@ -313,83 +271,70 @@ impl Builder<'_> {
                 }
             }
             InstructionKind::ControlBarrier(barrier) => self.barrier(thread, barrier)?,
-            InstructionKind::Load { destination, location, offset, scalar, access, .. } => {
-                let (scope, semantics) = order(*access);
-                self.access(*location, *offset, *scalar, |_| AccessKind::Load).with(
-                    Some(destination.0),
-                    scope,
-                    semantics,
-                )
+            InstructionKind::Access(access) => Operation::Access(self.access(thread, access)?),
+            foreign @ (InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)) => {
+                return Err(ProgressError::Unsupported { what: foreign.name() });
             }
-            InstructionKind::Await { destination, location, value, scope, semantics, .. } => self
-                .access(*location, 0, None, |scalar| AccessKind::Await(source(*value, scalar)))
-                .with(Some(destination.0), *scope, *semantics),
-            InstructionKind::Store { location, offset, scalar, value, access, .. } => {
-                let (scope, semantics) = order(*access);
-                self.access(*location, *offset, *scalar, |scalar| AccessKind::Store(source(*value, scalar)))
-                    .with(None, scope, semantics)
-            }
-            InstructionKind::Update { location, operation, operand, scope, semantics, .. } => self
-                .access(*location, 0, None, |scalar| AccessKind::Fetch(*operation, source(*operand, scalar)))
-                .with(None, *scope, *semantics),
-            InstructionKind::Rmw {
-                destination,
-                location,
-                offset,
-                scalar,
-                operation,
-                scope,
-                semantics,
-                ..
-            } => {
-                let mut access = self.access(*location, *offset, *scalar, |scalar| match operation {
-                    RmwOperation::Exchange(value) => AccessKind::Exchange(source(*value, scalar)),
-                    RmwOperation::Fetch(operation, value) => {
-                        AccessKind::Fetch(*operation, source(*value, scalar))
-                    }
-                    RmwOperation::CompareExchange { compare, value, .. } => AccessKind::CompareExchange {
-                        compare: source(*compare, scalar),
-                        value: source(*value, scalar),
-                    },
-                });
-                if let RmwOperation::CompareExchange { unequal, .. } = operation {
-                    access.unequal = *unequal;
-                }
-                access.with(Some(destination.0), *scope, *semantics)
-            }
-            InstructionKind::Vector(_) => return Err(ProgressError::Unsupported { what: "vectors" }),
-            InstructionKind::System(_) => {
-                return Err(ProgressError::Unsupported { what: "operations of the API" });
-            }
-            InstructionKind::ShaderCall(_) => {
-                return Err(ProgressError::Unsupported { what: "shader calls" });
-            }
-            InstructionKind::Interlock(_) => {
-                return Err(ProgressError::Unsupported { what: "interlocked sections" });
-            }
-            // An address that depends on a register is the inner access.
-            InstructionKind::Addressed { .. } | InstructionKind::Cooperative(_) => Operation::Nothing,
         })
     }
 
-    fn access(
-        &self,
-        location: LocationId,
-        offset: u32,
-        scalar: Option<ScalarType>,
-        kind: impl Fn(ScalarType) -> AccessKind,
-    ) -> AccessOperation {
-        let scalar = scalar.unwrap_or(self.test.location(location).scalar_type());
-        AccessOperation {
-            storage: usize::from(self.test.storage_of(location).0),
-            shift: offset * 8,
-            scalar,
-            kind: kind(scalar),
-            destination: None,
-            scope: Scope::Invocation,
-            semantics: Semantics::RELAXED,
-            unequal: Semantics::RELAXED,
+    /// The threads that share an instance of `scope` with a thread, and the thread.
+    fn within(&self, thread: ThreadId, scope: Scope) -> Result<Within, ProgressError> {
+        if let Scope::ShaderCall | Scope::FragmentInterlock = scope {
+            let what = "scopes of shader calls and interlocked sections";
+            return Err(ProgressError::Unsupported { what });
         }
+        let place = self.test.thread(thread).place;
+        let mut within = Within(1 << thread.0);
+        for (index, other) in self.test.threads.iter().enumerate() {
+            // A host is in no scope but the widest.
+            if place.shares(other.place, scope) || scope == Scope::CrossDevice {
+                within.0 |= 1 << index;
+            }
+        }
+        Ok(within)
+    }
+
+    fn access(&self, thread: ThreadId, access: &MemoryAccess) -> Result<AccessOperation, ProgressError> {
+        if access.is_vector() {
+            return Err(ProgressError::Unsupported { what: "vectors" });
+        }
+        let scalar = access.place.scalar_type(self.test);
+        let kind = match access.kind {
+            litmus::AccessKind::Load(_) => AccessKind::Load,
+            litmus::AccessKind::Await { value, .. } => AccessKind::Await(source(value, scalar)),
+            litmus::AccessKind::Store(values) => AccessKind::Store(source(values.first(), scalar)),
+            litmus::AccessKind::Rmw { operation, .. } => match operation {
+                RmwOperation::Exchange(value) => AccessKind::Exchange(source(value, scalar)),
+                RmwOperation::Fetch(operation, value) => AccessKind::Fetch(operation, source(value, scalar)),
+                RmwOperation::CompareExchange { compare, value, .. } => AccessKind::CompareExchange {
+                    compare: source(compare, scalar),
+                    value: source(value, scalar),
+                },
+            },
+        };
+        let unequal = match access.kind {
+            litmus::AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal, .. }, .. } => {
+                unequal
+            }
+            litmus::AccessKind::Load(_)
+            | litmus::AccessKind::Store(_)
+            | litmus::AccessKind::Rmw { .. }
+            | litmus::AccessKind::Await { .. } => Semantics::RELAXED,
+        };
+        Ok(AccessOperation {
+            storage: usize::from(self.test.storage_of(access.place.location).0),
+            shift: access.place.offset * 8,
+            scalar,
+            kind,
+            destination: access.destinations().next().map(|register| register.0),
+            // A plain access orders nothing.
+            within: self.within(thread, access.strength.scope().unwrap_or(Scope::Invocation))?,
+            semantics: access.semantics(),
+            unequal,
+        })
     }
 
     fn barrier(&mut self, thread: ThreadId, barrier: &ControlBarrier) -> Result<Operation, ProgressError> {
@@ -403,7 +348,7 @@ impl Builder<'_> {
             None => Key::Unnamed {
                 id: barrier.id.clone(),
                 scope: barrier.execution_scope,
-                members: members(self.test, self.test.thread(thread).place, barrier.execution_scope) | own,
+                within: self.within(thread, barrier.execution_scope)?,
             },
         };
         let place = self.keys.iter().position(|known| *known == key).unwrap_or_else(|| {
@@ -417,7 +362,7 @@ impl Builder<'_> {
         Ok(Operation::Barrier {
             barrier: place,
             quorum: barrier.quorum,
-            scope: barrier.memory_scope,
+            within: self.within(thread, barrier.memory_scope)?,
             semantics: barrier.semantics,
         })
     }
@@ -427,22 +372,6 @@ impl Builder<'_> {
             Operand::Constant(_) => ScalarType::default(),
             Operand::Register(register) => self.test.register_type(thread, register),
         }
-    }
-}
-
-impl AccessOperation {
-    fn with(mut self, destination: Option<u16>, scope: Scope, semantics: Semantics) -> Operation {
-        (self.destination, self.scope, self.semantics) = (destination, scope, semantics);
-        Operation::Access(self)
-    }
-}
-
-/// Scope and semantics; a plain access orders nothing.
-fn order(access: Access) -> (Scope, Semantics) {
-    match access {
-        Access::Private | Access::NonPrivate => (Scope::Invocation, Semantics::RELAXED),
-        Access::Coherent { scope } => (scope, Semantics::RELAXED),
-        Access::Atomic { scope, semantics } => (scope, semantics),
     }
 }
 
@@ -541,7 +470,7 @@ impl ThreadCode {
         mut at: usize,
         registers: &mut [u64],
         mut waits: impl FnMut(usize) -> bool,
-        mut fence: impl FnMut(Scope, Semantics),
+        mut fence: impl FnMut(Within, Semantics),
     ) -> Result<Reached, ProgressError> {
         let mut seen: Vec<(usize, Vec<u64>)> = Vec::new();
         let mut count = 0;
@@ -555,7 +484,7 @@ impl ThreadCode {
             match operation {
                 Operation::Access(_) | Operation::Barrier { .. } => break Reached::Instruction(at - 1),
                 Operation::Nothing => {}
-                Operation::Fence { scope, semantics } => fence(*scope, *semantics),
+                Operation::Fence { within, semantics } => fence(*within, *semantics),
                 Operation::Jump(target) => at = *target,
                 Operation::Branch { relation, left, right, scalar, target } => {
                     let signed = |source| Value(value(registers, source, *scalar)).signed(*scalar);

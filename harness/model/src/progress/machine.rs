@@ -2,10 +2,10 @@
 
 use std::hash::Hash;
 
-use litmus::{Scope, Semantics, Value};
+use litmus::{Semantics, Value};
 
 use super::ProgressError;
-use super::code::{AccessKind, AccessOperation, Code, Operation, Reached, value};
+use super::code::{AccessKind, AccessOperation, Code, Operation, Reached, Within, value};
 use super::promise::Standing;
 
 /// Memory as a machine sees it.
@@ -20,10 +20,10 @@ pub(super) trait Memory: Clone + Eq + Hash {
     ) -> Vec<Effect<Self>>;
 
     /// A memory barrier.
-    fn fence(&mut self, code: &Code, thread: usize, scope: Scope, semantics: Semantics);
+    fn fence(&mut self, code: &Code, thread: usize, within: Within, semantics: Semantics);
 
     /// The arrivals that leave a control barrier together.
-    fn meet(&mut self, code: &Code, arrivals: &[(usize, Scope, Semantics)]);
+    fn meet(&mut self, code: &Code, arrivals: &[(usize, Within, Semantics)]);
 
     /// Everything of `from` is before everything of `to`.
     fn follow(&mut self, from: usize, to: usize);
@@ -65,9 +65,9 @@ impl Memory for Flat {
         vec![Effect { memory, read, written, behind: false }]
     }
 
-    fn fence(&mut self, _: &Code, _: usize, _: Scope, _: Semantics) {}
+    fn fence(&mut self, _: &Code, _: usize, _: Within, _: Semantics) {}
 
-    fn meet(&mut self, _: &Code, _: &[(usize, Scope, Semantics)]) {}
+    fn meet(&mut self, _: &Code, _: &[(usize, Within, Semantics)]) {}
 
     fn follow(&mut self, _: usize, _: usize) {}
 
@@ -193,7 +193,7 @@ impl Machine<'_> {
                 let first = std::mem::take(&mut opened);
                 !(first && at == from) && gates.contains(&at)
             },
-            |scope, semantics| memory.fence(self.code, thread, scope, semantics),
+            |within, semantics| memory.fence(self.code, thread, within, semantics),
         )?;
         match reached {
             Reached::Instruction(at) => {
@@ -317,21 +317,21 @@ impl Machine<'_> {
         let here = |state: &State<M>, thread: usize| {
             let own = &state.threads[thread];
             match self.code.threads[thread].operations.get(own.at) {
-                Some(Operation::Barrier { barrier: at, quorum, scope, semantics })
+                Some(Operation::Barrier { barrier: at, quorum, within, semantics })
                     if own.phase == Phase::Waiting && *at == barrier =>
                 {
-                    Some((*quorum, *scope, semantics.unwrap_or(Semantics::RELAXED)))
+                    Some((*quorum, *within, semantics.unwrap_or(Semantics::RELAXED)))
                 }
                 _ => None,
             }
         };
         let members = (0..state.threads.len()).filter(|thread| group.members & 1 << thread != 0);
         let complete = members.clone().all(|thread| here(state, thread).is_some());
-        let released: Vec<(usize, Scope, Semantics)> = members
+        let released: Vec<(usize, Within, Semantics)> = members
             .filter_map(|thread| {
-                let (quorum, scope, semantics) = here(state, thread)?;
+                let (quorum, within, semantics) = here(state, thread)?;
                 let passes = quorum.map_or(complete, |quorum| state.arrived[barrier] >= quorum);
-                passes.then_some((thread, scope, semantics))
+                passes.then_some((thread, within, semantics))
             })
             .collect();
         state.memory.meet(self.code, &released);

@@ -4,9 +4,9 @@
 //! Every step is one that the axioms allow, so that a hang found here is a hang. Load buffering and values out of thin
 //! air have no run here, and histories are bounded; so that it ends here does not by itself say that it ends.
 
-use litmus::{Scope, Semantics, StorageClass};
+use litmus::{Semantics, StorageClass};
 
-use super::code::{AccessKind, AccessOperation, Code};
+use super::code::{AccessKind, AccessOperation, Code, Within};
 use super::machine::{Effect, Memory, new_value, reads};
 
 /// Writes that a history holds at most; older ones are taken to have been seen by everyone.
@@ -139,26 +139,32 @@ impl Histories {
     }
 
     /// What an atomic write of `thread` publishes.
-    fn published(&self, code: &Code, thread: usize, scope: Scope, semantics: Semantics) -> Vec<Release> {
+    fn published(&self, code: &Code, thread: usize, within: Within, semantics: Semantics) -> Vec<Release> {
         let own = &self.threads[thread];
         let mut published = own.fence.clone();
         if semantics.order.releases() {
-            add(&mut published, self.release(code, thread, scope, semantics));
+            add(&mut published, self.release(code, thread, within, semantics));
         }
         published
     }
 
-    fn release(&self, code: &Code, thread: usize, scope: Scope, semantics: Semantics) -> Release {
+    fn release(&self, code: &Code, thread: usize, within: Within, semantics: Semantics) -> Release {
         let known = &self.threads[thread].known;
         let known = masked(code, known, semantics);
-        Release { thread: thread as u8, to: code.in_scope(thread, scope), known }
+        Release { thread: thread as u8, to: within.0, known }
     }
 
     /// Takes over what was published, as far as scopes and storage classes let it through.
-    fn acquire(&mut self, code: &Code, thread: usize, scope: Scope, semantics: Semantics, from: &[Release]) {
-        let heard = code.in_scope(thread, scope);
+    fn acquire(
+        &mut self,
+        code: &Code,
+        thread: usize,
+        within: Within,
+        semantics: Semantics,
+        from: &[Release],
+    ) {
         for release in from {
-            if release.to & 1 << thread == 0 || heard & 1 << release.thread == 0 {
+            if release.to & 1 << thread == 0 || !within.has(usize::from(release.thread)) {
                 continue;
             }
             let known = masked(code, &release.known, semantics);
@@ -178,7 +184,7 @@ impl Histories {
         *own = (*own).max(place as u8);
         let released = self.storages[access.storage][place].released.clone();
         if semantics.order.acquires() {
-            self.acquire(code, thread, access.scope, semantics, &released);
+            self.acquire(code, thread, access.within, semantics, &released);
         }
         for release in released {
             add(&mut self.threads[thread].found, release);
@@ -231,7 +237,7 @@ impl Memory for Histories {
                 let mut memory = self.clone();
                 let written = new_value(access, 0, registers);
                 let value = access.replaced(history[place - 1].value, written.unwrap_or(0));
-                let released = self.published(code, thread, access.scope, access.semantics);
+                let released = self.published(code, thread, access.within, access.semantics);
                 memory.insert(storage, place, Write { value, attached: false, released });
                 memory.threads[thread].known[storage] = place as u8;
                 memory.tidy(code);
@@ -253,7 +259,7 @@ impl Memory for Histories {
             memory.read(code, thread, access, place, semantics);
             if let Some(written) = written {
                 // A read-modify-write goes on with the release sequence that it read from.
-                let mut released = memory.published(code, thread, access.scope, semantics);
+                let mut released = memory.published(code, thread, access.within, semantics);
                 for release in &history[place].released {
                     add(&mut released, release.clone());
                 }
@@ -268,27 +274,27 @@ impl Memory for Histories {
         effects
     }
 
-    fn fence(&mut self, code: &Code, thread: usize, scope: Scope, semantics: Semantics) {
+    fn fence(&mut self, code: &Code, thread: usize, within: Within, semantics: Semantics) {
         if semantics.order.acquires() {
             let found = self.threads[thread].found.clone();
-            self.acquire(code, thread, scope, semantics, &found);
+            self.acquire(code, thread, within, semantics, &found);
         }
         if semantics.order.releases() {
-            let release = self.release(code, thread, scope, semantics);
+            let release = self.release(code, thread, within, semantics);
             add(&mut self.threads[thread].fence, release);
         }
         self.tidy(code);
     }
 
-    fn meet(&mut self, code: &Code, arrivals: &[(usize, Scope, Semantics)]) {
+    fn meet(&mut self, code: &Code, arrivals: &[(usize, Within, Semantics)]) {
         let releases: Vec<Release> = arrivals
             .iter()
             .filter(|(.., semantics)| semantics.order.releases())
-            .map(|(thread, scope, semantics)| self.release(code, *thread, *scope, *semantics))
+            .map(|(thread, within, semantics)| self.release(code, *thread, *within, *semantics))
             .collect();
-        for (thread, scope, semantics) in arrivals {
+        for (thread, within, semantics) in arrivals {
             if semantics.order.acquires() {
-                self.acquire(code, *thread, *scope, *semantics, &releases);
+                self.acquire(code, *thread, *within, *semantics, &releases);
             }
         }
         self.tidy(code);

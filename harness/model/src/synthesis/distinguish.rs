@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use litmus::{
-    Expectation, InstructionKind, Metadata, Observable, Outcome, Race, Reachability, Span, StorageClass,
-    Term, Test, ThreadId,
+    Expectation, Flow, InstructionKind, Metadata, Observable, Outcome, Race, Reachability, Span,
+    StorageClass, Term, Test, ThreadId,
 };
 
 use super::draft::question;
@@ -362,7 +362,7 @@ fn smaller_tests(test: &Test) -> Vec<Test> {
     let mut found = Vec::new();
     for (thread, column) in test.threads.iter().enumerate() {
         for (index, instruction) in column.instructions.iter().enumerate() {
-            if !matches!(instruction.kind, InstructionKind::Label(_)) {
+            if !matches!(instruction.kind, InstructionKind::Flow(Flow::Label(_))) {
                 let mut smaller = test.clone();
                 smaller.threads[thread].instructions.remove(index);
                 found.push(tidy(smaller));
@@ -377,10 +377,10 @@ fn smaller_tests(test: &Test) -> Vec<Test> {
 fn tidy(mut test: Test) -> Test {
     for thread in &mut test.threads {
         let jumps = thread.instructions.iter().any(|instruction| {
-            matches!(instruction.kind, InstructionKind::Branch { .. } | InstructionKind::Goto(_))
+            matches!(instruction.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Goto(_)))
         });
         if !jumps {
-            thread.instructions.retain(|i| !matches!(i.kind, InstructionKind::Label(_)));
+            thread.instructions.retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Label(_))));
             thread.labels.clear();
         }
     }
@@ -388,7 +388,11 @@ fn tidy(mut test: Test) -> Test {
         (0..test.threads.len()).filter(|index| !test.threads[*index].instructions.is_empty()).collect();
     // What names threads by its own would have to be renamed with them.
     let named = test.threads.iter().flat_map(|thread| &thread.instructions).any(|instruction| {
-        matches!(instruction.kind, InstructionKind::ShaderCall(_) | InstructionKind::System(_))
+        match &instruction.kind {
+            InstructionKind::ShaderCall(_) => true,
+            InstructionKind::System(operation) => !operation.is_unmasked(),
+            _ => false,
+        }
     });
     if kept.len() < test.threads.len() && !named {
         let new_id = |old: ThreadId| {

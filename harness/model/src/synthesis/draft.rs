@@ -2,8 +2,8 @@
 
 use litmus::{
     Access, Comparison, Condition, Dialect, Instruction, InstructionKind, Label, Location, LocationId,
-    LocationInit, Metadata, Operand, Place, Placement, Question, QuestionKind, Register, RegisterId,
-    RegisterInit, Span, StorageClass, Term, Test, Thread, ThreadId,
+    LocationInit, MemoryPlace, Metadata, Operand, Place, Placement, Question, QuestionKind, Register,
+    RegisterId, RegisterInit, Span, StorageClass, Term, Test, Thread, ThreadId,
 };
 
 /// A test in the making.
@@ -96,8 +96,7 @@ impl Draft {
         class: StorageClass,
         access: Access,
     ) {
-        let kind = InstructionKind::Store { location, offset: 0, scalar: None, value, class, access };
-        self.push(thread, kind);
+        self.push(thread, InstructionKind::store(MemoryPlace::of(location, class), value, access));
     }
 
     pub(super) fn load(
@@ -108,8 +107,7 @@ impl Draft {
         access: Access,
     ) -> RegisterId {
         let destination = self.register(thread);
-        let kind = InstructionKind::Load { destination, location, offset: 0, scalar: None, class, access };
-        self.push(thread, kind);
+        self.push(thread, InstructionKind::load(destination, MemoryPlace::of(location, class), access));
         destination
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use litmus::{
-    Access, ArithmeticOperation, ControlBarrier, InstructionKind, LocationId, Operand, Order, Placement,
-    RmwOperation, Scope, Semantics, Span, StorageClass, StorageClassSet, SyncPoint, SystemSync, Term, Test,
-    ThreadId,
+    Access, ArithmeticOperation, ControlBarrier, InstructionKind, LocationId, MemoryPlace, Operand, Order,
+    Placement, RmwOperation, Scope, Semantics, Span, StorageClass, StorageClassSet, SyncPoint,
+    SystemOperation, SystemSync, Term, Test, ThreadId,
 };
 
 use super::draft::Draft;
@@ -330,20 +330,8 @@ fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], or
                     let destination = draft.register(thread);
                     unread[*index] = false;
                     let operation = RmwOperation::Fetch(ArithmeticOperation::Add, Operand::Constant(1));
-                    let class = StorageClass::Buffer;
-                    draft.push(
-                        thread,
-                        InstructionKind::Rmw {
-                            destination,
-                            location,
-                            offset: 0,
-                            scalar: None,
-                            operation,
-                            class,
-                            scope,
-                            semantics,
-                        },
-                    );
+                    let place = MemoryPlace::of(location, StorageClass::Buffer);
+                    draft.push(thread, InstructionKind::rmw(destination, place, operation, scope, semantics));
                 }
                 Form::Fence(scope, semantics) => {
                     draft.push(thread, InstructionKind::Fence { scope, semantics });
@@ -359,8 +347,12 @@ fn build(forms: &[Form], columns: &[&[(usize, usize)]], places: &[Placement], or
                         quorum: None,
                     }),
                 ),
-                Form::AvailableToDevice => draft.push(thread, InstructionKind::AvailableToDevice),
-                Form::VisibleFromDevice => draft.push(thread, InstructionKind::VisibleFromDevice),
+                Form::AvailableToDevice => {
+                    draft.push(thread, InstructionKind::System(SystemOperation::AvailableToDevice))
+                }
+                Form::VisibleFromDevice => {
+                    draft.push(thread, InstructionKind::System(SystemOperation::VisibleFromDevice))
+                }
             }
         }
     }

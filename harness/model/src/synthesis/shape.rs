@@ -1,9 +1,9 @@
 //! Shapes of tests, and for each the test with the strongest synchronization that its style can ask for.
 
 use litmus::{
-    Access, ArithmeticOperation, BranchRelation, ControlBarrier, Instruction, InstructionKind, LabelId,
-    LocationId, Operand, Order, Placement, RegisterId, RmwOperation, Scope, Semantics, StorageClass,
-    StorageClassSet, Term, Test, ThreadId,
+    Access, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
+    LabelId, LocationId, MemoryPlace, Operand, Order, Placement, RegisterId, RmwOperation, Scope, Semantics,
+    StorageClass, StorageClassSet, Term, Test, ThreadId,
 };
 
 use super::draft::Draft;
@@ -340,7 +340,7 @@ impl Column<'_> {
             self.word(*word, payload_follows && self.cell.plain);
         }
         if self.guards {
-            self.draft.push(self.thread, InstructionKind::Label(LabelId(0)));
+            self.draft.push(self.thread, InstructionKind::Flow(Flow::Label(LabelId(0))));
         }
     }
 
@@ -365,12 +365,12 @@ impl Column<'_> {
                 self.guards = true;
                 self.draft.label(self.thread);
             }
-            let branch = InstructionKind::Branch {
+            let branch = InstructionKind::Flow(Flow::Branch {
                 relation: BranchRelation::NotEqual,
                 left: Operand::Register(register),
                 right: Operand::Constant(value),
                 target: LabelId(0),
-            };
+            });
             self.draft.push(self.thread, branch);
         }
     }
@@ -386,16 +386,9 @@ impl Column<'_> {
 
     fn rmw(&mut self, location: LocationId, operation: RmwOperation, order: Option<Order>) -> RegisterId {
         let destination = self.draft.register(self.thread);
-        let kind = InstructionKind::Rmw {
-            destination,
-            location,
-            offset: 0,
-            scalar: None,
-            operation,
-            class: self.cell.carrier,
-            scope: self.scope,
-            semantics: order.map_or(Semantics::RELAXED, |order| self.semantics(order)),
-        };
+        let place = MemoryPlace::of(location, self.cell.carrier);
+        let semantics = order.map_or(Semantics::RELAXED, |order| self.semantics(order));
+        let kind = InstructionKind::rmw(destination, place, operation, self.scope, semantics);
         self.draft.push(self.thread, kind);
         destination
     }
@@ -500,12 +493,9 @@ pub fn operations(test: &Test) -> usize {
 fn is_operation(instruction: &Instruction) -> bool {
     !matches!(
         instruction.kind,
-        InstructionKind::Label(_)
-            | InstructionKind::Goto(_)
-            | InstructionKind::Branch { .. }
-            | InstructionKind::BranchIf { .. }
-            | InstructionKind::Compare { .. }
-            | InstructionKind::Arithmetic { .. }
-            | InstructionKind::Move { .. }
+        InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. } | Flow::BranchIf { .. })
+            | InstructionKind::Compute(
+                Compute::Compare { .. } | Compute::Arithmetic { .. } | Compute::Move { .. }
+            )
     )
 }

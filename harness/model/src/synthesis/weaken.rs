@@ -4,9 +4,12 @@
 //! weakened, an atomic made plain, a barrier or a system synchronization left out. Placement, storage classes, values
 //! and guards stay. All instances of one control barrier change together, as in a shader they are one instruction.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use litmus::test::lattice::Change;
 use litmus::{
-    Access, ControlBarrier, Dialect, InstructionKind, Order, RmwOperation, Scope, Semantics, StorageClassSet,
-    Test,
+    Access, AccessKind, AccessMask, ControlBarrier, Dialect, InstructionKind, Interlock, InterlockEnd,
+    MemoryAccess, Order, RmwOperation, SystemOperation, Test,
 };
 
 /// A test with one step less, and which.
@@ -31,6 +34,15 @@ pub fn weakenings(test: &Test) -> Vec<Weakened> {
                     found.extend(weaken_barrier(test, barrier, &at));
                 }
                 continue;
+            }
+            if let InstructionKind::Interlock(Interlock { end: InterlockEnd::Begin, section }) =
+                &instruction.kind
+                && !counts_instructions(test, thread)
+            {
+                found.push(Weakened {
+                    step: format!("{at}: no section"),
+                    test: without_section(test, thread, section),
+                });
             }
             for (what, replacement) in steps(&instruction.kind, test.dialect) {
                 if let Some(weaker) = replace(test, thread, index, replacement) {
@@ -63,6 +75,17 @@ fn replace(test: &Test, thread: usize, index: usize, by: Vec<InstructionKind>) -
     Some(changed)
 }
 
+/// The test without the ends of an interlocked section in a thread.
+fn without_section(test: &Test, thread: usize, section: &str) -> Test {
+    let mut weaker = test.clone();
+    if let Some(column) = weaker.threads.get_mut(thread) {
+        column.instructions.retain(
+            |instruction| !matches!(&instruction.kind, InstructionKind::Interlock(end) if end.section == section),
+        );
+    }
+    weaker
+}
+
 fn counts_instructions(test: &Test, thread: usize) -> bool {
     test.system_sync
         .iter()
@@ -84,14 +107,10 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
         }
         found.push(Weakened { step: format!("{at}: {what}"), test: weaker });
     };
-    if let Some(semantics) = barrier.semantics {
-        if let Some(scope) = narrower(barrier.memory_scope, test.dialect) {
-            change(&format!("scope {}", word(scope)), &|other| other.memory_scope = scope);
-        }
-        for (what, weaker) in weaker_semantics(semantics) {
-            let weaker = (weaker.order != Order::Relaxed).then_some(weaker);
-            change(&what, &|other| other.semantics = weaker);
-        }
+    for (changed, weaker) in barrier.weaker(test.dialect) {
+        change(&text(changed), &|other| {
+            (other.memory_scope, other.semantics) = (weaker.memory_scope, weaker.semantics);
+        });
     }
     if !(0..test.threads.len()).any(|thread| counts_instructions(test, thread)) {
         let mut weaker = test.clone();
@@ -107,216 +126,86 @@ fn weaken_barrier(test: &Test, barrier: &ControlBarrier, at: &str) -> Vec<Weaken
 
 /// The weaker forms of one instruction, each as what stands in its place.
 fn steps(kind: &InstructionKind, dialect: Dialect) -> Vec<(String, Vec<InstructionKind>)> {
+    let weaker = kind.weaker(dialect).into_iter();
+    let mut found: Vec<(String, Vec<InstructionKind>)> =
+        weaker.map(|(change, weaker)| (text(change), weaker.into_iter().collect())).collect();
     match kind {
-        InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
-            weaker_accesses(*access, dialect)
-                .into_iter()
-                .map(|(what, weaker)| {
-                    let mut changed = kind.clone();
-                    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
-                        &mut changed
-                    {
-                        *access = weaker;
-                    }
-                    (what, vec![changed])
-                })
-                .collect()
+        InstructionKind::Access(access) => {
+            found.extend(taken_apart(access).map(|parts| ("load and store".to_owned(), parts)));
         }
-        InstructionKind::Vector(components) => {
-            let Some(InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. }) =
-                components.first()
-            else {
-                return Vec::new();
-            };
-            let change = |(what, weaker): (String, Access)| {
-                let mut changed = kind.clone();
-                for component in changed.accesses_mut() {
-                    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
-                        component
-                    {
-                        *access = weaker;
-                    }
-                }
-                (what, vec![changed])
-            };
-            weaker_accesses(*access, dialect).into_iter().map(change).collect()
+        InstructionKind::System(operation) => {
+            let weaker = weaker_operations(operation).into_iter();
+            found.extend(
+                weaker.map(|(what, rest)| (what, rest.map(InstructionKind::System).into_iter().collect())),
+            );
         }
-        InstructionKind::Rmw { scope, semantics, .. } => {
-            let mut found = Vec::new();
-            let mut change = |what: String, new_scope: Scope, new_semantics: Semantics| {
-                let mut changed = kind.clone();
-                if let InstructionKind::Rmw { scope, semantics, .. } = &mut changed {
-                    (*scope, *semantics) = (new_scope, new_semantics);
-                }
-                found.push((what, vec![changed]));
-            };
-            if let Some(scope) = narrower(*scope, dialect) {
-                change(format!("scope {}", word(scope)), scope, *semantics);
-            }
-            for (what, weaker) in weaker_semantics(*semantics) {
-                change(what, *scope, weaker);
-            }
-            found.extend(taken_apart(kind).map(|parts| ("load and store".to_owned(), parts)));
-            found
-        }
-        InstructionKind::Fence { scope, semantics } => {
-            let mut found = Vec::new();
-            if let Some(scope) = narrower(*scope, dialect) {
-                let semantics = *semantics;
-                found.push((
-                    format!("scope {}", word(scope)),
-                    vec![InstructionKind::Fence { scope, semantics }],
-                ));
-            }
-            for (what, semantics) in weaker_semantics(*semantics) {
-                let rest = if semantics.order == Order::Relaxed {
-                    Vec::new()
-                } else {
-                    vec![InstructionKind::Fence { scope: *scope, semantics }]
-                };
-                found.push((what, rest));
-            }
-            found
-        }
-        InstructionKind::AvailableToDevice => vec![("no avdevice".to_owned(), Vec::new())],
-        InstructionKind::VisibleFromDevice => vec![("no visdevice".to_owned(), Vec::new())],
-        _ => Vec::new(),
-    }
-}
-
-fn weaker_accesses(access: Access, dialect: Dialect) -> Vec<(String, Access)> {
-    match access {
-        Access::Private => Vec::new(),
-        // HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step.
-        Access::NonPrivate | Access::Coherent { .. } if dialect == Dialect::Hsa => Vec::new(),
-        Access::NonPrivate => vec![("private".to_owned(), Access::Private)],
-        Access::Coherent { scope } => narrower(scope, dialect)
-            .map(|scope| (format!("scope {}", word(scope)), Access::Coherent { scope }))
-            .into_iter()
-            .chain([("nonpriv".to_owned(), Access::NonPrivate)])
-            .collect(),
-        Access::Atomic { scope, semantics } => {
-            let mut found = Vec::new();
-            if let Some(scope) = narrower(scope, dialect) {
-                found.push((format!("scope {}", word(scope)), Access::Atomic { scope, semantics }));
-            }
-            for (what, semantics) in weaker_semantics(semantics) {
-                found.push((what, Access::Atomic { scope, semantics }));
-            }
-            if semantics == Semantics::RELAXED && dialect != Dialect::Hsa {
-                found.push(("plain".to_owned(), Access::Coherent { scope }));
-            }
-            found
-        }
-    }
-}
-
-/// A read-modify-write without its atomicity, where it writes what does not depend on what it reads.
-fn taken_apart(kind: &InstructionKind) -> Option<Vec<InstructionKind>> {
-    let InstructionKind::Rmw {
-        destination,
-        location,
-        offset,
-        scalar,
-        operation: RmwOperation::Exchange(value),
-        class,
-        scope,
-        semantics,
-    } = kind
-    else {
-        return None;
-    };
-    let half = |order: Order| {
-        if order == Order::Relaxed {
-            Semantics::RELAXED
-        } else {
-            Semantics {
-                order,
-                make_available: semantics.make_available && order.releases(),
-                make_visible: semantics.make_visible && order.acquires(),
-                ..*semantics
-            }
-        }
-    };
-    let read = if semantics.order.acquires() { Order::Acquire } else { Order::Relaxed };
-    let write = if semantics.order.releases() { Order::Release } else { Order::Relaxed };
-    Some(vec![
-        InstructionKind::Load {
-            destination: *destination,
-            location: *location,
-            offset: *offset,
-            scalar: *scalar,
-            class: *class,
-            access: Access::Atomic { scope: *scope, semantics: half(read) },
-        },
-        InstructionKind::Store {
-            location: *location,
-            offset: *offset,
-            scalar: *scalar,
-            value: *value,
-            class: *class,
-            access: Access::Atomic { scope: *scope, semantics: half(write) },
-        },
-    ])
-}
-
-/// One step less of semantics; the last is relaxed.
-fn weaker_semantics(semantics: Semantics) -> Vec<(String, Semantics)> {
-    let mut found = Vec::new();
-    if semantics.order == Order::Relaxed {
-        return found;
-    }
-    if semantics.classes.iter().count() > 1 {
-        for class in semantics.classes.iter() {
-            let classes = StorageClassSet(semantics.classes.0 & !(1 << class.index()));
-            found.push((format!("no semsc{}", class.index()), Semantics { classes, ..semantics }));
-        }
-    }
-    if semantics.make_available {
-        found.push(("no semav".to_owned(), Semantics { make_available: false, ..semantics }));
-    }
-    if semantics.make_visible {
-        found.push(("no semvis".to_owned(), Semantics { make_visible: false, ..semantics }));
-    }
-    match semantics.order {
-        Order::AcquireRelease => {
-            found.push((
-                "acq".to_owned(),
-                Semantics { order: Order::Acquire, make_available: false, ..semantics },
-            ));
-            found.push((
-                "rel".to_owned(),
-                Semantics { order: Order::Release, make_visible: false, ..semantics },
-            ));
-        }
-        Order::Acquire | Order::Release => found.push(("relaxed".to_owned(), Semantics::RELAXED)),
-        Order::Relaxed => {}
+        // Control barriers and interlocked sections go as a whole; what threads do and which threads there are stays.
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Compute(_)
+        | InstructionKind::Flow(_) => {}
     }
     found
 }
 
-/// The next narrower scope that shaders synchronize at.
-fn narrower(scope: Scope, dialect: Dialect) -> Option<Scope> {
-    match scope {
-        // HSA's agent scope, next to which are its work-groups.
-        Scope::Device if dialect == Dialect::Hsa => Some(Scope::Workgroup),
-        Scope::CrossDevice => Some(Scope::Device),
-        Scope::Device => Some(Scope::QueueFamily),
-        Scope::QueueFamily => Some(Scope::Workgroup),
-        Scope::Workgroup => Some(Scope::Subgroup),
-        Scope::Subgroup | Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
+/// What a step down is called.
+fn text(change: Change) -> String {
+    match change {
+        Change::Scope(scope) => format!("scope {}", scope.keyword()),
+        Change::Order(order) => order.keyword().unwrap_or("relaxed").to_owned(),
+        Change::Class(class) => format!("no semsc{}", class.index()),
+        Change::Classes => "storage classes".to_owned(),
+        Change::Available => "no semav".to_owned(),
+        Change::Visible => "no semvis".to_owned(),
+        Change::Unequal => "unequal case".to_owned(),
+        Change::Private => "private".to_owned(),
+        Change::NonPrivate => "nonpriv".to_owned(),
+        Change::Coherent => "plain".to_owned(),
+        Change::Atomic => "atomic".to_owned(),
     }
 }
 
-fn word(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Invocation => "inv",
-        Scope::Subgroup => "sg",
-        Scope::Workgroup => "wg",
-        Scope::QueueFamily => "qf",
-        Scope::Device => "dv",
-        Scope::ShaderCall => "call",
-        Scope::FragmentInterlock => "fi",
-        Scope::CrossDevice => "xd",
-    }
+/// The weaker forms of an operation of the API; the last one is none.
+fn weaker_operations(operation: &SystemOperation) -> Vec<(String, Option<SystemOperation>)> {
+    let without = |mask: AccessMask, form: fn(AccessMask) -> SystemOperation| {
+        let fewer = |single: AccessMask| {
+            let word: String = single.words().collect();
+            (format!("no {word}"), Some(form(mask.without(single))))
+        };
+        let singles: Vec<AccessMask> =
+            AccessMask::singles().filter(|single| mask.intersects(*single)).collect();
+        if singles.len() > 1 { singles.into_iter().map(fewer).collect() } else { Vec::new() }
+    };
+    let mut found = match operation {
+        SystemOperation::Available(mask) => without(*mask, SystemOperation::Available),
+        SystemOperation::Visible(mask) => without(*mask, SystemOperation::Visible),
+        SystemOperation::AvailableToDevice
+        | SystemOperation::VisibleFromDevice
+        | SystemOperation::Flush(_)
+        | SystemOperation::Invalidate(_) => Vec::new(),
+        // Without them threads do not run, or are not waited for by whom reads what they did.
+        SystemOperation::Submit(_) | SystemOperation::Wait(_) => return Vec::new(),
+    };
+    found.push((format!("no {}", operation.keyword()), None));
+    found
+}
+
+/// A read-modify-write without its atomicity, where it writes what does not depend on what it reads.
+fn taken_apart(access: &MemoryAccess) -> Option<Vec<InstructionKind>> {
+    let AccessKind::Rmw { destination: Some(destination), operation: RmwOperation::Exchange(value) } =
+        access.kind
+    else {
+        return None;
+    };
+    let Access::Atomic { scope, semantics } = access.strength else { return None };
+    let half = |order: Order| Access::Atomic { scope, semantics: semantics.with_order(order) };
+    let read = if semantics.order.acquires() { Order::Acquire } else { Order::Relaxed };
+    let write = if semantics.order.releases() { Order::Release } else { Order::Relaxed };
+    let (load, store) = (half(read), half(write));
+    Some(vec![
+        InstructionKind::load(destination, access.place, load),
+        InstructionKind::store(access.place, value, store),
+    ])
 }

@@ -1,12 +1,12 @@
 //! Random litmus tests, small enough for the naive enumerator.
 
 use litmus::{
-    Access, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Condition, ControlBarrier, Dialect,
-    Instruction, InstructionKind, Interlock, InterlockEnd, Khronos, Label, LabelId, Location, LocationId,
-    LocationInit, Metadata, Operand, Order, Place, Placement, Query, QueryKind, QueryTerm, Question,
-    QuestionKind, Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics,
-    SizeComparison, Span, StorageClass, StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test,
-    Thread, ThreadId,
+    Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Comparison, Compute, Condition,
+    ControlBarrier, Dialect, Flow, Instruction, InstructionKind, Interlock, InterlockEnd, Khronos, Label,
+    LabelId, Lanes, Location, LocationId, LocationInit, MemoryAccess, MemoryPlace, Metadata, Operand, Order,
+    Performer, Place, Placement, Query, QueryKind, QueryTerm, Question, QuestionKind, Register, RegisterId,
+    RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SizeComparison, Span, StorageClass,
+    StorageClassSet, SyncPoint, SystemOperation, SystemSync, Term, Test, Thread, ThreadId,
 };
 use proptest::prelude::*;
 
@@ -91,24 +91,10 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
     use Order::{Acquire, AcquireRelease, Relaxed, Release};
     prop_oneof![
         4 => (0..REGISTERS, location(), access(&[Relaxed, Acquire])).prop_map(|(r, (l, class), access)| {
-            InstructionKind::Load {
-                destination: RegisterId(r),
-                location: LocationId(l),
-                offset: 0,
-                scalar: None,
-                class,
-                access,
-            }
+            InstructionKind::load(RegisterId(r), MemoryPlace::of(LocationId(l), class), access)
         }),
         4 => (location(), operand(REGISTERS), access(&[Relaxed, Release])).prop_map(|((l, class), value, access)| {
-            InstructionKind::Store {
-                location: LocationId(l),
-                offset: 0,
-                scalar: None,
-                value,
-                class,
-                access,
-            }
+            InstructionKind::store(MemoryPlace::of(LocationId(l), class), value, access)
         }),
         2 => (
             0..REGISTERS,
@@ -118,12 +104,8 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
             scope(),
             semantics(&[Relaxed, Acquire, Release, AcquireRelease]),
         )
-            .prop_map(|(r, (l, class), value, operation, scope, semantics)| InstructionKind::Rmw {
-                destination: RegisterId(r),
-                location: LocationId(l),
-                offset: 0,
-                scalar: None,
-                operation: match operation {
+            .prop_map(|(r, (l, class), value, operation, scope, semantics)| {
+                let operation = match operation {
                     RmwKind::Exchange => RmwOperation::Exchange(value),
                     RmwKind::Fetch(operation) => RmwOperation::Fetch(operation, value),
                     RmwKind::CompareExchange(compare, unequal) => RmwOperation::CompareExchange {
@@ -136,10 +118,9 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
                             Semantics::RELAXED
                         },
                     },
-                },
-                class,
-                scope,
-                semantics,
+                };
+                let place = MemoryPlace::of(LocationId(l), class);
+                InstructionKind::rmw(RegisterId(r), place, operation, scope, semantics)
             }),
         2 => (scope(), semantics(&[Acquire, Release, AcquireRelease]))
             .prop_map(|(scope, semantics)| InstructionKind::Fence { scope, semantics }),
@@ -161,15 +142,15 @@ fn instruction() -> impl Strategy<Value = InstructionKind> {
             }),
         // Dependencies through registers.
         1 => (0..REGISTERS, 0..REGISTERS, 0..3i64).prop_map(|(to, from, addend)| {
-            InstructionKind::Arithmetic {
+            InstructionKind::Compute(Compute::Arithmetic {
                 destination: RegisterId(to),
                 operation: ArithmeticOperation::Add,
                 left: Operand::Register(RegisterId(from)),
                 right: Operand::Constant(addend),
-            }
+            })
         }),
-        1 => Just(InstructionKind::AvailableToDevice),
-        1 => Just(InstructionKind::VisibleFromDevice),
+        1 => Just(InstructionKind::System(SystemOperation::AvailableToDevice)),
+        1 => Just(InstructionKind::System(SystemOperation::VisibleFromDevice)),
     ]
 }
 
@@ -266,13 +247,15 @@ fn build(threads: Vec<ThreadParts>, sync: Option<SyncParts>, observed: Option<u1
             let mut labels = Vec::new();
             let last = instructions.len() - 1;
             let movable = !matches!(instructions[last].kind, InstructionKind::ControlBarrier(_));
-            let branch = |guard: Guard| InstructionKind::Branch {
-                relation: guard.relation,
-                left: Operand::Register(RegisterId(0)),
-                right: Operand::Constant(guard.constant),
-                target: LabelId(0),
+            let branch = |guard: Guard| {
+                InstructionKind::Flow(Flow::Branch {
+                    relation: guard.relation,
+                    left: Operand::Register(RegisterId(0)),
+                    right: Operand::Constant(guard.constant),
+                    target: LabelId(0),
+                })
             };
-            let label = || instruction(InstructionKind::Label(LabelId(0)));
+            let label = || instruction(InstructionKind::Flow(Flow::Label(LabelId(0))));
             match guard {
                 Some(guard) if guard.back && movable => {
                     labels.push(Label { name: "LC00".to_owned() });
@@ -347,22 +330,19 @@ pub fn sizes() -> impl Strategy<Value = Test> {
             location.scalar = Some(ScalarType::U16);
         }
         for instruction in test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
-            match &mut instruction.kind {
-                InstructionKind::Load { location, offset, scalar, .. }
-                | InstructionKind::Store { location, offset, scalar, .. }
-                | InstructionKind::Rmw { location, offset, scalar, .. }
-                    if location.0 < 2 =>
-                {
-                    let choice = choices.next().unwrap_or_default();
-                    if choice < 2 {
-                        (*offset, *scalar) = (u32::from(choice), Some(ScalarType::U8));
-                    }
+            let Some(access) = instruction.kind.access_mut() else { continue };
+            if access.place.location.0 < 2 {
+                let choice = choices.next().unwrap_or_default();
+                if choice < 2 {
+                    (access.place.offset, access.place.scalar) = (u32::from(choice), Some(ScalarType::U8));
                 }
-                _ => {}
             }
             // Both bytes of what is stored matter.
-            if let InstructionKind::Store { value: Operand::Constant(value), .. } = &mut instruction.kind {
-                *value *= 0x101;
+            if let AccessKind::Store(values) = &mut access.kind {
+                *values = values.map(|value| match value {
+                    Operand::Constant(value) => Operand::Constant(value * 0x101),
+                    register @ Operand::Register(_) => register,
+                });
             }
         }
         test
@@ -381,42 +361,35 @@ pub fn vectors(mixed: bool) -> impl Strategy<Value = Test> {
         for instruction in test.threads.iter_mut().flat_map(|thread| &mut thread.instructions) {
             let kind = &mut instruction.kind;
             let choice = next();
-            let plain = !matches!(
-                kind,
-                InstructionKind::Load { access: Access::Atomic { .. }, .. }
-                    | InstructionKind::Store { access: Access::Atomic { .. }, .. }
-                    | InstructionKind::Rmw { .. }
-            );
-            let mut components = vec![kind.clone(), kind.clone()];
-            for (index, component) in components.iter_mut().enumerate() {
-                match component {
-                    InstructionKind::Load { destination, location, offset, scalar, .. } if location.0 < 2 => {
+            let Some(access) = kind.access_mut().filter(|access| access.place.location.0 < 2) else {
+                continue;
+            };
+            let byte = (u32::from(choice % 2), Some(ScalarType::U8));
+            match (choice, access.strength) {
+                (0..=3, Access::Private | Access::NonPrivate | Access::Coherent { .. }) => {
+                    access.kind = match access.kind {
                         // Either order of the two registers.
-                        *destination = RegisterId((index as u16 + u16::from(choice)) % REGISTERS);
-                        (*offset, *scalar) = (index as u32, Some(ScalarType::U8));
-                    }
-                    InstructionKind::Store { location, offset, scalar, value, .. } if location.0 < 2 => {
-                        if let Operand::Constant(constant) = value {
-                            *constant += 2 * index as i64;
+                        AccessKind::Load(_) => AccessKind::Load(
+                            Lanes::of(
+                                &[0, 1].map(|index| RegisterId((index + u16::from(choice)) % REGISTERS)),
+                            )
+                            .unwrap(),
+                        ),
+                        AccessKind::Store(values) => {
+                            let second = match values.first() {
+                                Operand::Constant(constant) => Operand::Constant(constant + 2),
+                                register @ Operand::Register(_) => register,
+                            };
+                            AccessKind::Store(Lanes::of(&[values.first(), second]).unwrap())
                         }
-                        (*offset, *scalar) = (index as u32, Some(ScalarType::U8));
-                    }
-                    _ => {}
+                        other @ (AccessKind::Rmw { .. } | AccessKind::Await { .. }) => other,
+                    };
+                    (access.place.offset, access.place.scalar) = (0, Some(ScalarType::U8));
                 }
-            }
-            match kind {
-                InstructionKind::Load { location, offset, scalar, .. }
-                | InstructionKind::Store { location, offset, scalar, .. }
-                | InstructionKind::Rmw { location, offset, scalar, .. }
-                    if location.0 < 2 =>
-                {
-                    match choice {
-                        0..=3 if plain => *kind = InstructionKind::Vector(components),
-                        4 | 5 if mixed => (*offset, *scalar) = (0, Some(ScalarType::U16)),
-                        _ => (*offset, *scalar) = (u32::from(choice % 2), Some(ScalarType::U8)),
-                    }
+                (4 | 5, _) if mixed => {
+                    (access.place.offset, access.place.scalar) = (0, Some(ScalarType::U16));
                 }
-                _ => {}
+                _ => (access.place.offset, access.place.scalar) = byte,
             }
         }
         let component = next() % 2;
@@ -457,7 +430,9 @@ pub fn written_out(test: &Test) -> Test {
         let apart = thread.instructions.iter().flat_map(|instruction| {
             let one = |kind: &InstructionKind| Instruction { kind: kind.clone(), span: instruction.span };
             match &instruction.kind {
-                InstructionKind::Vector(components) => components.iter().map(one).collect(),
+                InstructionKind::Access(access) => {
+                    access.lanes().map(|lane| one(&InstructionKind::Access(lane))).collect()
+                }
                 other => vec![one(other)],
             }
         });
@@ -487,10 +462,10 @@ pub fn hosts() -> impl Strategy<Value = Test> {
                 for instruction in &mut thread.instructions {
                     let kind = &mut instruction.kind;
                     match kind {
-                        InstructionKind::AvailableToDevice => {
+                        InstructionKind::System(SystemOperation::AvailableToDevice) => {
                             *kind = InstructionKind::System(SystemOperation::Available(mask(next())));
                         }
-                        InstructionKind::VisibleFromDevice => {
+                        InstructionKind::System(SystemOperation::VisibleFromDevice) => {
                             *kind = InstructionKind::System(SystemOperation::Visible(mask(next())));
                         }
                         _ => {}
@@ -510,14 +485,19 @@ pub fn hosts() -> impl Strategy<Value = Test> {
             test.threads[host].labels.clear();
             test.threads[host]
                 .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
             for instruction in &mut test.threads[host].instructions {
                 let kind = &mut instruction.kind;
                 match kind {
-                    InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } => {
-                        place(access)
-                    }
-                    InstructionKind::Rmw { scope, .. } | InstructionKind::Fence { scope, .. }
+                    InstructionKind::Access(MemoryAccess {
+                        kind: AccessKind::Load(_) | AccessKind::Store(_),
+                        strength,
+                        ..
+                    }) => place(strength),
+                    InstructionKind::Access(MemoryAccess {
+                        strength: Access::Atomic { scope, .. }, ..
+                    })
+                    | InstructionKind::Fence { scope, .. }
                         if next() < 8 =>
                     {
                         *scope = Scope::CrossDevice;
@@ -549,7 +529,7 @@ pub fn calls() -> impl Strategy<Value = Test> {
             thread.labels.clear();
             thread
                 .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
             let mut called = index > 0;
             for instruction in &mut thread.instructions {
                 let kind = &mut instruction.kind;
@@ -559,18 +539,18 @@ pub fn calls() -> impl Strategy<Value = Test> {
                         called = true;
                         *kind = InstructionKind::ShaderCall(vec![ThreadId(1)]);
                     }
-                    InstructionKind::ControlBarrier(_) | InstructionKind::AvailableToDevice => {
+                    InstructionKind::ControlBarrier(_)
+                    | InstructionKind::System(SystemOperation::AvailableToDevice) => {
                         *kind = section(InterlockEnd::Begin);
                     }
-                    InstructionKind::VisibleFromDevice => *kind = section(InterlockEnd::End),
-                    InstructionKind::Load {
-                        access: Access::Coherent { scope } | Access::Atomic { scope, .. },
-                        ..
+                    InstructionKind::System(SystemOperation::VisibleFromDevice) => {
+                        *kind = section(InterlockEnd::End)
                     }
-                    | InstructionKind::Store {
-                        access: Access::Coherent { scope } | Access::Atomic { scope, .. },
+                    InstructionKind::Access(MemoryAccess {
+                        kind: AccessKind::Load(_) | AccessKind::Store(_),
+                        strength: Access::Coherent { scope } | Access::Atomic { scope, .. },
                         ..
-                    }
+                    })
                     | InstructionKind::Fence { scope, .. } => match next() {
                         0..=5 => *scope = Scope::ShaderCall,
                         6..=8 => *scope = Scope::FragmentInterlock,
@@ -592,17 +572,16 @@ pub fn cooperative() -> impl Strategy<Value = Test> {
             thread.labels.clear();
             thread
                 .instructions
-                .retain(|i| !matches!(i.kind, InstructionKind::Branch { .. } | InstructionKind::Label(_)));
+                .retain(|i| !matches!(i.kind, InstructionKind::Flow(Flow::Branch { .. } | Flow::Label(_))));
             for instruction in &mut thread.instructions {
                 if let InstructionKind::ControlBarrier(barrier) = &mut instruction.kind {
                     barrier.quorum = None;
                 }
-                if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } =
-                    &instruction.kind
-                    && !matches!(access, Access::Atomic { .. })
+                if let Some(access) = instruction.kind.access_mut()
+                    && !access.strength.is_atomic()
                     && choices.next() == Some(true)
                 {
-                    instruction.kind = InstructionKind::Cooperative(Box::new(instruction.kind.clone()));
+                    access.performer = Performer::Cooperative;
                 }
             }
         }
@@ -630,17 +609,20 @@ pub fn khronos() -> impl Strategy<Value = Test> {
             let mut read_values = Vec::new();
             for thread in &mut test.threads {
                 thread.labels.clear();
-                thread.instructions.retain(|i| {
-                    use InstructionKind::{Arithmetic, Branch, Label};
-                    !matches!(i.kind, Branch { .. } | Label(_) | Arithmetic { .. })
-                });
+                thread
+                    .instructions
+                    .retain(|i| !matches!(i.kind, InstructionKind::Flow(_) | InstructionKind::Compute(_)));
                 for instruction in &mut thread.instructions {
-                    match &mut instruction.kind {
-                        InstructionKind::Store { value, .. } => *value = number(given.next().flatten()),
-                        InstructionKind::Rmw { operation, .. } => {
-                            *operation = RmwOperation::Exchange(number(given.next().flatten()));
+                    if let Some(access) = instruction.kind.access_mut() {
+                        match &mut access.kind {
+                            AccessKind::Store(values) => {
+                                *values = Lanes::one(number(given.next().flatten()));
+                            }
+                            AccessKind::Rmw { operation, .. } => {
+                                *operation = RmwOperation::Exchange(number(given.next().flatten()));
+                            }
+                            AccessKind::Load(_) | AccessKind::Await { .. } => {}
                         }
-                        _ => {}
                     }
                 }
                 read_values.push(thread.instructions.iter().map(|_| given.next().flatten()).collect());

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
-    Access, InstructionKind, LabelId, LocationId, Observable, Operand, Order, Place, Placement, RegisterId,
-    RmwOperation, ScalarType, Scope, StorageClass, Test, ThreadId,
+    Access, AccessKind, Compute, Flow, InstructionKind, LabelId, LocationId, MemoryAccess, Observable,
+    Operand, Order, Place, Placement, RegisterId, RmwOperation, ScalarType, Scope, StorageClass, Test,
+    ThreadId,
 };
 
 /// What the model says of a test.
@@ -81,7 +82,11 @@ fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGues
             Operand::Register(register) => registers[usize::from(register.0)].clone(),
         };
         let position = |label: LabelId| {
-            thread.instructions.iter().position(|i| i.kind == InstructionKind::Label(label)).unwrap()
+            thread
+                .instructions
+                .iter()
+                .position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)))
+                .unwrap()
         };
         let here = events.len();
         let mut event = Event {
@@ -100,104 +105,93 @@ fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGues
                 .collect(),
             decisive: false,
         };
-        if let InstructionKind::Addressed { register, .. } = &instruction.kind {
+        if let Some(register) = instruction.kind.access().and_then(|access| access.place.address) {
             for source in &registers[usize::from(register.0)].1 {
                 event.depends.insert(*source);
                 events[*source].decisive = true;
             }
         }
-        let atomic = |event: &mut Event, location: LocationId, class, scope, order| {
-            event.location = Some(location);
-            event.atomic = true;
-            event.level = level(scope, class);
-            event.order = order;
-        };
         let mut guess = || guesses.next().copied().ok_or(NeedsGuess);
-        match instruction.kind.without_address() {
-            InstructionKind::Load { destination, location, class, access, .. } => {
-                event.location = Some(*location);
-                if let Access::Atomic { scope, semantics } = access {
-                    atomic(&mut event, *location, *class, *scope, semantics.order);
+        match &instruction.kind {
+            InstructionKind::Access(MemoryAccess { place, kind, strength, .. }) => {
+                event.location = Some(place.location);
+                if let Access::Atomic { scope, semantics } = strength {
+                    event.atomic = true;
+                    event.level = level(*scope, place.class);
+                    event.order = semantics.order;
                 }
-                let seen = guess()?;
-                event.read = Some(seen);
-                registers[usize::from(destination.0)] = (seen, BTreeSet::from([here]));
-                events.push(event);
-            }
-            InstructionKind::Store { location, class, access, value: stored, .. } => {
-                event.location = Some(*location);
-                if let Access::Atomic { scope, semantics } = access {
-                    atomic(&mut event, *location, *class, *scope, semantics.order);
-                }
-                let (stored, sources) = value(stored, &registers);
-                event.written = Some(stored);
-                event.depends.extend(sources);
-                events.push(event);
-            }
-            InstructionKind::Rmw { destination, location, class, scope, semantics, operation, .. } => {
-                atomic(&mut event, *location, *class, *scope, semantics.order);
-                let seen = guess()?;
-                let (written, sources) = match operation {
-                    RmwOperation::Exchange(operand) => value(operand, &registers),
-                    RmwOperation::Fetch(operation, operand) => {
-                        let (operand, sources) = value(operand, &registers);
-                        let (seen, operand) = (litmus::Value(seen), litmus::Value(operand));
-                        (operation.apply(seen, operand, ScalarType::U32).0, sources)
+                match kind {
+                    AccessKind::Load(destinations) => {
+                        let seen = guess()?;
+                        event.read = Some(seen);
+                        registers[usize::from(destinations.first().0)] = (seen, BTreeSet::from([here]));
+                        events.push(event);
                     }
-                    RmwOperation::CompareExchange { .. } => unreachable!("no compare-exchange in HSA"),
-                };
-                (event.read, event.written) = (Some(seen), Some(written));
-                event.depends.extend(sources);
-                registers[usize::from(destination.0)] = (seen, BTreeSet::from([here]));
-                events.push(event);
-            }
-            InstructionKind::Update { location, class, scope, semantics, operation, operand } => {
-                atomic(&mut event, *location, *class, *scope, semantics.order);
-                let seen = guess()?;
-                let (operand, sources) = value(operand, &registers);
-                let written = operation.apply(litmus::Value(seen), litmus::Value(operand), ScalarType::U32).0;
-                (event.read, event.written) = (Some(seen), Some(written));
-                event.depends.extend(sources);
-                events.push(event);
-            }
-            InstructionKind::Await { destination, location, class, scope, semantics, value: awaited } => {
-                atomic(&mut event, *location, *class, *scope, semantics.order);
-                let (awaited, mut sources) = value(awaited, &registers);
-                if guess()? != awaited {
-                    return Ok(None);
+                    AccessKind::Store(values) => {
+                        let (stored, sources) = value(&values.first(), &registers);
+                        event.written = Some(stored);
+                        event.depends.extend(sources);
+                        events.push(event);
+                    }
+                    AccessKind::Rmw { destination, operation } => {
+                        let seen = guess()?;
+                        let (written, sources) = match operation {
+                            RmwOperation::Exchange(operand) => value(operand, &registers),
+                            RmwOperation::Fetch(operation, operand) => {
+                                let (operand, sources) = value(operand, &registers);
+                                let (seen, operand) = (litmus::Value(seen), litmus::Value(operand));
+                                (operation.apply(seen, operand, ScalarType::U32).0, sources)
+                            }
+                            RmwOperation::CompareExchange { .. } => {
+                                unreachable!("no compare-exchange in HSA")
+                            }
+                        };
+                        (event.read, event.written) = (Some(seen), Some(written));
+                        event.depends.extend(sources);
+                        if let Some(destination) = destination {
+                            registers[usize::from(destination.0)] = (seen, BTreeSet::from([here]));
+                        }
+                        events.push(event);
+                    }
+                    AccessKind::Await { destination, value: awaited } => {
+                        let (awaited, mut sources) = value(awaited, &registers);
+                        if guess()? != awaited {
+                            return Ok(None);
+                        }
+                        event.read = Some(awaited);
+                        events.push(event);
+                        sources.insert(here);
+                        for source in &sources {
+                            events[*source].decisive = true;
+                        }
+                        regions.push((usize::MAX, sources));
+                        registers[usize::from(destination.0)] = (awaited, BTreeSet::from([here]));
+                    }
                 }
-                event.read = Some(awaited);
-                events.push(event);
-                sources.insert(here);
-                for source in &sources {
-                    events[*source].decisive = true;
-                }
-                regions.push((usize::MAX, sources));
-                registers[usize::from(destination.0)] = (awaited, BTreeSet::from([here]));
             }
             InstructionKind::Fence { scope, semantics } => {
                 event.level = level(*scope, StorageClass::Buffer);
                 event.order = semantics.order;
                 events.push(event);
             }
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ((left, mut sources), (right, more)) =
                     (value(left, &registers), value(right, &registers));
                 sources.extend(more);
                 let result = operation.apply(litmus::Value(left), litmus::Value(right), ScalarType::U32).0;
                 registers[usize::from(destination.0)] = (result, sources);
             }
-            InstructionKind::Move { destination, value: moved } => {
+            InstructionKind::Compute(Compute::Move { destination, value: moved }) => {
                 registers[usize::from(destination.0)] = value(moved, &registers);
             }
-            InstructionKind::Compare { destination, relation, left, right } => {
+            InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
                 let ((left, mut sources), (right, more)) =
                     (value(left, &registers), value(right, &registers));
                 sources.extend(more);
                 let holds = relation.holds(left as i64, right as i64);
                 registers[usize::from(destination.0)] = (u64::from(holds), sources);
             }
-            InstructionKind::BranchIf { condition, target } => {
+            InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
                 let (taken, sources) = registers[usize::from(condition.0)].clone();
                 for source in &sources {
                     events[*source].decisive = true;
@@ -208,7 +202,7 @@ fn run(test: &Test, id: usize, guesses: &[u64]) -> Result<Option<Run>, NeedsGues
                     at = end;
                 }
             }
-            InstructionKind::Label(_) => {}
+            InstructionKind::Flow(Flow::Label(_)) => {}
             other => unreachable!("{other:?} in an HSA test"),
         }
     }

@@ -1,6 +1,8 @@
 //! Makes a test small that has a property: whatever can go, goes.
 
-use litmus::{Access, InstructionKind, Order, Semantics, StorageClassSet, Test};
+use litmus::{
+    Access, AccessKind, Flow, InstructionKind, MemoryAccess, Order, Semantics, StorageClassSet, Test,
+};
 
 /// The smallest test that steps which take something away lead to from `test` and that still has the property.
 pub fn minimal(test: &Test, has_it: &dyn Fn(&Test) -> bool) -> Test {
@@ -43,9 +45,9 @@ fn without(test: &Test, thread: usize, index: usize) -> Option<Test> {
     let mut less = test.clone();
     let instructions = &mut less.threads[thread].instructions;
     let removed = instructions.remove(index);
-    if let InstructionKind::Label(label) = removed.kind {
+    if let InstructionKind::Flow(Flow::Label(label)) = removed.kind {
         let jumps = |kind: &InstructionKind| match kind {
-            InstructionKind::Goto(target) | InstructionKind::Branch { target, .. } => *target == label,
+            InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) => *target == label,
             _ => false,
         };
         if instructions.iter().any(|instruction| jumps(&instruction.kind)) {
@@ -75,9 +77,7 @@ fn weaker(kind: &InstructionKind) -> Vec<InstructionKind> {
     let mut change = |edit: &dyn Fn(&mut Semantics)| {
         let mut less = kind.clone();
         let semantics = match &mut less {
-            InstructionKind::Load { access: Access::Atomic { semantics, .. }, .. }
-            | InstructionKind::Store { access: Access::Atomic { semantics, .. }, .. }
-            | InstructionKind::Rmw { semantics, .. }
+            InstructionKind::Access(MemoryAccess { strength: Access::Atomic { semantics, .. }, .. })
             | InstructionKind::Fence { semantics, .. } => semantics,
             InstructionKind::ControlBarrier(barrier) => match &mut barrier.semantics {
                 Some(semantics) => semantics,
@@ -100,7 +100,9 @@ fn weaker(kind: &InstructionKind) -> Vec<InstructionKind> {
     }
     if matches!(
         kind,
-        InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) | InstructionKind::Rmw { .. }
+        InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::Access(MemoryAccess { kind: AccessKind::Rmw { .. }, .. })
     ) {
         change(&|semantics| {
             if semantics.order == Order::AcquireRelease && !semantics.make_available {
@@ -113,14 +115,13 @@ fn weaker(kind: &InstructionKind) -> Vec<InstructionKind> {
             }
         });
     }
-    if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } = kind
-        && let Access::Atomic { scope, semantics } = access
+    if let InstructionKind::Access(access) = kind
+        && let (AccessKind::Load(_) | AccessKind::Store(_), Access::Atomic { scope, semantics }) =
+            (access.kind, access.strength)
         && semantics.order != Order::Relaxed
     {
-        let mut less = kind.clone();
-        if let InstructionKind::Load { access, .. } | InstructionKind::Store { access, .. } = &mut less {
-            *access = Access::Atomic { scope: *scope, semantics: Semantics::RELAXED };
-        }
+        let strength = Access::Atomic { scope, semantics: Semantics::RELAXED };
+        let less = InstructionKind::Access(MemoryAccess { strength, ..*access });
         found.push(less);
     }
     found

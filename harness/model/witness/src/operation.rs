@@ -1,7 +1,7 @@
 //! The operations of a choice of paths, and what of their relations does not depend on values.
 
 use litmus::{
-    AccessMask, Instruction, InstructionKind, InterlockEnd, Place, Placement, Scope, StorageClass,
+    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, Place, Placement, Scope, StorageClass,
     StorageClassSet, Test, ThreadId,
 };
 
@@ -135,8 +135,9 @@ impl Instances {
         let mut created: u16 = 0;
         let mut sections: Vec<Option<&str>> = vec![None; count];
         for (index, thread) in test.threads.iter().enumerate() {
-            let jumps =
-                |i: &Instruction| matches!(i.kind, InstructionKind::Goto(_) | InstructionKind::Branch { .. });
+            let jumps = |i: &Instruction| {
+                matches!(i.kind, InstructionKind::Flow(Flow::Goto(_) | Flow::Branch { .. }))
+            };
             for instruction in &thread.instructions {
                 match &instruction.kind {
                     InstructionKind::ShaderCall(callees) => {

@@ -1,9 +1,12 @@
 //! The control-flow paths of a thread, with values that are not known yet.
 
+#![deny(clippy::wildcard_enum_match_arm)]
+
 use litmus::{
-    Access, AccessMask, ArithmeticOperation, BranchRelation, Instruction, InstructionKind, InterlockEnd,
-    LabelId, LocationId, Operand, Place, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
-    StorageClass, SystemOperation, Test, ThreadId, Value,
+    Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction,
+    InstructionKind, InterlockEnd, LabelId, LocationId, MemoryAccess, MemoryPlace, Operand, Performer, Place,
+    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, ThreadId,
+    Value,
 };
 
 use crate::profile::Profile;
@@ -172,34 +175,32 @@ fn reference(id: LocationId, storage: LocationId, class: Option<StorageClass>, p
 
 /// The name that an instruction accesses, and its storage class.
 fn touched(kind: &InstructionKind) -> Option<(LocationId, StorageClass)> {
-    match kind {
-        InstructionKind::Load { location, class, .. }
-        | InstructionKind::Store { location, class, .. }
-        | InstructionKind::Rmw { location, class, .. } => Some((*location, *class)),
-        _ => None,
-    }
+    kind.access().map(|access| (access.place.location, access.place.class))
 }
 
 /// Refuses an instruction that the witness does not cover.
 fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
     let scope = match kind {
-        InstructionKind::Load { location, offset, scalar, access, .. }
-        | InstructionKind::Store { location, offset, scalar, access, .. } => {
-            let own = test.location(*location).scalar_type();
-            if *offset != 0 || scalar.is_some_and(|scalar| scalar != own) {
+        InstructionKind::Access(access) => {
+            if access.performer == Performer::Cooperative {
+                return Err(Refusal::Cooperative);
+            }
+            if access.is_vector() {
+                return Err(Refusal::Vectors);
+            }
+            let foreign = access.place.address.is_some()
+                || matches!(
+                    access.kind,
+                    AccessKind::Await { .. } | AccessKind::Rmw { destination: None, .. }
+                );
+            if foreign {
+                return Err(Refusal::Hsa);
+            }
+            let own = test.location(access.place.location).scalar_type();
+            if access.place.offset != 0 || access.place.scalar_type(test) != own {
                 return Err(Refusal::Sizes);
             }
-            match access {
-                Access::Coherent { scope } | Access::Atomic { scope, .. } => *scope,
-                Access::Private | Access::NonPrivate => Scope::Invocation,
-            }
-        }
-        InstructionKind::Rmw { location, offset, scalar, scope, .. } => {
-            let own = test.location(*location).scalar_type();
-            if *offset != 0 || scalar.is_some_and(|scalar| scalar != own) {
-                return Err(Refusal::Sizes);
-            }
-            *scope
+            access.strength.scope().unwrap_or(Scope::Invocation)
         }
         InstructionKind::Fence { scope, .. } => *scope,
         InstructionKind::ControlBarrier(barrier) => {
@@ -209,15 +210,13 @@ fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
             barrier.memory_scope.max(barrier.execution_scope)
         }
         InstructionKind::System(operation) if operation.is_of_host() => return Err(Refusal::Host),
-        InstructionKind::Cooperative(_) => return Err(Refusal::Cooperative),
-        InstructionKind::Vector(_) => return Err(Refusal::Vectors),
-        InstructionKind::Await { .. }
-        | InstructionKind::Update { .. }
-        | InstructionKind::Addressed { .. }
-        | InstructionKind::Move { .. }
-        | InstructionKind::Compare { .. }
-        | InstructionKind::BranchIf { .. } => return Err(Refusal::Hsa),
-        _ => Scope::Invocation,
+        InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+        | InstructionKind::Flow(Flow::BranchIf { .. }) => return Err(Refusal::Hsa),
+        InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Compute(Compute::Arithmetic { .. })
+        | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. }) => Scope::Invocation,
     };
     if scope == Scope::CrossDevice { Err(Refusal::CrossDevice) } else { Ok(()) }
 }
@@ -269,13 +268,13 @@ impl Walker<'_> {
             let index = walk.next;
             walk.next += 1;
             match &instruction.kind {
-                InstructionKind::Label(_) => {}
-                InstructionKind::Goto(label) => {
+                InstructionKind::Flow(Flow::Label(_)) => {}
+                InstructionKind::Flow(Flow::Goto(label)) => {
                     if !self.jump(&mut walk, index, *label) {
                         return;
                     }
                 }
-                InstructionKind::Branch { relation, left, right, target } => {
+                InstructionKind::Flow(Flow::Branch { relation, left, right, target }) => {
                     let demand = self.demand(&mut walk.path, *relation, *left, *right);
                     let mut taken = walk.clone();
                     if let Some(path) = demanding(&taken.path, demand, true) {
@@ -289,14 +288,16 @@ impl Walker<'_> {
                         None => return,
                     }
                 }
-                InstructionKind::Rmw {
-                    operation: RmwOperation::CompareExchange { compare, unequal, .. },
-                    destination,
-                    location,
-                    class,
-                    scope,
+                InstructionKind::Access(MemoryAccess {
+                    place: MemoryPlace { location, class, .. },
+                    kind:
+                        AccessKind::Rmw {
+                            destination: Some(destination),
+                            operation: RmwOperation::CompareExchange { compare, unequal, .. },
+                        },
+                    strength: Access::Atomic { scope, .. },
                     ..
-                } => {
+                }) => {
                     // VK-X-06: a compare-exchange that fails is an atomic read with its Unequal semantics.
                     let ty = test.location(*location).scalar_type();
                     let number = walk.path.reads.len();
@@ -329,7 +330,16 @@ impl Walker<'_> {
                     }
                     self.step(&mut walk, index, instruction, Some(demand.left.0));
                 }
-                _ => self.step(&mut walk, index, instruction, None),
+                InstructionKind::Access(_)
+                | InstructionKind::Fence { .. }
+                | InstructionKind::ControlBarrier(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(_)
+                | InstructionKind::Flow(Flow::BranchIf { .. }) => {
+                    self.step(&mut walk, index, instruction, None);
+                }
             }
         }
         self.found.push(walk.path);
@@ -338,7 +348,7 @@ impl Walker<'_> {
     /// Jumps; false where the walk ends because the bound of the loop is reached.
     fn jump(&mut self, walk: &mut Walk, from: usize, label: LabelId) -> bool {
         let instructions = &self.test.thread(self.thread).instructions;
-        let target = instructions.iter().position(|i| i.kind == InstructionKind::Label(label));
+        let target = instructions.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
         let target = target.unwrap_or(instructions.len());
         if target <= from {
             walk.backwards[from] += 1;
@@ -391,55 +401,50 @@ impl Walker<'_> {
             Access::Atomic { scope, semantics } => (true, true, Some(*scope), *semantics),
         };
         let effect = match &instruction.kind {
-            InstructionKind::Load { destination, location, class, access, .. } => {
-                let (atomic, non_private, own, its_semantics) = accessed(access);
+            InstructionKind::Access(access) => {
+                let MemoryPlace { location, class, .. } = access.place;
+                let (atomic, non_private, own, its_semantics) = accessed(&access.strength);
                 (scope, semantics) = (own.unwrap_or(scope), its_semantics);
-                let touch = self.touch(*location, *class, atomic, non_private, own);
-                path.nodes.push(Node::Read(path.reads.len()));
-                path.reads.push(touch.storage);
-                path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
-                Effect::Read(touch)
-            }
-            InstructionKind::Store { location, value, class, access, .. } => {
-                let (atomic, non_private, own, its_semantics) = accessed(access);
-                (scope, semantics) = (own.unwrap_or(scope), its_semantics);
-                let touch = self.touch(*location, *class, atomic, non_private, own);
-                let ty = self.test.location(*location).scalar_type();
-                let node = operand(path, *value, ty);
-                Effect::Write(touch, node)
-            }
-            InstructionKind::Rmw {
-                destination,
-                location,
-                operation,
-                class,
-                scope: its_scope,
-                semantics: its_semantics,
-                ..
-            } => {
-                (scope, semantics) = (*its_scope, *its_semantics);
-                let touch = self.touch(*location, *class, true, true, Some(scope));
-                let ty = self.test.location(*location).scalar_type();
-                let read = match old {
-                    Some(node) => node,
-                    None => {
+                let touch = self.touch(location, class, atomic, non_private, own);
+                let ty = self.test.location(location).scalar_type();
+                match access.kind {
+                    AccessKind::Load(destinations) => {
                         path.nodes.push(Node::Read(path.reads.len()));
-                        path.nodes.len() - 1
+                        path.reads.push(touch.storage);
+                        path.registers[usize::from(destinations.first().0)] = path.nodes.len() - 1;
+                        Effect::Read(touch)
                     }
-                };
-                path.reads.push(touch.storage);
-                let written = match operation {
-                    RmwOperation::Exchange(value) | RmwOperation::CompareExchange { value, .. } => {
-                        operand(path, *value, ty)
+                    AccessKind::Store(values) => {
+                        let node = operand(path, values.first(), ty);
+                        Effect::Write(touch, node)
                     }
-                    RmwOperation::Fetch(arithmetic, value) => {
-                        let right = operand(path, *value, ty);
-                        path.nodes.push(Node::Compute(*arithmetic, read, right, ty));
-                        path.nodes.len() - 1
+                    AccessKind::Rmw { destination, operation } => {
+                        let read = match old {
+                            Some(node) => node,
+                            None => {
+                                path.nodes.push(Node::Read(path.reads.len()));
+                                path.nodes.len() - 1
+                            }
+                        };
+                        path.reads.push(touch.storage);
+                        let written = match operation {
+                            RmwOperation::Exchange(value) | RmwOperation::CompareExchange { value, .. } => {
+                                operand(path, value, ty)
+                            }
+                            RmwOperation::Fetch(arithmetic, value) => {
+                                let right = operand(path, value, ty);
+                                path.nodes.push(Node::Compute(arithmetic, read, right, ty));
+                                path.nodes.len() - 1
+                            }
+                        };
+                        if let Some(destination) = destination {
+                            path.registers[usize::from(destination.0)] = read;
+                        }
+                        Effect::ReadWrite(touch, written)
                     }
-                };
-                path.registers[usize::from(destination.0)] = read;
-                Effect::ReadWrite(touch, written)
+                    // Refused before.
+                    AccessKind::Await { .. } => return,
+                }
             }
             InstructionKind::Fence { scope: its_scope, semantics: its_semantics } => {
                 (scope, semantics) = (*its_scope, *its_semantics);
@@ -459,21 +464,32 @@ impl Walker<'_> {
                     round,
                 }
             }
-            InstructionKind::AvailableToDevice => Effect::DeviceAvailable(AccessMask::MEMORY_WRITE),
-            InstructionKind::VisibleFromDevice => Effect::DeviceVisible(AccessMask::MEMORY_READ),
+            InstructionKind::System(SystemOperation::AvailableToDevice) => {
+                Effect::DeviceAvailable(AccessMask::MEMORY_WRITE)
+            }
+            InstructionKind::System(SystemOperation::VisibleFromDevice) => {
+                Effect::DeviceVisible(AccessMask::MEMORY_READ)
+            }
             InstructionKind::System(SystemOperation::Available(mask)) => Effect::DeviceAvailable(*mask),
             InstructionKind::System(SystemOperation::Visible(mask)) => Effect::DeviceVisible(*mask),
             InstructionKind::ShaderCall(threads) => Effect::Call(threads.clone()),
             InstructionKind::Interlock(interlock) => Effect::Interlock(interlock.end),
-            InstructionKind::Arithmetic { destination, operation, left, right } => {
+            InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => {
                 let ty = self.test.register_type(self.thread, *destination);
                 let (left, right) = (operand(path, *left, ty), operand(path, *right, ty));
                 path.nodes.push(Node::Compute(*operation, left, right, ty));
                 path.registers[usize::from(destination.0)] = path.nodes.len() - 1;
                 return;
             }
-            // Refused before.
-            _ => return,
+            // Refused before, or followed by the walk.
+            InstructionKind::System(
+                SystemOperation::Flush(_)
+                | SystemOperation::Invalidate(_)
+                | SystemOperation::Submit(_)
+                | SystemOperation::Wait(_),
+            )
+            | InstructionKind::Compute(Compute::Move { .. } | Compute::Compare { .. })
+            | InstructionKind::Flow(_) => return,
         };
         path.steps.push(Step { instruction: index as u16, scope, semantics, effect });
     }

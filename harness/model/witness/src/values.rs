@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use litmus::{
-    ArithmeticOperation, Condition, InstructionKind, Operand, RegisterInit, RmwOperation, Term, Test, Value,
+    AccessKind, ArithmeticOperation, Compute, Condition, InstructionKind, MemoryAccess, Operand,
+    RegisterInit, RmwOperation, Term, Test, Value,
 };
 
 use crate::path::{Demand, Node, NodeId, Path};
@@ -45,27 +46,14 @@ pub fn guesses(test: &Test) -> Vec<Value> {
             }
         }
         for instruction in &thread.instructions {
+            instruction.kind.operands().iter().for_each(|operand| constant(&mut found, operand));
             match &instruction.kind {
-                InstructionKind::Store { value, .. } => constant(&mut found, value),
-                InstructionKind::Rmw { operation, .. } => match operation {
-                    RmwOperation::Exchange(value) => constant(&mut found, value),
-                    RmwOperation::CompareExchange { compare, value, .. } => {
-                        constant(&mut found, compare);
-                        constant(&mut found, value);
-                    }
-                    RmwOperation::Fetch(arithmetic, value) => {
-                        constant(&mut found, value);
-                        operations.push((*arithmetic, unknown, *value));
-                    }
-                },
-                InstructionKind::Arithmetic { operation, left, right, .. } => {
-                    constant(&mut found, left);
-                    constant(&mut found, right);
+                InstructionKind::Access(MemoryAccess {
+                    kind: AccessKind::Rmw { operation: RmwOperation::Fetch(arithmetic, value), .. },
+                    ..
+                }) => operations.push((*arithmetic, unknown, *value)),
+                InstructionKind::Compute(Compute::Arithmetic { operation, left, right, .. }) => {
                     operations.push((*operation, *left, *right));
-                }
-                InstructionKind::Branch { left, right, .. } => {
-                    constant(&mut found, left);
-                    constant(&mut found, right);
                 }
                 _ => {}
             }

@@ -23,34 +23,15 @@ pub fn store_buffering() -> Test {
         declared: true,
         span,
     };
+    let place = |location| MemoryPlace::of(LocationId(location), StorageClass::Buffer);
     let thread = |number: u32, write: u16, read: u16| Thread {
         number,
         place: Place::Device(Placement { queue_family: 0, workgroup: number, subgroup: 0 }),
         registers: vec![Register { name: "r0".into(), init: RegisterInit::Constant(0), declared: false }],
         labels: Vec::new(),
         instructions: vec![
-            Instruction {
-                kind: InstructionKind::Store {
-                    location: LocationId(write),
-                    offset: 0,
-                    scalar: None,
-                    value: Operand::Constant(1),
-                    class: StorageClass::Buffer,
-                    access,
-                },
-                span,
-            },
-            Instruction {
-                kind: InstructionKind::Load {
-                    destination: RegisterId(0),
-                    location: LocationId(read),
-                    offset: 0,
-                    scalar: None,
-                    class: StorageClass::Buffer,
-                    access,
-                },
-                span,
-            },
+            Instruction { kind: InstructionKind::store(place(write), Operand::Constant(1), access), span },
+            Instruction { kind: InstructionKind::load(RegisterId(0), place(read), access), span },
         ],
         span,
     };

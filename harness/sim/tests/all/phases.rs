@@ -110,14 +110,7 @@ fn recorded(test: &Test, program: &Program) -> Test {
         let own: Vec<ThreadId> = phase.parts.iter().flat_map(|part| part.threads.clone()).collect();
         for thread in &own {
             let code = &mut recorded.threads[usize::from(thread.0)].instructions;
-            code.retain(|instruction| {
-                !matches!(
-                    instruction.kind,
-                    InstructionKind::AvailableToDevice
-                        | InstructionKind::VisibleFromDevice
-                        | InstructionKind::System(_)
-                )
-            });
+            code.retain(|instruction| !matches!(instruction.kind, InstructionKind::System(_)));
             let halves = [
                 SystemOperation::Available(phase.before.available),
                 SystemOperation::Visible(phase.before.visible),

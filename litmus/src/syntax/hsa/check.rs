@@ -3,7 +3,7 @@
 use crate::error::ParseError;
 use crate::syntax::parser::Parser;
 use crate::test::{
-    ArithmeticOperation, InstructionKind, LocationId, Operand, Place, Reference, RegisterId, RegisterInit,
+    ArithmeticOperation, Compute, Flow, InstructionKind, Operand, Place, Reference, RegisterId, RegisterInit,
     Thread, ThreadId,
 };
 
@@ -27,7 +27,8 @@ impl Parser<'_> {
             let Place::Device(place) = thread.place else { continue };
             let here = (place.queue_family, place.workgroup);
             for instruction in &thread.instructions {
-                let Some(id) = location_of(&instruction.kind) else { continue };
+                let Some(access) = instruction.kind.access() else { continue };
+                let id = access.place.location;
                 let location = self.test.location(id);
                 if location.reference != Some(Reference::Workgroup) {
                     continue;
@@ -43,22 +44,13 @@ impl Parser<'_> {
     }
 }
 
-fn location_of(kind: &InstructionKind) -> Option<LocationId> {
-    match kind.without_address() {
-        InstructionKind::Load { location, .. }
-        | InstructionKind::Store { location, .. }
-        | InstructionKind::Rmw { location, .. }
-        | InstructionKind::Update { location, .. }
-        | InstructionKind::Await { location, .. } => Some(*location),
-        _ => None,
-    }
-}
-
 /// A register in an address is zero by construction.
 fn check_offsets(thread: &Thread, errors: &mut Vec<ParseError>) {
     let mut offsets: Vec<RegisterId> = Vec::new();
     for (index, instruction) in thread.instructions.iter().enumerate() {
-        let InstructionKind::Addressed { register, .. } = instruction.kind else { continue };
+        let Some(register) = instruction.kind.access().and_then(|access| access.place.address) else {
+            continue;
+        };
         let Some(declared) = thread.registers.get(usize::from(register.0)) else { continue };
         let before = &thread.instructions[..index];
         let assigned = before.iter().any(|earlier| earlier.kind.destinations().any(|own| own == register));
@@ -81,7 +73,9 @@ fn check_offsets(thread: &Thread, errors: &mut Vec<ParseError>) {
 }
 
 fn is_zero(kind: &InstructionKind) -> bool {
-    let InstructionKind::Arithmetic { operation, left, right, .. } = kind else { return false };
+    let InstructionKind::Compute(Compute::Arithmetic { operation, left, right, .. }) = kind else {
+        return false;
+    };
     match operation {
         ArithmeticOperation::And => [left, right].contains(&&Operand::Constant(0)),
         ArithmeticOperation::Xor | ArithmeticOperation::Subtract => left == right,
@@ -94,11 +88,10 @@ fn check_branches(thread: &Thread, errors: &mut Vec<ParseError>) {
     // Where the branches around an instruction end, innermost last.
     let mut open = Vec::new();
     for (index, instruction) in thread.instructions.iter().enumerate() {
-        let InstructionKind::BranchIf { target, .. } = instruction.kind else { continue };
-        let position = thread
-            .instructions
-            .iter()
-            .position(|other| matches!(other.kind, InstructionKind::Label(label) if label == target));
+        let InstructionKind::Flow(Flow::BranchIf { target, .. }) = instruction.kind else { continue };
+        let position = thread.instructions.iter().position(
+            |other| matches!(other.kind, InstructionKind::Flow(Flow::Label(label)) if label == target),
+        );
         // A label that stands nowhere is reported where it is mentioned.
         let Some(end) = position else { continue };
         let name = |label: crate::test::LabelId| {

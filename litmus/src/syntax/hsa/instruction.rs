@@ -8,8 +8,8 @@ use crate::syntax::lexer::{Token, TokenKind};
 use crate::syntax::parser::{Parsed, Parser};
 use crate::syntax::words::lookup;
 use crate::test::{
-    Access, Instruction, InstructionKind, LabelId, LocationId, Operand, Order, RegisterId, RmwOperation,
-    StorageClass, ThreadId,
+    Access, AccessKind, Compute, Flow, Instruction, InstructionKind, LabelId, MemoryAccess, MemoryPlace,
+    Operand, Order, Performer, RegisterId, RmwOperation, StorageClass, ThreadId,
 };
 
 const LOAD_ORDERS: (&[Order], &str) = (&[Order::Relaxed, Order::Acquire], "`rlx` or `scacq`");
@@ -21,22 +21,6 @@ const RMW_ORDERS: (&[Order], &str) = (
 const FENCE_ORDERS: (&[Order], &str) =
     (&[Order::Acquire, Order::Release, Order::AcquireRelease], "`scacq`, `screl` or `scar`");
 
-/// `[x]` or `[x + $s3]`.
-struct Address {
-    location: LocationId,
-    offset: Option<RegisterId>,
-}
-
-impl Address {
-    /// The access with the dependency of its address.
-    fn of(self, access: InstructionKind) -> InstructionKind {
-        match self.offset {
-            Some(register) => InstructionKind::Addressed { register, access: Box::new(access) },
-            None => access,
-        }
-    }
-}
-
 impl Parser<'_> {
     /// Reads the instruction or label at hand into `thread`.
     pub(in crate::syntax) fn hsa_instruction(&mut self, thread: ThreadId) -> Parsed<()> {
@@ -45,7 +29,7 @@ impl Parser<'_> {
             let token = self.label_token()?;
             let label = self.place_label(thread, token)?;
             self.expect(TokenKind::Colon, "`:` after a label")?;
-            InstructionKind::Label(label)
+            InstructionKind::Flow(Flow::Label(label))
         } else {
             if start.kind != TokenKind::Word {
                 return Err(self.unexpected("an instruction, or a label such as `@skip:`"));
@@ -72,24 +56,16 @@ impl Parser<'_> {
                 mnemonic.end_with_type()?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                let address = self.address(thread, class, place)?;
-                let (location, access) = (address.location, Access::Private);
-                Ok(address.of(InstructionKind::Load {
-                    destination,
-                    location,
-                    offset: 0,
-                    scalar: None,
-                    class,
-                    access,
-                }))
+                let place = self.address(thread, class, place)?;
+                Ok(InstructionKind::load(destination, place, Access::Private))
             }
             "st" => {
                 let (class, place) = mnemonic.segment()?;
                 mnemonic.end_with_type()?;
                 let value = self.hsa_operand(thread)?;
                 self.hsa_comma()?;
-                let address = self.address(thread, class, place)?;
-                Ok(store(address, value, class, Access::Private))
+                let place = self.address(thread, class, place)?;
+                Ok(InstructionKind::store(place, value, Access::Private))
             }
             "atomic" => self.atomic(thread, &mut mnemonic),
             "atomicnoret" => self.atomic_without_result(thread, &mut mnemonic),
@@ -105,25 +81,21 @@ impl Parser<'_> {
                 let parts = mnemonic.atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                let address = self.address(thread, parts.class, parts.segment)?;
+                let place = self.address(thread, parts.class, parts.segment)?;
                 self.hsa_comma()?;
                 let value = self.hsa_operand(thread)?;
-                let Atomic { class, scope, semantics, .. } = parts;
-                let location = address.location;
-                Ok(address.of(InstructionKind::Await {
-                    destination,
-                    location,
-                    value,
-                    class,
-                    scope,
-                    semantics,
+                Ok(InstructionKind::Access(MemoryAccess {
+                    place,
+                    kind: AccessKind::Await { destination, value },
+                    strength: parts.strength(),
+                    performer: Performer::Invocation,
                 }))
             }
             "mov" => {
                 mnemonic.end_with_type()?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                Ok(InstructionKind::Move { destination, value: self.hsa_operand(thread)? })
+                Ok(InstructionKind::Compute(Compute::Move { destination, value: self.hsa_operand(thread)? }))
             }
             "cmp" => {
                 let Some(relation) = lookup(RELATIONS, mnemonic.peek()) else {
@@ -138,14 +110,14 @@ impl Parser<'_> {
                 let left = self.hsa_operand(thread)?;
                 self.hsa_comma()?;
                 let right = self.hsa_operand(thread)?;
-                Ok(InstructionKind::Compare { destination, relation, left, right })
+                Ok(InstructionKind::Compute(Compute::Compare { destination, relation, left, right }))
             }
             "cbr" => {
                 mnemonic.word("b1", "`b1`")?;
                 mnemonic.end()?;
                 let condition = self.condition_register(thread)?;
                 self.hsa_comma()?;
-                Ok(InstructionKind::BranchIf { condition, target: self.branch_target(thread)? })
+                Ok(InstructionKind::Flow(Flow::BranchIf { condition, target: self.branch_target(thread)? }))
             }
             part => {
                 let Some(operation) = lookup(OPERATIONS, part) else {
@@ -158,7 +130,7 @@ impl Parser<'_> {
                 let left = self.hsa_operand(thread)?;
                 self.hsa_comma()?;
                 let right = self.hsa_operand(thread)?;
-                Ok(InstructionKind::Arithmetic { destination, operation, left, right })
+                Ok(InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }))
             }
         }
     }
@@ -171,51 +143,30 @@ impl Parser<'_> {
                 let parts = mnemonic.atomic(LOAD_ORDERS.0, LOAD_ORDERS.1)?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                let address = self.address(thread, parts.class, parts.segment)?;
-                let Atomic { class, scope, semantics, .. } = parts;
-                let (location, access) = (address.location, Access::Atomic { scope, semantics });
-                Ok(address.of(InstructionKind::Load {
-                    destination,
-                    location,
-                    offset: 0,
-                    scalar: None,
-                    class,
-                    access,
-                }))
+                let place = self.address(thread, parts.class, parts.segment)?;
+                Ok(InstructionKind::load(destination, place, parts.strength()))
             }
             "st" => {
                 mnemonic.take();
                 let parts = mnemonic.atomic(STORE_ORDERS.0, STORE_ORDERS.1)?;
                 let value = self.hsa_operand(thread)?;
                 self.hsa_comma()?;
-                let address = self.address(thread, parts.class, parts.segment)?;
-                let Atomic { class, scope, semantics, .. } = parts;
-                Ok(store(address, value, class, Access::Atomic { scope, semantics }))
+                let place = self.address(thread, parts.class, parts.segment)?;
+                Ok(InstructionKind::store(place, value, parts.strength()))
             }
             _ => {
                 let operation = mnemonic.operation(true)?;
                 let parts = mnemonic.atomic(RMW_ORDERS.0, RMW_ORDERS.1)?;
                 let destination = self.value_register(thread)?;
                 self.hsa_comma()?;
-                let address = self.address(thread, parts.class, parts.segment)?;
+                let place = self.address(thread, parts.class, parts.segment)?;
                 self.hsa_comma()?;
                 let operand = self.hsa_operand(thread)?;
                 let operation = match operation {
                     Some(operation) => RmwOperation::Fetch(operation, operand),
                     None => RmwOperation::Exchange(operand),
                 };
-                let Atomic { class, scope, semantics, .. } = parts;
-                let location = address.location;
-                Ok(address.of(InstructionKind::Rmw {
-                    destination,
-                    location,
-                    offset: 0,
-                    scalar: None,
-                    operation,
-                    class,
-                    scope,
-                    semantics,
-                }))
+                Ok(InstructionKind::rmw(destination, place, operation, parts.scope, parts.semantics))
             }
         }
     }
@@ -235,16 +186,16 @@ impl Parser<'_> {
         };
         let orders = if is_store { STORE_ORDERS } else { RMW_ORDERS };
         let parts = mnemonic.atomic(orders.0, orders.1)?;
-        let address = self.address(thread, parts.class, parts.segment)?;
+        let place = self.address(thread, parts.class, parts.segment)?;
         self.hsa_comma()?;
         let operand = self.hsa_operand(thread)?;
-        let Atomic { class, scope, semantics, .. } = parts;
-        let location = address.location;
+        let Atomic { scope, semantics, .. } = parts;
         Ok(match operation {
             Some(operation) => {
-                address.of(InstructionKind::Update { location, operation, operand, class, scope, semantics })
+                let operation = RmwOperation::Fetch(operation, operand);
+                InstructionKind::Access(MemoryAccess::rmw(None, place, operation, scope, semantics))
             }
-            None => store(address, operand, class, Access::Atomic { scope, semantics }),
+            None => InstructionKind::store(place, operand, Access::Atomic { scope, semantics }),
         })
     }
 
@@ -289,7 +240,7 @@ impl Parser<'_> {
     }
 
     /// `[x]` or `[x + $s3]`, where x lies in the segment that the instruction names at `place`.
-    fn address(&mut self, thread: ThreadId, class: StorageClass, place: Span) -> Parsed<Address> {
+    fn address(&mut self, thread: ThreadId, class: StorageClass, place: Span) -> Parsed<MemoryPlace> {
         self.expect(TokenKind::OpenBracket, "`[` and a location")?;
         let token = self.location_name()?;
         let name = self.word(token);
@@ -307,9 +258,9 @@ impl Parser<'_> {
                 span: place,
             });
         }
-        let offset = if self.accept(TokenKind::Plus) { Some(self.value_register(thread)?) } else { None };
+        let address = if self.accept(TokenKind::Plus) { Some(self.value_register(thread)?) } else { None };
         self.expect(TokenKind::CloseBracket, "`]`, or `+` and a register")?;
-        Ok(Address { location, offset })
+        Ok(MemoryPlace { address, ..MemoryPlace::of(location, class) })
     }
 
     /// The word of `@skip`.
@@ -322,9 +273,4 @@ impl Parser<'_> {
         let token = self.label_token()?;
         self.use_label(thread, token)
     }
-}
-
-fn store(address: Address, value: Operand, class: StorageClass, access: Access) -> InstructionKind {
-    let location = address.location;
-    address.of(InstructionKind::Store { location, offset: 0, scalar: None, value, class, access })
 }

@@ -5,7 +5,7 @@ use crate::error::ParseError;
 use crate::span::Span;
 use crate::syntax::parser::Parsed;
 use crate::syntax::words::{Words, lookup};
-use crate::test::{ArithmeticOperation, Order, Scope, Semantics, StorageClass, StorageClassSet};
+use crate::test::{Access, ArithmeticOperation, Order, Scope, Semantics, StorageClass, StorageClassSet};
 
 /// An instruction's word and how far it is read.
 pub(super) struct Mnemonic<'a> {
@@ -21,6 +21,12 @@ pub(super) struct Atomic {
     pub segment: Span,
     pub scope: Scope,
     pub semantics: Semantics,
+}
+
+impl Atomic {
+    pub(super) fn strength(&self) -> Access {
+        Access::Atomic { scope: self.scope, semantics: self.semantics }
+    }
 }
 
 impl<'a> Mnemonic<'a> {

@@ -4,8 +4,8 @@ use super::{ATOMIC_OPERATIONS, OPERATIONS, ORDERS, RELATIONS, SCOPES, segment};
 use crate::syntax::print::{aligned_rows, line, location_name, register_name};
 use crate::syntax::words::word_of;
 use crate::test::{
-    Access, InstructionKind, LocationInit, Operand, Place, Reference, RegisterId, RegisterInit, RmwOperation,
-    Scope, Semantics, StorageClass, Test, ThreadId,
+    Access, AccessKind, Compute, Flow, InstructionKind, LocationInit, Operand, Place, Reference, RegisterId,
+    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, Test, ThreadId,
 };
 
 /// What stands between the header and the question.
@@ -18,7 +18,11 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
         };
         let init = match location.init {
             LocationInit::Constant(constant) => constant,
-            _ => 0,
+            // The dialect declares numbers alone.
+            LocationInit::Components(_)
+            | LocationInit::CopyOf(_)
+            | LocationInit::AddressOf(_)
+            | LocationInit::AliasOf(_) => 0,
         };
         line(out, &format!("{segment}{} = {init};", location.name));
     }
@@ -26,7 +30,7 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
         for register in thread.registers.iter().filter(|register| register.declared) {
             let init = match register.init {
                 RegisterInit::Constant(constant) => constant,
-                _ => 0,
+                RegisterInit::ValueOf(_) | RegisterInit::AddressOf(_) => 0,
             };
             line(out, &format!("P{}:{} = {init};", thread.number, register.name));
         }
@@ -50,14 +54,14 @@ pub(in crate::syntax) fn print_body(out: &mut String, test: &Test) {
             ),
         });
         let id = ThreadId(index as u16);
-        cells.extend(thread.instructions.iter().map(|i| instruction_text(&i.kind, test, id)));
+        cells.extend(thread.instructions.iter().map(|instruction| instruction.kind.text(test, id)));
         cells
     });
     aligned_rows(out, &columns.collect::<Vec<_>>());
 }
 
-/// The text of an instruction of `thread`.
-pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, thread: ThreadId) -> String {
+/// The text of an instruction of `thread`; `None` where the dialect has no words for it.
+pub(crate) fn instruction_text(kind: &InstructionKind, test: &Test, thread: ThreadId) -> Option<String> {
     let names = test.thread(thread);
     let register = |id: RegisterId| register_name(names, id);
     let value = |operand: &Operand| match operand {
@@ -67,85 +71,68 @@ pub(in crate::syntax) fn instruction_text(kind: &InstructionKind, test: &Test, t
     let label = |id: crate::test::LabelId| {
         names.labels.get(usize::from(id.0)).map_or("?", |label| label.name.as_str())
     };
-    let (offset, access) = match kind {
-        InstructionKind::Addressed { register: offset, access } => {
-            (format!(" + {}", register(*offset)), access.as_ref())
-        }
-        other => (String::new(), other),
-    };
-    let address = |id| format!("[{}{offset}]", location_name(test, id));
-    match access {
-        InstructionKind::Load { destination, location, class, access, .. } => {
-            let parts = match access {
-                Access::Atomic { scope, semantics } => {
-                    format!("atomic_ld_{}", atomic(*class, *semantics, *scope))
+    Some(match kind {
+        InstructionKind::Access(access) => {
+            let offset = access.place.address.map_or(String::new(), |id| format!(" + {}", register(id)));
+            let place = format!("[{}{offset}]", location_name(test, access.place.location));
+            let class = access.place.class;
+            let parts = match access.strength {
+                Access::Atomic { scope, semantics } => atomic(class, semantics, scope),
+                Access::Private | Access::NonPrivate | Access::Coherent { .. } => segment(class).to_owned(),
+            };
+            let plain = if access.strength.is_atomic() { "atomic_" } else { "" };
+            match &access.kind {
+                AccessKind::Load(destinations) => {
+                    format!("{plain}ld_{parts}_u32 {}, {place}", register(destinations.first()))
                 }
-                _ => format!("ld_{}", segment(*class)),
-            };
-            format!("{parts}_u32 {}, {}", register(*destination), address(*location))
-        }
-        InstructionKind::Store { location, value: stored, class, access, .. } => {
-            let parts = match access {
-                Access::Atomic { scope, semantics } => {
-                    format!("atomic_st_{}", atomic(*class, *semantics, *scope))
+                AccessKind::Store(values) => {
+                    format!("{plain}st_{parts}_u32 {}, {place}", value(&values.first()))
                 }
-                _ => format!("st_{}", segment(*class)),
-            };
-            format!("{parts}_u32 {}, {}", value(stored), address(*location))
-        }
-        InstructionKind::Rmw { destination, location, operation, class, scope, semantics, .. } => {
-            let (word, operand) = match operation {
-                RmwOperation::Exchange(operand) => ("exch", operand),
-                RmwOperation::Fetch(operation, operand) => (word_of(ATOMIC_OPERATIONS, *operation), operand),
-                RmwOperation::CompareExchange { value, .. } => ("cas", value),
-            };
-            let parts = atomic(*class, *semantics, *scope);
-            let (to, at) = (register(*destination), address(*location));
-            format!("atomic_{word}_{parts}_u32 {to}, {at}, {}", value(operand))
-        }
-        InstructionKind::Update { location, operation, operand, class, scope, semantics } => {
-            let (word, parts) = (word_of(ATOMIC_OPERATIONS, *operation), atomic(*class, *semantics, *scope));
-            format!("atomicnoret_{word}_{parts}_u32 {}, {}", address(*location), value(operand))
-        }
-        InstructionKind::Await { destination, location, value: awaited, class, scope, semantics } => {
-            let (to, at) = (register(*destination), address(*location));
-            let parts = atomic(*class, *semantics, *scope);
-            format!("await_atomic_ld_{parts}_u32 {to}, {at}, {}", value(awaited))
+                AccessKind::Rmw { destination, operation } => {
+                    let (word, operand) = match operation {
+                        RmwOperation::Exchange(operand) => ("exch", operand),
+                        RmwOperation::Fetch(operation, operand) => {
+                            (word_of(ATOMIC_OPERATIONS, *operation), operand)
+                        }
+                        RmwOperation::CompareExchange { value, .. } => ("cas", value),
+                    };
+                    let operand = value(operand);
+                    match destination {
+                        Some(to) => {
+                            format!("atomic_{word}_{parts}_u32 {}, {place}, {operand}", register(*to))
+                        }
+                        None => format!("atomicnoret_{word}_{parts}_u32 {place}, {operand}"),
+                    }
+                }
+                AccessKind::Await { destination, value: awaited } => {
+                    let to = register(*destination);
+                    format!("await_atomic_ld_{parts}_u32 {to}, {place}, {}", value(awaited))
+                }
+            }
         }
         InstructionKind::Fence { scope, semantics } => {
             format!("memfence_{}_{}", word_of(ORDERS, semantics.order), word_of(SCOPES, *scope))
         }
-        InstructionKind::Move { destination, value: moved } => {
+        InstructionKind::Compute(Compute::Move { destination, value: moved }) => {
             format!("mov_u32 {}, {}", register(*destination), value(moved))
         }
-        InstructionKind::Arithmetic { destination, operation, left, right } => format!(
+        InstructionKind::Compute(Compute::Arithmetic { destination, operation, left, right }) => format!(
             "{}_u32 {}, {}, {}",
             word_of(OPERATIONS, *operation),
             register(*destination),
             value(left),
             value(right)
         ),
-        InstructionKind::Compare { destination, relation, left, right } => {
+        InstructionKind::Compute(Compute::Compare { destination, relation, left, right }) => {
             let relation = word_of(RELATIONS, *relation);
             format!("cmp_{relation}_b1_u32 {}, {}, {}", register(*destination), value(left), value(right))
         }
-        InstructionKind::BranchIf { condition, target } => {
+        InstructionKind::Flow(Flow::BranchIf { condition, target }) => {
             format!("cbr_b1 {}, @{}", register(*condition), label(*target))
         }
-        InstructionKind::Label(id) => format!("@{}:", label(*id)),
-        // No text of this dialect has the others.
-        InstructionKind::Cooperative(_)
-        | InstructionKind::Vector(_)
-        | InstructionKind::Addressed { .. }
-        | InstructionKind::ControlBarrier(_)
-        | InstructionKind::AvailableToDevice
-        | InstructionKind::VisibleFromDevice
-        | InstructionKind::System(_)
-        | InstructionKind::ShaderCall(_)
-        | InstructionKind::Interlock(_)
-        | InstructionKind::Goto(_)
-        | InstructionKind::Branch { .. } => "?".to_owned(),
-    }
+        InstructionKind::Flow(Flow::Label(id)) => format!("@{}:", label(*id)),
+        _ => return None,
+    })
 }
 
 /// Segment, order and scope.

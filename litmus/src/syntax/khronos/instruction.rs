@@ -3,9 +3,10 @@
 use crate::error::KhronosError;
 use crate::khronos::NO_VALUE;
 use crate::span::Span;
+use crate::system::SystemOperation;
 use crate::test::{
-    Access, ControlBarrier, InstructionKind, LocationId, Operand, Order, Register, RegisterId, RegisterInit,
-    RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
+    Access, ControlBarrier, InstructionKind, LocationId, MemoryPlace, Operand, Order, Register, RegisterId,
+    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, StorageClassSet,
 };
 
 use super::{Line, Word, is_name};
@@ -69,7 +70,7 @@ enum Shape {
 impl Parsed<'_> {
     /// The instruction; a read goes to a fresh register.
     pub(super) fn kind(&self, location: LocationId, registers: &mut Vec<Register>) -> InstructionKind {
-        let (offset, scalar) = (0, None);
+        let place = |class| MemoryPlace::of(location, class);
         let mut fresh = || {
             let name = format!("r{}", registers.len());
             registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
@@ -77,29 +78,16 @@ impl Parsed<'_> {
         };
         let value = Operand::Constant(self.written);
         match self.shape.clone() {
-            Shape::Load(class, access) => {
-                InstructionKind::Load { destination: fresh(), location, offset, scalar, class, access }
-            }
-            Shape::Store(class, access) => {
-                InstructionKind::Store { location, offset, scalar, value, class, access }
-            }
+            Shape::Load(class, access) => InstructionKind::load(fresh(), place(class), access),
+            Shape::Store(class, access) => InstructionKind::store(place(class), value, access),
             Shape::Rmw(class, scope, semantics) => {
-                let (destination, operation) = (fresh(), RmwOperation::Exchange(value));
-                InstructionKind::Rmw {
-                    destination,
-                    location,
-                    offset,
-                    scalar,
-                    operation,
-                    class,
-                    scope,
-                    semantics,
-                }
+                let operation = RmwOperation::Exchange(value);
+                InstructionKind::rmw(fresh(), place(class), operation, scope, semantics)
             }
             Shape::Fence(scope, semantics) => InstructionKind::Fence { scope, semantics },
             Shape::ControlBarrier(barrier) => InstructionKind::ControlBarrier(barrier),
-            Shape::AvailableToDevice => InstructionKind::AvailableToDevice,
-            Shape::VisibleFromDevice => InstructionKind::VisibleFromDevice,
+            Shape::AvailableToDevice => InstructionKind::System(SystemOperation::AvailableToDevice),
+            Shape::VisibleFromDevice => InstructionKind::System(SystemOperation::VisibleFromDevice),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Writes a test in Khronos' `.test` format.
 
 use crate::khronos::{Khronos, NO_VALUE};
+use crate::system::SystemOperation;
 use crate::test::{
-    Access, InstructionKind, LocationId, LocationInit, Operand, Place, RmwOperation, Scope, Semantics,
-    StorageClass, Test,
+    Access, AccessKind, InstructionKind, LocationId, LocationInit, MemoryPlace, Operand, Performer, Place,
+    RmwOperation, Scope, Semantics, StorageClass, Test,
 };
 
 /// The text of a test that came from the format, or that [`to_khronos`](crate::convert::to_khronos) made.
@@ -49,27 +50,30 @@ pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Opt
         Operand::Register(_) => None,
     };
     match kind {
-        InstructionKind::Load { location, offset: 0, scalar: None, class, access, .. } => {
-            let operands = operands(test, *location, &[read]);
-            Some(format!("ld{}{} {operands}", self::access(access, "vis")?, self::class(*class)?))
-        }
-        InstructionKind::Store { location, offset: 0, scalar: None, value, class, access } => {
-            let operands = operands(test, *location, &[constant(value)?]);
-            Some(format!("st{}{} {operands}", self::access(access, "av")?, self::class(*class)?))
-        }
-        InstructionKind::Rmw {
-            location,
-            offset: 0,
-            scalar: None,
-            operation: RmwOperation::Exchange(value),
-            class,
-            scope,
-            semantics,
-            ..
-        } => {
-            let operands = operands(test, *location, &[read, constant(value)?]);
-            let (semantics, class) = (self::semantics(semantics)?, self::class(*class)?);
-            Some(format!("rmw{}{semantics}{class} {operands}", self::scope(*scope)?))
+        InstructionKind::Access(access) => {
+            let MemoryPlace { location, class, .. } = access.place;
+            let plain = access.place == MemoryPlace::of(location, class)
+                && access.performer == Performer::Invocation
+                && !access.is_vector();
+            plain.then_some(())?;
+            let class = self::class(class)?;
+            match &access.kind {
+                AccessKind::Load(_) => {
+                    let operands = operands(test, location, &[read]);
+                    Some(format!("ld{}{class} {operands}", self::access(&access.strength, "vis")?))
+                }
+                AccessKind::Store(values) => {
+                    let operands = operands(test, location, &[constant(&values.first())?]);
+                    Some(format!("st{}{class} {operands}", self::access(&access.strength, "av")?))
+                }
+                AccessKind::Rmw { destination: Some(_), operation: RmwOperation::Exchange(value) } => {
+                    let operands = operands(test, location, &[read, constant(value)?]);
+                    let Access::Atomic { scope, semantics } = &access.strength else { return None };
+                    let semantics = self::semantics(semantics)?;
+                    Some(format!("rmw{}{semantics}{class} {operands}", self::scope(*scope)?))
+                }
+                AccessKind::Rmw { .. } | AccessKind::Await { .. } => None,
+            }
         }
         InstructionKind::Fence { scope, semantics } => {
             Some(format!("membar{}{}", self::scope(*scope)?, self::semantics(semantics)?))
@@ -87,8 +91,8 @@ pub(crate) fn instruction(test: &Test, kind: &InstructionKind, read: i64) -> Opt
             plain.then_some(())?;
             Some(format!("cbar{}{semantics} {instance}", self::scope(barrier.memory_scope)?))
         }
-        InstructionKind::AvailableToDevice => Some("avdevice".to_owned()),
-        InstructionKind::VisibleFromDevice => Some("visdevice".to_owned()),
+        InstructionKind::System(SystemOperation::AvailableToDevice) => Some("avdevice".to_owned()),
+        InstructionKind::System(SystemOperation::VisibleFromDevice) => Some("visdevice".to_owned()),
         _ => None,
     }
 }

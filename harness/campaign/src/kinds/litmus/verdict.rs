@@ -1,11 +1,12 @@
 //! From what a worker reported to a verdict and its published line.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use litmus::{Observation, Overlap, Prediction, Test};
+use litmus::{Observation, Overlap, PredictedOutcome, Prediction, Test};
 use model::{Budget, Options, settle};
-use results::wire::{Hashes, RunContext, RunLine};
-use results::{Ending, Evidence, Judgement, Reason, Twin, judge};
+use results::wire::{Hashes, RaceWord, RunContext, RunLine, VerdictWord};
+use results::{Ending, Evidence, Judgement, Reason, Twin, judge, state};
 use runner::pool::{Attempt, End, Report};
 use runner::wire::{Answer, Snapshot, WireObservation};
 
@@ -118,6 +119,35 @@ pub fn skipped(run: &Litmus<'_>, cell: &Cell, missing: &str) -> RunLine {
     line(run, cell, &[], &Judgement::skipped(missing), None, None)
 }
 
+/// What a line that is there already says unlike the prediction, where it does: whether the program races, or whether an
+/// outcome is allowed.
+pub fn contradicts(run: &Litmus<'_>, cell: &Cell, line: &RunLine) -> Option<String> {
+    let prediction = match &cell.ready {
+        Ok(prediction) if prediction.complete && line.verdict != VerdictWord::Skipped => prediction,
+        _ => return None,
+    };
+    let test = &run.plan.items[cell.item].judged;
+    let predicted: BTreeMap<String, &PredictedOutcome> = prediction
+        .outcomes
+        .iter()
+        .map(|(outcome, says)| (state::text(&state::state(test, &prediction.observables, outcome)), says))
+        .collect();
+    let race = if prediction.is_undefined() { RaceWord::Racy } else { RaceWord::Free };
+    if line.race.is_some_and(|said| said != race && said != RaceWord::Unknown) {
+        return Some("the model says another thing of races".to_owned());
+    }
+    // Less may have been known when the line was written.
+    if line.race == Some(RaceWord::Unknown) {
+        return None;
+    }
+    line.outcomes.iter().find_map(|outcome| {
+        let text = state::text(&outcome.state);
+        let says = predicted.get(&text);
+        let same = says.is_some_and(|says| says.allowed == outcome.allowed && says.weak == outcome.weak);
+        (!same).then(|| format!("the model says another thing of {text}"))
+    })
+}
+
 /// Judges what a worker reported.
 pub fn judged(
     run: &Litmus<'_>,
@@ -147,7 +177,11 @@ fn line_of(run: &Litmus<'_>, cell: &Cell, ran: &Ran) -> RunLine {
     // Outcomes that are too many to list are asked about one by one, those alone that were seen.
     let settled = settled(plan, cell, prediction, ran);
     let prediction = settled.as_ref().unwrap_or(prediction);
-    let judgement = judge(&Evidence { test, prediction, observation: &ran.seen, ending, twin });
+    let capabilities = &plan.targets[cell.target].listed.capabilities;
+    let bound = capabilities.loop_budget.filter(|_| shaders::has_loops(test));
+    let bound = bound.map(|budget| format!("the device ends loops after {budget} iterations"));
+    let observation = &ran.seen;
+    let judgement = judge(&Evidence { test, prediction, observation, ending, twin, bound: bound.as_deref() });
     let (memory, by_host) = (ran.memory.clone(), ran.counted_by_host.clone());
     line(run, cell, &prediction.observables, &judgement, memory, by_host)
 }

@@ -136,7 +136,7 @@ fn says(
     if let Some(failure) = failure {
         return failure;
     }
-    if seen.runs == 0 {
+    if seen.runs == 0 || seen.not_executed > 0 {
         let why = format!("{} dispatches left records unwritten", seen.not_executed);
         return Says::inconclusive(Reason::NotExecuted, why);
     }
@@ -405,6 +405,12 @@ fn line(
         device: tested.target.name.clone(),
         model: whole.plan.chosen.model.name().to_owned(),
         verdict: says.verdict,
+        race: match &item.verdicts {
+            Ok(verdicts) if says.verdict != VerdictWord::Skipped && verdicts.race != Race::Unknown => {
+                Some(verdicts.race.into())
+            }
+            _ => None,
+        },
         reason: says.reason,
         detail: says.detail,
         exercised: says.exercised,

@@ -8,7 +8,7 @@ use codegen::{Baseline, Machine, Unit};
 
 use crate::arguments::Codegen;
 use crate::exit::{Failure, Outcome};
-use crate::output::say;
+use crate::output::{say, write_file};
 
 use super::engine::{Asking, Made, Question, program};
 use super::report::Printer;
@@ -46,9 +46,10 @@ pub fn baselines(
             };
             let Some(text) = text else {
                 let about = [target.plain_name().to_owned(), target.driver()];
-                std::fs::create_dir_all(folder)
-                    .and_then(|()| std::fs::write(&path, now.print(&about)))
-                    .map_err(|error| Failure::environment_message(format!("{}: {error}", path.display())))?;
+                std::fs::create_dir_all(folder).map_err(|error| {
+                    Failure::environment_message(format!("{}: {error}", folder.display()))
+                })?;
+                write_file(&path, now.print(&about).as_bytes())?;
                 return printer.text(&format!(
                     "{}: {} kernels written\n",
                     path.display(),

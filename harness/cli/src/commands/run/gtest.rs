@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use campaign::book::{DEFAULT_OUT, Done};
 use campaign::kinds::litmus::plan::{Cell, Plan};
 use campaign::source::Loaded;
+use results::journal::{is_whole, sealed};
 use results::wire::{RunLine, VerdictWord};
 use results::write::RunWriter;
 use results::write::gtest::{Case, json, list, name, xml};
 
 use crate::arguments::Run;
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
+use crate::output::{Data, write_file};
 
 /// Set by deqp-runner and its siblings for each process that they start, and by nothing else.
 const RUNNER: &str = "DEQP_RUNNER_THREAD";
@@ -202,8 +203,8 @@ impl Output {
         let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
         folder
             .map_or(Ok(()), fs::create_dir_all)
-            .and_then(|()| fs::write(&self.path, text))
-            .map_err(|error| Failure::environment_message(format!("{}: {error}", self.path.display())))
+            .map_err(|error| Failure::environment_message(format!("{}: {error}", self.path.display())))?;
+        write_file(&self.path, text.as_bytes())
     }
 }
 
@@ -238,15 +239,16 @@ impl Memory {
     /// # Errors
     /// When it cannot be read.
     pub fn recall(&self, plan: &Plan) -> Result<Done, Failure> {
-        let text = match fs::read(&self.path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        let bytes = match fs::read(&self.path) {
+            Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Done::new()),
             Err(error) => {
                 return Err(Failure::environment_message(format!("{}: {error}", self.path.display())));
             }
         };
-        // Another process may be writing the last line.
-        let lines = text.lines().filter_map(|line| serde_json::from_str::<RunLine>(line).ok());
+        // Another process may be writing the last line. What was damaged is looked for again.
+        let whole = bytes.split(|byte| *byte == b'\n').filter(|line| is_whole(line) == Some(true));
+        let lines = whole.filter_map(|line| serde_json::from_slice::<RunLine>(line).ok());
         let seen: BTreeMap<(String, String), RunLine> =
             lines.map(|line| ((line.device.clone(), line.id.clone()), line)).collect();
         let is_same = |cell: &Cell, line: &RunLine| {
@@ -266,8 +268,7 @@ impl Memory {
     }
 
     fn remember(&self, line: &RunLine) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
+        let text = sealed(line)?;
         // One write a line: processes of the same runner append at once.
         OpenOptions::new().create(true).append(true).open(&self.path)?.write_all(&text)
     }

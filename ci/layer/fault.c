@@ -1,0 +1,335 @@
+/* A Vulkan layer that makes a driver faulty, for tests: how the program takes drivers that lie, hang, crash or give up.
+ *
+ * VK_LITMUS_LAYER_FAULT says what goes wrong, and where it can, in which call or in one of how many:
+ *
+ *     empty-submission:N     one submission in N executes nothing, and its fence is signalled
+ *     early-fence:N          the fence of one submission in N is signalled before its work, which is done with the next one
+ *     device-lost:N          the submission with this number loses the device
+ *     garbage:N              from the wait with this number on, whatever the host can read is overwritten before it does
+ *     no-device, list-fails  the driver lists nothing, or fails to
+ *     fail:CALL              the call is out of memory
+ *     crash:CALL, hang:CALL  the call does so
+ *
+ * docs/faulty-drivers.md has what the program makes of each; a test builds this with `cc` and compares. It is not shipped.
+ *
+ * Nothing here needs Vulkan's headers: the few structures that are looked into stand below, as the ABI has them. */
+
+#define _GNU_SOURCE
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef int32_t Result;
+enum { SUCCESS = 0, OUT_OF_HOST_MEMORY = -1, OUT_OF_DEVICE_MEMORY = -2, INITIALIZATION_FAILED = -3, DEVICE_LOST = -4 };
+enum { LOADER_INSTANCE_CREATE_INFO = 47, LOADER_DEVICE_CREATE_INFO = 48 };
+
+/* Dispatchable handles point at a pointer that tells instances and devices apart. */
+typedef void *Handle;
+typedef void (*Function)(void);
+typedef Function (*GetProcAddr)(Handle, const char *);
+
+typedef struct Header {
+    int32_t type;
+    const struct Header *next;
+} Header;
+
+typedef struct InstanceLink {
+    struct InstanceLink *next;
+    GetProcAddr get_instance, get_physical_device;
+} InstanceLink;
+
+typedef struct DeviceLink {
+    struct DeviceLink *next;
+    GetProcAddr get_instance, get_device;
+} DeviceLink;
+
+typedef struct LayerInfo {
+    int32_t type;
+    const void *next;
+    int32_t function; /* 0: a link */
+    void *link;
+} LayerInfo;
+
+typedef struct Negotiation {
+    int32_t type;
+    void *next;
+    uint32_t version;
+    GetProcAddr get_instance, get_device, get_physical_device;
+} Negotiation;
+
+typedef struct Submit {
+    int32_t type;
+    const void *next;
+    uint32_t wait_count;
+    const uint64_t *waits;
+    const uint32_t *stages;
+    uint32_t command_count;
+    const Handle *commands;
+    uint32_t signal_count;
+    const uint64_t *signals;
+} Submit;
+
+typedef struct Allocation {
+    int32_t type;
+    const void *next;
+    uint64_t size;
+    uint32_t memory_type;
+} Allocation;
+
+/* What goes wrong. */
+
+static const char *kind(void) {
+    const char *fault = getenv("VK_LITMUS_LAYER_FAULT");
+    return fault ? fault : "";
+}
+
+static int is(const char *name) {
+    size_t length = strlen(name);
+    return strncmp(kind(), name, length) == 0 && (kind()[length] == 0 || kind()[length] == ':');
+}
+
+static const char *what(void) {
+    const char *colon = strchr(kind(), ':');
+    return colon ? colon + 1 : "";
+}
+
+static unsigned long number(void) {
+    unsigned long found = strtoul(what(), NULL, 10);
+    return found ? found : 1;
+}
+
+/* The fault of a call by its name. */
+static Result fault(const char *call) {
+    if (strcmp(what(), call) != 0) return SUCCESS;
+    if (is("crash")) abort();
+    while (is("hang")) sleep(1);
+    return is("fail") ? OUT_OF_DEVICE_MEMORY : SUCCESS;
+}
+
+/* The layers and drivers below. */
+
+static GetProcAddr next_instance;
+static Handle last_instance;
+/* Looked up when the instance is made: later the loader answers with the topmost layer. */
+static Result (*enumerate)(Handle, uint32_t *, Handle *);
+static struct { void *key; GetProcAddr get; Handle device; } devices[64];
+static unsigned device_count;
+
+static Function below(Handle handle, const char *name) {
+    for (unsigned i = 0; i < device_count; i++)
+        if (devices[i].key == *(void **)handle) return devices[i].get(devices[i].device, name);
+    return NULL;
+}
+
+/* Memory that the program can read. */
+
+static struct { uint64_t memory, size; void *pointer; } mapped[4096];
+static unsigned mapped_count;
+
+static void spoil(void) {
+    for (unsigned i = 0; i < mapped_count; i++)
+        if (mapped[i].pointer)
+            for (uint64_t at = 0; at + 4 <= mapped[i].size; at += 4)
+                *(uint32_t *)((char *)mapped[i].pointer + at) = 0x5eed1234u;
+}
+
+/* Work whose fence is signalled already. */
+static struct { Handle queue; Submit work; Handle *commands; } held;
+
+/* The calls. */
+
+#define CALLS(X) \
+    X(vkBeginCommandBuffer, (Handle handle, const void *info), (handle, info)) \
+    X(vkEndCommandBuffer, (Handle handle), (handle)) \
+    X(vkResetFences, (Handle handle, uint32_t count, const uint64_t *fences), (handle, count, fences)) \
+    X(vkBindBufferMemory, (Handle handle, uint64_t buffer, uint64_t memory, uint64_t offset), \
+      (handle, buffer, memory, offset)) \
+    X(vkAllocateCommandBuffers, (Handle handle, const void *info, Handle *made), (handle, info, made)) \
+    X(vkAllocateDescriptorSets, (Handle handle, const void *info, uint64_t *made), (handle, info, made)) \
+    X(vkCreateComputePipelines, \
+      (Handle handle, uint64_t cache, uint32_t count, const void *infos, const void *allocator, uint64_t *made), \
+      (handle, cache, count, infos, allocator, made)) \
+    CREATE(X, vkCreateBuffer) CREATE(X, vkCreateCommandPool) CREATE(X, vkCreateDescriptorPool) \
+    CREATE(X, vkCreateDescriptorSetLayout) CREATE(X, vkCreateFence) CREATE(X, vkCreatePipelineLayout) \
+    CREATE(X, vkCreateShaderModule)
+#define CREATE(X, name) \
+    X(name, (Handle handle, const void *info, const void *allocator, uint64_t *made), (handle, info, allocator, made))
+
+#define DEFINE(name, parameters, arguments) \
+    static Result layer_##name parameters { \
+        Result wrong = fault(#name); \
+        if (wrong) return wrong; \
+        return ((Result(*) parameters)below(handle, #name)) arguments; \
+    }
+CALLS(DEFINE)
+
+static Result layer_vkAllocateMemory(Handle handle, const Allocation *info, const void *allocator, uint64_t *made) {
+    Result result = fault("vkAllocateMemory");
+    if (result) return result;
+    result = ((Result(*)(Handle, const Allocation *, const void *, uint64_t *))below(handle, "vkAllocateMemory"))(
+        handle, info, allocator, made);
+    if (result == SUCCESS && mapped_count < sizeof mapped / sizeof *mapped) {
+        mapped[mapped_count].memory = *made;
+        mapped[mapped_count].size = info->size;
+        mapped[mapped_count++].pointer = NULL;
+    }
+    return result;
+}
+
+static void layer_vkFreeMemory(Handle handle, uint64_t memory, const void *allocator) {
+    for (unsigned i = 0; i < mapped_count; i++)
+        if (mapped[i].memory == memory) mapped[i] = mapped[--mapped_count];
+    ((void (*)(Handle, uint64_t, const void *))below(handle, "vkFreeMemory"))(handle, memory, allocator);
+}
+
+static Result layer_vkMapMemory(
+    Handle handle, uint64_t memory, uint64_t offset, uint64_t size, uint32_t flags, void **pointer) {
+    Result result = fault("vkMapMemory");
+    if (result) return result;
+    result = ((Result(*)(Handle, uint64_t, uint64_t, uint64_t, uint32_t, void **))below(handle, "vkMapMemory"))(
+        handle, memory, offset, size, flags, pointer);
+    for (unsigned i = 0; i < mapped_count; i++)
+        if (result == SUCCESS && mapped[i].memory == memory) mapped[i].pointer = (char *)*pointer - offset;
+    return result;
+}
+
+static Result layer_vkQueueSubmit(Handle queue, uint32_t count, const Submit *submits, uint64_t fence) {
+    static unsigned long submissions;
+    Result result = fault("vkQueueSubmit");
+    if (result) return result;
+    Result (*submit)(Handle, uint32_t, const Submit *, uint64_t) =
+        (Result(*)(Handle, uint32_t, const Submit *, uint64_t))below(queue, "vkQueueSubmit");
+    submissions++;
+    if (is("device-lost") && submissions >= number()) return DEVICE_LOST;
+    if (is("early-fence")) {
+        if (held.commands) {
+            result = submit(held.queue, 1, &held.work, 0);
+            free(held.commands);
+            held.commands = NULL;
+            if (result) return result;
+        }
+        int plain = count == 1 && fence && submits->wait_count == 0 && submits->signal_count == 0;
+        if (plain && submissions % number() == 0 && (held.commands = calloc(submits->command_count, sizeof(Handle)))) {
+            memcpy(held.commands, submits->commands, submits->command_count * sizeof(Handle));
+            held.queue = queue;
+            held.work = *submits;
+            held.work.next = NULL;
+            held.work.commands = held.commands;
+            return submit(queue, 0, NULL, fence);
+        }
+        return submit(queue, count, submits, fence);
+    }
+    if (!is("empty-submission") || submissions % number() != 0) return submit(queue, count, submits, fence);
+    Submit *empty = calloc(count ? count : 1, sizeof *empty);
+    if (!empty) return OUT_OF_HOST_MEMORY;
+    for (uint32_t i = 0; i < count; i++) {
+        empty[i] = submits[i];
+        empty[i].command_count = 0;
+    }
+    result = submit(queue, count, empty, fence);
+    free(empty);
+    return result;
+}
+
+static Result layer_vkWaitForFences(Handle handle, uint32_t count, const uint64_t *fences, uint32_t all, uint64_t time) {
+    Result result = fault("vkWaitForFences");
+    if (result) return result;
+    result = ((Result(*)(Handle, uint32_t, const uint64_t *, uint32_t, uint64_t))below(handle, "vkWaitForFences"))(
+        handle, count, fences, all, time);
+    static unsigned long waits;
+    if (result == SUCCESS && ++waits >= number() && is("garbage")) spoil();
+    return result;
+}
+
+static Result layer_vkEnumeratePhysicalDevices(Handle instance, uint32_t *count, Handle *found) {
+    Result result = fault("vkEnumeratePhysicalDevices");
+    if (result) return result;
+    if (is("list-fails")) return INITIALIZATION_FAILED;
+    if (is("no-device")) {
+        *count = 0;
+        return SUCCESS;
+    }
+    return enumerate(instance, count, found);
+}
+
+static LayerInfo *link_of(const void *info, int32_t type) {
+    for (const Header *at = ((const Header *)info)->next; at; at = at->next)
+        if (at->type == type && ((const LayerInfo *)at)->function == 0) return (LayerInfo *)at;
+    return NULL;
+}
+
+static Result layer_vkCreateInstance(const void *info, const void *allocator, Handle *made) {
+    Result result = fault("vkCreateInstance");
+    LayerInfo *chain = link_of(info, LOADER_INSTANCE_CREATE_INFO);
+    if (result || !chain) return result ? result : INITIALIZATION_FAILED;
+    InstanceLink *link = chain->link;
+    chain->link = link->next;
+    next_instance = link->get_instance;
+    result = ((Result(*)(const void *, const void *, Handle *))next_instance(NULL, "vkCreateInstance"))(
+        info, allocator, made);
+    if (result == SUCCESS) {
+        last_instance = *made;
+        enumerate = (Result(*)(Handle, uint32_t *, Handle *))next_instance(*made, "vkEnumeratePhysicalDevices");
+    }
+    return result;
+}
+
+static Result layer_vkCreateDevice(Handle physical, const void *info, const void *allocator, Handle *made) {
+    Result result = fault("vkCreateDevice");
+    LayerInfo *chain = link_of(info, LOADER_DEVICE_CREATE_INFO);
+    if (result || !chain) return result ? result : INITIALIZATION_FAILED;
+    DeviceLink *link = chain->link;
+    chain->link = link->next;
+    result = ((Result(*)(Handle, const void *, const void *, Handle *))link->get_instance(last_instance, "vkCreateDevice"))(
+        physical, info, allocator, made);
+    if (result == SUCCESS) {
+        unsigned place = device_count < 64 ? device_count++ : 63;
+        devices[place].key = *(void **)*made;
+        devices[place].get = link->get_device;
+        devices[place].device = *made;
+    }
+    return result;
+}
+
+/* What the loader asks for. */
+
+static Function own(const char *name);
+
+static Function layer_get_device(Handle device, const char *name) {
+    Function found = own(name);
+    return found ? found : below(device, name);
+}
+
+static Function layer_get_instance(Handle instance, const char *name) {
+    Function found = own(name);
+    if (found) return found;
+    return next_instance ? next_instance(instance, name) : NULL;
+}
+
+static Function own(const char *name) {
+#define FIND(call, parameters, arguments) \
+    if (strcmp(name, #call) == 0) return (Function)layer_##call;
+    CALLS(FIND)
+    FIND(vkAllocateMemory, , )
+    FIND(vkFreeMemory, , )
+    FIND(vkMapMemory, , )
+    FIND(vkQueueSubmit, , )
+    FIND(vkWaitForFences, , )
+    FIND(vkEnumeratePhysicalDevices, , )
+    FIND(vkCreateInstance, , )
+    FIND(vkCreateDevice, , )
+    if (strcmp(name, "vkGetDeviceProcAddr") == 0) return (Function)layer_get_device;
+    if (strcmp(name, "vkGetInstanceProcAddr") == 0) return (Function)layer_get_instance;
+    return NULL;
+}
+
+__attribute__((visibility("default"))) Result vkNegotiateLoaderLayerInterfaceVersion(Negotiation *asked) {
+    if (asked->version < 2) return INITIALIZATION_FAILED;
+    asked->version = 2;
+    asked->get_instance = layer_get_instance;
+    asked->get_device = layer_get_device;
+    asked->get_physical_device = NULL;
+    return SUCCESS;
+}

@@ -1,0 +1,34 @@
+//! The word that was meant by one that there is not.
+
+/// The most letters that may be wrong in a word.
+const MOST: usize = 2;
+
+/// The word of `known` that is most like `word`, where one is: it differs in a letter or two, and in less than half of them.
+pub fn similar<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let most = MOST.min(word.chars().count().saturating_sub(1) / 2);
+    let away = known.into_iter().map(|known| (strsim::damerau_levenshtein(word, known), known));
+    away.filter(|(distance, _)| (1..=most).contains(distance)).min().map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_were_meant() {
+        let known = ["vulkan", "vulkan-2019", "sc", "tso", "hsa"];
+        let cases = [
+            ("vulkn", Some("vulkan")),
+            ("vuklan", Some("vulkan")),
+            ("vulkan2019", Some("vulkan-2019")),
+            ("vulkan", None),
+            ("x", None),
+            ("xy", None),
+            ("hsb", Some("hsa")),
+            ("", None),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(similar(word, known), expected, "{word}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Drivers that lie, hang, crash or give up: what becomes of a run stands in docs/faulty-drivers.md, row by row. The faults come
+//! from a Vulkan layer of our own, built here with `cc`.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::common::{Ran, software_drivers, vk_litmus};
+
+/// What runs while others hang.
+const AT_ONCE: usize = 4;
+/// The calls that are tried to hang where nobody asks for all.
+const HANGS: [&str; 3] = ["vkCreateInstance", "vkCreateComputePipelines", "vkWaitForFences"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A row of the table.
+#[derive(Clone, Debug)]
+struct Row {
+    fault: String,
+    /// Verdicts with their reasons; nothing stands for a run that comes to none.
+    verdicts: Vec<Option<String>>,
+    code: i32,
+}
+
+fn rows(document: &str) -> Vec<Row> {
+    let cells = document.lines().filter(|line| line.starts_with("| `")).map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let verdicts = cells[2].split(" or ").map(|verdict| match verdict {
+            "none" => None,
+            verdict => Some(verdict.trim_matches('`').to_owned()),
+        });
+        Row {
+            fault: cells[0].trim_matches('`').to_owned(),
+            verdicts: verdicts.collect(),
+            code: cells[3].trim_end_matches([' ', '|']).parse().unwrap(),
+        }
+    });
+    cells.collect()
+}
+
+/// The words of a source that stand between two texts.
+fn between<'a>(source: &'a str, before: &str, end: char) -> BTreeSet<&'a str> {
+    source.split(before).skip(1).filter_map(|rest| rest.split(end).next()).collect()
+}
+
+/// Builds the layer; nothing where there is no compiler.
+fn layer(folder: &Path) -> Option<()> {
+    let source = root().join("ci/layer");
+    let built = Command::new("cc")
+        .args(["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden"])
+        .arg("-o")
+        .arg(folder.join("libfault.so"))
+        .arg(source.join("fault.c"))
+        .output();
+    let Ok(built) = built else {
+        println!("1 skipped: cc is not installed, which builds the layer of faults");
+        return None;
+    };
+    assert!(built.status.success(), "{built:?}");
+    std::fs::copy(source.join("fault.json"), folder.join("fault.json")).unwrap();
+    Some(())
+}
+
+#[test]
+fn every_fault_is_told_as_the_table_says() {
+    let document = std::fs::read_to_string(root().join("docs/faulty-drivers.md")).unwrap();
+    let source = std::fs::read_to_string(root().join("ci/layer/fault.c")).unwrap();
+    let table = rows(&document);
+    let listed = document.split("<!-- calls -->\n```text\n").nth(1).unwrap().split("```").next().unwrap();
+    let calls: BTreeSet<&str> = listed.split_whitespace().collect();
+    // The document has every fault and every call that the layer has.
+    let kinds: BTreeSet<&str> = table.iter().map(|row| row.fault.split(':').next().unwrap()).collect();
+    let mut faults = between(&source, "is(\"", '"');
+    faults.insert("none");
+    assert_eq!(kinds, faults);
+    let mut hooked = between(&source, "fault(\"", '"');
+    hooked.extend(between(&source, "    X(", ','));
+    hooked.extend(between(&source, "CREATE(X, ", ')'));
+    hooked.retain(|name| name.starts_with("vk"));
+    assert_eq!(calls, hooked);
+
+    let Some(driver) = software_drivers().into_iter().next() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    if layer(folder.path()).is_none() {
+        return;
+    }
+    let all = std::env::var_os("VK_LITMUS_LAYER_HANGS").is_some_and(|value| value == "all");
+    let mut runs: Vec<Row> = Vec::new();
+    for row in table {
+        match row.fault.strip_suffix(":CALL") {
+            Some(kind) => {
+                let tried = calls.iter().filter(|call| kind != "hang" || all || HANGS.contains(*call));
+                runs.extend(tried.map(|call| Row { fault: format!("{kind}:{call}"), ..row.clone() }));
+            }
+            None => runs.push(row),
+        }
+    }
+    // Those that wait for a long time begin first.
+    runs.sort_by_key(|row| !row.fault.starts_with("hang"));
+    let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some(row) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Some(what) = told(row, driver, folder.path()) {
+                        wrong.lock().unwrap().push(what);
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What a run under a fault is, unlike its row.
+fn told(row: &Row, driver: &str, folder: &Path) -> Option<String> {
+    let many = row.fault.contains("120");
+    let mut command =
+        vk_litmus(["run", "sb/SB+rlx-rlx", "--device", driver, "--seed", "1", "--strict", "-q"]);
+    // Enough submissions for the faults that are rare.
+    if many {
+        command.args(["--time", "4s"]);
+    } else if row.fault.starts_with("hang") {
+        command.args(["--time", "1s"]);
+    } else {
+        command.args(["--instances", "2000000"]);
+    }
+    command
+        .args(["--format", "json", "--out"])
+        .arg(folder.join(row.fault.replace(':', "-")))
+        .env("VK_LAYER_PATH", folder)
+        .env("VK_INSTANCE_LAYERS", "VK_LAYER_LITMUS_fault")
+        .env("VK_LITMUS_LAYER_FAULT", &row.fault)
+        // A layer of Mesa's that looks at devices for itself, and crashes where there is none.
+        .env("NODEVICE_SELECT", "1");
+    let ran = Ran::of(&mut command);
+    let lines = ran.json_lines();
+    let verdict = lines.first().map(|line| {
+        let word = line["verdict"].as_str().unwrap();
+        line["reason"].as_str().map_or_else(|| word.to_owned(), |reason| format!("{word}: {reason}"))
+    });
+    let is_as_told = ran.code == row.code && row.verdicts.contains(&verdict);
+    (!is_as_told || ran.stderr.contains("panicked")).then(|| format!("{row:?}: {verdict:?}, {ran:?}"))
+}

@@ -1,0 +1,314 @@
+//! Questions that are put to the clauses: which execution is looked for, as a term, and what the answers are worth.
+
+use litmus::{Outcome, ResolvedCondition, Side, Value};
+
+use super::values::Domains;
+use super::{Refuter, Term};
+use crate::cat::Axiom;
+use crate::combine::{Combiner, Demand, Sought};
+use crate::matrix::Matrix;
+use crate::prepared::Prepared;
+use crate::sat::{Literal, Solver};
+use crate::search::{Flags, axiom_possible, fix_next, fix_read};
+use crate::skeleton::{FinalValue, Skeleton};
+use crate::valuation::{constraints_met, reads_of, valuations};
+
+/// What was found of the executions that are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Shown {
+    /// There is none.
+    Never,
+    /// One, in which values depend on themselves.
+    OutOfThinAir,
+    /// One in which they do not.
+    Grounded,
+}
+
+/// The flags that are known to be raised by executions in which no value depends on itself.
+pub(crate) fn known(raised: &[(Flags, Shown)]) -> Flags {
+    let mut known = Flags::default();
+    raised.iter().filter(|(_, shown)| *shown == Shown::Grounded).for_each(|(flags, _)| known.add(*flags));
+    known
+}
+
+/// Values of reads and of last writes, with the terms that they stand for.
+#[derive(Clone)]
+struct Combination {
+    given: Vec<Term>,
+    /// The values that are last writes, by the number of the observable.
+    last: Vec<(usize, Value)>,
+}
+
+/// What is demanded of the final values with these numbers.
+type Test<'t> = dyn Fn(&[Value]) -> bool + 't;
+
+/// Visits what is demanded of final values by comparisons, each with the numbers of the observables.
+fn comparisons(condition: &ResolvedCondition, visit: &mut impl FnMut(&[usize])) {
+    match condition {
+        ResolvedCondition::Known(_) => {}
+        ResolvedCondition::Compare(left, _, right) => visit(&observed([*left, *right])),
+        ResolvedCondition::And(both) | ResolvedCondition::Or(both) => {
+            comparisons(&both.0, visit);
+            comparisons(&both.1, visit);
+        }
+        ResolvedCondition::Not(inner) => comparisons(inner, visit),
+    }
+}
+
+fn observed(sides: [Side; 2]) -> Vec<usize> {
+    let index = |side| match side {
+        Side::Observed(index, _) => Some(index),
+        Side::Number(_) => None,
+    };
+    sides.into_iter().filter_map(index).collect()
+}
+
+impl Domains {
+    /// Whether every question about the final values can be put to clauses.
+    pub(crate) fn can_ask(&self, skeleton: &Skeleton, combiner: &Combiner<'_>) -> bool {
+        let reads = |index: usize| match skeleton.finals.get(index) {
+            Some(FinalValue::Expression(expression)) => reads_of(expression),
+            _ => Vec::new(),
+        };
+        let mut can = (0..skeleton.finals.len()).all(|index| self.can_combine(&reads(index)));
+        for condition in [&combiner.filter, &combiner.condition] {
+            comparisons(condition, &mut |indexes| {
+                let all: Vec<u16> = indexes.iter().flat_map(|index| reads(*index)).collect();
+                can &= self.can_combine(&all);
+            });
+        }
+        can
+    }
+}
+
+impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
+    /// Looks for a consistent execution, with `flag` for one that raises it; `None` when the budget was used up.
+    fn look(
+        &mut self,
+        combiner: &Combiner<'_>,
+        sought: Sought<'_>,
+        flag: Option<(usize, Literal)>,
+    ) -> Option<Shown> {
+        let holds = self.sought(combiner, sought);
+        self.define_values();
+        let mut assumed: Vec<Literal> = flag.iter().map(|(_, literal)| *literal).collect();
+        match holds {
+            Term::No => return Some(Shown::Never),
+            Term::Yes => {}
+            Term::If(literal) => assumed.push(literal),
+        }
+        let any_alike = match sought {
+            Sought::Any | Sought::Kept => true,
+            Sought::Answer(_) => combiner.alike.condition,
+            Sought::Misses(_) | Sought::Outcome(_) => false,
+        };
+        assumed.extend(self.first_alike.filter(|_| any_alike));
+        if self.solver.is_spent() {
+            return None;
+        }
+        // First those in which no value depends on itself.
+        let grounded: Vec<Literal> = self.grounded.into_iter().collect();
+        for also in [Some(grounded.as_slice()), (!grounded.is_empty()).then_some(&[])].into_iter().flatten() {
+            let all: Vec<Literal> = assumed.iter().chain(also).copied().collect();
+            while self.solver.solve(&all)? {
+                // An execution that was found is looked at: no answer is better than one that clauses alone stand for.
+                let shown = self.shows(combiner, sought, flag.map(|(axiom, _)| axiom));
+                debug_assert!(shown != Some(Shown::Never), "the clauses say what the axioms say");
+                match shown {
+                    Some(Shown::Never) => return None,
+                    Some(shown) => return Some(shown),
+                    // More values can be told of a circle than are looked at.
+                    None => self.exclude_reads(),
+                }
+            }
+        }
+        Some(Shown::Never)
+    }
+
+    /// Whether there is a consistent execution that is looked for. With `raised` those are looked for that raise others
+    /// than these, and what they raise is added, each with what it rests on. `None` when the budget was used up.
+    pub(crate) fn ask(
+        &mut self,
+        combiner: &Combiner<'_>,
+        sought: Sought<'_>,
+        raised: Option<&mut Vec<(Flags, Shown)>>,
+    ) -> Option<Shown> {
+        // What was made past the budget is not all.
+        if self.solver.is_spent() {
+            return None;
+        }
+        let Some(raised) = raised else { return self.look(combiner, sought, None) };
+        let mut best = Shown::Never;
+        for flag in self.flags.clone() {
+            let mut more = Flags::default();
+            more.raise(&self.prepared.plan.axioms[flag.0]);
+            if known(raised).misses(more) {
+                let shown = self.look(combiner, sought, Some(flag))?;
+                if shown > Shown::Never {
+                    raised.push((more, shown));
+                }
+                best = best.max(shown);
+            }
+        }
+        Some(best)
+    }
+
+    /// Excludes that the reads read from where they do in the execution that the solver found.
+    fn exclude_reads(&mut self) {
+        let chosen = self.sources.values().flatten().filter(|(_, literal)| self.solver.holds(*literal));
+        let mut clause: Vec<Literal> = chosen.map(|(_, literal)| !*literal).collect();
+        clause.sort_unstable();
+        self.solver.clause(&clause);
+    }
+
+    /// Whether the execution that the solver found is consistent, raises the flag, and is looked for, by the plan itself and
+    /// the values that flow in it. `None` where the values are none of those that are tried.
+    fn shows(&self, combiner: &Combiner<'_>, sought: Sought<'_>, flag: Option<usize>) -> Option<Shown> {
+        let Prepared { plan, rf, co, .. } = self.prepared;
+        let mut bounds = self.ground.bounds.clone();
+        let mut reads_from = vec![None; self.skeleton.len()];
+        for choice in &self.ground.reads {
+            let sources = self.sources.get(&choice.read).map_or(&[][..], Vec::as_slice);
+            let chosen =
+                sources.iter().find(|(_, literal)| self.solver.holds(*literal)).map(|(write, _)| *write);
+            let Some(write) = chosen.or(choice.candidates.first().copied()) else {
+                return Some(Shown::Never);
+            };
+            reads_from[choice.read] = Some(write as u16);
+            rf.iter().for_each(|id| fix_read(&mut bounds, *id, choice.read, write));
+        }
+        let mut last = Vec::new();
+        for storage in &self.ground.storages {
+            let mut writes = self.writes(Some(*storage));
+            writes.sort_by_cached_key(|write| {
+                let earlier = |other: &&usize| {
+                    super::precedes(&self.orders, **other, *write)
+                        .is_some_and(|literal| self.solver.holds(literal))
+                };
+                let all = self.writes(Some(*storage));
+                all.iter().filter(|other| *other != write).filter(earlier).count()
+            });
+            for (index, write) in writes.iter().enumerate() {
+                co.iter().for_each(|id| fix_next(&mut bounds, *id, *write, &writes[index + 1..]));
+            }
+            last.extend(writes.last().copied().or_else(|| self.initial_write(*storage)).map(|w| w as u16));
+        }
+        bounds.evaluate_all(plan);
+        let holds = |(index, axiom): (usize, &Axiom)| {
+            axiom.flag && flag != Some(index) || axiom_possible(axiom, &bounds)
+        };
+        if !plan.axioms.iter().enumerate().all(holds) {
+            return Some(Shown::Never);
+        }
+        let rules = &combiner.rules;
+        let values = valuations(self.skeleton, &reads_from, rules.out_of_thin_air, rules.domain);
+        let shown = values
+            .iter()
+            .filter(|shown| constraints_met(self.skeleton, &shown.values))
+            .filter(|shown| combiner.is_sought(sought, &combiner.outcome(&shown.values, &last)));
+        shown.map(|v| if v.thin_air { Shown::OutOfThinAir } else { Shown::Grounded }).max()
+    }
+
+    /// A term that holds only where what is looked for does.
+    fn sought(&mut self, combiner: &Combiner<'_>, sought: Sought<'_>) -> Term {
+        let mut terms = Vec::new();
+        if !matches!(sought, Sought::Any | Sought::Outcome(_)) {
+            terms.push(self.condition(&combiner.filter, true));
+        }
+        match sought {
+            Sought::Any | Sought::Kept => {}
+            Sought::Answer(wanted) => terms.push(self.condition(&combiner.condition, wanted)),
+            Sought::Misses(part) => terms.push(match combiner.missed_part(part) {
+                Some((index, demand)) => self.demanded(index, demand),
+                None => Term::No,
+            }),
+            Sought::Outcome(Outcome(values)) => {
+                for (index, value) in values.iter().enumerate() {
+                    terms.push(self.demanded(index, Demand::Value(*value)));
+                }
+            }
+        }
+        self.all(&terms)
+    }
+
+    fn demanded(&mut self, index: usize, demand: Demand) -> Term {
+        self.finals_meet(&[index], &|values| values.first().is_some_and(|value| demand.allows(*value)))
+    }
+
+    /// A term that holds only where the condition does, or does not.
+    fn condition(&mut self, condition: &ResolvedCondition, wanted: bool) -> Term {
+        match condition {
+            ResolvedCondition::Known(holds) if *holds == wanted => Term::Yes,
+            ResolvedCondition::Known(_) => Term::No,
+            ResolvedCondition::Not(inner) => self.condition(inner, !wanted),
+            ResolvedCondition::And(both) | ResolvedCondition::Or(both) => {
+                let sides = [self.condition(&both.0, wanted), self.condition(&both.1, wanted)];
+                if matches!(condition, ResolvedCondition::And(_)) == wanted {
+                    self.all(&sides)
+                } else {
+                    self.any(&sides)
+                }
+            }
+            ResolvedCondition::Compare(left, _, right) => {
+                let indexes = observed([*left, *right]);
+                self.finals_meet(&indexes, &|values| {
+                    let value = |index| {
+                        indexes.iter().position(|i| *i == index).and_then(|at| values.get(at).copied())
+                    };
+                    condition.decided(&mut { value }) == Some(wanted)
+                })
+            }
+        }
+    }
+
+    /// A term that holds only where these final values meet the test.
+    fn finals_meet(&mut self, indexes: &[usize], test: &Test<'_>) -> Term {
+        let skeleton = self.skeleton;
+        let reads: Vec<u16> = indexes
+            .iter()
+            .flat_map(|index| match skeleton.finals.get(*index) {
+                Some(FinalValue::Expression(expression)) => reads_of(expression),
+                _ => Vec::new(),
+            })
+            .collect();
+        let mut last = Vec::new();
+        for index in indexes {
+            if let Some(FinalValue::LastWrite(storage)) = skeleton.finals.get(*index) {
+                last.push((*index, self.final_values(*storage)));
+            }
+        }
+        let mut literal = None;
+        let mut always = true;
+        self.for_each_combination(&reads, &mut |me, given, known| {
+            let mut open: Vec<Combination> = vec![Combination { given: given.to_vec(), last: Vec::new() }];
+            for (index, terms) in &last {
+                let next = open.iter().flat_map(|combination| {
+                    terms.iter().map(|(value, term)| {
+                        let mut next = combination.clone();
+                        next.given.push(*term);
+                        next.last.push((*index, *value));
+                        next
+                    })
+                });
+                open = next.collect();
+            }
+            for Combination { mut given, last } in open {
+                let value = |index: &usize| match &skeleton.finals[*index] {
+                    FinalValue::Expression(expression) => expression.evaluate(&mut |read| known(read)),
+                    FinalValue::LastWrite(_) => last.iter().find(|(i, _)| i == index).map(|(_, v)| *v),
+                };
+                let values: Option<Vec<Value>> = indexes.iter().map(value).collect();
+                if !values.is_some_and(|values| test(&values)) {
+                    always = false;
+                    given.push(Term::If(*literal.get_or_insert_with(|| me.solver.variable())));
+                    me.implies(&given, Term::No);
+                }
+            }
+        });
+        match literal {
+            _ if always => Term::Yes,
+            Some(literal) => Term::If(literal),
+            None => Term::No,
+        }
+    }
+}

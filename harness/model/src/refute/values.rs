@@ -1,0 +1,392 @@
+//! Values as clauses: which value each read returns, and what each write stores.
+//!
+//! A read has one literal for each value that it may return. The values are found beforehand, by letting those that are
+//! written flow through the program; where they are too many, the program is not asked this way.
+
+use litmus::Value;
+
+use super::{Refuter, Term};
+use crate::combine::ValueRules;
+use crate::matrix::Matrix;
+use crate::sat::{Literal, Solver};
+use crate::search::ReadChoice;
+use crate::skeleton::Skeleton;
+use crate::symbolic::{Constraint, Symbolic};
+use crate::valuation::reads_of;
+
+/// Values that one read may return at most.
+const VALUES: usize = 48;
+
+/// Combinations of values that one expression or condition may have at most.
+const COMBINATIONS: usize = 4096;
+
+/// The value of a read, where it is known.
+pub(super) type Known<'k> = dyn Fn(u16) -> Option<Value> + 'k;
+
+/// What each read may return, and what each write may store.
+#[derive(Debug)]
+pub(crate) struct Domains {
+    /// What each event may return, by event number; empty for what does not read.
+    returned: Vec<Vec<Value>>,
+    /// What each event may store, by event number; empty for what does not write.
+    stored: Vec<Vec<Value>>,
+    /// Whether reads may take their values from each other in a circle.
+    pub(super) circular: bool,
+}
+
+impl Domains {
+    /// The values of a skeleton's reads and writes; `None` where they are too many.
+    pub(crate) fn new(skeleton: &Skeleton, reads: &[ReadChoice], rules: &ValueRules<'_>) -> Option<Domains> {
+        let mut returned: Vec<Vec<Value>> = vec![Vec::new(); skeleton.len()];
+        let mut stored = returned.clone();
+        let mut computed = Vec::new();
+        for (event, expression) in skeleton.events.iter().enumerate() {
+            match &expression.stored {
+                Some(Symbolic::Known(value)) => stored[event].push(*value),
+                Some(expression) => computed.push((event, expression, reads_of(expression))),
+                None => {}
+            }
+        }
+        let circles = components_of(&dependencies(skeleton, reads));
+        let circular = rules.out_of_thin_air && !circles.is_empty();
+        if circular {
+            for read in circles.into_iter().flatten() {
+                let possible = rules.domain.iter().filter(|value| permits(skeleton, read, **value));
+                returned[read].extend(possible);
+            }
+        }
+        // In an execution without circles no value has passed through more writes than there are.
+        for _ in 0..=computed.len() {
+            let mut changed = false;
+            for choice in reads {
+                let found = &mut returned[choice.read];
+                for value in choice.candidates.iter().flat_map(|write| &stored[*write]) {
+                    if !found.contains(value) && permits(skeleton, choice.read, *value) {
+                        found.push(*value);
+                        changed = true;
+                    }
+                }
+                if found.len() > VALUES {
+                    return None;
+                }
+            }
+            for (event, expression, reads) in &computed {
+                let found = &mut stored[*event];
+                let tried = for_each(reads, &returned, &mut |known| {
+                    if let Some(value) = expression.evaluate(&mut |read| known(read))
+                        && !found.contains(&value)
+                    {
+                        found.push(value);
+                        changed = true;
+                    }
+                });
+                if !tried || found.len() > VALUES {
+                    return None;
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+        let domains = Domains { returned, stored, circular };
+        let sayable = |constraint: &Constraint<u16>| {
+            let mut reads = reads_of(&constraint.left);
+            reads.extend(reads_of(&constraint.right));
+            domains.can_combine(&reads)
+        };
+        skeleton.constraints.iter().all(sayable).then_some(domains)
+    }
+
+    /// Whether the combinations of what these reads return are few enough.
+    pub(super) fn can_combine(&self, reads: &[u16]) -> bool {
+        let mut reads = reads.to_vec();
+        reads.sort_unstable();
+        reads.dedup();
+        combinations(&reads, &self.returned).is_some()
+    }
+}
+
+/// Whether what the program demands of this read alone permits a value.
+fn permits(skeleton: &Skeleton, read: usize, value: Value) -> bool {
+    skeleton.constraints.iter().all(|constraint| {
+        constraint.met(&mut |other| (usize::from(other) == read).then_some(value)) != Some(false)
+    })
+}
+
+/// How many combinations the values of these events have, where these are not too many.
+fn combinations(reads: &[u16], values: &[Vec<Value>]) -> Option<usize> {
+    reads
+        .iter()
+        .try_fold(1usize, |product, read| product.checked_mul(values[usize::from(*read)].len()))
+        .filter(|product| *product <= COMBINATIONS)
+}
+
+/// Visits every combination of what these reads return; false where there are too many.
+fn for_each(reads: &[u16], values: &[Vec<Value>], visit: &mut dyn FnMut(&Known<'_>)) -> bool {
+    let mut reads = reads.to_vec();
+    reads.sort_unstable();
+    reads.dedup();
+    let Some(count) = combinations(&reads, values) else { return false };
+    for number in 0..count {
+        let mut rest = number;
+        let chosen: Vec<Value> = reads
+            .iter()
+            .map(|read| {
+                let all = &values[usize::from(*read)];
+                let value = all[rest % all.len()];
+                rest /= all.len();
+                value
+            })
+            .collect();
+        visit(&|read| reads.iter().position(|r| *r == read).map(|index| chosen[index]));
+    }
+    true
+}
+
+/// For each event the reads whose values may flow into what it returns, by one read.
+pub(super) fn dependencies(skeleton: &Skeleton, reads: &[ReadChoice]) -> Vec<Vec<usize>> {
+    let mut depends = vec![Vec::new(); skeleton.len()];
+    for choice in reads {
+        for &write in &choice.candidates {
+            let sources = skeleton.events[write].stored.as_ref().map(reads_of).unwrap_or_default();
+            depends[choice.read].extend(sources.into_iter().map(usize::from));
+        }
+        depends[choice.read].sort_unstable();
+        depends[choice.read].dedup();
+    }
+    depends
+}
+
+/// The groups of events that reach each other, ascending; events that reach only themselves or nothing are in none unless
+/// they do in one step.
+pub(super) fn components_of(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let n = depends.len();
+    let reach = |from: usize| {
+        let (mut seen, mut open) = (vec![false; n], depends[from].clone());
+        while let Some(next) = open.pop() {
+            if !std::mem::replace(&mut seen[next], true) {
+                open.extend(&depends[next]);
+            }
+        }
+        seen
+    };
+    let reaches: Vec<Vec<bool>> = (0..n).map(reach).collect();
+    let mut components: Vec<Vec<usize>> = Vec::new();
+    for event in (0..n).filter(|event| reaches[*event][*event]) {
+        match components.iter_mut().find(|c| reaches[c[0]][event] && reaches[event][c[0]]) {
+            Some(component) => component.push(event),
+            None => components.push(vec![event]),
+        }
+    }
+    components
+}
+
+impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
+    /// What each value of a read means as a term; exactly one of them holds.
+    pub(super) fn returned(&mut self, read: usize) -> Vec<(Value, Term)> {
+        if let Some(known) = self.returned.get(&read) {
+            return known.clone();
+        }
+        let terms = self.one_of(self.domains.returned[read].clone());
+        self.returned.insert(read, terms.clone());
+        self.undefined.push(read);
+        terms
+    }
+
+    /// Says of the reads that were asked for that they return what their writes store.
+    pub(super) fn define_values(&mut self) {
+        while let Some(read) = self.undefined.pop() {
+            if self.solver.is_spent() {
+                return;
+            }
+            let returned = self.returned(read);
+            for (write, source) in self.sources_of(read) {
+                self.carries(source, write, &returned);
+            }
+        }
+    }
+
+    /// Where `source` holds, the value is what the write stores.
+    fn carries(&mut self, source: Term, write: usize, value: &[(Value, Term)]) {
+        for (stored, term) in self.stored(write) {
+            let same = value.iter().find(|(value, _)| *value == stored).map_or(Term::No, |(_, term)| *term);
+            self.implies(&[source, term], same);
+        }
+    }
+
+    /// What each value that a write may store means as a term; exactly one of them holds.
+    fn stored(&mut self, write: usize) -> Vec<(Value, Term)> {
+        if let Some(known) = self.stored.get(&write) {
+            return known.clone();
+        }
+        let skeleton = self.skeleton;
+        let terms = match &skeleton.events[write].stored {
+            None => Vec::new(),
+            Some(Symbolic::Known(value)) => vec![(*value, Term::Yes)],
+            Some(Symbolic::Read(read)) => self.returned(usize::from(*read)),
+            Some(stored) => {
+                let terms = self.one_of(self.domains.stored[write].clone());
+                self.for_each_combination(&reads_of(stored), &mut |me, given, known| {
+                    let value = stored.evaluate(&mut |read| known(read));
+                    let same = terms.iter().find(|(other, _)| Some(*other) == value);
+                    me.implies(given, same.map_or(Term::No, |(_, term)| *term));
+                });
+                terms
+            }
+        };
+        self.stored.insert(write, terms.clone());
+        terms
+    }
+
+    /// A term for each value, of which exactly one holds.
+    fn one_of(&mut self, values: Vec<Value>) -> Vec<(Value, Term)> {
+        if let [value] = values.as_slice() {
+            return vec![(*value, Term::Yes)];
+        }
+        let terms: Vec<(Value, Literal)> =
+            values.into_iter().map(|value| (value, self.solver.variable())).collect();
+        let all: Vec<Literal> = terms.iter().map(|(_, literal)| *literal).collect();
+        self.exactly_one(&all);
+        terms.into_iter().map(|(value, literal)| (value, Term::If(literal))).collect()
+    }
+
+    /// Visits every combination of what some reads return, with the terms that it stands for.
+    pub(super) fn for_each_combination(
+        &mut self,
+        reads: &[u16],
+        visit: &mut dyn FnMut(&mut Self, &[Term], &Known<'_>),
+    ) {
+        let mut reads = reads.to_vec();
+        reads.sort_unstable();
+        reads.dedup();
+        let returned: Vec<Vec<(Value, Term)>> =
+            reads.iter().map(|read| self.returned(usize::from(*read))).collect();
+        let domains = self.domains.clone();
+        for_each(&reads, &domains.returned, &mut |known| {
+            let term = |(read, terms): (&u16, &Vec<(Value, Term)>)| {
+                terms.iter().find(|(value, _)| known(*read) == Some(*value)).map(|(_, term)| *term)
+            };
+            let given: Vec<Term> = reads.iter().zip(&returned).filter_map(term).collect();
+            visit(self, &given, known);
+        });
+    }
+
+    /// Demands what the program's paths do of the values.
+    pub(super) fn demand_paths(&mut self) {
+        let skeleton = self.skeleton;
+        for constraint in &skeleton.constraints {
+            let mut reads = reads_of(&constraint.left);
+            reads.extend(reads_of(&constraint.right));
+            self.for_each_combination(&reads, &mut |me, given, known| {
+                if constraint.met(&mut |read| known(read)) == Some(false) {
+                    me.implies(given, Term::No);
+                }
+            });
+        }
+    }
+
+    /// Where the literal holds, no value depends on itself.
+    pub(super) fn demand_ground(&mut self, grounded: Literal) {
+        let ground = self.ground;
+        let depends = dependencies(self.skeleton, &ground.reads);
+        for component in components_of(&depends) {
+            let before = self.order(&component);
+            for &read in &component {
+                for (write, source) in self.sources_of(read) {
+                    let through =
+                        self.skeleton.events[write].stored.as_ref().map(reads_of).unwrap_or_default();
+                    // What is the same whatever is read needs no read.
+                    let open = self.domains.stored[write].len() > 1;
+                    for from in through.into_iter().map(usize::from).filter(|_| open) {
+                        if component.contains(&from) {
+                            let ordered = super::precedes(&before, from, read).map_or(Term::No, Term::If);
+                            self.implies(&[Term::If(grounded), source], ordered);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The writes that a read may read from, each with the term that it does.
+    pub(super) fn sources_of(&mut self, read: usize) -> Vec<(usize, Term)> {
+        let ground = self.ground;
+        let Some(choice) = ground.reads.iter().find(|choice| choice.read == read) else { return Vec::new() };
+        match choice.candidates.as_slice() {
+            [write] => vec![(*write, Term::Yes)],
+            writes => writes.iter().map(|write| (*write, self.reads_from(*write, read))).collect(),
+        }
+    }
+
+    /// The writes of a storage that may be the last, each with the term that it is.
+    pub(super) fn last_writes(&mut self, storage: litmus::LocationId) -> Vec<(usize, Term)> {
+        let writes = self.writes(Some(storage));
+        match writes.as_slice() {
+            [] => self.initial_write(storage).map(|write| (write, Term::Yes)).into_iter().collect(),
+            [write] => vec![(*write, Term::Yes)],
+            _ => {
+                let mut last = Vec::new();
+                for &write in &writes {
+                    let literal = self.solver.variable();
+                    for &other in writes.iter().filter(|other| **other != write) {
+                        let before = self.ordered(other, write);
+                        self.implies(&[Term::If(literal)], before);
+                    }
+                    last.push((write, literal));
+                }
+                let all: Vec<Literal> = last.iter().map(|(_, literal)| *literal).collect();
+                self.solver.clause(&all);
+                last.into_iter().map(|(write, literal)| (write, Term::If(literal))).collect()
+            }
+        }
+    }
+
+    /// What each final value of an observable means as a term, for one that is the last write to its location.
+    pub(super) fn final_values(&mut self, storage: litmus::LocationId) -> Vec<(Value, Term)> {
+        if let Some(known) = self.finals.get(&storage) {
+            return known.clone();
+        }
+        let last = self.last_writes(storage);
+        let mut values: Vec<Value> = Vec::new();
+        for (write, _) in &last {
+            for value in &self.domains.stored[*write] {
+                if !values.contains(value) {
+                    values.push(*value);
+                }
+            }
+        }
+        let terms = self.one_of(values);
+        for (write, is_last) in last {
+            self.carries(is_last, write, &terms);
+        }
+        self.finals.insert(storage, terms.clone());
+        terms
+    }
+
+    /// Where all of these hold, so does that.
+    pub(super) fn implies(&mut self, given: &[Term], then: Term) {
+        let mut clause: Vec<Literal> = Vec::with_capacity(given.len() + 1);
+        for term in given {
+            match term {
+                Term::No => return,
+                Term::Yes => {}
+                Term::If(literal) => clause.push(!*literal),
+            }
+        }
+        match then {
+            Term::Yes => return,
+            Term::No => {}
+            Term::If(literal) => clause.push(literal),
+        }
+        self.solver.clause(&clause);
+    }
+
+    pub(super) fn exactly_one(&mut self, literals: &[Literal]) {
+        self.solver.clause(literals);
+        for (index, first) in literals.iter().enumerate() {
+            for second in &literals[index + 1..] {
+                self.solver.clause(&[!*first, !*second]);
+            }
+        }
+    }
+}

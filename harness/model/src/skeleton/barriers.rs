@@ -1,0 +1,215 @@
+//! Control barriers: how far each thread runs before one blocks it for ever, and which of them meet.
+
+use litmus::{ControlBarrier, InstructionKind, Test, ThreadId};
+
+use super::{Semantic, Skeleton};
+use crate::path::{Path, StepKind};
+
+/// A control barrier that a thread has come to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival<'t> {
+    /// Its event.
+    pub(super) event: u16,
+    pub(super) thread: ThreadId,
+    pub(super) barrier: &'t ControlBarrier,
+    /// How often the thread has executed the instruction before.
+    pub(super) occurrence: u16,
+}
+
+/// The control barrier that an instruction is.
+pub(super) fn barrier_of(test: &Test, thread: ThreadId, instruction: u16) -> Option<&ControlBarrier> {
+    match test.thread(thread).instructions.get(usize::from(instruction)).map(|i| &i.kind) {
+        Some(InstructionKind::ControlBarrier(barrier)) => Some(barrier),
+        _ => None,
+    }
+}
+
+/// The threads of a test on their paths.
+#[derive(Clone, Copy)]
+pub(super) struct Schedule<'t> {
+    pub(super) test: &'t Test,
+    pub(super) paths: &'t [&'t Path],
+    pub(super) semantic: Semantic,
+}
+
+impl<'t> Schedule<'t> {
+    /// How many steps of each path execute: up to a control barrier that blocks it for ever, and none where the whole thread
+    /// comes after one that does not end (`#synchronization-dependencies`).
+    pub(super) fn executed(&self) -> Vec<usize> {
+        let Schedule { test, paths, .. } = *self;
+        let mut begun = vec![true; paths.len()];
+        loop {
+            let executed = self.up_to_barriers(&begun);
+            let ends = |thread: ThreadId| {
+                let index = usize::from(thread.0);
+                paths[index].terminated && begun[index] && executed[index] == paths[index].steps.len()
+            };
+            let whole = |point: &litmus::SyncPoint| point.instruction.is_none();
+            let waiting = test.system_sync.iter().find(|sync| {
+                let other = sync.from.thread != sync.to.thread;
+                let begun = begun[usize::from(sync.to.thread.0)];
+                other && begun && whole(&sync.from) && whole(&sync.to) && !ends(sync.from.thread)
+            });
+            match waiting {
+                Some(sync) => begun[usize::from(sync.to.thread.0)] = false,
+                None => return executed,
+            }
+        }
+    }
+
+    /// How many steps of each path execute before a control barrier blocks it for ever: the least solution. Those that have not
+    /// begun execute none.
+    fn up_to_barriers(&self, begun: &[bool]) -> Vec<usize> {
+        let Schedule { test, paths, semantic } = *self;
+        let all = |thread: usize| if begun[thread] { paths[thread].steps.len() } else { 0 };
+        let stop_after = |path: &Path, from: usize| {
+            path.steps[from..]
+                .iter()
+                .position(|step| matches!(step.kind, StepKind::ControlBarrier))
+                .map_or(path.steps.len(), |offset| from + offset)
+        };
+        if semantic.barriers_anywhere {
+            return (0..paths.len()).map(all).collect();
+        }
+        // Position of the barrier each thread stands at, or the end of its path.
+        let mut at: Vec<usize> =
+            (0..paths.len()).map(|thread| stop_after(paths[thread], 0).min(all(thread))).collect();
+        loop {
+            let reached = |thread: usize, instruction: usize, occurrence: u16| {
+                let path = paths[thread];
+                if !begun[thread] {
+                    return false;
+                }
+                path.steps.iter().take(at[thread] + 1).any(|step| {
+                    usize::from(step.instruction) == instruction
+                        && step.occurrence == occurrence
+                        && matches!(step.kind, StepKind::ControlBarrier)
+                })
+            };
+            let passes = |thread: usize| {
+                if !begun[thread] {
+                    return None;
+                }
+                let path = paths[thread];
+                let step = path.steps.get(at[thread])?;
+                let id = ThreadId(thread as u16);
+                let barrier = barrier_of(test, id, step.instruction)?;
+                let mut arrived = 0;
+                let mut missing = false;
+                for other in 0..paths.len() {
+                    let other_id = ThreadId(other as u16);
+                    for index in 0..test.thread(other_id).instructions.len() {
+                        let Some(candidate) = barrier_of(test, other_id, index as u16) else { continue };
+                        if self.is_one_barrier((id, barrier), (other_id, candidate)) {
+                            if reached(other, index, step.occurrence) {
+                                arrived += 1;
+                            } else {
+                                missing = true;
+                            }
+                        }
+                    }
+                }
+                Some(match barrier.quorum {
+                    Some(quorum) => arrived >= quorum,
+                    None => !missing,
+                })
+            };
+            let passing: Vec<usize> = (0..paths.len()).filter(|t| passes(*t) == Some(true)).collect();
+            if passing.is_empty() {
+                return at;
+            }
+            for thread in passing {
+                at[thread] = stop_after(paths[thread], at[thread] + 1);
+            }
+        }
+    }
+
+    /// Whether two control barriers belong to one group: the same id or resource, in one instance of their execution scope.
+    fn is_one_barrier(
+        &self,
+        (left_thread, left): (ThreadId, &ControlBarrier),
+        (right_thread, right): (ThreadId, &ControlBarrier),
+    ) -> bool {
+        let by_name = match (&left.resource, &right.resource) {
+            (None, None) => left.id == right.id,
+            (Some(l), Some(r)) => l == r,
+            _ => false,
+        };
+        if self.semantic.barriers_anywhere {
+            return by_name;
+        }
+        by_name
+            && left.execution_scope == right.execution_scope
+            && self
+                .test
+                .thread(left_thread)
+                .place
+                .shares(self.test.thread(right_thread).place, left.execution_scope)
+    }
+
+    /// Adds the pairs of barriers that meet. A named barrier with a quorum lets any large enough subset of its arrivals
+    /// be the ones that the others wait for.
+    pub(super) fn meetings(&self, mut skeleton: Skeleton, barriers: &[Arrival<'t>]) -> Vec<Skeleton> {
+        let is_one = |left: &Arrival<'_>, right: &Arrival<'_>| {
+            self.is_one_barrier((left.thread, left.barrier), (right.thread, right.barrier))
+        };
+        let pair = |left: &Arrival<'_>, right: &Arrival<'_>| {
+            left.barrier.id == right.barrier.id && left.occurrence == right.occurrence && is_one(left, right)
+        };
+        let mut choices: Vec<Vec<Vec<u16>>> = Vec::new();
+        let mut grouped: Vec<u16> = Vec::new();
+        for barrier in barriers {
+            let Some(quorum) = barrier.barrier.quorum else {
+                for other in barriers {
+                    if other.barrier.quorum.is_none() && pair(barrier, other) {
+                        skeleton.meetings.push((barrier.event, other.event));
+                    }
+                }
+                continue;
+            };
+            if grouped.contains(&barrier.event) {
+                continue;
+            }
+            let members: Vec<u16> = barriers
+                .iter()
+                .filter(|other| {
+                    other.barrier.quorum.is_some()
+                        && other.occurrence == barrier.occurrence
+                        && is_one(barrier, other)
+                })
+                .map(|other| other.event)
+                .collect();
+            grouped.extend(&members);
+            let subsets = (0u32..1 << members.len().min(20))
+                .filter(|mask| mask.count_ones() >= quorum)
+                .map(|mask| {
+                    members
+                        .iter()
+                        .enumerate()
+                        .filter(|(i, _)| mask & (1 << i) != 0)
+                        .map(|(_, m)| *m)
+                        .collect()
+                })
+                .collect();
+            choices.push(subsets);
+        }
+        let mut skeletons = vec![skeleton];
+        for subsets in choices {
+            skeletons = skeletons
+                .iter()
+                .flat_map(|skeleton| {
+                    subsets.iter().map(|subset| {
+                        let mut chosen = skeleton.clone();
+                        for first in barriers.iter().filter(|b| subset.contains(&b.event)) {
+                            for second in barriers.iter().filter(|b| pair(first, b)) {
+                                chosen.meetings.push((first.event, second.event));
+                            }
+                        }
+                        chosen
+                    })
+                })
+                .collect();
+        }
+        skeletons
+    }
+}

@@ -1,0 +1,531 @@
+//! Builds the events of an execution from the paths of its threads.
+
+use litmus::{
+    Dialect, InstructionKind, InterlockEnd, LocationId, Observable, Order, Place, Reference, Scope,
+    Semantics, StorageClass, SystemOperation, Test, ThreadId, Value,
+};
+
+use super::barriers::{Arrival, Schedule, barrier_of};
+use super::vocabulary::Tags;
+use super::{Event, FinalValue, MAX_EVENTS, Owner, Semantic, Skeleton};
+use crate::PredictError;
+use crate::cells::{Cells, Extent, Piece};
+use crate::forced::forced_reads;
+use crate::path::{Memory, Path, Step, StepKind};
+use crate::symbolic::{LocalRead, Symbolic};
+use crate::system::{self, Mark};
+
+/// Every skeleton of a combination of paths, one for each thread: several only where a quorum leaves a choice.
+pub(crate) fn skeletons(
+    test: &Test,
+    paths: &[&Path],
+    semantic: Semantic,
+) -> Result<Vec<Skeleton>, PredictError> {
+    let schedule = Schedule { test, paths, semantic };
+    let executed = schedule.executed();
+    let all = paths.iter().zip(&executed).all(|(path, count)| path.terminated && *count == path.steps.len());
+    let steps = paths.iter().zip(&executed).map(|(path, count)| path.steps.get(..*count).unwrap_or_default());
+    let mut builder = Builder::new(test, semantic, steps.collect());
+    builder.skeleton.terminated = all;
+    builder.skeleton.cut = paths.iter().any(|path| path.cut);
+    builder.add_initial_writes();
+    for (index, path) in paths.iter().enumerate() {
+        builder.add_thread(ThreadId(index as u16), path);
+    }
+    builder.add_finals(paths);
+    let events = builder.skeleton.events.len();
+    if events > MAX_EVENTS {
+        return Err(PredictError::TooManyEvents { events, bound: MAX_EVENTS });
+    }
+    builder.add_system_sync();
+    builder.add_system();
+    let Builder { mut skeleton, arrivals, .. } = builder;
+    if let Some(khronos) = &test.khronos {
+        skeleton.forced = forced_reads(&skeleton, khronos);
+    }
+    Ok(schedule.meetings(skeleton, &arrivals))
+}
+
+/// What a step accesses.
+fn accessed(step: &Step) -> Option<&Memory> {
+    match &step.kind {
+        StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => Some(memory),
+        StepKind::Fence(..) | StepKind::ControlBarrier | StepKind::System => None,
+    }
+}
+
+/// The storage of a name that is a block in workgroup memory.
+fn block_of(test: &Test, name: LocationId) -> Option<LocationId> {
+    matches!(test.location(name).reference, Some(Reference::Workgroup)).then(|| test.storage_of(name))
+}
+
+/// What of a stored value lies in a piece of its access.
+fn part_of(stored: &Symbolic<u16>, piece: Piece) -> Symbolic<u16> {
+    if piece.alone { stored.clone() } else { stored.clone().part(piece.before, piece.bytes) }
+}
+
+/// A skeleton on its way, with all that its events are made from.
+#[derive(Clone)]
+struct Builder<'t> {
+    test: &'t Test,
+    semantic: Semantic,
+    /// The steps of each thread that are executed.
+    steps: Vec<&'t [Step]>,
+    observables: Vec<Observable>,
+    cells: Cells,
+    skeleton: Skeleton,
+    /// The values that each thread has read, by the number of the read.
+    reads: Vec<Vec<Symbolic<u16>>>,
+    arrivals: Vec<Arrival<'t>>,
+    marks: Vec<Mark>,
+}
+
+impl<'t> Builder<'t> {
+    fn new(test: &'t Test, semantic: Semantic, steps: Vec<&'t [Step]>) -> Builder<'t> {
+        let observables = test.observables();
+        let observed = observables.iter().filter_map(|observable| match observable {
+            Observable::Location(location, component) => {
+                Some(Extent::of_component(test, *location, *component))
+            }
+            Observable::Register(..) => None,
+        });
+        let accesses = steps.iter().flat_map(|steps| steps.iter()).filter_map(accessed);
+        let extents = accesses.map(|memory| memory.extent).chain(observed);
+        let cells = Cells::new(test, extents, semantic.cells_of_bytes);
+        let (skeleton, reads) = (Skeleton::default(), vec![Vec::new(); steps.len()]);
+        let (arrivals, marks) = (Vec::new(), Vec::new());
+        Builder { test, semantic, steps, observables, cells, skeleton, reads, arrivals, marks }
+    }
+
+    /// The number of the next event.
+    fn here(&self) -> u16 {
+        self.skeleton.events.len() as u16
+    }
+
+    fn add_initial_writes(&mut self) {
+        let accesses = self.steps.iter().flat_map(|steps| steps.iter()).filter_map(accessed);
+        let mut used: Vec<LocationId> = accesses.map(|memory| memory.location).collect();
+        for observable in &self.observables {
+            if let Observable::Location(location, _) = observable {
+                used.push(*location);
+            }
+        }
+        if !self.semantic.initial_per_name {
+            used.iter_mut().for_each(|location| *location = self.test.storage_of(*location));
+        }
+        used.sort_unstable();
+        used.dedup();
+        for location in used {
+            let extent = Extent::of_name(self.test, location);
+            let bits = self.test.initial_bits(location);
+            let mut event = Event::new(Owner::Initial, None, self.here(), None);
+            event.tags.add(Tags::IW | Tags::W);
+            event.reference = Some(location);
+            event.block = block_of(self.test, location);
+            event.extent = Some(extent);
+            for piece in self.cells.pieces(extent) {
+                let mut event = event.clone();
+                event.storage = Some(piece.cell);
+                if self.test.location(location).is_vector() {
+                    event.extent = Some(extent.part(self.test, piece));
+                }
+                let part = Symbolic::Known(Value((bits >> (8 * piece.before)) as u64));
+                event.stored = Some(part.part(0, piece.bytes));
+                self.skeleton.events.push(event);
+            }
+        }
+    }
+
+    /// Adds the events of a thread, and what its path asks of the values that it reads.
+    fn add_thread(&mut self, thread: ThreadId, path: &Path) {
+        let steps = self.steps[usize::from(thread.0)];
+        let mut company = steps.iter().any(|step| step.cooperative).then(|| self.with_own_events(thread));
+        for step in steps {
+            if let Some(company) = company.as_mut().filter(|_| step.cooperative) {
+                std::mem::swap(&mut self.reads, &mut company.reads);
+                company.add_company(thread, step);
+                std::mem::swap(&mut self.reads, &mut company.reads);
+            } else {
+                self.add_step(thread, step);
+            }
+        }
+        if let Some(mut company) = company {
+            let own = self.skeleton.events.len();
+            self.skeleton.events.extend(company.skeleton.events.drain(own..));
+            self.arrivals.append(&mut company.arrivals);
+        }
+        let reads = &self.reads[usize::from(thread.0)];
+        for read in &path.decisive {
+            if let Some(value) = reads.get(usize::from(*read)) {
+                value.for_each_read(&mut |event| {
+                    self.skeleton.events[usize::from(event)].tags.add(Tags::DECISIVE);
+                });
+            }
+        }
+        for constraint in &path.constraints {
+            let mut known = true;
+            let mut check = |read: u16| known &= usize::from(read) < reads.len();
+            constraint.left.for_each_read(&mut check);
+            constraint.right.for_each_read(&mut check);
+            // A condition on a read behind a barrier that blocks for ever is never evaluated.
+            if known {
+                self.skeleton.constraints.push(constraint.map(&|read| reads[usize::from(read)].clone()));
+            }
+        }
+    }
+
+    /// This with the events of a thread that it performs itself, for what others perform of it: those come behind.
+    fn with_own_events(&self, thread: ThreadId) -> Builder<'t> {
+        let mut own = self.clone();
+        for step in self.steps[usize::from(thread.0)] {
+            if !step.cooperative {
+                own.add_step(thread, step);
+            } else if let StepKind::Read(_) = step.kind {
+                // Only the number of events matters here.
+                own.reads[usize::from(thread.0)].push(Symbolic::Known(Value(0)));
+            }
+        }
+        own.arrivals.clear();
+        own
+    }
+
+    /// Adds what the invocation does that performs a cooperative access: the access and the barriers around it.
+    fn add_company(&mut self, thread: ThreadId, access: &Step) {
+        let first = self.skeleton.events.len();
+        for step in self.steps[usize::from(thread.0)] {
+            if std::ptr::eq(step, access) {
+                self.add_step(thread, step);
+            } else if let StepKind::ControlBarrier | StepKind::Fence(..) = step.kind {
+                // What a barrier depends on is the thread's own.
+                let step = Step { address: Vec::new(), control: Vec::new(), ..step.clone() };
+                self.add_step(thread, &step);
+            }
+        }
+        for event in &mut self.skeleton.events[first..] {
+            event.owner = Owner::Company(thread, access.instruction);
+        }
+    }
+
+    fn add_step(&mut self, thread: ThreadId, step: &Step) {
+        let here = self.here();
+        let index = usize::from(thread.0);
+        let Skeleton { address, control, .. } = &mut self.skeleton;
+        for (dependent, pairs) in [(&step.address, address), (&step.control, control)] {
+            for read in dependent {
+                self.reads[index][usize::from(*read)].for_each_read(&mut |event| pairs.push((event, here)));
+            }
+        }
+        let (place, host) = match self.test.thread(thread).place {
+            Place::Device(placement) => (Some(placement), false),
+            Place::Host => (None, true),
+        };
+        let mut event = Event::new(Owner::Thread(thread), Some(step.instruction), here, place);
+        if step.continues
+            && let Some(before) = self.skeleton.events.last()
+        {
+            event.vector = before.vector;
+            if self.semantic.vectors_whole {
+                event.operation = before.operation;
+            }
+        }
+        if host {
+            event.tags.add(Tags::HOST);
+        }
+        match &step.kind {
+            StepKind::Read(memory) => {
+                self.set_place(&mut event, memory, host);
+                event.tags.add(Tags::R);
+                event.tags.read_access(memory.access);
+                self.add_read(thread, &event, &self.cells.pieces(memory.extent));
+            }
+            StepKind::Write(memory, stored) => {
+                self.set_place(&mut event, memory, host);
+                event.tags.add(Tags::W);
+                event.tags.write_access(memory.access);
+                self.push_write(&event, &self.value(thread, stored), &self.cells.pieces(memory.extent));
+            }
+            StepKind::Rmw(memory, stored) => {
+                self.set_place(&mut event, memory, host);
+                self.add_rmw(thread, event, memory, stored.as_ref());
+            }
+            StepKind::Fence(scope, semantics) => {
+                event.fence(*scope, semantics);
+                self.skeleton.events.push(event);
+            }
+            StepKind::ControlBarrier => {
+                event.tags.add(Tags::CBAR);
+                if let Some(barrier) = barrier_of(self.test, thread, step.instruction) {
+                    let occurrence = step.occurrence;
+                    self.arrivals.push(Arrival { event: here, thread, barrier, occurrence });
+                    match &barrier.semantics {
+                        Some(semantics) => event.fence(barrier.memory_scope, semantics),
+                        None => event.tags.add_scope(barrier.memory_scope),
+                    }
+                }
+                self.skeleton.events.push(event);
+            }
+            StepKind::System => self.add_system_event(thread, step.instruction, &event),
+        }
+    }
+
+    /// Says what an event accesses.
+    fn set_place(&self, event: &mut Event, memory: &Memory, host: bool) {
+        event.reference = Some(memory.location);
+        event.block =
+            (memory.class == StorageClass::Workgroup).then(|| self.test.storage_of(memory.location));
+        event.extent = Some(memory.extent);
+        event.tags.classes = 1 << memory.class.index();
+        if host {
+            // A host has no private accesses: its language orders them.
+            event.tags.add(Tags::NONPRIV);
+            let property = |name: LocationId| self.test.location(name).noncoherent;
+            if property(memory.location) || property(memory.extent.storage) {
+                event.tags.add(Tags::NONCOHERENT);
+            }
+        }
+    }
+
+    /// A value of a thread over the events of the execution.
+    fn value(&self, thread: ThreadId, value: &Symbolic<LocalRead>) -> Symbolic<u16> {
+        let reads = &self.reads[usize::from(thread.0)];
+        value.map(&|read| reads[usize::from(read)].clone())
+    }
+
+    fn add_rmw(
+        &mut self,
+        thread: ThreadId,
+        mut event: Event,
+        memory: &Memory,
+        stored: Option<&Symbolic<LocalRead>>,
+    ) {
+        let here = usize::from(self.here());
+        let pieces = self.cells.pieces(memory.extent);
+        let fused = self.semantic.rmw_fused;
+        let mut write = event.clone();
+        event.tags.add(Tags::R);
+        event.tags.read_access(memory.access);
+        if stored.is_some() {
+            event.tags.add(Tags::RMW);
+        }
+        if stored.is_some() && fused {
+            event.tags.add(Tags::W);
+            event.tags.write_access(memory.access);
+        }
+        self.add_read(thread, &event, &pieces);
+        let Some(stored) = stored else { return };
+        let stored = self.value(thread, stored);
+        if fused {
+            for (event, piece) in self.skeleton.events[here..].iter_mut().zip(&pieces) {
+                event.stored = Some(part_of(&stored, *piece));
+            }
+        } else {
+            (write.operation, write.vector) = (self.here(), self.here());
+            write.tags.add(Tags::W | Tags::RMW);
+            write.tags.write_access(memory.access);
+            for (event, half) in self.skeleton.events[here..].iter_mut().zip(write.operation..) {
+                event.write_half = Some(half);
+            }
+            self.push_write(&write, &stored, &pieces);
+        }
+    }
+
+    /// Adds a read of a thread, and remembers the value that is read.
+    fn add_read(&mut self, thread: ThreadId, event: &Event, pieces: &[Piece]) {
+        let value = self.push_read(event, pieces);
+        self.reads[usize::from(thread.0)].push(value);
+    }
+
+    /// Adds an event for each piece of a read, and gives the value that is read.
+    fn push_read(&mut self, event: &Event, pieces: &[Piece]) -> Symbolic<u16> {
+        let mut parts = Vec::new();
+        for piece in pieces {
+            let mut part = event.clone();
+            part.storage = Some(piece.cell);
+            parts.push((piece.before, Symbolic::Read(self.here())));
+            self.skeleton.events.push(part);
+        }
+        match (parts.pop(), parts.is_empty()) {
+            (Some((_, whole)), true) => whole,
+            (last, _) => {
+                parts.extend(last);
+                Symbolic::Join(parts)
+            }
+        }
+    }
+
+    /// Adds an event for each piece of a write.
+    fn push_write(&mut self, event: &Event, stored: &Symbolic<u16>, pieces: &[Piece]) {
+        for piece in pieces {
+            let mut part = event.clone();
+            part.storage = Some(piece.cell);
+            part.stored = Some(part_of(stored, *piece));
+            self.skeleton.events.push(part);
+        }
+    }
+
+    /// Adds the events of an operation of the API, of an interlocked section or of a shader call.
+    fn add_system_event(&mut self, thread: ThreadId, instruction: u16, event: &Event) {
+        let before = self.here();
+        let kind = &self.test.thread(thread).instructions[usize::from(instruction)].kind;
+        match kind {
+            InstructionKind::System(operation) => {
+                for tags in system::operation_tags(operation) {
+                    let mut event = event.clone();
+                    (event.operation, event.vector) = (self.here(), self.here());
+                    event.tags.add(*tags);
+                    self.skeleton.events.push(event);
+                }
+            }
+            InstructionKind::Interlock(interlock) => {
+                let mut event = event.clone();
+                event.tags.add_scope(Scope::FragmentInterlock);
+                // The end releases and the begin acquires UniformMemory and ImageMemory; neither is a memory barrier.
+                event.tags.semantics =
+                    (1 << StorageClass::Buffer.index()) | (1 << StorageClass::Image.index());
+                event.tags.add(match interlock.end {
+                    InterlockEnd::Begin => Tags::ACQ,
+                    InterlockEnd::End => Tags::REL,
+                });
+                self.skeleton.events.push(event);
+            }
+            // Shader-call order passes through it where the caller does nothing else.
+            InstructionKind::ShaderCall(_) => self.skeleton.events.push(event.clone()),
+            // They are steps of their own.
+            InstructionKind::Access(_)
+            | InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => {}
+        }
+        let next = match kind {
+            InstructionKind::System(SystemOperation::Wait(_)) => before,
+            _ => self.here(),
+        };
+        self.marks.push(Mark { thread, instruction, next });
+    }
+
+    fn add_finals(&mut self, paths: &[&Path]) {
+        let (test, terminated) = (self.test, self.skeleton.terminated);
+        let device_read = self.semantic.final_device_read;
+        let with_reader = terminated
+            && device_read
+            && self.observables.iter().any(|o| matches!(o, Observable::Location(..)));
+        // Memory of HSA has no device domain that values must get out of.
+        if with_reader && test.dialect != Dialect::Hsa {
+            let hosts = test.threads.iter().any(|thread| thread.place == Place::Host);
+            let from_hosts: &[u64] = if hosts { &[Tags::AVHOST, Tags::DOMDEVICE] } else { &[] };
+            for tags in from_hosts.iter().chain(&[Tags::AVDEVICE, Tags::VISDEVICE]) {
+                let reader = self.reader(*tags);
+                self.skeleton.events.push(reader);
+            }
+        }
+        for observable in self.observables.clone() {
+            let value = match observable {
+                Observable::Register(thread, register) => {
+                    let index = usize::from(thread.0);
+                    let value = &paths[index].registers[usize::from(register.0)];
+                    let mut known = true;
+                    value.for_each_read(&mut |read| known &= usize::from(read) < self.reads[index].len());
+                    // Behind a barrier that blocks for ever a register keeps what it had at first.
+                    FinalValue::Expression(if known {
+                        self.value(thread, value)
+                    } else {
+                        Symbolic::Known(test.initial_register(thread, register))
+                    })
+                }
+                Observable::Location(location, component) if !terminated => {
+                    FinalValue::Expression(Symbolic::Known(test.initial_value(location, component)))
+                }
+                Observable::Location(location, component) if device_read => {
+                    let mut event = self.reader(Tags::R | Tags::FINAL);
+                    let extent = Extent::of_component(test, location, component);
+                    event.reference = Some(location);
+                    event.block = block_of(test, location);
+                    event.extent = Some(extent);
+                    FinalValue::Expression(self.push_read(&event, &self.cells.pieces(extent)))
+                }
+                Observable::Location(location, component) => {
+                    let pieces = self.cells.pieces(Extent::of_component(test, location, component));
+                    // Models that ask for the last write know no accesses to parts of a number.
+                    let cell = pieces.first().map_or(test.storage_of(location), |piece| piece.cell);
+                    FinalValue::LastWrite(cell)
+                }
+            };
+            self.skeleton.finals.push(value);
+        }
+    }
+
+    /// An event of the reader of final values.
+    fn reader(&self, tags: u64) -> Event {
+        let mut event = Event::new(Owner::Final, None, self.here(), None);
+        event.tags.add(tags);
+        event
+    }
+
+    fn add_system_sync(&mut self) {
+        let Skeleton { events, system_sync, .. } = &mut self.skeleton;
+        for sync in &self.test.system_sync {
+            if sync.from.thread == sync.to.thread
+                && sync.from.instruction.is_none()
+                && sync.to.instruction.is_none()
+            {
+                continue;
+            }
+            for (from, left) in events.iter().enumerate() {
+                let matches = |event: &Event, point: &litmus::SyncPoint| {
+                    event.thread() == Some(point.thread)
+                        && point.instruction.is_none_or(|i| event.instruction == Some(i))
+                };
+                if !matches(left, &sync.from) {
+                    continue;
+                }
+                for (to, right) in events.iter().enumerate() {
+                    if from != to && matches(right, &sync.to) {
+                        system_sync.push((from as u16, to as u16));
+                    }
+                }
+            }
+        }
+        // The reader of final values comes after every thread.
+        for (to, reader) in events.iter().enumerate() {
+            if reader.owner == Owner::Final {
+                for (from, event) in events.iter().enumerate() {
+                    if event.thread().is_some() {
+                        system_sync.push((from as u16, to as u16));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds what submissions, waits, access masks, shader calls and interlocked sections relate.
+    fn add_system(&mut self) {
+        if self.marks.is_empty() {
+            return;
+        }
+        let (test, skeleton) = (self.test, &mut self.skeleton);
+        skeleton.system_sync.extend(system::submission_order(test, &skeleton.events, &self.marks));
+        skeleton.shader_calls = system::call_order(test, &skeleton.events, &self.marks);
+        skeleton.call_groups = system::call_groups(test);
+        skeleton.sections = system::interlock_order(test, &skeleton.events);
+        skeleton.uncovered = system::uncovered(test, &skeleton.events);
+        for left in 0..test.threads.len() as u16 {
+            for right in 0..test.threads.len() as u16 {
+                if system::overlap(test, ThreadId(left), ThreadId(right)) {
+                    skeleton.overlapping.push((ThreadId(left), ThreadId(right)));
+                }
+            }
+        }
+    }
+}
+
+impl Event {
+    fn fence(&mut self, scope: Scope, semantics: &Semantics) {
+        self.tags.add_scope(scope);
+        if semantics.order != Order::Relaxed {
+            self.tags.add(Tags::F);
+        }
+        self.tags.add_release(semantics);
+        self.tags.add_acquire(semantics);
+    }
+}

@@ -1,0 +1,62 @@
+//! What a search asks of a skeleton: which writes a read may read from, and which storages there are.
+
+use litmus::{LocationId, Value};
+
+use super::vocabulary::Tags;
+use super::{FinalValue, Skeleton};
+use crate::symbolic::Symbolic;
+
+impl Skeleton {
+    /// Number of events.
+    pub(crate) fn len(&self) -> usize {
+        self.events.len()
+    }
+
+    /// The value that every read must have before it matters which write it came from; writes with known values that a
+    /// constraint on this read alone excludes are not candidates.
+    pub(crate) fn candidates(&self, read: usize) -> Vec<usize> {
+        let target = &self.events[read];
+        (0..self.events.len())
+            .filter(|&write| {
+                let event = &self.events[write];
+                event.tags.has(Tags::W)
+                    && event.storage == target.storage
+                    && self.may_read(read, write)
+                    && self.value_possible(read, event.stored.as_ref().and_then(Symbolic::known))
+            })
+            .collect()
+    }
+
+    /// Whether a read may read from a write to its location: never from its own read-modify-write, and from nothing
+    /// but what it is forced to read from.
+    pub(crate) fn may_read(&self, read: usize, write: usize) -> bool {
+        let own = write == read || self.events[read].write_half.map(usize::from) == Some(write);
+        !own && self.forced.iter().all(|(r, w)| usize::from(*r) != read || usize::from(*w) == write)
+    }
+
+    fn value_possible(&self, read: usize, value: Option<Value>) -> bool {
+        let Some(value) = value else { return true };
+        self.constraints.iter().all(|constraint| {
+            constraint.met(&mut |other| (usize::from(other) == read).then_some(value)) != Some(false)
+        })
+    }
+
+    /// The storages that are accessed, each once.
+    pub(crate) fn storages(&self) -> Vec<LocationId> {
+        let mut storages: Vec<LocationId> = self.events.iter().filter_map(|event| event.storage).collect();
+        storages.sort_unstable();
+        storages.dedup();
+        storages
+    }
+
+    /// The storages whose last write is observed as such.
+    pub(crate) fn observed_storages(&self) -> Vec<LocationId> {
+        self.finals
+            .iter()
+            .filter_map(|value| match value {
+                FinalValue::LastWrite(storage) => Some(*storage),
+                FinalValue::Expression(_) => None,
+            })
+            .collect()
+    }
+}

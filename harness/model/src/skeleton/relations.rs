@@ -1,0 +1,178 @@
+//! The base sets and relations of cat files that the program alone decides.
+
+use litmus::{Scope, StorageClass, ThreadId};
+
+use super::vocabulary::{Tags, tag_of};
+use super::{Event, Owner, Skeleton};
+use crate::matrix::{Bits, Matrix};
+
+impl Skeleton {
+    /// A base set of the model. `mask` is the argument of `SC` and `SEM`.
+    pub(crate) fn base_set<S: Bits>(&self, name: &str, mask: Option<u8>) -> Option<S> {
+        let collect = |test: &dyn Fn(&Event) -> bool| {
+            let mut set = S::empty();
+            for (index, event) in self.events.iter().enumerate() {
+                if test(event) {
+                    set.insert(index);
+                }
+            }
+            set
+        };
+        if let Some(mask) = mask {
+            return match name {
+                "SC" => Some(collect(&|e| e.tags.classes & mask != 0)),
+                "SEM" => Some(collect(&|e| e.tags.semantics & mask == mask)),
+                _ => None,
+            };
+        }
+        let digit = |prefix: &str| {
+            name.strip_prefix(prefix).and_then(|d| d.parse::<u8>().ok()).filter(|d| *d < 4).map(|d| 1u8 << d)
+        };
+        if let Some(class) = digit("SEMSC") {
+            return Some(collect(&|e| e.tags.semantics & class != 0));
+        }
+        if let Some(class) = digit("SC") {
+            return Some(collect(&|e| e.tags.classes & class != 0));
+        }
+        match name {
+            "M" => Some(collect(&|e| e.tags.any(Tags::R | Tags::W))),
+            "A" => Some(collect(&|e| e.tags.has(Tags::ATOM))),
+            "GLOBAL" => Some(collect(&|e| e.tags.classes == 1 << StorageClass::Buffer.index())),
+            "GROUP" => Some(collect(&|e| e.tags.classes == 1 << StorageClass::Workgroup.index())),
+            "PRIV" => {
+                Some(collect(&|e| e.tags.any(Tags::R | Tags::W) && !e.tags.any(Tags::NONPRIV | Tags::IW)))
+            }
+            _ => tag_of(name).map(|tag| collect(&|e| e.tags.has(tag))),
+        }
+    }
+
+    /// Each event with those of the same key; events without one are left out.
+    fn alike<M: Matrix, K: PartialEq>(&self, key: impl Fn(&Event) -> Option<K>) -> M {
+        let mut matrix = M::empty(self.len());
+        for (i, event) in self.events.iter().enumerate() {
+            let Some(wanted) = key(event) else { continue };
+            if !matrix.row(i).is_empty() {
+                continue;
+            }
+            let mut row = M::Set::empty();
+            for (j, other) in self.events.iter().enumerate().skip(i) {
+                if key(other).as_ref() == Some(&wanted) {
+                    row.insert(j);
+                }
+            }
+            row.iter().for_each(|j| matrix.set_row(j, row));
+        }
+        matrix
+    }
+
+    /// A base relation of the model that the program alone decides; `None` for `rf`, `co` and unknown names.
+    pub(crate) fn base_relation<M: Matrix>(&self, name: &str) -> Option<M> {
+        let n = self.len();
+        let list = |list: &[(u16, u16)]| {
+            M::from_pairs(n, list.iter().map(|(from, to)| (usize::from(*from), usize::from(*to))))
+        };
+        let pairs = |related: &dyn Fn(usize, usize) -> bool| {
+            M::from_pairs(
+                n,
+                (0..n).flat_map(|i| (0..n).map(move |j| (i, j))).filter(|(i, j)| related(*i, *j)),
+            )
+        };
+        let sharing = |scope: Scope| self.alike(|event| event.place.and_then(|place| place.instance(scope)));
+        // Events of one thread stand together.
+        let thread = |i: usize| {
+            let owner = self.events[i].owner;
+            let mut end = i + 1;
+            while owner != Owner::Initial && self.events.get(end).is_some_and(|e| e.owner == owner) {
+                end += 1;
+            }
+            end
+        };
+        let same_thread = || {
+            let mut matrix = M::empty(n);
+            let mut start = 0;
+            while start < n {
+                let end = thread(start);
+                let events = M::Set::universe(end).difference(M::Set::universe(start));
+                (start..end).for_each(|i| matrix.set_row(i, events));
+                start = end;
+            }
+            matrix
+        };
+        Some(match name {
+            "po" => {
+                let mut matrix = same_thread();
+                for i in 0..n {
+                    // Parts of one operation are in no order, nor are components of a vector; they stand together.
+                    let vector = self.events[i].vector;
+                    let mut next = i + 1;
+                    while self.events.get(next).is_some_and(|event| event.vector == vector) {
+                        next += 1;
+                    }
+                    matrix.set_row(i, matrix.row(i).difference(M::Set::universe(next)));
+                }
+                matrix
+            }
+            "int" => same_thread(),
+            "ext" => same_thread().complement(n),
+            "loc" => self.alike(|event| event.storage),
+            "vloc" | "sref" => self.alike(|event| event.reference),
+            "block" => self.alike(|event| event.block),
+            "ssg" => sharing(Scope::Subgroup),
+            "swg" => sharing(Scope::Workgroup),
+            "sqf" => sharing(Scope::QueueFamily),
+            "part" => pairs(&|i, j| i != j && self.events[i].operation == self.events[j].operation),
+            "component" => pairs(&|i, j| {
+                let (left, right) = (&self.events[i], &self.events[j]);
+                left.vector == right.vector && left.operation != right.operation
+            }),
+            "partial" => pairs(&|i, j| match (self.events[i].extent, self.events[j].extent) {
+                (Some(left), Some(right)) => left.storage == right.storage && left != right,
+                _ => false,
+            }),
+            "uncovered" => list(&self.uncovered),
+            "sco" => list(&self.shader_calls),
+            "interlock" => list(&self.sections),
+            "scall" => pairs(&|i, j| {
+                self.both_threads(i, j).is_some_and(|(left, right)| {
+                    let group = |thread: ThreadId| self.call_groups.get(usize::from(thread.0));
+                    left == right || (group(left).is_some() && group(left) == group(right))
+                })
+            }),
+            "sfi" => pairs(&|i, j| {
+                self.both_threads(i, j)
+                    .is_some_and(|pair| pair.0 == pair.1 || self.overlapping.contains(&pair))
+            }),
+            "rmw" => {
+                let halves = self.events.iter().enumerate();
+                M::from_pairs(n, halves.filter_map(|(i, event)| Some((i, usize::from(event.write_half?)))))
+            }
+            "addr" => list(&self.address),
+            "ctrl" => list(&self.control),
+            "syncbar" => list(&self.meetings),
+            "ssw" | "pkt" => list(&self.system_sync),
+            "data" => {
+                let mut matrix = M::empty(n);
+                for (write, event) in self.events.iter().enumerate() {
+                    if let Some(stored) = &event.stored {
+                        stored.for_each_read(&mut |read| {
+                            // A fused read-modify-write does not depend on itself.
+                            if usize::from(read) != write {
+                                matrix.insert(usize::from(read), write);
+                            }
+                        });
+                    }
+                }
+                matrix
+            }
+            _ => return None,
+        })
+    }
+
+    /// The threads of two events, where both are of threads.
+    fn both_threads(&self, i: usize, j: usize) -> Option<(ThreadId, ThreadId)> {
+        match (self.events[i].owner, self.events[j].owner) {
+            (Owner::Thread(left), Owner::Thread(right)) => Some((left, right)),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! Threads that may change places: those of a lock, each doing the same as the others.
+//!
+//! A swap of two threads, subgroups, workgroups or queue families is a symmetry of a test where each of their threads has the
+//! paths of the one that it changes places with, up to names of memory that change places as well. Executions come in
+//! families of one for each combination of swaps, which race and answer alike: it is enough to look at one of each family.
+
+use std::collections::BTreeMap;
+
+use litmus::{Comparison, Condition, Location, LocationId, Place, Placement, Scope, Term, Test, ThreadId};
+
+use crate::cells::Extent;
+use crate::path::{Memory, Path, Step, StepKind};
+use crate::skeleton::{Owner, Skeleton, Tags};
+use crate::symbolic::LocalRead;
+
+/// The symmetries of a test.
+#[derive(Debug, Default)]
+pub(crate) struct Symmetry {
+    swaps: Vec<Swap>,
+    /// Whether the condition of the question says the same of what is swapped.
+    condition: bool,
+}
+
+/// Two blocks of threads that may change places, thread by thread.
+#[derive(Debug)]
+struct Swap {
+    blocks: [Vec<usize>; 2],
+    /// The names of memory that change places, both ways.
+    names: BTreeMap<LocationId, LocationId>,
+}
+
+/// What the symmetries of a test leave of those of one skeleton: pairs of writes to one storage, of which the first may be
+/// demanded to come before the second.
+#[derive(Debug, Default)]
+pub(crate) struct Alike {
+    pub(crate) ordered: Vec<(usize, usize)>,
+    /// Whether the condition of the question says the same of what is swapped.
+    pub(crate) condition: bool,
+}
+
+impl Symmetry {
+    /// The symmetries of a test whose threads have these paths.
+    pub(crate) fn new(test: &Test, paths: &[Vec<Path>]) -> Symmetry {
+        let mut symmetry = Symmetry { swaps: Vec::new(), condition: true };
+        let is_plain = |path: &Path| path.steps.iter().all(|step| !matches!(step.kind, StepKind::System));
+        let plain = test.system_sync.is_empty() && test.khronos.is_none();
+        if !plain || !paths.iter().flatten().all(is_plain) {
+            return symmetry;
+        }
+        let mut places: Vec<Placement> = Vec::new();
+        for thread in &test.threads {
+            match thread.place {
+                Place::Device(place) => places.push(place),
+                Place::Host => return symmetry,
+            }
+        }
+        let keys: [&dyn Fn(usize) -> [u32; 4]; 4] = [
+            &|thread| {
+                let place = places[thread];
+                [place.queue_family, place.workgroup, place.subgroup, thread as u32]
+            },
+            &|thread| [places[thread].queue_family, places[thread].workgroup, places[thread].subgroup, 0],
+            &|thread| [places[thread].queue_family, places[thread].workgroup, 0, 0],
+            &|thread| [places[thread].queue_family, 0, 0, 0],
+        ];
+        for (level, key) in keys.iter().enumerate() {
+            let mut units: BTreeMap<[u32; 4], Vec<usize>> = BTreeMap::new();
+            (0..places.len()).for_each(|thread| units.entry(key(thread)).or_default().push(thread));
+            // Of the units in one parent those that may change places, each swapped with the one before it.
+            let mut classes: Vec<(Option<[u32; 4]>, Vec<usize>)> = Vec::new();
+            for unit in units.into_values() {
+                let parent = keys.get(level + 1).and_then(|key| Some(key(*unit.first()?)));
+                let swap = classes.iter_mut().filter(|(other, _)| *other == parent).find_map(|(_, last)| {
+                    let swap = swap(test, paths, last, &unit)?;
+                    *last = unit.clone();
+                    Some(swap)
+                });
+                match swap {
+                    Some(swap) => symmetry.swaps.push(swap),
+                    None => classes.push((parent, unit)),
+                }
+            }
+        }
+        symmetry.swaps.retain(|swap| swap.keeps(test.filter.as_ref()));
+        let condition = test.question.as_ref().map(|question| &question.condition);
+        symmetry.condition = symmetry.swaps.iter().all(|swap| swap.keeps(condition));
+        symmetry
+    }
+
+    /// Whether nothing may change places.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.swaps.is_empty()
+    }
+
+    /// Whether the condition of the question says the same of what is swapped.
+    pub(crate) fn keeps_condition(&self) -> bool {
+        self.condition
+    }
+
+    /// The first of the combinations of paths, by number, that are alike.
+    pub(crate) fn first_alike(&self, chosen: &[usize]) -> Vec<usize> {
+        let mut first = chosen.to_vec();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for Swap { blocks: [left, right], .. } in &self.swaps {
+                let paths = |block: &[usize]| block.iter().map(|thread| first[*thread]).collect::<Vec<_>>();
+                if paths(right) < paths(left) {
+                    left.iter().zip(right).for_each(|(a, b)| first.swap(*a, *b));
+                    changed = true;
+                }
+            }
+        }
+        first
+    }
+
+    /// What is alike in a skeleton whose threads take these paths.
+    pub(crate) fn alike(&self, chosen: &[usize], skeleton: &Skeleton) -> Alike {
+        let mut ordered = Vec::new();
+        for Swap { blocks: [left, right], names } in &self.swaps {
+            if !left.iter().zip(right).all(|(a, b)| chosen[*a] == chosen[*b]) {
+                continue;
+            }
+            let events = |thread: Option<&usize>| -> Vec<usize> {
+                let Some(thread) = thread else { return Vec::new() };
+                let owner = Owner::Thread(ThreadId(*thread as u16));
+                (0..skeleton.len()).filter(|event| skeleton.events[*event].owner == owner).collect()
+            };
+            let pairs = events(left.first()).into_iter().zip(events(right.first()));
+            // One write to what stays where it is.
+            ordered.extend(pairs.into_iter().find(|(a, b)| {
+                let (a, b) = (&skeleton.events[*a], &skeleton.events[*b]);
+                let stays = a.reference.is_some_and(|name| !names.contains_key(&name));
+                a.tags.has(Tags::W) && stays && a.storage == b.storage
+            }));
+        }
+        Alike { ordered, condition: self.condition }
+    }
+}
+
+impl Swap {
+    /// Whether a condition says the same after the swap.
+    fn keeps(&self, condition: Option<&Condition>) -> bool {
+        let Some(condition) = condition else { return true };
+        let same = |term: &Term| term.clone();
+        form(condition, &same) == form(condition, &|term| self.swapped(term))
+    }
+
+    fn swapped(&self, term: &Term) -> Term {
+        let name = |name: &LocationId| *self.names.get(name).unwrap_or(name);
+        match term {
+            Term::Register(thread, register) => {
+                let [left, right] = &self.blocks;
+                let index = usize::from(thread.0);
+                let other = left.iter().zip(right).find_map(|(a, b)| match index {
+                    index if index == *a => Some(*b),
+                    index if index == *b => Some(*a),
+                    _ => None,
+                });
+                Term::Register(other.map_or(*thread, |other| ThreadId(other as u16)), *register)
+            }
+            Term::Location(location, component) => Term::Location(name(location), *component),
+            Term::Address(_) | Term::Constant(_) => term.clone(),
+        }
+    }
+}
+
+/// A condition over other terms as text, the same for all orders of its parts.
+fn form(condition: &Condition, term: &dyn Fn(&Term) -> Term) -> String {
+    fn parts(condition: &Condition, and: bool, term: &dyn Fn(&Term) -> Term, all: &mut Vec<String>) {
+        match (condition, and) {
+            (Condition::And(left, right), true) | (Condition::Or(left, right), false) => {
+                parts(left, and, term, all);
+                parts(right, and, term, all);
+            }
+            _ => all.push(form(condition, term)),
+        }
+    }
+    match condition {
+        Condition::True => "true".to_owned(),
+        Condition::Compare { left, comparison, right } => {
+            let (left, right) = (format!("{:?}", term(left)), format!("{:?}", term(right)));
+            let (left, right) = match comparison {
+                Comparison::Equal | Comparison::NotEqual if right < left => (right, left),
+                _ => (left, right),
+            };
+            format!("({left} {comparison:?} {right})")
+        }
+        Condition::And(..) | Condition::Or(..) => {
+            let and = matches!(condition, Condition::And(..));
+            let mut all = Vec::new();
+            parts(condition, and, term, &mut all);
+            all.sort_unstable();
+            format!("{}({})", if and { "and" } else { "or" }, all.join(", "))
+        }
+        Condition::Not(inner) => format!("not {}", form(inner, term)),
+    }
+}
+
+/// The swap of two blocks of threads, where it is a symmetry of the program.
+fn swap(test: &Test, paths: &[Vec<Path>], left: &[usize], right: &[usize]) -> Option<Swap> {
+    if left.len() != right.len() || groups(test, left) != groups(test, right) {
+        return None;
+    }
+    let mut names = Names { test, swapped: BTreeMap::new() };
+    for thread in 0..paths.len() {
+        let other = |from: &[usize], to: &[usize]| {
+            from.iter().position(|t| *t == thread).and_then(|at| to.get(at).copied())
+        };
+        let other = other(left, right).or_else(|| other(right, left)).unwrap_or(thread);
+        if paths[thread].len() != paths[other].len() {
+            return None;
+        }
+        for (path, of_other) in paths[thread].iter().zip(&paths[other]) {
+            names.match_paths((thread, path), (other, of_other))?;
+        }
+    }
+    let moved: BTreeMap<LocationId, LocationId> =
+        names.swapped.iter().filter(|(from, to)| from != to).map(|(from, to)| (*from, *to)).collect();
+    let alone = |name: &LocationId| {
+        let names = (0..test.locations.len()).map(|index| LocationId(index as u16));
+        names.filter(|other| test.storage_of(*other) == test.storage_of(*name)).count() == 1
+    };
+    let alike = |(from, to): (&LocationId, &LocationId)| {
+        let known = |name: LocationId| {
+            let Location { reference, scalar, components, host, noncoherent, .. } = test.location(name);
+            (reference, scalar, components, host, noncoherent)
+        };
+        let value = |name, component| test.initial_value(name, component);
+        let components = 0..test.location(*from).components;
+        known(*from) == known(*to)
+            && alone(from)
+            && components.into_iter().all(|component| value(*from, component) == value(*to, component))
+    };
+    let blocks = [left.to_vec(), right.to_vec()];
+    moved.iter().all(alike).then_some(Swap { blocks, names: moved })
+}
+
+/// Which of some threads share a workgroup, and which a subgroup.
+fn groups(test: &Test, threads: &[usize]) -> Vec<[bool; 2]> {
+    let place = |thread: usize| test.threads[thread].place;
+    let shares = |one: usize, other: usize| {
+        [Scope::Workgroup, Scope::Subgroup].map(|scope| place(one).shares(place(other), scope))
+    };
+    threads.iter().flat_map(|one| threads.iter().map(move |other| shares(*one, *other))).collect()
+}
+
+/// Names of memory, matched as threads are compared.
+struct Names<'t> {
+    test: &'t Test,
+    swapped: BTreeMap<LocationId, LocationId>,
+}
+
+impl Names<'_> {
+    /// Notes that two names change places; `None` where one of them has changed places with another.
+    fn match_names(&mut self, from: LocationId, to: LocationId) -> Option<()> {
+        let there = *self.swapped.entry(from).or_insert(to);
+        let back = *self.swapped.entry(to).or_insert(from);
+        (there == to && back == from).then_some(())
+    }
+
+    fn match_paths(&mut self, (thread, path): (usize, &Path), (other, with): (usize, &Path)) -> Option<()> {
+        let same = path.steps.len() == with.steps.len()
+            && path.constraints == with.constraints
+            && path.registers == with.registers
+            && (path.terminated, path.cut) == (with.terminated, with.cut)
+            && path.decisive == with.decisive;
+        if !same {
+            return None;
+        }
+        for (step, of_other) in path.steps.iter().zip(&with.steps) {
+            self.match_steps((thread, step), (other, of_other))?;
+        }
+        Some(())
+    }
+
+    fn match_steps(&mut self, (thread, step): (usize, &Step), (other, with): (usize, &Step)) -> Option<()> {
+        let around = |step: &Step| -> (u16, bool, bool, Vec<LocalRead>, Vec<LocalRead>) {
+            (step.occurrence, step.cooperative, step.continues, step.address.clone(), step.control.clone())
+        };
+        if around(step) != around(with) {
+            return None;
+        }
+        match (&step.kind, &with.kind) {
+            (StepKind::Read(from), StepKind::Read(to)) => self.match_memory(from, to),
+            (StepKind::Write(from, stored), StepKind::Write(to, other)) if stored == other => {
+                self.match_memory(from, to)
+            }
+            (StepKind::Rmw(from, stored), StepKind::Rmw(to, other)) if stored == other => {
+                self.match_memory(from, to)
+            }
+            (StepKind::Fence(scope, semantics), StepKind::Fence(other, with)) => {
+                (scope == other && semantics == with).then_some(())
+            }
+            (StepKind::ControlBarrier, StepKind::ControlBarrier) => {
+                let barrier = |thread: usize, step: &Step| {
+                    let thread = self.test.thread(ThreadId(thread as u16));
+                    thread.instructions.get(usize::from(step.instruction)).map(|i| &i.kind)
+                };
+                (barrier(thread, step) == barrier(other, with)).then_some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn match_memory(&mut self, from: &Memory, to: &Memory) -> Option<()> {
+        let part = |Extent { offset, bytes, whole, .. }: Extent| (offset, bytes, whole);
+        let same = (from.class, from.access) == (to.class, to.access) && part(from.extent) == part(to.extent);
+        self.match_names(from.location, to.location).filter(|()| same)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use litmus::{Test, ThreadId};
+
+    use super::Symmetry;
+    use crate::path::paths;
+
+    /// The swaps of a test, as threads; a bar where its condition tells them apart.
+    fn swaps(columns: &[&str], init: &str, end: &str) -> String {
+        let cells: Vec<Vec<&str>> = columns.iter().map(|column| column.split("; ").collect()).collect();
+        let rows = cells.iter().map(Vec::len).max().unwrap();
+        let row = |row: usize| {
+            let cells: Vec<&str> = cells.iter().map(|c| c.get(row).copied().unwrap_or("")).collect();
+            cells.join(" | ") + " ;"
+        };
+        let rows: Vec<String> = (0..rows).map(row).collect();
+        let text = format!("VULKAN t\n{{ {init} }}\n{}\n{end}\n", rows.join("\n"));
+        let test: Test = litmus::parse(&text, "t").unwrap();
+        let threads = 0..test.threads.len() as u16;
+        let paths: Vec<_> = threads.map(|thread| paths(&test, ThreadId(thread), 1).unwrap()).collect();
+        let symmetry = Symmetry::new(&test, &paths);
+        let block = |block: &[usize]| block.iter().map(|t| t.to_string()).collect::<Vec<_>>().join("+");
+        let swaps = symmetry
+            .swaps
+            .iter()
+            .map(|swap| format!("{}-{}", block(&swap.blocks[0]), block(&swap.blocks[1])));
+        swaps.collect::<Vec<_>>().join(" ") + if symmetry.condition { "" } else { " |" }
+    }
+
+    const ALL: &str = "exists (x == 7)";
+
+    #[test]
+    fn threads_that_do_the_same() {
+        let columns = [
+            "P0@sg 0, wg 0, qf 0; st.sc0 x, 1",
+            "P1@sg 0, wg 0, qf 0; st.sc0 x, 1",
+            "P2@sg 0, wg 0, qf 0; st.sc0 x, 1",
+        ];
+        assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1 1-2");
+        // In a subgroup of its own a thread changes places with none, nor does its subgroup with one of two.
+        let apart = [columns[0], columns[1], "P2@sg 1, wg 0, qf 0; st.sc0 x, 1"];
+        assert_eq!(swaps(&apart, "x = 0;", ALL), "0-1");
+        // Another value, another path, another strength.
+        for other in ["st.sc0 x, 2", "st.sc0 x, 1; st.sc0 x, 1", "st.nonpriv.sc0 x, 1", "ld.sc0 r0, x"] {
+            let columns = [columns[0], columns[1], &format!("P2@sg 0, wg 0, qf 0; {other}")];
+            assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1", "{other}");
+        }
+        let branch = |value| format!("ld.sc0 r0, x; bne r0, {value}, LC00; st.sc0 x, 1; LC00:");
+        let branches = [1, 1, 2].map(branch);
+        let columns: Vec<String> =
+            branches.iter().enumerate().map(|(i, b)| format!("P{i}@sg 0, wg 0, qf 0; {b}")).collect();
+        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        assert_eq!(swaps(&columns, "x = 0;", ALL), "0-1");
+    }
+
+    #[test]
+    fn groups_of_threads_change_places_as_they_are() {
+        let thread = |id: usize, workgroup: u32, subgroup: u32| {
+            format!("P{id}@sg {subgroup}, wg {workgroup}, qf 0; st.sc0 x, {}", 1 + id % 2)
+        };
+        let said = |places: [(u32, u32); 4]| {
+            let columns: Vec<String> =
+                places.iter().enumerate().map(|(id, (wg, sg))| thread(id, *wg, *sg)).collect();
+            let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+            swaps(&columns, "x = 0;", ALL)
+        };
+        assert_eq!(said([(0, 0), (0, 0), (0, 1), (0, 1)]), "0+1-2+3");
+        assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 0)]), "0+1-2+3");
+        assert_eq!(said([(0, 0), (0, 1), (1, 0), (1, 1)]), "0+1-2+3");
+        // Two of one subgroup are not two of two.
+        assert_eq!(said([(0, 0), (0, 0), (1, 0), (1, 1)]), "");
+    }
+
+    #[test]
+    fn memory_changes_places_with_its_threads() {
+        let columns = |other: &str| {
+            let first = "st.sc0 x, 1; st.sc0 a, 1".to_owned();
+            [first, other.to_owned()]
+                .iter()
+                .enumerate()
+                .map(|(id, body)| format!("P{id}@sg 0, wg {id}, qf 0; {body}"))
+                .collect::<Vec<_>>()
+        };
+        let said = |other: &str, init: &str, end: &str| {
+            let columns = columns(other);
+            swaps(&columns.iter().map(String::as_str).collect::<Vec<_>>(), init, end)
+        };
+        let other = "st.sc0 x, 1; st.sc0 b, 1";
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", ALL), "0-1");
+        assert_eq!(said(other, "x = 0; a = 0; b = 2;", ALL), "");
+        assert_eq!(said(other, "x = 0; a = 0; b = 0; c aliases a;", ALL), "");
+        assert_eq!(said(other, "x = 0; a = 0; b aliases a;", ALL), "");
+        // What changes places in one instruction stays where it is in another.
+        assert_eq!(said("st.sc0 b, 1; st.sc0 x, 1", "x = 0; a = 0; b = 0;", ALL), "");
+        // Conditions, and filters.
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (a == 1 /\\ b == 2)"), "0-1 |");
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ (x == 0 \\/ a == 1))"), "0-1 |");
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "exists (b == 1 /\\ x == 0 /\\ a == 1)"), "0-1");
+        assert_eq!(said(other, "x = 0; a = 0; b = 0;", "filter (a == 1)\nexists (x == 1)"), "");
+    }
+}

@@ -1,0 +1,130 @@
+//! Constants that do not fit their type: storing one would store another number, and a condition on one could never hold.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use crate::condition::{Condition, Term};
+use crate::error::{ErrorList, ParseError};
+use crate::khronos::NO_VALUE;
+use crate::outcome::Observable;
+use crate::span::Span;
+use crate::test::{
+    AccessKind, Compute, Dialect, Flow, InstructionKind, LocationInit, Operand, RegisterId, RegisterInit,
+    RmwOperation, ScalarType, Test, ThreadId,
+};
+use crate::value::Value;
+
+/// Tells every constant of a test that does not fit its type.
+pub(super) fn check(test: &Test, errors: &mut ErrorList) {
+    for location in &test.locations {
+        match &location.init {
+            LocationInit::Constant(constant) => {
+                tell(*constant, location.scalar_type(), location.span, errors)
+            }
+            LocationInit::Components(constants) => {
+                constants.iter().for_each(|one| tell(*one, location.scalar_type(), location.span, errors));
+            }
+            LocationInit::CopyOf(_) | LocationInit::AddressOf(_) | LocationInit::AliasOf(_) => {}
+        }
+    }
+    for (number, thread) in test.threads.iter().enumerate() {
+        let number = ThreadId(number as u16);
+        for (register, declared) in thread.registers.iter().enumerate() {
+            if let RegisterInit::Constant(constant) = declared.init {
+                tell(constant, test.register_type(number, RegisterId(register as u16)), thread.span, errors);
+            }
+        }
+        for instruction in &thread.instructions {
+            for (operand, ty) in operands(test, number, &instruction.kind) {
+                // Khronos' lines may leave a value open.
+                let open = test.dialect == Dialect::Khronos && operand == Operand::Constant(NO_VALUE);
+                if let Operand::Constant(constant) = operand
+                    && !open
+                {
+                    tell(constant, ty, instruction.span, errors);
+                }
+            }
+        }
+    }
+    let question = test.question.as_ref().map(|question| (&question.condition, question.span));
+    let filter = test.filter.as_ref().map(|filter| (filter, filter_span(test)));
+    for (condition, span) in question.into_iter().chain(filter) {
+        check_condition(test, condition, span, errors);
+    }
+}
+
+/// Tells every constant of a condition about `test` that nothing it is compared with can be.
+pub(super) fn check_condition(test: &Test, condition: &Condition, span: Span, errors: &mut ErrorList) {
+    let ty = |term: &Term| match term {
+        Term::Register(thread, register) => Some(test.register_type(*thread, *register)),
+        Term::Location(location, component) => {
+            Some(test.observable_type(Observable::Location(*location, *component)))
+        }
+        Term::Address(_) | Term::Constant(_) => None,
+    };
+    match condition {
+        Condition::True => {}
+        Condition::Compare { left, right, .. } => {
+            for (one, other) in [(left, right), (right, left)] {
+                if let (Term::Constant(constant), Some(ty)) = (one, ty(other)) {
+                    tell(*constant, ty, span, errors);
+                }
+            }
+        }
+        Condition::And(left, right) | Condition::Or(left, right) => {
+            check_condition(test, left, span, errors);
+            check_condition(test, right, span, errors);
+        }
+        Condition::Not(inner) => check_condition(test, inner, span, errors),
+    }
+}
+
+/// Where the filter stands is not kept; the question is behind it.
+fn filter_span(test: &Test) -> Span {
+    test.question.as_ref().map(|question| question.span).unwrap_or_default()
+}
+
+/// The operands of an instruction, each with its type.
+fn operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Operand, ScalarType)> {
+    let register = |operand: &Operand| match operand {
+        Operand::Register(register) => Some(test.register_type(thread, *register)),
+        Operand::Constant(_) => None,
+    };
+    match kind {
+        InstructionKind::Access(access) => {
+            let ty = access.place.scalar_type(test);
+            match access.kind {
+                AccessKind::Load(_) => Vec::new(),
+                AccessKind::Store(values) => values.iter().map(|value| (value, ty)).collect(),
+                AccessKind::Rmw { operation, .. } => match operation {
+                    RmwOperation::Exchange(operand) | RmwOperation::Fetch(_, operand) => vec![(operand, ty)],
+                    RmwOperation::CompareExchange { compare, value, .. } => vec![(compare, ty), (value, ty)],
+                },
+                AccessKind::Await { value, .. } => vec![(value, ty)],
+            }
+        }
+        InstructionKind::Compute(Compute::Arithmetic { destination, left, right, .. }) => {
+            let ty = test.register_type(thread, *destination);
+            vec![(*left, ty), (*right, ty)]
+        }
+        InstructionKind::Compute(Compute::Move { destination, value }) => {
+            vec![(*value, test.register_type(thread, *destination))]
+        }
+        InstructionKind::Compute(Compute::Compare { left, right, .. })
+        | InstructionKind::Flow(Flow::Branch { left, right, .. }) => {
+            let ty = register(left).or(register(right)).unwrap_or_default();
+            vec![(*left, ty), (*right, ty)]
+        }
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::System(_)
+        | InstructionKind::ShaderCall(_)
+        | InstructionKind::Interlock(_)
+        | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::BranchIf { .. }) => Vec::new(),
+    }
+}
+
+fn tell(value: i64, ty: ScalarType, span: Span, errors: &mut ErrorList) {
+    if !Value::fits(value, ty) {
+        errors.push(ParseError::ValueOutOfRange { value, ty: ty.keyword(), span });
+    }
+}

@@ -1,0 +1,376 @@
+//! The lattice of strength: every step up and every step down of what asks for order, one at a time.
+//!
+//! Steps up and down are of the same things: the scope, the storage classes, availability and visibility, the order, the
+//! unequal case of a compare-exchange, and how an access may be seen by others.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use super::access::{Access, AccessKind, MemoryAccess, RmwOperation};
+use super::instruction::{ControlBarrier, InstructionKind};
+use super::strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+use super::{Dialect, Test};
+
+/// What a step changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Change {
+    /// Another scope.
+    Scope(Scope),
+    /// Another order.
+    Order(Order),
+    /// One storage class less.
+    Class(StorageClass),
+    /// All storage classes of the test.
+    Classes,
+    /// MakeAvailable, added or left out.
+    Available,
+    /// MakeVisible, added or left out.
+    Visible,
+    /// The semantics of the unequal case.
+    Unequal,
+    /// A private access.
+    Private,
+    /// A non-private access without availability or visibility of its own.
+    NonPrivate,
+    /// A plain access with availability or visibility of its own.
+    Coherent,
+    /// An atomic access.
+    Atomic,
+}
+
+/// What steps up in one test may use: nothing wider than its threads can tell apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// The scopes that some pair of threads needs, narrow to wide.
+    pub scopes: Vec<Scope>,
+    /// The storage classes that are accessed.
+    pub classes: StorageClassSet,
+}
+
+impl Reach {
+    /// What the threads of a test can tell apart.
+    pub fn of(test: &Test) -> Reach {
+        let places: Vec<_> = test.threads.iter().map(|thread| thread.place.placement()).collect();
+        let mut scopes: Vec<Scope> = Vec::new();
+        for (index, first) in places.iter().enumerate() {
+            for second in places.iter().skip(index + 1) {
+                scopes.push(match (first, second) {
+                    (Some(first), Some(second)) => first.common_scope(*second),
+                    // In Vulkan no scope that a shader can name reaches the host.
+                    _ if test.dialect == Dialect::Hsa => Scope::CrossDevice,
+                    _ => Scope::Device,
+                });
+            }
+        }
+        scopes.sort_unstable();
+        scopes.dedup();
+        let instructions = test.threads.iter().flat_map(|thread| &thread.instructions);
+        let accesses = instructions.filter_map(|instruction| instruction.kind.access());
+        let classes = accesses.fold(StorageClassSet::EMPTY, |all, access| all.with(access.place.class));
+        Reach { scopes, classes }
+    }
+
+    fn wider(&self, scope: Scope) -> impl Iterator<Item = Scope> + '_ {
+        self.scopes.iter().copied().filter(move |wider| *wider > scope)
+    }
+}
+
+impl Scope {
+    /// The next narrower scope that shaders synchronize at.
+    pub fn narrower(self, dialect: Dialect) -> Option<Scope> {
+        match self {
+            // HSA's agent scope, next to which are its work-groups.
+            Scope::Device if dialect == Dialect::Hsa => Some(Scope::Workgroup),
+            Scope::CrossDevice => Some(Scope::Device),
+            Scope::Device => Some(Scope::QueueFamily),
+            Scope::QueueFamily => Some(Scope::Workgroup),
+            Scope::Workgroup => Some(Scope::Subgroup),
+            Scope::Subgroup | Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock => None,
+        }
+    }
+}
+
+impl Order {
+    /// Whether it orders all that the other does, and more.
+    pub fn is_stronger_than(self, other: Order) -> bool {
+        self != other && (self.acquires() || !other.acquires()) && (self.releases() || !other.releases())
+    }
+}
+
+impl Semantics {
+    /// One step less; the last is relaxed.
+    pub fn weaker(self) -> Vec<(Change, Semantics)> {
+        let mut found = Vec::new();
+        if self.classes.iter().count() > 1 {
+            found.extend(self.classes.iter().map(|class| {
+                let classes = StorageClassSet(self.classes.0 & !(1 << class.index()));
+                (Change::Class(class), Semantics { classes, ..self })
+            }));
+        }
+        if self.make_available {
+            found.push((Change::Available, Semantics { make_available: false, ..self }));
+        }
+        if self.make_visible {
+            found.push((Change::Visible, Semantics { make_visible: false, ..self }));
+        }
+        let order = |order| (Change::Order(order), self.with_order(order));
+        match self.order {
+            Order::AcquireRelease => found.extend([order(Order::Acquire), order(Order::Release)]),
+            Order::Acquire | Order::Release => found.push(order(Order::Relaxed)),
+            Order::Relaxed => {}
+        }
+        found
+    }
+
+    /// One step more; `orders` are those that are possible, and a new order is of all `classes`.
+    pub fn stronger(self, orders: &[Order], classes: StorageClassSet) -> Vec<(Change, Semantics)> {
+        let classes = StorageClassSet(self.classes.0 | classes.0);
+        let orders = orders.iter().copied().filter(|order| order.is_stronger_than(self.order));
+        let mut found: Vec<(Change, Semantics)> =
+            orders.map(|order| (Change::Order(order), Semantics { order, classes, ..self })).collect();
+        if self.order == Order::Relaxed {
+            return found;
+        }
+        if classes != self.classes {
+            found.push((Change::Classes, Semantics { classes, ..self }));
+        }
+        if self.order.releases() && !self.make_available {
+            found.push((Change::Available, Semantics { make_available: true, ..self }));
+        }
+        if self.order.acquires() && !self.make_visible {
+            found.push((Change::Visible, Semantics { make_visible: true, ..self }));
+        }
+        found
+    }
+
+    /// The part of them that has an order: without what the order cannot have.
+    pub fn with_order(self, order: Order) -> Semantics {
+        if order == Order::Relaxed {
+            return Semantics::RELAXED;
+        }
+        Semantics {
+            order,
+            make_available: self.make_available && order.releases(),
+            make_visible: self.make_visible && order.acquires(),
+            ..self
+        }
+    }
+
+    /// As much of these semantics of an unequal case as those of the equal case allow: it acquires only where that does.
+    fn within(self, equal: Semantics) -> Semantics {
+        if equal.order.acquires() { self } else { Semantics::RELAXED }
+    }
+}
+
+impl Access {
+    /// One step less. HSA's ordinary accesses have no weaker form, nor do its atomics become ordinary ones step by step; nor
+    /// do read-modify-writes.
+    pub fn weaker(self, dialect: Dialect, always_atomic: bool) -> Vec<(Change, Access)> {
+        let plain = dialect != Dialect::Hsa;
+        match self {
+            Access::Private => Vec::new(),
+            Access::NonPrivate | Access::Coherent { .. } if !plain => Vec::new(),
+            Access::NonPrivate => vec![(Change::Private, Access::Private)],
+            Access::Coherent { scope } => {
+                let narrower = scope.narrower(dialect);
+                let narrower = narrower.map(|scope| (Change::Scope(scope), Access::Coherent { scope }));
+                narrower.into_iter().chain([(Change::NonPrivate, Access::NonPrivate)]).collect()
+            }
+            Access::Atomic { scope, semantics } => {
+                let narrower = scope.narrower(dialect);
+                let narrower =
+                    narrower.map(|scope| (Change::Scope(scope), Access::Atomic { scope, semantics }));
+                let mut found: Vec<(Change, Access)> = narrower.into_iter().collect();
+                let weaker = semantics.weaker().into_iter();
+                found.extend(weaker.map(|(change, semantics)| (change, Access::Atomic { scope, semantics })));
+                if semantics == Semantics::RELAXED && plain && !always_atomic {
+                    found.push((Change::Coherent, Access::Coherent { scope }));
+                }
+                found
+            }
+        }
+    }
+
+    /// One step more. `orders` are what an access of this direction can have.
+    pub fn stronger(self, reach: &Reach, orders: &[Order]) -> Vec<(Change, Access)> {
+        let coherent = || {
+            let scopes = reach.scopes.iter().copied();
+            scopes.map(|scope| (Change::Coherent, Access::Coherent { scope }))
+        };
+        // No atomic is narrower than what the access reaches already.
+        let atomic = |from: Scope| {
+            let mut scopes: Vec<Scope> = reach.scopes.iter().map(|scope| (*scope).max(from)).collect();
+            scopes.dedup();
+            let semantics = Semantics::RELAXED;
+            scopes.into_iter().map(move |scope| (Change::Atomic, Access::Atomic { scope, semantics }))
+        };
+        match self {
+            Access::Private => [(Change::NonPrivate, Access::NonPrivate)]
+                .into_iter()
+                .chain(coherent())
+                .chain(atomic(Scope::Invocation))
+                .collect(),
+            Access::NonPrivate => coherent().chain(atomic(Scope::Invocation)).collect(),
+            Access::Coherent { scope } => {
+                let wider =
+                    reach.wider(scope).map(|scope| (Change::Scope(scope), Access::Coherent { scope }));
+                wider.chain(atomic(scope)).collect()
+            }
+            Access::Atomic { scope, semantics } => {
+                let wider = reach.wider(scope);
+                let wider = wider.map(|scope| (Change::Scope(scope), Access::Atomic { scope, semantics }));
+                let stronger = semantics.stronger(orders, reach.classes).into_iter();
+                wider
+                    .chain(stronger.map(|(change, semantics)| (change, Access::Atomic { scope, semantics })))
+                    .collect()
+            }
+        }
+    }
+}
+
+impl MemoryAccess {
+    /// One step less.
+    fn weaker(&self, dialect: Dialect) -> Vec<(Change, MemoryAccess)> {
+        let always_atomic = match self.kind {
+            AccessKind::Load(_) | AccessKind::Store(_) => false,
+            AccessKind::Rmw { .. } | AccessKind::Await { .. } => true,
+        };
+        let weaker = self.strength.weaker(dialect, always_atomic).into_iter();
+        let mut found: Vec<(Change, MemoryAccess)> = weaker
+            .map(|(change, strength)| {
+                let changed = MemoryAccess { strength, ..*self };
+                let unequal = self.unequal().map(|unequal| unequal.within(changed.semantics()));
+                (change, unequal.map_or(changed, |unequal| changed.with_unequal(unequal)))
+            })
+            .collect();
+        if let Some(unequal) = self.unequal() {
+            let weaker = unequal.weaker().into_iter();
+            found.extend(weaker.map(|(_, unequal)| (Change::Unequal, self.with_unequal(unequal))));
+        }
+        found
+    }
+
+    /// One step more.
+    fn stronger(&self, reach: &Reach) -> Vec<(Change, MemoryAccess)> {
+        let orders: &[Order] = match self.kind {
+            AccessKind::Load(_) | AccessKind::Await { .. } => &[Order::Acquire],
+            AccessKind::Store(_) => &[Order::Release],
+            AccessKind::Rmw { .. } => &[Order::Acquire, Order::Release, Order::AcquireRelease],
+        };
+        let stronger = self.strength.stronger(reach, orders).into_iter();
+        // Several components are never accessed atomically.
+        let possible = stronger.filter(|(_, strength)| !(self.is_vector() && strength.is_atomic()));
+        let mut found: Vec<(Change, MemoryAccess)> =
+            possible.map(|(change, strength)| (change, MemoryAccess { strength, ..*self })).collect();
+        let semantics = self.semantics();
+        if self.unequal().is_some_and(|unequal| unequal.order == Order::Relaxed) && semantics.order.acquires()
+        {
+            found.push((Change::Unequal, self.with_unequal(semantics.unequal())));
+        }
+        found
+    }
+
+    fn with_unequal(&self, unequal: Semantics) -> MemoryAccess {
+        let mut changed = *self;
+        if let AccessKind::Rmw { operation: RmwOperation::CompareExchange { unequal: old, .. }, .. } =
+            &mut changed.kind
+        {
+            *old = unequal;
+        }
+        changed
+    }
+}
+
+impl ControlBarrier {
+    /// One step less of its memory semantics; without any it is no memory barrier.
+    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, ControlBarrier)> {
+        let Some(semantics) = self.semantics else { return Vec::new() };
+        let narrower = self.memory_scope.narrower(dialect).into_iter();
+        let narrower = narrower.map(|memory_scope| {
+            (Change::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
+        });
+        let weaker = semantics.weaker().into_iter().map(|(change, weaker)| {
+            let semantics = (weaker.order != Order::Relaxed).then_some(weaker);
+            (change, ControlBarrier { semantics, ..self.clone() })
+        });
+        narrower.chain(weaker).collect()
+    }
+
+    /// One step more; without memory semantics its memory scope means nothing.
+    fn stronger(&self, reach: &Reach) -> Vec<(Change, ControlBarrier)> {
+        let wider = reach.wider(self.memory_scope).filter(|_| self.semantics.is_some());
+        let wider = wider.map(|memory_scope| {
+            (Change::Scope(memory_scope), ControlBarrier { memory_scope, ..self.clone() })
+        });
+        let semantics = self.semantics.unwrap_or(Semantics::RELAXED);
+        let stronger = semantics.stronger(&[Order::AcquireRelease], reach.classes).into_iter();
+        let stronger = stronger.map(|(change, semantics)| {
+            (change, ControlBarrier { semantics: Some(semantics), ..self.clone() })
+        });
+        wider.chain(stronger).collect()
+    }
+}
+
+impl InstructionKind {
+    /// The forms of an instruction that ask for one step less; `None` where a memory barrier is left out.
+    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, Option<InstructionKind>)> {
+        match self {
+            InstructionKind::Access(access) => {
+                let weaker = access.weaker(dialect).into_iter();
+                weaker.map(|(change, access)| (change, Some(InstructionKind::Access(access)))).collect()
+            }
+            InstructionKind::Fence { scope, semantics } => {
+                let semantics = *semantics;
+                let narrower = scope.narrower(dialect).into_iter();
+                let narrower = narrower
+                    .map(|scope| (Change::Scope(scope), Some(InstructionKind::Fence { scope, semantics })));
+                let weaker = semantics.weaker().into_iter().map(|(change, semantics)| {
+                    let fence = InstructionKind::Fence { scope: *scope, semantics };
+                    (change, (semantics.order != Order::Relaxed).then_some(fence))
+                });
+                narrower.chain(weaker).collect()
+            }
+            InstructionKind::ControlBarrier(barrier) => {
+                let weaker = barrier.weaker(dialect).into_iter();
+                weaker
+                    .map(|(change, barrier)| (change, Some(InstructionKind::ControlBarrier(barrier))))
+                    .collect()
+            }
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => Vec::new(),
+        }
+    }
+
+    /// The forms of an instruction that ask for one step more.
+    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, InstructionKind)> {
+        match self {
+            InstructionKind::Access(access) => {
+                let stronger = access.stronger(reach).into_iter();
+                stronger.map(|(change, access)| (change, InstructionKind::Access(access))).collect()
+            }
+            InstructionKind::Fence { scope, semantics } => {
+                let semantics = *semantics;
+                let wider = reach.wider(*scope);
+                let wider =
+                    wider.map(|scope| (Change::Scope(scope), InstructionKind::Fence { scope, semantics }));
+                let stronger = semantics.stronger(&[Order::AcquireRelease], reach.classes).into_iter();
+                wider
+                    .chain(stronger.map(|(change, semantics)| {
+                        (change, InstructionKind::Fence { scope: *scope, semantics })
+                    }))
+                    .collect()
+            }
+            InstructionKind::ControlBarrier(barrier) => {
+                let stronger = barrier.stronger(reach).into_iter();
+                stronger.map(|(change, barrier)| (change, InstructionKind::ControlBarrier(barrier))).collect()
+            }
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! How strongly memory is ordered: scopes, storage classes, orders and semantics.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+/// A scope (`#memory-model-scope`), from narrow to wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Scope {
+    /// `.inv`: the invocation itself.
+    Invocation,
+    /// `.sg`.
+    Subgroup,
+    /// `.wg`.
+    Workgroup,
+    /// `.call`: invocations that are shader-call-related. Not nested with workgroups and subgroups in one way.
+    ShaderCall,
+    /// `.fi`: fragment shader invocations that overlap.
+    FragmentInterlock,
+    /// `.qf`.
+    QueueFamily,
+    /// `.dv`; HSA's agent.
+    Device,
+    /// `.xd`: all devices and the host; no shader can name it. HSA's system.
+    CrossDevice,
+}
+
+impl Scope {
+    /// All of them, from narrow to wide.
+    pub const ALL: [Scope; 8] = [
+        Scope::Invocation,
+        Scope::Subgroup,
+        Scope::Workgroup,
+        Scope::ShaderCall,
+        Scope::FragmentInterlock,
+        Scope::QueueFamily,
+        Scope::Device,
+        Scope::CrossDevice,
+    ];
+}
+
+/// A storage class as memory semantics see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StorageClass {
+    /// `sc0`: uniform, storage buffer and physical storage buffer (UniformMemory).
+    Buffer,
+    /// `sc1`: workgroup memory (WorkgroupMemory).
+    Workgroup,
+    /// `sc2`: images (ImageMemory).
+    Image,
+    /// `sc3`: tessellation control outputs (OutputMemory).
+    Output,
+}
+
+impl StorageClass {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [StorageClass; 4] =
+        [StorageClass::Buffer, StorageClass::Workgroup, StorageClass::Image, StorageClass::Output];
+
+    /// The number in `sc0` … `sc3`.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A set of storage classes: bit i stands for `sc`i.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StorageClassSet(pub u8);
+
+impl StorageClassSet {
+    /// The set without members.
+    pub const EMPTY: StorageClassSet = StorageClassSet(0);
+
+    /// Whether `class` is a member.
+    pub fn contains(self, class: StorageClass) -> bool {
+        self.0 & (1 << class.index()) != 0
+    }
+
+    /// The set with `class` added.
+    pub fn with(self, class: StorageClass) -> StorageClassSet {
+        StorageClassSet(self.0 | (1 << class.index()))
+    }
+
+    /// The members in the order of their numbers.
+    pub fn iter(self) -> impl Iterator<Item = StorageClass> {
+        StorageClass::ALL.into_iter().filter(move |class| self.contains(*class))
+    }
+}
+
+/// Memory order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Order {
+    /// No order on other accesses.
+    #[default]
+    Relaxed,
+    /// `.acq`; HSA's scacq.
+    Acquire,
+    /// `.rel`; HSA's screl.
+    Release,
+    /// `.acq_rel`; HSA's scar.
+    AcquireRelease,
+}
+
+impl Order {
+    /// Acquire or acquire-release.
+    pub fn acquires(self) -> bool {
+        matches!(self, Order::Acquire | Order::AcquireRelease)
+    }
+
+    /// Release or acquire-release.
+    pub fn releases(self) -> bool {
+        matches!(self, Order::Release | Order::AcquireRelease)
+    }
+}
+
+/// Memory semantics (`#memory-model-memory-semantics`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Semantics {
+    /// The order. Relaxed goes with no classes and no availability or visibility.
+    pub order: Order,
+    /// `.semsc0` …: the storage classes that are ordered.
+    pub classes: StorageClassSet,
+    /// `.semav` (MakeAvailable); needs a releasing order.
+    pub make_available: bool,
+    /// `.semvis` (MakeVisible); needs an acquiring order.
+    pub make_visible: bool,
+}
+
+impl Semantics {
+    /// What `.uneq_acq` without classes of its own stands for: an acquire with the classes of the equal case.
+    pub(crate) fn unequal(self) -> Semantics {
+        Semantics { order: Order::Acquire, make_available: false, ..self }
+    }
+
+    /// Relaxed: nothing is ordered.
+    pub const RELAXED: Semantics = Semantics {
+        order: Order::Relaxed,
+        classes: StorageClassSet::EMPTY,
+        make_available: false,
+        make_visible: false,
+    };
+}

@@ -1,0 +1,106 @@
+//! Tables by id: one entry for each of a list, and no entry made up for an id that the list does not have.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use thiserror::Error;
+
+use super::{LabelId, LocationId, RegisterId, ThreadId};
+
+/// The index of something in a list.
+pub trait Id: Copy {
+    /// What the list is of.
+    const OF: &'static str;
+
+    /// Where it stands.
+    fn index(self) -> usize;
+}
+
+macro_rules! ids {
+    ($($id:ident: $of:expr;)*) => {
+        $(impl Id for $id {
+            const OF: &'static str = $of;
+
+            fn index(self) -> usize {
+                usize::from(self.0)
+            }
+        })*
+    };
+}
+
+ids! {
+    ThreadId: "thread";
+    RegisterId: "register";
+    LocationId: "location";
+    LabelId: "label";
+}
+
+/// An id that a table has no entry for: a mistake of ours, never of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
+#[error("internal: no {of} {index}")]
+pub struct NoEntry {
+    /// What the table is of.
+    pub of: &'static str,
+    /// The index that was asked for.
+    pub index: usize,
+}
+
+/// One entry for each id.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Table<I, T> {
+    entries: Vec<T>,
+    ids: PhantomData<fn(I)>,
+}
+
+impl<I, T: fmt::Debug> fmt::Debug for Table<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.entries).finish()
+    }
+}
+
+impl<I: Id, T> Table<I, T> {
+    /// The entry of an id.
+    ///
+    /// # Errors
+    /// Where the table has none.
+    pub fn get(&self, id: I) -> Result<&T, NoEntry> {
+        self.entries.get(id.index()).ok_or(NoEntry { of: I::OF, index: id.index() })
+    }
+
+    /// Gives an id another entry.
+    ///
+    /// # Errors
+    /// Where the table has none.
+    pub fn set(&mut self, id: I, entry: T) -> Result<(), NoEntry> {
+        let slot = self.entries.get_mut(id.index());
+        *slot.ok_or(NoEntry { of: I::OF, index: id.index() })? = entry;
+        Ok(())
+    }
+
+    /// The entries in the order of their ids.
+    pub fn entries(&self) -> &[T] {
+        &self.entries
+    }
+}
+
+impl<I, T> FromIterator<T> for Table<I, T> {
+    /// In the order of the ids.
+    fn from_iter<E: IntoIterator<Item = T>>(entries: E) -> Table<I, T> {
+        Table { entries: entries.into_iter().collect(), ids: PhantomData }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_an_error_with_a_name() {
+        let mut table: Table<RegisterId, u32> = [7, 8].into_iter().collect();
+        assert_eq!(table.get(RegisterId(1)), Ok(&8));
+        table.set(RegisterId(0), 9).unwrap();
+        assert_eq!(table.entries(), [9, 8]);
+        assert_eq!(table.get(RegisterId(2)).unwrap_err().to_string(), "internal: no register 2");
+        assert!(table.set(RegisterId(2), 0).is_err());
+    }
+}
