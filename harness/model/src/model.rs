@@ -20,6 +20,9 @@ use crate::skeleton::{BASE_RELATIONS, BASE_SETS, Semantic};
 use crate::system::Features;
 use crate::{PredictError, predict};
 
+/// Skeletons of one test that a model is prepared for at most: more are of the same kinds.
+const PREPARED: usize = 256;
+
 static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 
 /// A shipped model and what it says.
@@ -133,13 +136,15 @@ impl Model {
         let compiled = self.compiled_for(test)?;
         let queries = test.khronos.iter().flat_map(|khronos| &khronos.queries);
         let asked: Vec<Arc<Compiled>> = queries.filter_map(|query| compiled.query(&query.terms)).collect();
-        for skeleton in predict::all_skeletons(test, self.semantic(), 1)? {
+        let mut rest = PREPARED;
+        predict::for_each_skeleton(test, self.semantic(), 1, &mut |skeleton| {
             compiled.prepared(&skeleton);
             for query in &asked {
                 query.prepared(&skeleton);
             }
-        }
-        Ok(())
+            rest -= 1;
+            Ok(rest > 0)
+        })
     }
 
     /// The whole plan for the storage classes that a test names.

@@ -105,7 +105,38 @@ pub(crate) fn paths(test: &Test, thread: ThreadId, unroll: u32) -> Result<Vec<Pa
         comparisons: vec![None; test.thread(thread).registers.len()],
         control: Vec::new(),
     })?;
+    walker.done.retain(is_feasible);
     Ok(walker.done)
+}
+
+/// Whether control may take the path, as far as single reads tell: one that must return a number meets what else is demanded of
+/// it alone.
+fn is_feasible(path: &Path) -> bool {
+    let pinned = path.constraints.iter().filter_map(|constraint| {
+        let equal = match constraint.relation {
+            BranchRelation::Equal => constraint.holds,
+            BranchRelation::NotEqual => !constraint.holds,
+            BranchRelation::Less
+            | BranchRelation::LessOrEqual
+            | BranchRelation::Greater
+            | BranchRelation::GreaterOrEqual => false,
+        };
+        match (&constraint.left, &constraint.right) {
+            (Symbolic::Read(read), Symbolic::Known(value)) | (Symbolic::Known(value), Symbolic::Read(read))
+                // A number that is the same in every type.
+                if equal && constraint.scalar.bits() >= 32 && value.0 < 1 << 31 =>
+            {
+                Some((*read, *value))
+            }
+            _ => None,
+        }
+    });
+    pinned.into_iter().all(|(pinned, value)| {
+        let meets = |other: &Constraint<LocalRead>| {
+            other.met(&mut |read| (read == pinned).then_some(value)) != Some(false)
+        };
+        path.constraints.iter().all(meets)
+    })
 }
 
 struct Walker<'a> {
