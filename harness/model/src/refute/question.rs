@@ -109,7 +109,8 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         // First those in which no value depends on itself.
         let grounded: Vec<Literal> = self.grounded.into_iter().collect();
         for also in [Some(grounded.as_slice()), (!grounded.is_empty()).then_some(&[])].into_iter().flatten() {
-            let all: Vec<Literal> = assumed.iter().chain(also).copied().collect();
+            let mut all: Vec<Literal> = assumed.iter().chain(also).copied().collect();
+            let mut only = None;
             while self.solver.solve(&all)? {
                 // An execution that was found is looked at: no answer is better than one that clauses alone stand for.
                 let shown = self.shows(combiner, sought, flag.map(|(axiom, _)| axiom));
@@ -117,8 +118,14 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
                 match shown {
                     Some(Shown::Never) => return None,
                     Some(shown) => return Some(shown),
-                    // More values can be told of a circle than are looked at.
-                    None => self.exclude_reads(),
+                    // More values can be told of a circle than are looked at. Another question may be met by those that are.
+                    None => {
+                        let here = *only.get_or_insert_with(|| self.solver.variable());
+                        if !all.contains(&here) {
+                            all.push(here);
+                        }
+                        self.exclude_reads(here);
+                    }
                 }
             }
         }
@@ -153,11 +160,12 @@ impl<M: Matrix, S: Solver> Refuter<'_, M, S> {
         Some(best)
     }
 
-    /// Excludes that the reads read from where they do in the execution that the solver found.
-    fn exclude_reads(&mut self) {
+    /// Excludes, where the literal holds, that the reads read from where they do in the execution that the solver found.
+    fn exclude_reads(&mut self, here: Literal) {
         let chosen = self.sources.values().flatten().filter(|(_, literal)| self.solver.holds(*literal));
         let mut clause: Vec<Literal> = chosen.map(|(_, literal)| !*literal).collect();
         clause.sort_unstable();
+        clause.push(!here);
         self.solver.clause(&clause);
     }
 

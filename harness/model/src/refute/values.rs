@@ -15,7 +15,7 @@ use crate::symbolic::{Constraint, Symbolic};
 use crate::valuation::reads_of;
 
 /// Values that one read may return at most.
-const VALUES: usize = 48;
+const VALUES: usize = 64;
 
 /// Combinations of values that one expression or condition may have at most.
 const COMBINATIONS: usize = 4096;
@@ -55,8 +55,10 @@ impl Domains {
                 returned[read].extend(possible);
             }
         }
-        // In an execution without circles no value has passed through more writes than there are.
-        for _ in 0..=computed.len() {
+        // In an execution without circles no value has passed through more writes than there are. In a circle it comes back to
+        // where it began.
+        let writes = if circular { 2 * computed.len() + 1 } else { computed.len() };
+        for _ in 0..=writes {
             let mut changed = false;
             for choice in reads {
                 let found = &mut returned[choice.read];
