@@ -288,12 +288,12 @@ impl Test {
 
     /// The value that a register holds at first. An address is a number that no other location has.
     pub fn initial_register(&self, thread: ThreadId, register: RegisterId) -> Value {
-        let ty = self.register_type(thread, register);
+        let typed = |constant| Value::from_constant(constant, self.register_type(thread, register));
         match self.thread(thread).registers.get(usize::from(register.0)).map(|r| r.init) {
-            Some(RegisterInit::Constant(constant)) => Value::from_constant(constant, ty),
+            Some(RegisterInit::Constant(0)) | None => Value(0),
+            Some(RegisterInit::Constant(constant)) => typed(constant),
             Some(RegisterInit::ValueOf(location)) => self.initial_value(location, 0),
-            Some(RegisterInit::AddressOf(location)) => Value::from_constant(self.address_of(location), ty),
-            None => Value(0),
+            Some(RegisterInit::AddressOf(location)) => typed(self.address_of(location)),
         }
     }
 
@@ -301,18 +301,13 @@ impl Test {
     pub fn register_type(&self, thread: ThreadId, register: RegisterId) -> ScalarType {
         let mut found: Option<ScalarType> = None;
         for instruction in &self.thread(thread).instructions {
-            for access in instruction.kind.lanes() {
-                // What HSA waits for is of the default type.
-                let assigned = match access.kind {
-                    AccessKind::Load(destinations) => Some(destinations.first()),
-                    AccessKind::Rmw { destination, .. } => destination,
-                    AccessKind::Store(_) | AccessKind::Await { .. } => None,
-                };
-                if assigned == Some(register) {
-                    let ty = access.place.scalar_type(self);
-                    if found.is_none_or(|f| ty.bits() > f.bits()) {
-                        found = Some(ty);
-                    }
+            let InstructionKind::Access(access) = &instruction.kind else { continue };
+            // What HSA waits for is of the default type.
+            let waits = matches!(access.kind, AccessKind::Await { .. });
+            if !waits && access.destinations().any(|destination| destination == register) {
+                let ty = access.place.scalar_type(self);
+                if found.is_none_or(|f| ty.bits() > f.bits()) {
+                    found = Some(ty);
                 }
             }
         }

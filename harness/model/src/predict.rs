@@ -2,7 +2,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use litmus::{
     Condition, Dialect, Flow, InstructionKind, LocationId, LocationInit, MemoryPlace, Observable, Operand,
@@ -17,6 +17,7 @@ use crate::matrix::{Matrix8, Matrix16, Matrix32, Matrix64, Matrix256};
 use crate::model::{extension, scopes};
 use crate::path::{Path, paths};
 use crate::prepared::Compiled;
+use crate::quick::QuickMap;
 use crate::search::Flags;
 use crate::sequential::{self, Turns};
 use crate::skeleton::{MAX_EVENTS, MAX_THREADS, Semantic, Skeleton, skeletons};
@@ -148,14 +149,14 @@ fn find(
         Symmetry::default()
     };
     // What was found of the first of combinations that are alike, where no outcome is listed of them.
-    let mut first: HashMap<Vec<usize>, Counts> = HashMap::new();
+    let mut first: QuickMap<Vec<usize>, Counts> = QuickMap::default();
     let mut findings = Findings { unlisted: !ways.listing, ..Findings::default() };
     for_each_combination(&paths, &mut |chosen, combination| {
         if purse.spend(1) {
             findings.timed_out = true;
             return Ok(false);
         }
-        let alike = symmetry.first_alike(chosen);
+        let alike = if symmetry.is_empty() { Vec::new() } else { symmetry.first_alike(chosen) };
         if let Some(known) = first.get(&alike)
             && (!known.terminated || findings.unlisted && symmetry.keeps_condition())
         {
@@ -375,28 +376,24 @@ fn company_can_follow(kind: &InstructionKind) -> bool {
 
 /// The constants of program and conditions: the values that may appear out of thin air.
 pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
-    let note = |operand: &Operand, constants: &mut HashSet<i64>| {
-        if let Operand::Constant(constant) = operand {
-            constants.insert(*constant);
-        }
-    };
-    let mut constants: HashSet<i64> = HashSet::from([0]);
+    let mut constants: Vec<i64> = vec![0];
     for thread in &test.threads {
         for instruction in &thread.instructions {
-            for operand in instruction.kind.operands() {
-                note(&operand, &mut constants);
-            }
+            constants.extend(instruction.kind.operands().into_iter().filter_map(|operand| match operand {
+                Operand::Constant(constant) => Some(constant),
+                Operand::Register(_) => None,
+            }));
         }
         for register in &thread.registers {
             if let RegisterInit::Constant(constant) = register.init {
-                constants.insert(constant);
+                constants.push(constant);
             }
         }
     }
     for location in &test.locations {
         match location.init {
             LocationInit::Constant(constant) => {
-                constants.insert(constant);
+                constants.push(constant);
             }
             LocationInit::Components(list) => {
                 constants.extend(list.iter().take(usize::from(location.components)));
@@ -407,7 +404,7 @@ pub(crate) fn value_domain(test: &Test) -> Vec<Value> {
     let mut condition = |condition: &Condition| {
         condition.for_each_term(&mut |term| {
             if let Term::Constant(constant) = term {
-                constants.insert(*constant);
+                constants.push(*constant);
             }
         });
     };

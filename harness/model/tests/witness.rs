@@ -22,6 +22,8 @@ struct Differences {
     text: Vec<String>,
     /// Whether they are all about races that the engine alone sees.
     race_alone: bool,
+    /// Whether they are all about values of a circle that the witness alone tries.
+    values_alone: bool,
 }
 
 /// How engine and witness differ on a test; `None` where they agree.
@@ -35,7 +37,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
         }
         Err(error) => panic!("{}: {error}", test.name),
     };
-    let mut found = Differences { text: Vec::new(), race_alone: true };
+    let mut found = Differences { text: Vec::new(), race_alone: true, values_alone: true };
     let race = match answer.races {
         Races::Never => Race::Free,
         Races::OutOfThinAir | Races::Sometimes => Race::Racy,
@@ -45,6 +47,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
     let marked = !prediction.race_thin_air || answer.races == Races::OutOfThinAir;
     if !unknown && (prediction.race != race || !marked) {
         found.race_alone &= answer.races == Races::Never;
+        found.values_alone = false;
         found.text.push(format!("the engine says {:?}, the witness {:?}", prediction.race, answer.races));
     }
     for (outcome, predicted) in &prediction.outcomes {
@@ -56,7 +59,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
             (engine, witness) => engine.is_none() == witness.is_none(),
         };
         if !agree {
-            found.race_alone = false;
+            (found.race_alone, found.values_alone) = (false, false);
             found.text.push(format!(
                 "{outcome:?}: the engine {engine:?}, the witness {thin_air:?} (out of thin air)"
             ));
@@ -65,6 +68,7 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
     for (outcome, thin_air) in &answer.outcomes {
         if !prediction.outcomes.contains_key(outcome) {
             found.race_alone = false;
+            found.values_alone &= *thin_air;
             found.text.push(format!(
                 "{outcome:?}: unknown to the engine, the witness allows it (thin air: {thin_air})"
             ));
@@ -77,6 +81,9 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
 fn unsettled(answer: &Answer, found: &Differences) -> Option<&'static str> {
     // The witness looks at executions that end alone.
     let endless = answer.cut || answer.stuck;
+    if found.values_alone {
+        return Some("values of a circle that any value would do for (VK-AC-06)");
+    }
     (endless && found.race_alone).then_some("races of executions that do not end (VK-DR-03, VK-SSW-01)")
 }
 
