@@ -14,6 +14,7 @@ use litmus::syntax::MAX_TEXT_BYTES;
 use results::show;
 use walkdir::WalkDir;
 
+use crate::similar::similar;
 use crate::source::{Origin, Source, Unreadable};
 use crate::{Failure, cts};
 
@@ -115,7 +116,7 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
                 return of_argument(tests).into_iter().map(|source| source.told(variant)).collect();
             }
             let what = if error.kind() == std::io::ErrorKind::NotFound {
-                "no such file, and no embedded test has this id".to_owned()
+                unknown(argument)
             } else {
                 error.to_string()
             };
@@ -124,8 +125,21 @@ pub fn of_argument(argument: &str) -> Vec<Source> {
     }
 }
 
+/// What is said of a word that names neither a file nor an embedded test.
+fn unknown(argument: &str) -> String {
+    let what = "no such file, and no embedded test has this id";
+    let all = all_embedded();
+    let name = |id: &str| id.rsplit('/').next().unwrap_or(id).to_owned();
+    let wanted = name(argument);
+    let named = all.iter().find(|source| name(&source.id) == wanted).map(|source| source.id.as_str());
+    match named.or_else(|| similar(argument, all.iter().map(|source| source.id.as_str()))) {
+        Some(id) => format!("{what}; is `{id}` meant?"),
+        None => format!("{what}: `vk-litmus tests WORD` looks for one"),
+    }
+}
+
 /// Embedded tests by id or by a glob over ids.
-fn match_embedded(argument: &str) -> Vec<Source> {
+pub fn match_embedded(argument: &str) -> Vec<Source> {
     let all =
         if argument.starts_with(CTS_FOLDER) { cts::chosen(|id| id == argument) } else { all_embedded() };
     if let Some(exact) = all.iter().find(|source| source.id == argument) {

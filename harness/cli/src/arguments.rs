@@ -19,7 +19,7 @@ use results::write::{Format, ReportFormat};
 /// Exit codes: 2 the input or the command line is wrong; else 1 a rule was broken (a forbidden outcome seen, an answer
 /// unlike the expected one); else 3 the environment failed (no device, a test that did not end, I/O); else 0.
 #[derive(Debug, Parser)]
-#[command(name = "vk-litmus", version, max_term_width = 100, disable_help_subcommand = true)]
+#[command(name = "vk-litmus", version, max_term_width = 100)]
 pub struct CommandLine {
     /// What to do.
     #[command(subcommand)]
@@ -480,6 +480,9 @@ pub struct List {
 /// `tests`.
 #[derive(Debug, Args)]
 pub struct Tests {
+    /// Only tests with this in their id or in what they say of themselves (`why:`); a glob is one over ids.
+    #[arg(conflicts_with_all = ["cts", "device"])]
+    pub pattern: Option<String>,
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,

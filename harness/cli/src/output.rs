@@ -157,7 +157,7 @@ pub fn say(text: &str) {
 pub fn complain(report: &miette::Report) {
     let mut plain = String::new();
     let theme = miette::GraphicalTheme::unicode_nocolor();
-    let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_context_lines(0);
+    let handler = miette::GraphicalReportHandler::new_themed(theme).with_width(WIDTH).with_context_lines(1);
     let rendered = handler.with_links(false).render_report(&mut plain, report.as_ref());
     print_coloured(if rendered.is_ok() { &plain } else { "" }, &format!("{report:?}"));
 }
@@ -216,7 +216,7 @@ pub fn set_up_diagnostics() {
             .unicode(true)
             .terminal_links(false)
             .width(WIDTH)
-            .context_lines(0)
+            .context_lines(1)
             .build();
         Box::new(handler)
     }));

@@ -1,10 +1,12 @@
 //! What there is: devices, models, tests; and what describes the command line itself.
 
-use campaign::cts;
+use std::collections::BTreeSet;
+
 use campaign::probe::{self, Found};
+use campaign::{cts, inputs};
 use clap::CommandFactory;
 use clap_complete::Shell;
-use litmus::corpus;
+use litmus::corpus::{self, Entry};
 use model::Model;
 use plan::Identity;
 use serde::Serialize;
@@ -165,7 +167,24 @@ pub fn tests(arguments: &Tests) -> Result<Outcome, Failure> {
     if arguments.cts {
         return list_cts(arguments.format);
     }
-    let tests = corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress());
+    let mut tests: Vec<Entry> =
+        corpus::tests().into_iter().chain(corpus::model_only()).chain(corpus::progress()).collect();
+    if let Some(pattern) = &arguments.pattern {
+        let globs: BTreeSet<String> =
+            inputs::match_embedded(pattern).into_iter().map(|test| test.id).collect();
+        let pattern = pattern.to_lowercase();
+        tests.retain(|test| {
+            let why = test.text.lines().filter_map(|line| line.strip_prefix("why:"));
+            globs.contains(&test.id)
+                || std::iter::once(test.id.as_str())
+                    .chain(why)
+                    .any(|text| text.to_lowercase().contains(&pattern))
+        });
+        if tests.is_empty() {
+            return Err(Failure::input_message(format!("no test has `{pattern}` in its id or its reason")));
+        }
+    }
+    let tests = tests.into_iter();
     if arguments.format == ListFormat::Json {
         let tests: Vec<TestEntry> =
             tests.map(|test| TestEntry { id: test.id, file: format!("litmus/{}", test.path) }).collect();
@@ -217,7 +236,7 @@ pub fn man(command: Option<&str>) -> Result<Outcome, Failure> {
     let asked = match command {
         None => program,
         Some(name) => {
-            let known = |command: &&clap::Command| !command.is_hide_set();
+            let known = |command: &&clap::Command| !command.is_hide_set() && command.get_name() != "help";
             let found = program.get_subcommands().filter(known).find(|command| command.get_name() == name);
             match found {
                 Some(command) => command.clone(),
