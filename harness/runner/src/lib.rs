@@ -17,6 +17,7 @@ mod join;
 mod memory;
 pub mod native;
 pub mod pool;
+mod processor;
 pub mod progress;
 mod run;
 mod runnable;

@@ -15,6 +15,7 @@ use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::join::Join;
 use crate::memory::{Layout, Sharing, Workgroups};
+use crate::processor;
 use crate::stress::Stress;
 use crate::stretches::Stretches;
 
@@ -259,6 +260,16 @@ type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
 struct InFlight {
     parameters: Parameters,
     since: Instant,
+    /// Processor time of this process before, where the device computes in it.
+    used: Option<Duration>,
+}
+
+impl InFlight {
+    /// How long it took that others at the same processors did not take: what it cost, where that is less than what went by.
+    fn cost(&self, took: Duration) -> Duration {
+        let used = self.used.zip(processor::used()).map(|(before, after)| after.saturating_sub(before));
+        used.map_or(took, |used| used.min(took))
+    }
 }
 
 /// A prepared plan and what of it is in flight.
@@ -557,8 +568,9 @@ impl<'d> Run<'d> {
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
         }
+        let used = if self.device.capabilities().is_cpu { processor::used() } else { None };
         place.prepared.submit()?;
-        place.in_flight = Some(InFlight { parameters, since: Instant::now() });
+        place.in_flight = Some(InFlight { parameters, since: Instant::now(), used });
         Ok(())
     }
 
@@ -604,6 +616,7 @@ impl<'d> Run<'d> {
             self.places.drain(..).for_each(std::mem::forget);
         }
         let (took, ended) = waited?;
+        let took = dispatch.cost(took);
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
