@@ -10,6 +10,7 @@ mod affinity;
 pub mod canary;
 pub mod classic;
 mod classify;
+mod company;
 mod count;
 mod draw;
 mod error;

@@ -10,6 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
 use crate::classify::{COMPARED, Classifier, Classify, numbers, words_of};
+use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
@@ -262,6 +263,7 @@ struct InFlight {
     since: Instant,
     /// Processor time of this process before, where the device computes in it.
     used: Option<Duration>,
+    way: Way,
 }
 
 impl InFlight {
@@ -414,6 +416,7 @@ struct Run<'d> {
     draw: Draw,
     poison: u32,
     calibration: Calibration,
+    company: Company,
     /// How the device counts, where it does.
     classifier: Option<Classifier>,
     /// Decides which dispatches the host counts as well.
@@ -459,6 +462,7 @@ impl<'d> Run<'d> {
             draw,
             poison,
             calibration: Calibration::new(&settings.stress),
+            company: Company::default(),
             classifier,
             comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
             places: Vec::new(),
@@ -556,7 +560,11 @@ impl<'d> Run<'d> {
         let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
         let stress = self.draw.stress(workgroups.groups, workgroups.stress);
         let scale = self.calibration.scale;
-        let parameters = self.draw.parameters(workgroups.groups, scale, wanted, stress.as_ref());
+        let shared = self.device.capabilities().is_cpu;
+        let meets = self.bounds.party > 1 && self.settings.stress.spin.1 > 0;
+        let way = if shared && meets && self.calibration.on { self.company.way() } else { Way::DRAWN };
+        let parameters =
+            self.draw.parameters(workgroups.groups, scale, wanted, way.patience, stress.as_ref());
         let beside = self.draw.beside(parameters.rounds);
         let later: Vec<Parameters> =
             (1..self.program.phases.len()).map(|_| self.draw.spread_anew(&parameters)).collect();
@@ -568,9 +576,12 @@ impl<'d> Run<'d> {
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
         }
-        let used = if self.device.capabilities().is_cpu { processor::used() } else { None };
+        if way.rest > Duration::ZERO {
+            std::thread::sleep(way.rest);
+        }
+        let used = if shared { processor::used() } else { None };
         place.prepared.submit()?;
-        place.in_flight = Some(InFlight { parameters, since: Instant::now(), used });
+        place.in_flight = Some(InFlight { parameters, since: Instant::now(), used, way });
         Ok(())
     }
 
@@ -616,7 +627,8 @@ impl<'d> Run<'d> {
             self.places.drain(..).for_each(std::mem::forget);
         }
         let (took, ended) = waited?;
-        let took = dispatch.cost(took);
+        let (took, went_by) = (dispatch.cost(took), took);
+        self.company.note(dispatch.way, took, went_by);
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;
