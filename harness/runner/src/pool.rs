@@ -26,7 +26,8 @@ use worker::{Note, Worker};
 pub struct Limits {
     /// Worker processes at once.
     pub workers: u32,
-    /// Time for all jobs together; each gets its share of what is left when it starts. Once it is over, no job starts.
+    /// Time for all jobs together; each gets its share of what is left when it starts, less what jobs take besides theirs, so
+    /// that every job begins where that can be. Once it is over, no job starts.
     pub time: Option<Duration>,
     /// How long after `time` everything has ended, by force if it must be.
     pub overrun: Duration,
@@ -242,6 +243,7 @@ where
         failures: 0,
         last_failure: String::new(),
         ever_good: false,
+        beside: Beside::default(),
     };
     let _ = pool.go();
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
@@ -267,6 +269,28 @@ struct Pool<'a, J, P, R> {
     failures: u32,
     last_failure: String,
     ever_good: bool,
+    beside: Beside,
+}
+
+/// What jobs took besides their shares: kernels are compiled, and a submission goes on past its time. On a busy machine that
+/// can be more than the shares.
+#[derive(Clone, Copy, Debug, Default)]
+struct Beside {
+    time: Duration,
+    jobs: u32,
+}
+
+impl Beside {
+    fn note(&mut self, took: Duration, share: Duration) {
+        self.time += took.saturating_sub(share);
+        self.jobs += 1;
+    }
+
+    /// What to leave for a job besides its share: twice the mean, since others may come to the machine. What it does not take
+    /// goes to those that follow.
+    fn each(&self) -> Duration {
+        self.time * 2 / self.jobs.max(1)
+    }
 }
 
 struct Slot<P> {
@@ -295,6 +319,8 @@ struct Running<P> {
     last_sign: Instant,
     /// Its share of the time for all jobs.
     share: Option<Duration>,
+    /// Whether its worker was started for it.
+    first: bool,
     /// When it is ended at the latest.
     end: Option<Instant>,
     snapshot: Option<P>,
@@ -365,6 +391,7 @@ where
         let now = Instant::now();
         let waiting = u32::try_from(self.waiting.len() + 1).unwrap_or(u32::MAX);
         let share = self.time_left().map(|left| left.min(left * self.limits.workers.max(1) / waiting));
+        let share = share.map(|share| share.saturating_sub(self.beside.each()));
         let payload = (self.calls.job)(job, share);
         let request = Request { version: VERSION, job: job as u64, payload };
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
@@ -385,7 +412,9 @@ where
             Ok(worker) => {
                 slot.worker = Some(worker);
                 let end = self.limits.end(self.started, now, share);
-                slot.running = Some(Running { job, since: now, last_sign: now, share, end, snapshot: None });
+                let first = !slot.heard;
+                slot.running =
+                    Some(Running { job, since: now, last_sign: now, share, first, end, snapshot: None });
                 ControlFlow::Continue(())
             }
             Err(why) => {
@@ -476,6 +505,10 @@ where
             }
             Message::Answer { payload, .. } => {
                 let (job, took) = (running.job, running.since.elapsed());
+                // The first one pays for the device.
+                if let Some(share) = running.share.filter(|_| !running.first) {
+                    self.beside.note(took, share);
+                }
                 let snapshot = slot.running.take().and_then(|running| running.snapshot);
                 if payload.ends_worker()
                     && let Some(worker) = slot.worker.take()
