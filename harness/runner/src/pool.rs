@@ -27,7 +27,8 @@ pub struct Limits {
     /// Worker processes at once.
     pub workers: u32,
     /// Time for all jobs together; each gets its share of what is left when it starts, less what jobs take besides theirs, so
-    /// that every job begins where that can be. Once it is over, no job starts.
+    /// that every job begins where that can be. Once it is over, and a tenth more or [`LATE`] for those that are late, no job
+    /// starts.
     pub time: Option<Duration>,
     /// How long after `time` everything has ended, by force if it must be.
     pub overrun: Duration,
@@ -249,6 +250,10 @@ where
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
 }
 
+/// How long after the time for all jobs one may still begin, without a share of it: a busy machine makes jobs late, and a test
+/// that was never begun says nothing.
+const LATE: Duration = Duration::from_secs(2);
+
 /// Notes that wait for the pool at most; workers that say more wait themselves.
 const INBOX: usize = 256;
 
@@ -286,10 +291,10 @@ impl Beside {
         self.jobs += 1;
     }
 
-    /// What to leave for a job besides its share: twice the mean, since others may come to the machine. What it does not take
-    /// goes to those that follow.
+    /// What to leave for a job besides its share: half as much again as the mean, since others may come to the machine. What
+    /// it does not take goes to those that follow.
     fn each(&self) -> Duration {
-        self.time * 2 / self.jobs.max(1)
+        self.time * 3 / 2 / self.jobs.max(1)
     }
 }
 
@@ -380,7 +385,8 @@ where
         if self.failures >= enough + beside {
             return Some(NotRun::GivenUp { failures: self.failures, last: self.last_failure.clone() });
         }
-        (self.time_left() == Some(Duration::ZERO)).then_some(NotRun::TimeIsUp)
+        let over = |time: Duration| self.started.elapsed() >= time + LATE.min(time / 10);
+        self.limits.time.is_some_and(over).then_some(NotRun::TimeIsUp)
     }
 
     fn time_left(&self) -> Option<Duration> {

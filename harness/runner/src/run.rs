@@ -25,7 +25,8 @@ use crate::stretches::Stretches;
 pub struct Budget {
     /// Until at least so many instances are accounted for.
     pub instances: Option<u64>,
-    /// For so long; at least one dispatch is made.
+    /// For so long, and however short that is, until a few thousand instances are accounted for or a moment is over: kernels
+    /// are made for them, which takes longer.
     pub time: Option<Duration>,
 }
 
@@ -246,6 +247,9 @@ impl Calibration {
 
 /// Dispatches without a single one counted after which a run gives up.
 const HOPELESS: u64 = 20;
+/// What a run by time does however short its time is: so many instances, or for so long.
+const LEAST_INSTANCES: u64 = 10_000;
+const LEAST_TIME: Duration = Duration::from_millis(50);
 /// How long a wait lasts before the progress callback is called again.
 const WAIT: Duration = Duration::from_millis(50);
 /// What a [`shaders::ResultSlot::Done`] holds.
@@ -507,7 +511,8 @@ impl<'d> Run<'d> {
     fn time_is_up(&self, tally: &Tally) -> bool {
         let Budget { instances, time } = self.settings.budget;
         let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
-        tally.dispatches > 0 && time.map_or(instances.is_none(), over)
+        let begun = tally.counter.instances() >= LEAST_INSTANCES || tally.elapsed() >= LEAST_TIME;
+        tally.dispatches > 0 && time.map_or(instances.is_none(), |time| over(time) && begun)
     }
 
     /// Instances that the budget still asks for.
