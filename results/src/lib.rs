@@ -44,6 +44,7 @@ pub mod folder;
 pub mod journal;
 pub mod judge;
 pub mod merge;
+pub mod mutants;
 pub mod portability;
 pub mod read;
 pub mod report;

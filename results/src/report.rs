@@ -130,6 +130,8 @@ pub struct Bar {
     /// The 95 % interval of the rate, of batches where these are what is independent; of weak, forbidden and unexpected
     /// outcomes that were seen.
     pub interval: Option<Interval>,
+    /// The same, valid whenever somebody stops ([`Proportion::anytime_interval`]); of what was never seen too.
+    pub anytime: Option<Interval>,
     /// The bound that the rate of what was never seen stays below.
     pub bound: Option<f64>,
     /// Whether interval and bound speak of independent batches, not of instances.
@@ -161,6 +163,9 @@ pub fn bars(line: &RunLine) -> Vec<Bar> {
         interval: sightings
             .filter(|_| count > 0 && kind != Kind::Ordinary)
             .map(|sightings| Proportion::new(sightings, trials).interval()),
+        anytime: sightings
+            .filter(|_| count == 0 || kind != Kind::Ordinary)
+            .map(|sightings| Proportion::new(sightings, trials).anytime_interval()),
         bound: (count == 0).then(|| never_seen_bound(trials)),
         of_batches: line.batches.is_some(),
         filtered,

@@ -56,6 +56,45 @@ impl Proportion {
     }
 }
 
+impl Proportion {
+    /// The anytime-valid interval at [`CONFIDENCE`]: with this probability it holds the true rate at *every* number of trials at
+    /// once, so that it holds it too when somebody stops as soon as he likes what he sees, which [`Proportion::interval`]
+    /// does not promise. It is wider for that.
+    ///
+    /// The rates p that a bet against them has not yet refuted: by Ville's inequality the capital of one who bets by a mixture of
+    /// all rates, Beta(k + ½, n − k + ½) / (Beta(½, ½) pᵏ (1 − p)ⁿ⁻ᵏ), ever reaches 1/α with probability α at most. (H. Robbins,
+    /// *Statistical methods related to the law of the iterated logarithm*, Ann. Math. Stat. 41, 1970; as a confidence sequence
+    /// S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, *Time-uniform, nonparametric, nonasymptotic confidence sequences*,
+    /// Ann. Stat. 49, 2021.)
+    pub fn anytime_interval(self) -> Interval {
+        if self.total == 0 {
+            return Interval { low: 0.0, high: 1.0 };
+        }
+        let (count, total) = (self.count as f64, self.total as f64);
+        let misses = total - count;
+        let likelihood = |p: f64| {
+            let hits = if count > 0.0 { count * p.ln() } else { 0.0 };
+            hits + if misses > 0.0 { misses * (-p).ln_1p() } else { 0.0 }
+        };
+        let ln_beta = |a: f64, b: f64| ln_gamma(a) + ln_gamma(b) - ln_gamma(a + b);
+        let refuted = ln_beta(count + 0.5, misses + 0.5) - ln_beta(0.5, 0.5) + (1.0 - CONFIDENCE).ln();
+        // The likelihood rises up to the relative frequency and falls from there on.
+        let end = |mut outside: f64, mut inside: f64| {
+            for _ in 0..200 {
+                let middle = 0.5 * (outside + inside);
+                if (outside - inside).abs() <= 1e-12 * middle {
+                    break;
+                }
+                if likelihood(middle) <= refuted { outside = middle } else { inside = middle }
+            }
+            outside
+        };
+        let low = if count > 0.0 { end(0.0, self.rate()) } else { 0.0 };
+        let high = if misses > 0.0 { end(1.0, self.rate()) } else { 1.0 };
+        Interval { low, high }
+    }
+}
+
 /// The probability per instance that what was never seen among `total` instances stays below, at [`CONFIDENCE`]:
 /// about 3 ÷ `total`, the rule of three. 1 without instances.
 pub fn never_seen_bound(total: u64) -> f64 {
@@ -400,6 +439,60 @@ mod tests {
         let all = Proportion::new(10, 10).interval();
         close(all.low, 0.025_f64.powf(0.1), 1e-9);
         assert_eq!(all.high, 1.0);
+    }
+
+    /// Somebody stops a run as soon as the usual interval leaves out the true rate, or else at its end: the worst that
+    /// stopping early can do. The usual interval is then wrong far more often than it says, the anytime-valid one is not.
+    #[test]
+    fn anytime_intervals_hold_when_users_stop_as_they_like() {
+        const RUNS: u32 = 10_000;
+        const LONGEST: u64 = 1_000;
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut uniform = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) as f64 / (1u64 << 53) as f64
+        };
+        for rate in [0.5, 0.1, 0.01] {
+            let (mut usual, mut anytime) = (0, 0);
+            for _ in 0..RUNS {
+                let mut seen = Proportion::new(0, 0);
+                let mut fooled = false;
+                while seen.total < LONGEST && !fooled {
+                    seen = Proportion::new(seen.count + u64::from(uniform() < rate), seen.total + 1);
+                    // The normal interval is near the usual one and cheap; what stops is then asked in full.
+                    let deviation = (rate * (1.0 - rate) / seen.total as f64).sqrt();
+                    let suspect = seen.total >= 10 && (seen.rate() - rate).abs() > 1.9 * deviation;
+                    fooled = suspect && !holds(seen.interval(), rate);
+                }
+                usual += u32::from(!fooled);
+                anytime += u32::from(holds(seen.anytime_interval(), rate));
+            }
+            let share = |covered: u32| f64::from(covered) / f64::from(RUNS);
+            assert!(share(anytime) >= CONFIDENCE, "{rate}: {}", share(anytime));
+            assert!(share(usual) < 0.85, "{rate}: the usual interval held in {}", share(usual));
+        }
+    }
+
+    fn holds(interval: Interval, rate: f64) -> bool {
+        interval.low <= rate && rate <= interval.high
+    }
+
+    #[test]
+    fn anytime_intervals_are_wider_and_narrow_with_trials() {
+        for (count, total) in [(0, 10), (10, 10), (3, 17), (1, 1_000_000_000), (5_000_000, 1_000_000_000_000)]
+        {
+            let proportion = Proportion::new(count, total);
+            let (usual, anytime) = (proportion.interval(), proportion.anytime_interval());
+            assert!(anytime.low <= usual.low && usual.high <= anytime.high, "{count}: {anytime:?}");
+            let width = anytime.high - anytime.low;
+            assert!(width <= 4.0 * (usual.high - usual.low), "{count} of {total}: {anytime:?}, {usual:?}");
+        }
+        assert_eq!(Proportion::new(0, 0).anytime_interval(), Interval { low: 0.0, high: 1.0 });
+        // Nothing seen in n trials: (1 - p)^n falls to 0.05 B(½, n + ½) / B(½, ½), which is about 0.05 / √(πn).
+        let none = Proportion::new(0, 1_000_000).anytime_interval();
+        close(none.high, 1.047_59e-5, 1e-4);
     }
 
     /// Many trials: the interval approaches the normal one, and one success the Poisson one.

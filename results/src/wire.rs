@@ -330,6 +330,10 @@ pub struct RunLine {
     /// What HSA says of the test whose lowered program was judged; absent for other tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hsa: Option<HsaRun>,
+    /// The ids of the test's mutants in the same run: tests that differ from it in synchronization alone and allow what it
+    /// forbids. What the device showed of them says what it could have shown of this one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mutants: Vec<String>,
 }
 
 /// What HSA says of a test, beside the verdict on its lowered program. It judges no device.
@@ -549,6 +553,8 @@ pub struct RunContext {
     pub driver: Option<DriverRecord>,
     /// What HSA says, where the test was lowered from one of its.
     pub beside: Option<Beside>,
+    /// The ids of the test's mutants in the same run.
+    pub mutants: Vec<String>,
 }
 
 impl HsaRun {
@@ -647,6 +653,7 @@ impl RunLine {
             tool: context.tool,
             driver: context.driver,
             hsa: context.beside.as_ref().map(|beside| HsaRun::new(test, beside, judgement)),
+            mutants: context.mutants,
         }
     }
 }

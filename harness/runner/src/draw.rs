@@ -187,12 +187,14 @@ impl Draw {
     }
 
     /// The parameters of a dispatch of `groups` groups with that memory stress. `scale` says which part of the drawn rounds it
-    /// may make, and `instances` how many are wanted at most; there is always one round.
+    /// may make, and `instances` how many are wanted at most; there is always one round. Nobody waits longer than `patience`,
+    /// in loads; where it is 0, what is drawn of meetings takes nothing of the rounds, which are as many as can be drawn.
     pub fn parameters(
         &mut self,
         groups: u32,
         scale: f64,
         instances: u64,
+        patience: u32,
         stress: Option<&StressParameters>,
     ) -> Parameters {
         let each = Draw::each_round(stress);
@@ -202,6 +204,9 @@ impl Draw {
         let percent = self.stress.meeting_percent;
         let spin = if percent < 100 && !self.happens(percent) { 0 } else { spin };
         let (interval, hold) = (self.within(self.stress.interval), self.within(self.stress.hold));
+        let most = self.stress.rounds.1;
+        let (rounds, interval, hold) = if patience == 0 { (most, most, 0) } else { (rounds, interval, hold) };
+        let spin = spin.min(patience);
         let spacing = self.within(self.stress.spacing);
         let padding = self.within(self.stress.padding);
         let pairing = self.pairing(groups);
@@ -396,7 +401,7 @@ mod tests {
             for _ in 0..4 {
                 let groups = draw.groups();
                 prop_assert!(groups >= 1 && groups * classes <= 64);
-                let p = draw.parameters(groups, scale, u64::MAX, None);
+                let p = draw.parameters(groups, scale, u64::MAX, u32::MAX, None);
                 let instances = p.groups * p.rounds * lanes;
                 prop_assert!(p.rounds >= 1 && p.groups == groups);
                 prop_assert!(p.stride >= storages * p.spacing && p.spacing >= 1);
@@ -438,7 +443,7 @@ mod tests {
             &stress,
         )
         .unwrap();
-        assert_eq!(Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, 100, None).spin, 0);
+        assert_eq!(Draw::new(1, stress, bounds, 0, 0).parameters(1, 1.0, 100, u32::MAX, None).spin, 0);
     }
 
     #[test]

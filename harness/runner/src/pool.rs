@@ -26,7 +26,9 @@ use worker::{Note, Worker};
 pub struct Limits {
     /// Worker processes at once.
     pub workers: u32,
-    /// Time for all jobs together; each gets its share of what is left when it starts. Once it is over, no job starts.
+    /// Time for all jobs together; each gets its share of what is left when it starts, less what jobs take besides theirs, so
+    /// that every job begins where that can be. Once it is over, and a tenth more or [`LATE`] for those that are late, no job
+    /// starts.
     pub time: Option<Duration>,
     /// How long after `time` everything has ended, by force if it must be.
     pub overrun: Duration,
@@ -242,10 +244,15 @@ where
         failures: 0,
         last_failure: String::new(),
         ever_good: false,
+        beside: Beside::default(),
     };
     let _ = pool.go();
     Worker::retire(pool.slots.iter_mut().filter_map(|slot| slot.worker.take()).collect());
 }
+
+/// How long after the time for all jobs one may still begin, without a share of it: a busy machine makes jobs late, and a test
+/// that was never begun says nothing.
+const LATE: Duration = Duration::from_secs(2);
 
 /// Notes that wait for the pool at most; workers that say more wait themselves.
 const INBOX: usize = 256;
@@ -267,6 +274,28 @@ struct Pool<'a, J, P, R> {
     failures: u32,
     last_failure: String,
     ever_good: bool,
+    beside: Beside,
+}
+
+/// What jobs took besides their shares: kernels are compiled, and a submission goes on past its time. On a busy machine that
+/// can be more than the shares.
+#[derive(Clone, Copy, Debug, Default)]
+struct Beside {
+    time: Duration,
+    jobs: u32,
+}
+
+impl Beside {
+    fn note(&mut self, took: Duration, share: Duration) {
+        self.time += took.saturating_sub(share);
+        self.jobs += 1;
+    }
+
+    /// What to leave for a job besides its share: half as much again as the mean, since others may come to the machine. What
+    /// it does not take goes to those that follow.
+    fn each(&self) -> Duration {
+        self.time * 3 / 2 / self.jobs.max(1)
+    }
 }
 
 struct Slot<P> {
@@ -295,6 +324,8 @@ struct Running<P> {
     last_sign: Instant,
     /// Its share of the time for all jobs.
     share: Option<Duration>,
+    /// Whether its worker was started for it.
+    first: bool,
     /// When it is ended at the latest.
     end: Option<Instant>,
     snapshot: Option<P>,
@@ -354,7 +385,8 @@ where
         if self.failures >= enough + beside {
             return Some(NotRun::GivenUp { failures: self.failures, last: self.last_failure.clone() });
         }
-        (self.time_left() == Some(Duration::ZERO)).then_some(NotRun::TimeIsUp)
+        let over = |time: Duration| self.started.elapsed() >= time + LATE.min(time / 10);
+        self.limits.time.is_some_and(over).then_some(NotRun::TimeIsUp)
     }
 
     fn time_left(&self) -> Option<Duration> {
@@ -365,6 +397,7 @@ where
         let now = Instant::now();
         let waiting = u32::try_from(self.waiting.len() + 1).unwrap_or(u32::MAX);
         let share = self.time_left().map(|left| left.min(left * self.limits.workers.max(1) / waiting));
+        let share = share.map(|share| share.saturating_sub(self.beside.each()));
         let payload = (self.calls.job)(job, share);
         let request = Request { version: VERSION, job: job as u64, payload };
         let Some(slot) = self.slots.get_mut(number) else { return ControlFlow::Continue(()) };
@@ -385,7 +418,9 @@ where
             Ok(worker) => {
                 slot.worker = Some(worker);
                 let end = self.limits.end(self.started, now, share);
-                slot.running = Some(Running { job, since: now, last_sign: now, share, end, snapshot: None });
+                let first = !slot.heard;
+                slot.running =
+                    Some(Running { job, since: now, last_sign: now, share, first, end, snapshot: None });
                 ControlFlow::Continue(())
             }
             Err(why) => {
@@ -476,6 +511,10 @@ where
             }
             Message::Answer { payload, .. } => {
                 let (job, took) = (running.job, running.since.elapsed());
+                // The first one pays for the device.
+                if let Some(share) = running.share.filter(|_| !running.first) {
+                    self.beside.note(took, share);
+                }
                 let snapshot = slot.running.take().and_then(|running| running.snapshot);
                 if payload.ends_worker()
                     && let Some(worker) = slot.worker.take()

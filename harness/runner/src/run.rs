@@ -10,11 +10,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
 use crate::classify::{COMPARED, Classifier, Classify, numbers, words_of};
+use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::join::Join;
 use crate::memory::{Layout, Sharing, Workgroups};
+use crate::processor;
 use crate::stress::Stress;
 use crate::stretches::Stretches;
 
@@ -23,7 +25,8 @@ use crate::stretches::Stretches;
 pub struct Budget {
     /// Until at least so many instances are accounted for.
     pub instances: Option<u64>,
-    /// For so long; at least one dispatch is made.
+    /// For so long, and however short that is, until a few thousand instances are accounted for or a moment is over: kernels
+    /// are made for them, which takes longer.
     pub time: Option<Duration>,
 }
 
@@ -244,6 +247,9 @@ impl Calibration {
 
 /// Dispatches without a single one counted after which a run gives up.
 const HOPELESS: u64 = 20;
+/// What a run by time does however short its time is: so many instances, or for so long.
+const LEAST_INSTANCES: u64 = 10_000;
+const LEAST_TIME: Duration = Duration::from_millis(50);
 /// How long a wait lasts before the progress callback is called again.
 const WAIT: Duration = Duration::from_millis(50);
 /// What a [`shaders::ResultSlot::Done`] holds.
@@ -259,6 +265,17 @@ type OnProgress<'a> = &'a mut dyn FnMut(&Progress<'_>) -> ControlFlow<()>;
 struct InFlight {
     parameters: Parameters,
     since: Instant,
+    /// Processor time of this process before, where the device computes in it.
+    used: Option<Duration>,
+    way: Way,
+}
+
+impl InFlight {
+    /// How long it took that others at the same processors did not take: what it cost, where that is less than what went by.
+    fn cost(&self, took: Duration) -> Duration {
+        let used = self.used.zip(processor::used()).map(|(before, after)| after.saturating_sub(before));
+        used.map_or(took, |used| used.min(took))
+    }
 }
 
 /// A prepared plan and what of it is in flight.
@@ -403,6 +420,7 @@ struct Run<'d> {
     draw: Draw,
     poison: u32,
     calibration: Calibration,
+    company: Company,
     /// How the device counts, where it does.
     classifier: Option<Classifier>,
     /// Decides which dispatches the host counts as well.
@@ -448,6 +466,7 @@ impl<'d> Run<'d> {
             draw,
             poison,
             calibration: Calibration::new(&settings.stress),
+            company: Company::default(),
             classifier,
             comparing: Xoshiro256PlusPlus::seed_from_u64(!settings.seed),
             places: Vec::new(),
@@ -492,7 +511,8 @@ impl<'d> Run<'d> {
     fn time_is_up(&self, tally: &Tally) -> bool {
         let Budget { instances, time } = self.settings.budget;
         let over = |time: Duration| tally.elapsed() >= time + tally.warm_up.min(time / 2);
-        tally.dispatches > 0 && time.map_or(instances.is_none(), over)
+        let begun = tally.counter.instances() >= LEAST_INSTANCES || tally.elapsed() >= LEAST_TIME;
+        tally.dispatches > 0 && time.map_or(instances.is_none(), |time| over(time) && begun)
     }
 
     /// Instances that the budget still asks for.
@@ -545,7 +565,11 @@ impl<'d> Run<'d> {
         let Some(workgroups) = self.places.get(number).map(|place| place.workgroups) else { return Ok(()) };
         let stress = self.draw.stress(workgroups.groups, workgroups.stress);
         let scale = self.calibration.scale;
-        let parameters = self.draw.parameters(workgroups.groups, scale, wanted, stress.as_ref());
+        let shared = self.device.capabilities().is_cpu;
+        let meets = self.bounds.party > 1 && self.settings.stress.spin.1 > 0;
+        let way = if shared && meets && self.calibration.on { self.company.way() } else { Way::DRAWN };
+        let parameters =
+            self.draw.parameters(workgroups.groups, scale, wanted, way.patience, stress.as_ref());
         let beside = self.draw.beside(parameters.rounds);
         let later: Vec<Parameters> =
             (1..self.program.phases.len()).map(|_| self.draw.spread_anew(&parameters)).collect();
@@ -557,8 +581,12 @@ impl<'d> Run<'d> {
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
         }
+        if way.rest > Duration::ZERO {
+            std::thread::sleep(way.rest);
+        }
+        let used = if shared { processor::used() } else { None };
         place.prepared.submit()?;
-        place.in_flight = Some(InFlight { parameters, since: Instant::now() });
+        place.in_flight = Some(InFlight { parameters, since: Instant::now(), used, way });
         Ok(())
     }
 
@@ -604,6 +632,8 @@ impl<'d> Run<'d> {
             self.places.drain(..).for_each(std::mem::forget);
         }
         let (took, ended) = waited?;
+        let (took, went_by) = (dispatch.cost(took), took);
+        self.company.note(dispatch.way, took, went_by);
         let instances = self.instances(&dispatch.parameters) as usize;
         let Some(place) = self.places.get_mut(number) else { return Ok(ControlFlow::Continue(())) };
         place.in_flight = None;

@@ -315,6 +315,45 @@ fn shares_follow_what_is_left() {
     assert!(shares[0] <= Duration::from_secs(15) && shares[3] <= Duration::from_secs(60));
 }
 
+/// What a job takes besides its share is left to the others: every one begins, where the time is enough for that.
+#[test]
+fn every_job_begins_though_each_takes_longer_than_its_share() {
+    const JOBS: usize = 30;
+    const BESIDE: Duration = Duration::from_millis(100);
+    const SLEEPS: &str = r#"while next; do
+        time=${request#*\"payload\":\"}
+        sleep "${time%%\"*}"
+        answer fine
+    done"#;
+    let limits = Limits { time: Some(Duration::from_secs(6)), ..patient() };
+    let (mut shares, mut ends) = (Vec::new(), Vec::new());
+    pool::run(
+        &limits,
+        JOBS,
+        Calls {
+            command: &mut || {
+                let mut command = Command::new("sh");
+                command.arg("-c").arg(format!("{LIBRARY}\n{SLEEPS}"));
+                command
+            },
+            job: &mut |_, share: Option<Duration>| {
+                shares.push(share.unwrap());
+                format!("{:.3}", (share.unwrap() + BESIDE).as_secs_f64())
+            },
+            event: &mut |event: Event<'_, Word, Word>| {
+                if let Event::Finished(report) = event {
+                    ends.push(matches!(report.last.end, End::Answered(_)));
+                }
+                ControlFlow::Continue(())
+            },
+        },
+    );
+    assert_eq!(ends, [true; JOBS], "{shares:?}");
+    // The first is told all that is there for it, the others what is left.
+    assert!(shares[0] >= Duration::from_millis(199), "{shares:?}");
+    assert!(shares[JOBS / 2] <= BESIDE, "{shares:?}");
+}
+
 #[test]
 fn many_workers_report_in_order() {
     let limits = Limits { workers: 3, ..patient() };

@@ -101,6 +101,7 @@ impl PlanRecord {
             tool: self.tool.clone(),
             driver: None,
             hsa: None,
+            mutants: Vec::new(),
         }
     }
 }

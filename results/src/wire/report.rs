@@ -4,8 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{PlanRecord, REPORT_SCHEMA, RunLine};
+use crate::mutants::Mutants;
 use crate::read::Results;
 use crate::report::{Kind, Report, bars, weak_reproducibility};
+use crate::statistics::Proportion;
 
 /// `report --format json`: results side by side, with how sure one may be of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,8 +35,26 @@ pub struct ConfidenceRecord {
     pub reproducibility: Option<f64>,
     /// What was never seen has a rate below this at 95 %.
     pub never_seen_below: f64,
+    /// The same for who stops when he likes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub never_seen_anytime_below: Option<f64>,
+    /// Of a test that conforms: what the device showed of its mutants, tests of the same run that differ from it in
+    /// synchronization alone and allow what it forbids.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mutants: Vec<MutantSeen>,
     /// Weak and forbidden outcomes that were seen.
     pub rates: Vec<RateRecord>,
+}
+
+/// What a device showed of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MutantSeen {
+    /// Test id.
+    pub id: String,
+    /// How often it showed what the test forbids.
+    pub seen: u64,
+    /// Its instances.
+    pub instances: u64,
 }
 
 /// The rate of an outcome.
@@ -51,6 +71,12 @@ pub struct RateRecord {
     pub low: f64,
     /// Upper end.
     pub high: f64,
+    /// Lower end of the anytime-valid interval at 95 %, which holds although somebody stops when he likes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anytime_low: Option<f64>,
+    /// Its upper end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anytime_high: Option<f64>,
 }
 
 impl ReportRecord {
@@ -61,12 +87,15 @@ impl ReportRecord {
             devices: report.devices.iter().map(|device| device.label.clone()).collect(),
             plans: results.iter().filter_map(|results| results.plan.clone()).collect(),
             runs: report.lines().cloned().collect(),
-            confidence: report.lines().map(confidence).collect(),
+            confidence: {
+                let mutants = Mutants::of(report.lines());
+                report.lines().map(|line| confidence(line, &mutants)).collect()
+            },
         }
     }
 }
 
-fn confidence(line: &RunLine) -> ConfidenceRecord {
+fn confidence(line: &RunLine, mutants: &Mutants<'_>) -> ConfidenceRecord {
     let trials = line.batches.unwrap_or(line.instances.saturating_sub(line.unresolved));
     let rates = bars(line).into_iter().filter(|bar| bar.kind != Kind::Ordinary);
     ConfidenceRecord {
@@ -74,6 +103,8 @@ fn confidence(line: &RunLine) -> ConfidenceRecord {
         device: line.device.clone(),
         reproducibility: weak_reproducibility(line),
         never_seen_below: crate::statistics::never_seen_bound(trials),
+        never_seen_anytime_below: Some(Proportion::new(0, trials).anytime_interval().high),
+        mutants: mutants.seen(line),
         rates: rates
             .filter_map(|bar| {
                 let interval = bar.interval?;
@@ -83,6 +114,8 @@ fn confidence(line: &RunLine) -> ConfidenceRecord {
                     rate: bar.rate,
                     low: interval.low,
                     high: interval.high,
+                    anytime_low: bar.anytime.map(|anytime| anytime.low),
+                    anytime_high: bar.anytime.map(|anytime| anytime.high),
                 })
             })
             .collect(),

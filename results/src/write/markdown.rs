@@ -1,6 +1,7 @@
 //! Markdown: what a page says in short, for an issue or a merge request.
 
 use crate::drift::significant;
+use crate::mutants::Mutants;
 use crate::portability::{class_beside_hsa, seen_beyond_hsa};
 use crate::report::{Kind, Report, Row, VERDICTS, bars, trials, weak_reproducibility, weak_seen};
 use crate::show;
@@ -198,19 +199,21 @@ fn group(word: &str, groups: crate::report::Groups, report: &Report) -> String {
 fn verdicts(report: &Report) -> String {
     let mut text = "## Verdicts\n\n".to_owned();
     text += &header(&["test"], report.devices.iter().map(|device| device.label.as_str()));
+    let mutants = Mutants::of(report.lines());
     for test in &report.tests {
         text += &row(std::iter::once(plain(&test.id)).chain(test.cells.iter().map(|cell| match cell {
             None => "no verdict".to_owned(),
-            Some(line) => verdict(line),
+            Some(line) => verdict(line, &mutants),
         })));
     }
     text + "\n"
 }
 
-fn verdict(line: &RunLine) -> String {
-    let word = match line.verdict {
-        VerdictWord::Violates => "**violates**".to_owned(),
-        other => other.text().to_owned(),
+fn verdict(line: &RunLine, mutants: &Mutants<'_>) -> String {
+    let word = match (line.verdict, mutants.words(line)) {
+        (VerdictWord::Violates, _) => "**violates**".to_owned(),
+        (other, words) if words.is_empty() => other.text().to_owned(),
+        (other, words) => format!("{} ({words})", other.text()),
     };
     let reason = line.reason.as_deref().map(|reason| format!(": {}", plain(reason))).unwrap_or_default();
     let weak = match weak_seen(line) {
@@ -261,19 +264,23 @@ fn histogram(line: &RunLine) -> String {
         probability(weak_reproducibility(line).unwrap_or_default()),
         probability(never_seen_bound(trials(line))),
     );
-    text += "| outcome | | count | rate | 95 % interval |\n|---|---|---:|---:|---|\n";
+    text += "| outcome | | count | rate | 95 % interval | anytime |\n|---|---|---:|---:|---|---|\n";
     for bar in told {
         let interval = match bar.interval {
             Some(interval) => format!("{} to {}", probability(interval.low), probability(interval.high)),
             None => format!("below {}", probability(bar.bound.unwrap_or(1.0))),
         };
         let interval = if bar.of_batches { format!("{interval} of batches") } else { interval };
+        let anytime = bar.anytime.map_or(String::new(), |anytime| {
+            format!("{} to {}", probability(anytime.low), probability(anytime.high))
+        });
         let cells = [
             plain(&bar.outcome),
             format!("{} {}", bar.kind.sign(), bar.kind.word()),
             count(bar.count),
             probability(bar.rate),
             interval,
+            anytime,
         ];
         text += &row(cells);
     }

@@ -7,6 +7,7 @@ use comfy_table::{Cell, CellAlignment, Color, ContentArrangement, Table};
 
 use crate::drift::significant;
 use crate::judge::Reason;
+use crate::mutants::Mutants;
 use crate::portability::class_beside_hsa;
 use crate::report::{sightings, trials, weak_reproducibility, weak_seen};
 use crate::show;
@@ -200,10 +201,12 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
+    let mutants = Mutants::of(lines);
     for line in lines {
-        let verdict = match &line.reason {
-            Some(reason) => format!("{}: {}", line.verdict.text(), show::line(reason)),
-            None => line.verdict.text().to_owned(),
+        let verdict = match (&line.reason, mutants.words(line)) {
+            (Some(reason), _) => format!("{}: {}", line.verdict.text(), show::line(reason)),
+            (None, words) if words.is_empty() => line.verdict.text().to_owned(),
+            (None, words) => format!("{} ({words})", line.verdict.text()),
         };
         let colour = match line.verdict {
             VerdictWord::Conforms => Color::Green,
@@ -262,7 +265,7 @@ fn weak_histogram(line: &RunLine) -> String {
     );
     for outcome in weak.iter().filter(|o| o.count > 0) {
         let proportion = Proportion::new(sightings(outcome), trials);
-        let interval = proportion.interval();
+        let (interval, anytime) = (proportion.interval(), proportion.anytime_interval());
         let mark = match line.verdict {
             VerdictWord::Violates if !outcome.allowed => "  FORBIDDEN",
             VerdictWord::Conforms | VerdictWord::Inconclusive if outcome.hsa == Some(false) => {
@@ -273,11 +276,13 @@ fn weak_histogram(line: &RunLine) -> String {
         };
         let unit = if line.batches.is_some() { " of batches" } else { "" };
         text += &format!(
-            "  {:>13}  {:>9}  [{}, {}]{unit}  {}{mark}\n",
+            "  {:>13}  {:>9}  [{}, {}], anytime [{}, {}]{unit}  {}{mark}\n",
             count(outcome.count),
             probability(proportion.rate()),
             probability(interval.low),
             probability(interval.high),
+            probability(anytime.low),
+            probability(anytime.high),
             state::text(&outcome.state),
         );
     }
@@ -289,8 +294,9 @@ fn weak_histogram(line: &RunLine) -> String {
     if !never.is_empty() {
         let unit = if line.batches.is_some() { " of batches" } else { "" };
         text += &format!(
-            "  allowed and never seen (each below {}{unit}): {}\n",
+            "  allowed and never seen (each below {}, anytime {}{unit}): {}\n",
             probability(never_seen_bound(trials)),
+            probability(Proportion::new(0, trials).anytime_interval().high),
             never.join(", ")
         );
     }

@@ -28,6 +28,7 @@ fn context(id: &str) -> RunContext {
             version: 1,
         }),
         beside: None,
+        mutants: Vec::new(),
     }
 }
 

@@ -31,10 +31,12 @@ const MODEL: &str = "vulkan";
 const WAY: (Join, plan::Memory) = (Join::Barrier, plan::Memory::Device);
 /// Seeds of each fault.
 const SEEDS: u64 = 3;
-/// How long a fault is searched for with one seed.
-const LIMIT: Duration = Duration::from_secs(3);
-/// How long one is searched for that is said to be invisible.
-const INVISIBLE_LIMIT: Duration = Duration::from_millis(500);
+/// Instances that a fault is searched for with one seed. No clock decides, so that a busy machine finds what an idle one finds.
+const LIMIT: u64 = 20_000_000;
+/// Instances that one is searched for that is said to be invisible.
+const INVISIBLE_LIMIT: u64 = 300_000;
+/// How long the simulated GPU may be kept from a dispatch: it counts its own steps, and ends those that hang.
+const PATIENCE: Duration = Duration::from_secs(3600);
 /// Instances of each test in one go through the suite: few at first, since most faults show at once.
 const ROUNDS: [u64; 4] = [1_000, 4_000, 20_000, 200_000];
 /// Instances of each test on the sound device.
@@ -177,7 +179,8 @@ fn stress(device: &SimDevice) -> Result<Stress, Failure> {
 fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
     let stress = stress(device)?;
     let program = program(&case.test, device, &stress).map_err(Failure::input_error)?;
-    let settings = Settings::new(stress, Budget::instances(instances), seed);
+    let settings =
+        Settings { patience: PATIENCE, ..Settings::new(stress, Budget::instances(instances), seed) };
     let ran =
         runner::run_program(device, &program, WAY, &case.test, &settings, &mut |_| ControlFlow::Continue(()));
     let (observation, ending) = match ran {
@@ -208,7 +211,7 @@ fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<
 }
 
 /// Goes through the suite, each time with more instances, until something is seen.
-fn search(cases: &[Case], fault: Fault, seed: u64, limit: Duration) -> Result<Search, Failure> {
+fn search(cases: &[Case], fault: Fault, seed: u64, limit: u64) -> Result<Search, Failure> {
     let device = SimDevice::new(fault);
     let since = Instant::now();
     let mut instances = 0;
@@ -219,7 +222,7 @@ fn search(cases: &[Case], fault: Fault, seed: u64, limit: Duration) -> Result<Se
             let verdict = match judgement.verdict {
                 Verdict::Violates => "violates",
                 Verdict::Inconclusive(reason) if reason != Reason::NotExercised => "inconclusive",
-                _ if since.elapsed() < limit => continue,
+                _ if instances < limit => continue,
                 _ => return Ok(nothing(seed, instances, since)),
             };
             return Ok(Search {
@@ -253,4 +256,42 @@ fn sound(cases: &[Case]) -> Result<(Vec<String>, u64), Failure> {
         }
     }
     Ok((alarms.into_iter().map(|(id, detail)| format!("{id}: {detail}")).collect(), instances))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// Everything about a search but its seconds.
+    fn told(cases: &[Case], fault: Fault, limit: u64) -> (&'static str, Option<String>, u64, Option<String>) {
+        let Search { verdict, test, instances, detail, .. } = search(cases, fault, 1, limit).unwrap();
+        (verdict, test, instances, detail)
+    }
+
+    #[test]
+    fn a_busy_machine_finds_what_an_idle_one_finds() {
+        let cases = cases().unwrap();
+        let rows: Vec<_> = FAULTS.iter().filter(|row| row.name.ends_with("reordered")).collect();
+        assert!(rows.iter().any(|row| matches!(row.expect, Expect::Invisible(_))));
+        let all = || -> Vec<_> { rows.iter().map(|row| told(&cases, row.fault, INVISIBLE_LIMIT)).collect() };
+        let by_itself = all();
+        let over = AtomicBool::new(false);
+        let beside_others = std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| while !over.load(Ordering::Relaxed) {});
+            }
+            let found = all();
+            over.store(true, Ordering::Relaxed);
+            found
+        });
+        assert_eq!(by_itself, beside_others);
+        let verdicts: BTreeMap<_, usize> =
+            by_itself.iter().fold(BTreeMap::new(), |mut all, (verdict, ..)| {
+                *all.entry(*verdict).or_default() += 1;
+                all
+            });
+        assert!(verdicts.len() > 1, "{by_itself:?}");
+    }
 }

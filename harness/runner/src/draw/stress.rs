@@ -189,7 +189,7 @@ mod tests {
                 prop_assert!(u64::from(s.lines) * u64::from(s.step) + u64::from(s.base) < 1 << 32);
                 let target = |number: u32| (number * s.step + s.base) % s.words;
                 prop_assert_eq!((0..s.lines).map(target).collect::<BTreeSet<_>>().len() as u32, s.lines);
-                let p = draw.parameters(groups, 1.0, u64::MAX, Some(&s));
+                let p = draw.parameters(groups, 1.0, u64::MAX, u32::MAX, Some(&s));
                 if let Some(budget) = budget {
                     let round = 2 + s.before.max(s.iterations);
                     let waits = p.rounds * (2 + p.hold) + p.spin * if idle_lanes { 2 } else { 1 };
@@ -226,7 +226,7 @@ mod tests {
                 class_counts: 4,
             };
             let mut draw = Draw::new(1, stress, bounds, 1, 2);
-            (0..200).filter(|_| draw.parameters(2, 1.0, 100, None).spin > 0).count()
+            (0..200).filter(|_| draw.parameters(2, 1.0, 100, u32::MAX, None).spin > 0).count()
         };
         assert_eq!((met(0), met(100)), (0, 200));
         assert!((60..140).contains(&met(50)), "{}", met(50));

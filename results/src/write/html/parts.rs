@@ -6,6 +6,7 @@ use maud::{Markup, Render, html};
 
 use super::Picture;
 use crate::drift::significant;
+use crate::mutants::Mutants;
 use crate::portability::class_beside_hsa;
 use crate::report::{
     Bar, Column, Groups, Kind, Report, Row, Tally, VERDICTS, bars, weak_reproducibility, weak_seen,
@@ -186,6 +187,7 @@ pub(super) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
             row.machine_code.is_empty() || bytes <= MOST_CODE_BYTES
         })
         .collect();
+    let mutants = Mutants::of(report.lines());
     html! {
         section id="tests" {
             h2 { "Tests" }
@@ -210,13 +212,19 @@ pub(super) fn tests(report: &Report, pictures: &[Option<Picture>]) -> Markup {
                 @for device in &report.devices { span { (Line(&device.label)) } }
             }
             @for (index, (row, with_code)) in report.tests.iter().zip(with_code).enumerate() {
-                (test(index, row, pictures.get(index).and_then(Option::as_ref), with_code, report))
+                (test(index, row, pictures.get(index).and_then(Option::as_ref), with_code, (report, &mutants)))
             }
         }
     }
 }
 
-fn test(index: usize, row: &Row, picture: Option<&Picture>, with_code: bool, report: &Report) -> Markup {
+fn test(
+    index: usize,
+    row: &Row,
+    picture: Option<&Picture>,
+    with_code: bool,
+    (report, mutants): (&Report, &Mutants<'_>),
+) -> Markup {
     let verdicts: Vec<&str> =
         row.cells.iter().map(|cell| cell.as_ref().map_or("none", |line| line.verdict.text())).collect();
     let weak: Vec<&str> = row
@@ -233,7 +241,7 @@ fn test(index: usize, row: &Row, picture: Option<&Picture>, with_code: bool, rep
             }
             p { b { (Line(&row.name)) }
                 @for clause in &row.clauses { " " code class="clause" { (Line(clause)) } } }
-            (histogram(row, report))
+            (histogram(row, report, mutants))
             div class="sides" {
                 @if !row.text.is_empty() {
                     pre class="source" { (Block(&row.text)) }
@@ -330,7 +338,7 @@ fn data_uri(svg: &str) -> String {
 }
 
 /// The outcomes of a test with what each device showed of them, and what else is to be said of its verdicts.
-fn histogram(row: &Row, report: &Report) -> Markup {
+fn histogram(row: &Row, report: &Report, mutants: &Mutants<'_>) -> Markup {
     let columns: Vec<Option<(&RunLine, Vec<Bar>)>> =
         row.cells.iter().map(|cell| cell.as_ref().map(|line| (line, bars(line)))).collect();
     let outcomes = outcomes(&columns);
@@ -339,7 +347,7 @@ fn histogram(row: &Row, report: &Report) -> Markup {
         table class="histogram" {
             thead {
                 tr { th { } @for device in &report.devices { th { (Line(&device.label)) } } }
-                tr { th { "verdict" } @for column in &columns { td { @if let Some((line, _)) = column { (verdict(line)) } } } }
+                tr { th { "verdict" } @for column in &columns { td { @if let Some((line, _)) = column { (verdict(line, mutants)) } } } }
             }
             tbody {
                 @for (kind, outcome, places) in outcomes.iter().take(MOST_OUTCOMES) {
@@ -389,12 +397,15 @@ fn outcomes<'a>(columns: &'a [Option<(&RunLine, Vec<Bar>)>]) -> Vec<(Kind, &'a s
     found
 }
 
-fn verdict(line: &RunLine) -> Markup {
+fn verdict(line: &RunLine, mutants: &Mutants<'_>) -> Markup {
+    let words = mutants.words(line);
     html! {
         span class={ "chip " (line.verdict.text()) } { (sign(line.verdict)) " " (line.verdict.text()) }
+        @if !words.is_empty() { " (" (words) ")" }
         " under " (Line(&line.model))
         @if let Some(reason) = &line.reason { br; (Line(reason)) }
         @if let Some(detail) = line.detail.as_ref().filter(|detail| line.reason.as_ref() != Some(detail)) { br; small { (Line(detail)) } }
+        @for mutant in mutants.how_often(line) { br; small { "mutant " (mutant) } }
         @if line.verdict != VerdictWord::Skipped {
             br;
             small class="quiet" {
@@ -427,6 +438,7 @@ fn bar(line: &RunLine, bar: &Bar) -> Markup {
                     (None, Some(bound)) => { "below " (probability(bound)) @if bar.of_batches { " of batches" } },
                     (None, None) => (probability(bar.rate)),
                 }
+                @if let Some(anytime) = bar.anytime { "; anytime [" (probability(anytime.low)) ", " (probability(anytime.high)) "]" }
                 @if bar.filtered { " filtered" }
             }
         }

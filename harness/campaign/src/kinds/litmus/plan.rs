@@ -66,6 +66,8 @@ pub struct Cell {
     pub beside: Option<Arc<Beside>>,
     /// BLAKE3 hash of the kernel; empty where there is none.
     pub kernel: String,
+    /// The ids of the test's mutants on the same device.
+    pub mutants: Vec<String>,
 }
 
 /// Tests × devices.
@@ -150,9 +152,11 @@ impl Plan {
                     (Err(missing), _) => (Err(missing), String::new()),
                 };
                 let beside = besides.get(&(item, model.argument.clone())).cloned();
-                Cell { item, target, model, ready, beside, kernel }
+                Cell { item, target, model, ready, beside, kernel, mutants: Vec::new() }
             })
-            .collect();
+            .collect::<Vec<Cell>>();
+        let mutants = super::mutants::of(&items, &cells);
+        let cells = cells.into_iter().zip(mutants).map(|(cell, mutants)| Cell { mutants, ..cell }).collect();
         Ok(Plan { targets, items, cells })
     }
 

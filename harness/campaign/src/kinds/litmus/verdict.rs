@@ -220,6 +220,7 @@ fn line(
             tool: env!("CARGO_PKG_VERSION").to_owned(),
             driver: Some(driver_record(identity)),
             beside: cell.beside.clone().map(|beside| (*beside).clone()),
+            mutants: cell.mutants.clone(),
         },
     )
 }

@@ -439,5 +439,6 @@ fn line(
         tool: env!("CARGO_PKG_VERSION").to_owned(),
         driver: Some(driver_record(&tested.target.listed.identity)),
         hsa: None,
+        mutants: Vec::new(),
     }
 }

@@ -1,0 +1,65 @@
+//! Which tests of a plan are mutants of which: they differ in synchronization alone, and allow what the other forbids.
+
+use std::collections::BTreeMap;
+
+use litmus::{Access, Instruction, InstructionKind, Prediction, Test};
+
+use super::plan::{Cell, Item};
+
+/// For each cell the ids of its mutants on the same device, in the order of the plan.
+pub fn of(items: &[Item], cells: &[Cell]) -> Vec<Vec<String>> {
+    let codes: Vec<Option<String>> = items.iter().map(|item| code(&item.judged)).collect();
+    let code_of = |cell: &Cell| codes.get(cell.item)?.as_deref();
+    let mut alike: BTreeMap<(usize, &str), Vec<usize>> = BTreeMap::new();
+    for (number, cell) in cells.iter().enumerate() {
+        if let Some(code) = code_of(cell) {
+            alike.entry((cell.target, code)).or_default().push(number);
+        }
+    }
+    let judged = |number: &usize| {
+        let cell = cells.get(*number)?;
+        let item = items.get(cell.item)?;
+        Some((item, cell, allows(&item.judged, cell.ready.as_ref().ok()?)?))
+    };
+    let of = |cell: &Cell, number: usize| {
+        let group = code_of(cell).and_then(|code| alike.get(&(cell.target, code)));
+        let forbids = judged(&number).is_some_and(|(.., allows)| !allows);
+        let others = group.into_iter().flatten().filter(|_| forbids).filter_map(judged);
+        others.filter(|(.., allows)| *allows).map(|(item, ..)| item.loaded.source.id.clone()).collect()
+    };
+    cells.iter().enumerate().map(|(number, cell)| of(cell, number)).collect()
+}
+
+/// Whether the outcome that a test asks about is allowed, or the program races; nothing where that is not known.
+fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
+    let question = test.question.as_ref().filter(|_| prediction.complete)?;
+    let asked = prediction
+        .outcomes
+        .iter()
+        .filter(|(outcome, _)| outcome.meets(test, &prediction.observables, &question.condition));
+    Some(prediction.is_undefined() || asked.clone().any(|(_, says)| says.allowed))
+}
+
+/// A test without its synchronization: equal for tests that differ in that alone. Nothing where nothing is asked.
+fn code(test: &Test) -> Option<String> {
+    let question = test.question.as_ref()?;
+    let line = |instruction: &Instruction| match &instruction.kind {
+        InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) | InstructionKind::System(_) => {
+            None
+        }
+        InstructionKind::Access(access) => {
+            let mut access = *access;
+            access.strength = Access::Private;
+            Some(format!("{access:?}"))
+        }
+        other => Some(format!("{other:?}")),
+    };
+    let threads: Vec<_> = test
+        .threads
+        .iter()
+        .map(|thread| (thread.place, thread.instructions.iter().filter_map(line).collect::<Vec<_>>()))
+        .collect();
+    let locations: Vec<_> =
+        test.locations.iter().map(|location| (&location.name, location.scalar, &location.init)).collect();
+    Some(format!("{threads:?} {locations:?} {}", question.text(test)))
+}
