@@ -35,6 +35,14 @@ struct Expected {
 /// instruction.
 pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Vec<Option<Source>> {
     let mut expected = expected(test, unit);
+    if !machine.dialect.constant_addresses {
+        for one in &mut expected {
+            one.offset = None;
+            if one.path == Path::Buffer {
+                one.path = Path::Address;
+            }
+        }
+    }
     let mut current: Option<ThreadId> = None;
     machine
         .lines

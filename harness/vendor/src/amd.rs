@@ -1,8 +1,8 @@
-//! AMD: RADV, Mesa's driver, on its null back end; LLVM's assembly for its graphics cores, or what ACO prints where it has
+//! AMD: RADV, Mesa's driver, on its null back end or a shim; LLVM's assembly for its graphics cores, or what ACO prints where it has
 //! no disassembler.
 
-use crate::text::{Access, Dialect, LineKind, Operation, Path};
-use crate::{Descriptors, Family, Vendor};
+use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, note};
+use crate::{Descriptors, Family, TextSource, Vendor, Way};
 
 /// Mesa's RADV.
 pub const RADV: Vendor = Vendor {
@@ -10,10 +10,21 @@ pub const RADV: Vendor = Vendor {
     driver: "RADV",
     driver_file: "radeon_icd",
     library: "libvulkan_radeon.so",
-    chip_variable: "RADV_FORCE_FAMILY",
+    driver_id: 3,
+    // Mesa 26.1 has removed the null back end.
+    ways: &[
+        Way::NullBackEnd { variable: "RADV_FORCE_FAMILY", sign: "Null hardware" },
+        Way::Shim {
+            library: "libamdgpu_noop_drm_shim.so",
+            variable: Some("AMDGPU_GPU_ID"),
+            names_chips: true,
+        },
+    ],
+    install: "Debian: mesa-vulkan-drivers; from Mesa 26.1, which has no null back end, mesa-drm-shim as well",
     settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_word: ("RADV_DEBUG", "nocache"),
-    before_chip: "(RADV ",
+    debug_word: Some(("RADV_DEBUG", "nocache")),
+    text_from: TextSource::Properties,
+    before_chip: Some("(RADV "),
     families: FAMILIES,
     dialect: &DIALECT,
     descriptors: Some(DESCRIPTORS),
@@ -75,19 +86,42 @@ const FAMILIES: &[Family] = &[
 ];
 
 const fn family(name: &'static str, others: &'static [&'static str], target: &'static str) -> Family {
-    Family { name, others, target }
+    Family { name, others, target, shim: name }
 }
 
 /// How its machine code reads.
 pub const DIALECT: Dialect = Dialect {
     name: "amd",
+    prepare: str::to_owned,
     read,
+    rules: RULES,
+    constant_addresses: true,
     tells_memory: true,
     fillers: &["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"],
     registers: &['s', 'v', 'a'],
     named_registers: &["vcc", "exec", "m0", "vcc_lo", "vcc_hi", "null", "off", "scc"],
     block: "BB",
 };
+
+/// Words alone: what a line is says [`kind_of`].
+const RULES: &[Rule] = &[
+    note("vmcnt(0)", "wait until all earlier loads have returned, before GFX10 stores too"),
+    note("vscnt", "wait until earlier stores are done"),
+    note("loadcnt 0x0", "wait until all earlier loads have returned"),
+    note("storecnt 0x0", "wait until earlier stores are done"),
+    note("lgkmcnt(0)", "wait for scalar loads and the workgroup's memory"),
+    note("s_barrier", "control barrier"),
+    note("buffer_gl0_inv", "drops lines of the compute unit's cache"),
+    note("buffer_gl1_inv", "drops lines of the shader array's cache"),
+    note("buffer_wbinvl1", "drops lines of the compute unit's cache"),
+    note("global_inv", "drops lines of caches up to a scope"),
+    note("global_wb", "writes lines of caches back up to a scope"),
+    note(" glc", "past the compute unit's cache"),
+    note(" dlc", "past the shader array's cache"),
+    note("scope:SCOPE_SE", "scope: the shader engine"),
+    note("scope:SCOPE_DEV", "scope: the device"),
+    note("scope:SCOPE_SYS", "scope: the system"),
+];
 
 fn read(line: &str) -> Option<(&str, LineKind)> {
     let text = line.split([';', '/']).next().unwrap_or(line).trim();
