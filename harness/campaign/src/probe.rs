@@ -340,7 +340,9 @@ pub fn choose_compile_only(
     let at = version.map_or_else(String::new, |version| format!("@{version}"));
     let mut text = format!("no compile-only device `{}:{family}{at}`", vendor.word);
     if version.is_some() && deaths.is_empty() {
-        text += &format!("; --mesa, {COMPILERS_VARIABLE} and VK_LITMUS_EXTRA_ICDS name other installations of Mesa");
+        text += &format!(
+            "; --mesa, {COMPILERS_VARIABLE} and VK_LITMUS_EXTRA_ICDS name other installations of Mesa"
+        );
     }
     deaths.dedup();
     for line in deaths.iter().chain(&known) {

@@ -212,7 +212,8 @@ impl Mesa {
                         continue;
                     };
                     let text = if names_chips { fs::read(&path).unwrap_or_default() } else { Vec::new() };
-                    let known = |family: &&Family| !names_chips || holds(&text, &format!("\0{}\0", family.shim));
+                    let known =
+                        |family: &&Family| !names_chips || holds(&text, &format!("\0{}\0", family.shim));
                     let families = self.vendor.families.iter().filter(known);
                     let spellings = families.map(|family| (family, family.shim)).collect();
                     return Ok(Chosen { variable, shim: Some(path), spellings });

@@ -67,10 +67,11 @@ pub(crate) fn add_forms(executables: &mut Vec<Executable>, forms: &[(&str, &str)
         executables.push(Executable::default());
     }
     let Some(executable) = executables.first_mut() else { return };
-    executable.representations.extend(forms.iter().map(|(name, text)| Representation {
-        name: (*name).to_owned(),
-        text: Some((*text).to_owned()),
-    }));
+    executable.representations.extend(
+        forms
+            .iter()
+            .map(|(name, text)| Representation { name: (*name).to_owned(), text: Some((*text).to_owned()) }),
+    );
 }
 
 fn executables_of(

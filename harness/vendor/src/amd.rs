@@ -1,6 +1,7 @@
 //! AMD: RADV, Mesa's driver, on its null back end or a shim; LLVM's assembly for its graphics cores, or what ACO prints where it has
 //! no disassembler.
 
+use crate::order::{Need, Order, Place, Step, Without, no_places};
 use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, note};
 use crate::{Descriptors, Family, TextSource, Vendor, Way};
 
@@ -96,12 +97,100 @@ pub const DIALECT: Dialect = Dialect {
     read,
     rules: RULES,
     constant_addresses: true,
+    places: no_places,
+    needs: NEEDS,
     tells_memory: true,
     fillers: &["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"],
     registers: &['s', 'v', 'a'],
     named_registers: &["vcc", "exec", "m0", "vcc_lo", "vcc_hi", "null", "off", "scc"],
     block: "BB",
 };
+
+/// "Memory Model" of LLVM's User Guide for AMDGPU Backend, tables by generation, for the scopes agent and system.
+const GUIDE: &str = "LLVM, User Guide for AMDGPU Backend, Memory Model";
+/// Vector loads and scalar ones are counted apart.
+const LOADS: Step = Step {
+    place: Place::Between,
+    any: &["vmcnt(0)", "s_wait_loadcnt 0x0", "s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0"],
+    perhaps: &["vmcnt(", "lgkmcnt(", "s_wait_loadcnt", "s_wait_kmcnt"],
+    without: Without::Lost,
+    words: "wait for the first access",
+};
+const BEFORE_GFX10: &[&str] =
+    &["gfx6", "gfx7", "gfx8", "gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"];
+const NEEDS: &[Need] = &[
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load],
+        targets: BEFORE_GFX10,
+        steps: &[LOADS, fresh(&[" glc", "buffer_wbinvl1"])],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load],
+        targets: &["gfx10"],
+        steps: &[LOADS, fresh(&["glc dlc", "buffer_gl1_inv"])],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load],
+        targets: &["gfx11"],
+        steps: &[LOADS, fresh(&[" glc", "buffer_gl1_inv"])],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load],
+        targets: &["gfx12"],
+        steps: &[LOADS, fresh(&["scope:SCOPE_DEV", "scope:SCOPE_SYS"])],
+        source: GUIDE,
+    },
+    Need { order: Order::Release, first: &[Operation::Load], targets: &[], steps: &[LOADS], source: GUIDE },
+    Need {
+        order: Order::Release,
+        first: &[Operation::Store],
+        targets: BEFORE_GFX10,
+        steps: &[LOADS],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Release,
+        first: &[Operation::Store],
+        targets: &["gfx10", "gfx11"],
+        steps: &[stores(&["vscnt null, 0x0", "vscnt(0)"])],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Release,
+        first: &[Operation::Store],
+        targets: &["gfx12"],
+        steps: &[stores(&["s_wait_storecnt 0x0", "s_wait_storecnt_dscnt 0x0"])],
+        source: GUIDE,
+    },
+];
+
+/// A later load must not be answered by a cache that others' stores pass by.
+const fn fresh(any: &'static [&'static str]) -> Step {
+    Step {
+        place: Place::SecondLoad,
+        any,
+        perhaps: &[],
+        without: Without::Weakened,
+        words: "a load past the caches",
+    }
+}
+
+const fn stores(any: &'static [&'static str]) -> Step {
+    Step {
+        place: Place::Between,
+        any,
+        perhaps: &["vscnt", "storecnt"],
+        without: Without::Lost,
+        words: "wait for the first access",
+    }
+}
 
 /// Words alone: what a line is says [`kind_of`].
 const RULES: &[Rule] = &[

@@ -1,5 +1,6 @@
 //! Apple: Honeykrisp, Mesa's driver, on the shim of asahi; its disassembly, which it prints on standard output.
 
+use crate::order::{Need, Order, between, number_behind};
 use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
 use crate::{TextSource, Vendor, Way, coded};
 
@@ -27,6 +28,8 @@ pub const DIALECT: Dialect = Dialect {
     prepare: main_part,
     rules: RULES,
     constant_addresses: false,
+    places,
+    needs: NEEDS,
     registers: &['r', 'u'],
     block: "L",
     ..Dialect::new("agx", read)
@@ -37,6 +40,7 @@ const RULES: &[Rule] = &[
     order("device_barrier", "fence of the device"),
     order("unknown_barrier", "part of a fence, by a bit that nobody has named"),
     order("threadgroup_barrier", "control barrier"),
+    order("barrier", "control barrier"),
     order("image_barrier", "fence of images"),
     order("wait", "wait for a slot: its loads and stores"),
     access("local_load", Operation::Load, Path::Workgroup),
@@ -52,15 +56,48 @@ const RULES: &[Rule] = &[
     note("coherent", "coherent in the device"),
 ];
 
-/// The code without the preamble that stands behind it, which reads descriptors for all of a dispatch.
+/// What the compiler emits: a wait for the first access, then its fences.
+const SOURCE: &str = "Mesa, src/asahi/compiler, agx_compile.c and agx_insert_waits.c";
+const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const STEPS: &[crate::order::Step] =
+    &[between(&["wait "], "wait for the first access"), between(&["memory_barrier"], "fence")];
+const NEEDS: &[Need] = &[
+    Need { order: Order::Acquire, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
+    Need { order: Order::Release, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
+];
+
+fn places(lines: &[&str]) -> Vec<Option<u64>> {
+    lines.iter().map(|line| number_behind(line, BINDING)).collect()
+}
+
+/// Stands behind the access to a descriptor that the preamble has read.
+const BINDING: &str = " // descriptor ";
+
+/// The code, up to its end. The preamble that stands behind it reads descriptors into uniform registers, by number; accesses
+/// get that number.
 fn main_part(text: &str) -> String {
-    let mut part = String::new();
-    for line in text.lines() {
-        part.push_str(line);
-        part.push('\n');
-        if read(line).is_some_and(|(text, _)| text == "stop") {
-            break;
+    let code: Vec<&str> = text.lines().filter_map(|line| read(line).map(|(text, _)| text)).collect();
+    let end = code.iter().position(|line| *line == "stop").map_or(code.len(), |at| at + 1);
+    let mut descriptors: Vec<(String, u64)> = Vec::new();
+    let mut number = None;
+    for line in code.get(end..).unwrap_or_default() {
+        let operands: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+        match operands.as_slice() {
+            ["load", _, _, index, ..] => number = index.parse().ok(),
+            ["mov", uniform, ..] if uniform.starts_with("du") => {
+                descriptors.extend(number.map(|number| ((*uniform).to_owned(), number)));
+            }
+            _ => {}
         }
+    }
+    let mut part = String::new();
+    for (place, line) in (0..).zip(code.get(..end).unwrap_or_default()) {
+        let words = || line.split([' ', ',']);
+        let known = descriptors.iter().find(|(uniform, _)| words().any(|word| word == uniform));
+        let note = known.map_or_else(String::new, |(_, number)| format!("{BINDING}{number}"));
+        // As it stood, for who reads lines.
+        let place: u32 = place;
+        part.push_str(&format!("{place:x}: 0000 {line}{note}\n"));
     }
     part
 }

@@ -1,7 +1,8 @@
 //! Intel: ANV and, for chips before Skylake, hasvk, Mesa's drivers, on a shim that no distribution packages; their assembly,
 //! in the form of Mesa before 26.2 and in that since.
 
-use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
+use crate::order::{Need, Order, Place, Step, Without, between, number_behind};
+use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
 use crate::{TextSource, Vendor, Way, chip};
 
 /// What both drivers have in common.
@@ -10,7 +11,8 @@ const WAY: Way = Way::Shim {
     variable: Some("INTEL_STUB_GPU_PLATFORM"),
     names_chips: false,
 };
-const INSTALL: &str = "Debian: mesa-vulkan-drivers; the shim is in no package: ci/compilers builds it from Mesa's source";
+const INSTALL: &str =
+    "Debian: mesa-vulkan-drivers; the shim is in no package: ci/compilers builds it from Mesa's source";
 
 /// Mesa's ANV, from Skylake on.
 pub const ANV: Vendor = Vendor {
@@ -76,6 +78,8 @@ pub const DIALECT: Dialect = Dialect {
     prepare: join,
     rules: RULES,
     constant_addresses: false,
+    places,
+    needs: NEEDS,
     fillers: &["nop"],
     registers: &['r', 'g'],
     named_registers: &["null", "nullUD"],
@@ -98,17 +102,16 @@ const RULES: &[Rule] = &[
     order("sync.nop", "wait for the tokens that are named"),
     order("sync nop", "wait for the tokens that are named"),
     order("barrier", "control barrier"),
+    access("atomic_", Operation::Atomic, Path::Address),
+    access("MsgDesc: ( atomic", Operation::Atomic, Path::Address),
     access("load.ugm", Operation::Load, Path::Address),
     access("store.ugm", Operation::Store, Path::Address),
-    access("atomic.ugm", Operation::Atomic, Path::Address),
     access("load.slm", Operation::Load, Path::Workgroup),
     access("store.slm", Operation::Store, Path::Workgroup),
     access("ugm MsgDesc: ( load", Operation::Load, Path::Address),
     access("ugm MsgDesc: ( store", Operation::Store, Path::Address),
-    access("ugm MsgDesc: ( atomic", Operation::Atomic, Path::Address),
     access("slm MsgDesc: ( load", Operation::Load, Path::Workgroup),
     access("slm MsgDesc: ( store", Operation::Store, Path::Workgroup),
-    access("slm MsgDesc: ( atomic", Operation::Atomic, Path::Workgroup),
     access("untyped_read", Operation::Load, Path::Address),
     access("untyped_write", Operation::Store, Path::Address),
     access("untyped_atomic", Operation::Atomic, Path::Address),
@@ -135,12 +138,77 @@ const RULES: &[Rule] = &[
     note(".src}", "waits until a message has read its registers"),
 ];
 
+/// A fence is a message of its own, and from Gen12 on, where messages are tracked by tokens, it is sent when earlier loads
+/// have returned and waited for before later ones are sent.
+const FENCE: &[&str] = &["fence.ugm", "( fence,", "memory_fence", "mfence"];
+const TOKENS: &[&str] = &["gen12", "xe"];
+const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const SOURCE: &str =
+    "Intel's Programmer's Reference Manuals, Memory Fence; SWSB; what ANV of Mesa 25.0 emits";
+const NEEDS: &[Need] = &[
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load, Operation::Atomic],
+        targets: TOKENS,
+        steps: &[RETURNED, between(FENCE, "fence behind the first access"), ANSWERED],
+        source: SOURCE,
+    },
+    Need {
+        order: Order::Acquire,
+        first: ALL,
+        targets: &[],
+        steps: &[between(FENCE, "fence behind the first access")],
+        source: SOURCE,
+    },
+    Need {
+        order: Order::Release,
+        first: ALL,
+        targets: &[],
+        steps: &[between(FENCE, "fence behind the first access")],
+        source: SOURCE,
+    },
+];
+
+const RETURNED: Step = Step {
+    place: Place::Between,
+    any: &["sync.allwr", "sync allwr"],
+    // The first access' own token would do.
+    perhaps: &["sync"],
+    without: Without::Weakened,
+    words: "wait for the first access",
+};
+const ANSWERED: Step = Step {
+    place: Place::Between,
+    any: &[".dst"],
+    perhaps: &["sync"],
+    without: Without::Weakened,
+    words: "wait for the fence's answer",
+};
+
+/// The entry of the binding table.
+fn places(lines: &[&str]) -> Vec<Option<u64>> {
+    let words = ["bti[", "bti(", "BTI ", "Surface = "];
+    lines.iter().map(|line| words.iter().find_map(|word| number_behind(line, word))).collect()
+}
+
 fn read(line: &str) -> Option<(&str, LineKind)> {
     let text = line.trim();
-    if text.is_empty() || text.starts_with("//") {
+    if text.is_empty()
+        || text.starts_with("//")
+        || text.starts_with("Push constant")
+        || text.starts_with("RANGE")
+    {
         return None;
     }
-    Some((text, if text.ends_with(':') { LineKind::Label } else { kind_by(RULES, text) }))
+    let kind = match kind_by(RULES, text) {
+        _ if text.ends_with(':') => LineKind::Label,
+        // A message to the workgroup's memory.
+        LineKind::Access(access) if text.contains(".slm.") || text.contains("slm MsgDesc") => {
+            LineKind::Access(Access { path: Path::Workgroup, ..access })
+        }
+        kind => kind,
+    };
+    Some((text, kind))
 }
 
 /// A message's description belongs to the instruction before it.

@@ -15,6 +15,7 @@ pub mod arm;
 pub mod broadcom;
 pub mod intel;
 pub mod nvidia;
+pub mod order;
 pub mod qualcomm;
 pub mod text;
 
@@ -230,7 +231,8 @@ pub fn of_selector(text: &str) -> Option<(&'static Vendor, &str)> {
 pub fn of_driver_file(name: &str) -> Option<&'static Vendor> {
     // `radeon_icd.json`, `radeon_icd.x86_64.json`.
     let is_its = |vendor: &&Vendor| {
-        name.strip_prefix(vendor.driver_file).is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".json"))
+        name.strip_prefix(vendor.driver_file)
+            .is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".json"))
     };
     VENDORS.iter().copied().find(is_its)
 }
@@ -281,10 +283,14 @@ mod tests {
     #[test]
     fn devices_have_their_vendors_dialect_whether_they_are_there_or_not() {
         let of = |name, device, id| {
-            of_identity(name, device, id).map(|(vendor, family)| (vendor.word, family.map(|family| family.name)))
+            of_identity(name, device, id)
+                .map(|(vendor, family)| (vendor.word, family.map(|family| family.name)))
         };
         assert_eq!(of("nvk:ga102", "NVK ", 24), Some(("nvk", Some("ga102"))));
-        assert_eq!(of("NVIDIA GeForce RTX 3080", "NVIDIA GeForce RTX 3080 (NVK GA102)", 24), Some(("nvk", None)));
+        assert_eq!(
+            of("NVIDIA GeForce RTX 3080", "NVIDIA GeForce RTX 3080 (NVK GA102)", 24),
+            Some(("nvk", None))
+        );
         assert_eq!(of("x", "AMD Radeon RX 6800 (RADV NAVI21)", 3), Some(("radv", Some("navi21"))));
         assert_eq!(of("lavapipe", "llvmpipe (LLVM 15)", 13), None);
         assert_eq!(of_driver_file("intel_hasvk_icd.x86_64.json").map(|vendor| vendor.word), Some("hasvk"));

@@ -1,6 +1,9 @@
 //! NVIDIA: NVK, Mesa's driver, on the shim of nouveau; the assembly of its compiler NAK.
 
-use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
+use std::collections::BTreeMap;
+
+use crate::order::{Need, Order, Place, Step, Without, between};
+use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
 use crate::{Family, TextSource, Vendor, Way, coded};
 
 /// Mesa's NVK.
@@ -60,6 +63,8 @@ pub const DIALECT: Dialect = Dialect {
     name: "nak",
     rules: RULES,
     constant_addresses: false,
+    places,
+    needs: NEEDS,
     fillers: &["nop"],
     registers: &['r', 'p'],
     named_registers: &["rZ", "pT", "urZ"],
@@ -78,13 +83,11 @@ const RULES: &[Rule] = &[
     order("bar.arv", "control barrier, arrival"),
     order("depbar", "wait for a scoreboard"),
     order("ccctl", "cache control of constants"),
-    access("ld.global", Operation::Load, Path::Address),
-    access("st.global", Operation::Store, Path::Address),
-    access("atom.global", Operation::Atomic, Path::Address),
-    access("red.global", Operation::Atomic, Path::Address),
-    access("ld.shared", Operation::Load, Path::Workgroup),
-    access("st.shared", Operation::Store, Path::Workgroup),
-    access("atom.shared", Operation::Atomic, Path::Workgroup),
+    access("atom.", Operation::Atomic, Path::Address),
+    access("red.", Operation::Atomic, Path::Address),
+    access("atoms.", Operation::Atomic, Path::Workgroup),
+    access("ld.", Operation::Load, Path::Address),
+    access("st.", Operation::Store, Path::Address),
     access("suld", Operation::Load, Path::Image),
     access("sust", Operation::Store, Path::Image),
     access("suatom", Operation::Atomic, Path::Image),
@@ -97,11 +100,82 @@ const RULES: &[Rule] = &[
     note(".weak", "not coherent"),
 ];
 
+/// The fence that NVIDIA's mapping of scoped orders to its instructions has there. Whether it orders loads that are said to
+/// be of constant memory no source says.
+const FENCE: &[Step] = &[
+    between(&["membar.sc..gpu", "membar.sc..sys"], "fence of the GPU"),
+    Step {
+        place: Place::NotOnEither,
+        any: &[".constant"],
+        perhaps: &[],
+        without: Without::Unknown,
+        words: "loads that are not said to be of constant memory",
+    },
+];
+const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const SOURCE: &str = "PTX ISA, Memory Consistency Model, fence.sc; what NVK of Mesa 25.0 to 26.2 emits";
+const NEEDS: &[Need] = &[
+    Need { order: Order::Acquire, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
+    Need { order: Order::Release, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
+];
+
+/// Which descriptor an address comes from: followed from where it is read (`c[0x1][+0x10]`), through registers, as long as
+/// the code goes straight.
+fn places(lines: &[&str]) -> Vec<Option<u64>> {
+    let mut from: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+    let mut found = Vec::with_capacity(lines.len());
+    for line in lines {
+        let (target, operation) = line.split_once(" = ").unwrap_or(("", line));
+        let is_access = matches!(read(line), Some((_, LineKind::Access(_))));
+        let address = operation.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        let operands = if is_access { address.map_or("", |(address, _)| address) } else { operation };
+        let mut sources = descriptors(operands).map(Some).collect::<Vec<_>>();
+        sources.extend(registers(operands).filter_map(|register| from.get(register).copied()));
+        // Two descriptors in one value are none.
+        let first = sources.first().copied();
+        let of = first.map(|first| if sources.iter().all(|one| *one == first) { first } else { None });
+        found.push(of.flatten().filter(|_| is_access));
+        for register in registers(target) {
+            match of.filter(|_| !is_access) {
+                Some(of) => from.insert(register, of),
+                None => from.remove(register),
+            };
+        }
+    }
+    found
+}
+
+fn registers(text: &str) -> impl Iterator<Item = &str> {
+    let is_register = |word: &&str| {
+        let number = word.strip_prefix('u').unwrap_or(word).strip_prefix('r');
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    text.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_register)
+}
+
+/// The numbers of the descriptors that are operands.
+fn descriptors(text: &str) -> impl Iterator<Item = u64> {
+    text.split("c[0x1][").skip(1).filter_map(|rest| {
+        let offset = rest.split(']').next()?.trim_start_matches('+').strip_prefix("0x")?;
+        u64::from_str_radix(offset, 16).ok().map(|offset| offset / DESCRIPTOR_BYTES)
+    })
+}
+
+/// Of a storage buffer.
+const DESCRIPTOR_BYTES: u64 = 16;
+
 fn read(line: &str) -> Option<(&str, LineKind)> {
     let text = line.split("//").next().unwrap_or(line).trim();
     let is_frame = text.starts_with("block") || text.starts_with('}') || text.starts_with("sm:");
     if text.is_empty() {
         return None;
     }
-    Some((text, if is_frame { LineKind::Label } else { kind_by(RULES, text) }))
+    let kind = match kind_by(RULES, text) {
+        _ if is_frame => LineKind::Label,
+        LineKind::Access(access) if text.contains(".shared") => {
+            LineKind::Access(Access { path: Path::Workgroup, ..access })
+        }
+        kind => kind,
+    };
+    Some((text, kind))
 }

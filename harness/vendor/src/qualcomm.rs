@@ -1,5 +1,6 @@
 //! Qualcomm: Turnip, Mesa's driver, on the shim of freedreno; the assembly of its compiler ir3.
 
+use crate::order::{Need, Order, Place, Step, Without, between, number_behind};
 use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
 use crate::{TextSource, Vendor, Way, coded};
 
@@ -38,8 +39,11 @@ pub const TURNIP: Vendor = Vendor {
 /// How ir3 writes. Its heading has a hash of the shader, and its end counts instructions: neither is code.
 pub const DIALECT: Dialect = Dialect {
     name: "ir3",
+    prepare: until_end,
     rules: RULES,
     constant_addresses: false,
+    places,
+    needs: NEEDS,
     fillers: &["nop", "(rpt1)nop", "(rpt2)nop", "(rpt3)nop", "(rpt4)nop", "(rpt5)nop"],
     registers: &['r'],
     named_registers: &[],
@@ -73,6 +77,62 @@ const RULES: &[Rule] = &[
     note("(sy)", "waits for all loads before it"),
     note("(ss)", "waits until sources are read"),
 ];
+
+/// What Mesa puts there. Loads through the texture path have a cache of their own: no source says what a fence does to it.
+const SOURCE: &str = "Mesa, src/freedreno/ir3/ir3_compiler_nir.c, emit_intrinsic_barrier";
+const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const FENCE: Step = between(&["fence.g"], "fence");
+const NO_TEXTURE: Step = Step {
+    place: Place::NotOnEither,
+    any: &["isam"],
+    perhaps: &[],
+    without: Without::Unknown,
+    words: "loads past the texture cache",
+};
+const NEEDS: &[Need] = &[
+    Need {
+        order: Order::Acquire,
+        first: ALL,
+        targets: &["a7xx", "a8xx"],
+        steps: &[
+            FENCE,
+            Step {
+                place: Place::Between,
+                any: &["ccinv"],
+                perhaps: &[],
+                without: Without::Weakened,
+                words: "invalidation of the caches",
+            },
+            NO_TEXTURE,
+        ],
+        source: SOURCE,
+    },
+    Need { order: Order::Acquire, first: ALL, targets: &[], steps: &[FENCE, NO_TEXTURE], source: SOURCE },
+    Need { order: Order::Release, first: ALL, targets: &[], steps: &[FENCE], source: SOURCE },
+];
+
+/// The number of the resource: `t#2` of a texture, else the last operand of an access, where that is a constant.
+fn places(lines: &[&str]) -> Vec<Option<u64>> {
+    let last = |line: &str| line.rsplit(", ").next().and_then(|word| word.trim().parse().ok());
+    let place = |line: &&str| match read(line)? {
+        (_, LineKind::Access(_)) => number_behind(line, "t#").or_else(|| last(line)),
+        _ => None,
+    };
+    lines.iter().map(place).collect()
+}
+
+/// What stands behind the end is there for the instruction fetch.
+fn until_end(text: &str) -> String {
+    let mut part = String::new();
+    for line in text.lines() {
+        part.push_str(line);
+        part.push('\n');
+        if line.trim() == "end" {
+            break;
+        }
+    }
+    part
+}
 
 fn read(line: &str) -> Option<(&str, LineKind)> {
     let text = line.trim();

@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use crate::order::{Need, Places, no_places};
+
 /// How one printer of machine code writes.
 pub struct Dialect {
     /// Its name.
@@ -18,6 +20,10 @@ pub struct Dialect {
     /// Accesses show the constant part of their address where it is known, and by which kind of reference they go to buffers.
     /// Otherwise they are told apart by their order alone.
     pub constant_addresses: bool,
+    /// Which binding the accesses of lines go to, where that can be read off.
+    pub places: Places,
+    /// What orders need.
+    pub needs: &'static [Need],
     /// Lines that have to do with memory are told from the others. Then a text without an access is no machine code of a
     /// kernel, which at least writes its results: drivers print an apology where they have no disassembler.
     pub tells_memory: bool,
@@ -36,6 +42,7 @@ pub struct Dialect {
 pub const PLAIN: Dialect = Dialect {
     name: "plain",
     rules: &[],
+    needs: &[],
     read: |line| {
         let text = line.trim();
         (!text.is_empty()).then_some((text, LineKind::Other))
@@ -85,6 +92,8 @@ impl Dialect {
             read,
             rules: &[],
             constant_addresses: true,
+            places: no_places,
+            needs: &[],
             tells_memory: true,
             fillers: &[],
             registers: &[],

@@ -70,6 +70,11 @@ impl Target {
         }
     }
 
+    /// What compilers call its chip; nothing where that is not known.
+    pub fn compiler_target(&self) -> &'static str {
+        self.family.map_or("", |family| family.target)
+    }
+
     /// How its machine code is read.
     pub fn dialect(&self) -> &'static Dialect {
         self.vendor.map_or(&PLAIN, |vendor| vendor.dialect)
