@@ -152,7 +152,7 @@ fn fill(
     say: Say<'_, ()>,
 ) -> Result<(), Failure> {
     if !devices.contains_key(&job.device) {
-        let device = if job.device.starts_with(device::COMPILE_ONLY_PREFIX) {
+        let device = if vendor::of_selector(&job.device).is_some() {
             compile_only(&job.device, Options::default())?
         } else {
             let selector: Selector = job

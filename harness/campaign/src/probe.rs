@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use device::{COMPILE_ONLY_PREFIX, DriverEnvironment, Family, Listed, Mesa, Selector};
+use device::{COMPILERS_VARIABLE, DriverEnvironment, Family, Listed, Mesa, Selector};
 use plan::{Capabilities, Device, DeviceError, Identity};
 use serde::{Deserialize, Serialize};
 use sim::{Fault, SimDevice};
+use vendor::{VENDORS, Vendor};
 
 use crate::Failure;
 use crate::parallel::map;
@@ -68,6 +69,8 @@ pub enum Meant {
     /// Compile-only devices: a family, or all for which the name is `*`; of the Mesa whose version begins so, where one is
     /// named.
     CompileOnly {
+        /// The vendor.
+        vendor: &'static Vendor,
         /// The family.
         family: String,
         /// The version.
@@ -86,8 +89,8 @@ impl Meant {
         let none = || DeviceError::NoSuchDevice(SimDevice::NAME.to_owned());
         match self {
             Meant::Sim => sim.ok_or_else(none),
-            Meant::CompileOnly { family, .. } => {
-                Err(DeviceError::NoSuchDevice(format!("{COMPILE_ONLY_PREFIX}{family}")))
+            Meant::CompileOnly { vendor, family, .. } => {
+                Err(DeviceError::NoSuchDevice(format!("{}:{family}", vendor.word)))
             }
             Meant::Listed(Selector::Best) if vulkan == 0 => sim.ok_or_else(none),
             Meant::Listed(selector @ Selector::Index(_)) => selector.choose(all),
@@ -179,20 +182,21 @@ pub fn selectors(texts: &[String]) -> Result<Vec<Meant>, Failure> {
         .map(|text| match text.parse() {
             Ok(selector) => Ok(Meant::Listed(selector)),
             Err(device::SelectorError::NotVulkan(name)) if name == SimDevice::NAME => Ok(Meant::Sim),
-            Err(device::SelectorError::NotVulkan(name)) => Ok(compile_only(&name)),
+            Err(device::SelectorError::NotVulkan(name)) => compile_only(&name)
+                .ok_or_else(|| Failure::input_error(device::SelectorError::NotVulkan(name))),
             Err(error @ device::SelectorError::Empty) => Err(Failure::input_error(error)),
         })
         .collect()
 }
 
 /// What `radv:FAMILY` or `radv:FAMILY@VERSION` means.
-fn compile_only(text: &str) -> Meant {
-    let name = text.strip_prefix(COMPILE_ONLY_PREFIX).unwrap_or(text);
+fn compile_only(text: &str) -> Option<Meant> {
+    let (vendor, name) = vendor::of_selector(text)?;
     let (family, version) = match name.split_once('@') {
         Some((family, version)) => (family, Some(version.to_owned())),
         None => (name, None),
     };
-    Meant::CompileOnly { family: family.to_owned(), version }
+    Some(Meant::CompileOnly { vendor: vendor, family: family.to_owned(), version })
 }
 
 /// A compile-only device, and the Mesa that makes it.
@@ -229,23 +233,55 @@ fn version_of(listed: &Listed) -> &str {
     info.split(['-', ' ', '+']).next().unwrap_or(info)
 }
 
-/// The installations that compile-only devices come from: the folder that is named, or those that are found.
+/// The installations that compile-only devices come from: those in the folder that is named, or those that are found.
 ///
 /// # Errors
 /// When the folder has none, or a variable names a file that is not there.
 pub fn mesas(folder: Option<&Path>) -> Result<Vec<Mesa>, Failure> {
     match folder {
-        Some(folder) => Ok(vec![Mesa::in_folder(folder).map_err(Failure::input_error)?]),
+        Some(folder) => Mesa::in_folder(folder).map_err(Failure::input_error),
         None => Mesa::installed().map_err(Failure::environment_error),
     }
 }
 
 /// Every compile-only device of some installations, in their order; those that do not start are left out.
 pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
+    let families = |mesa: &Mesa| mesa.families().unwrap_or_default();
     let asked: Vec<(&Mesa, &Family)> =
-        mesas.iter().flat_map(|mesa| mesa.families().into_iter().map(move |family| (mesa, family))).collect();
+        mesas.iter().flat_map(|mesa| families(mesa).into_iter().map(move |family| (mesa, family))).collect();
     let found = map(&asked, |(mesa, family)| probe_compile_only(mesa, family.name).ok());
     found.into_iter().flatten().collect()
+}
+
+/// Of each vendor that has none of these devices, what is missing; and what installations lack that give none.
+pub fn missing_compile_only(mesas: &[Mesa], found: &[CompileOnly]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for vendor in VENDORS {
+        let of_vendor = |mesa: &&Mesa| mesa.vendor().word == vendor.word;
+        let mut has = found.iter().any(|device| of_vendor(&&device.mesa));
+        for mesa in mesas.iter().filter(of_vendor) {
+            if let Err(error) = mesa.families() {
+                lines.push(format!("{}: {error}", vendor.word));
+                has = true;
+            }
+        }
+        if !has {
+            lines.push(no_driver(vendor, mesas.iter().any(|mesa| of_vendor(&mesa))));
+        }
+    }
+    lines
+}
+
+/// What is said of a vendor without an installation, or whose installations do not start.
+fn no_driver(vendor: &Vendor, is_there: bool) -> String {
+    let Vendor { word, driver, driver_file, install, .. } = vendor;
+    if is_there {
+        return format!("{word}: no chip of {driver} starts; {install}");
+    }
+    format!(
+        "{word}: no {driver}: no driver file {driver_file}*.json here or in the folders that {COMPILERS_VARIABLE} or \
+         --mesa name; {install}"
+    )
 }
 
 /// The compile-only devices that are meant. Without a version, a family is that of the first Mesa that knows it, and `*`
@@ -255,29 +291,40 @@ pub fn all_compile_only(mesas: &[Mesa]) -> Vec<CompileOnly> {
 /// When there is no such Mesa, or it does not know the family: then the error says how its process ended, and which
 /// families are known.
 pub fn choose_compile_only(
+    vendor: &Vendor,
     family: &str,
     version: Option<&str>,
     mesas: &[Mesa],
 ) -> Result<Vec<CompileOnly>, Failure> {
+    let mesas: Vec<&Mesa> = mesas.iter().filter(|mesa| mesa.vendor().word == vendor.word).collect();
     if mesas.is_empty() {
-        return Err(Failure::environment_message(
-            "compile-only devices need Mesa's RADV (Debian: mesa-vulkan-drivers), and there is none",
-        ));
+        return Err(Failure::environment_message(no_driver(vendor, false)));
     }
     let mut found = Vec::new();
-    let mut deaths = Vec::new();
+    let mut known = Vec::new();
+    let mut deaths: Vec<String> = Vec::new();
     for mesa in mesas {
-        let knows = |family: &str| mesa.families().iter().any(|known| Family::named(family) == Some(known));
+        let families = match mesa.families() {
+            Ok(families) => families,
+            Err(error) => {
+                deaths.push(error.to_string());
+                continue;
+            }
+        };
+        let names: Vec<&str> = families.iter().map(|family| family.name).collect();
+        known.push(format!("{} knows {}", mesa.driver_file().display(), names.join(", ")));
+        let knows = families.iter().any(|known| vendor.family(family) == Some(known));
         if let Some(version) = version {
-            let Some(any) = mesa.families().first().copied() else { continue };
-            match probe_compile_only(mesa, any.name) {
-                Ok(device) if device.version().starts_with(version) || version == "*" => {}
+            // Not every chip of the list need be one that this version starts with.
+            let any = families.iter().rev().find_map(|family| probe_compile_only(mesa, family.name).ok());
+            match any {
+                Some(device) if device.version().starts_with(version) || version == "*" => {}
                 _ => continue,
             }
         }
         if family == "*" {
             found.extend(all_compile_only(std::slice::from_ref(mesa)));
-        } else if knows(family) || Family::named(family).is_none() {
+        } else if knows || vendor.family(family).is_none() {
             match probe_compile_only(mesa, family) {
                 Ok(device) => found.push(device),
                 Err(death) => deaths.push(death),
@@ -291,17 +338,15 @@ pub fn choose_compile_only(
         return Ok(found);
     }
     let at = version.map_or_else(String::new, |version| format!("@{version}"));
-    let mut text = format!("no compile-only device `{COMPILE_ONLY_PREFIX}{family}{at}`");
+    let mut text = format!("no compile-only device `{}:{family}{at}`", vendor.word);
     if version.is_some() && deaths.is_empty() {
-        text += "; --mesa and VK_LITMUS_EXTRA_ICDS name other installations of Mesa";
+        text += &format!(
+            "; --mesa, {COMPILERS_VARIABLE} and VK_LITMUS_EXTRA_ICDS name other installations of Mesa"
+        );
     }
     deaths.dedup();
-    for death in deaths {
-        text += &format!("\n{death}");
-    }
-    for mesa in mesas {
-        let names: Vec<&str> = mesa.families().iter().map(|family| family.name).collect();
-        text += &format!("\n{} knows {}", mesa.driver_file().display(), names.join(", "));
+    for line in deaths.iter().chain(&known) {
+        text += &format!("\n{line}");
     }
     Err(Failure::environment_message(text))
 }

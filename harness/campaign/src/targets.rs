@@ -79,12 +79,12 @@ pub fn targets(devices: &[String], stress: Option<&Stress>, tell: Tell<'_>) -> R
     let mut mesas = None;
     for selector in &selectors {
         let mut compile_only = Vec::new();
-        if let Meant::CompileOnly { family, version } = selector {
+        if let Meant::CompileOnly { vendor, family, version } = selector {
             let known = match mesas.take() {
                 Some(known) => known,
                 None => probe::mesas(None)?,
             };
-            compile_only = probe::choose_compile_only(family, version.as_deref(), &known)?;
+            compile_only = probe::choose_compile_only(vendor, family, version.as_deref(), &known)?;
             mesas = Some(known);
         } else {
             compile_only.extend(probe::compile_only_at(selector, all.len()));
@@ -115,6 +115,26 @@ pub fn targets(devices: &[String], stress: Option<&Stress>, tell: Tell<'_>) -> R
         });
     }
     Ok(targets)
+}
+
+/// Stops where a device compiles and executes nothing: no verdict could come of it.
+///
+/// # Errors
+/// With the devices by name, and the reason.
+pub fn refuse_compile_only(targets: &[Target]) -> Result<(), Failure> {
+    let null: Vec<&str> = targets
+        .iter()
+        .filter(|target| !target.listed.capabilities.executes)
+        .map(|target| target.name.as_str())
+        .collect();
+    if null.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::environment_message(format!(
+        "{} compiles and executes nothing (a null back end, or a shim in place of the kernel's device): `codegen` asks \
+         its compiler",
+        null.join(", ")
+    )))
 }
 
 fn add_compile_only(

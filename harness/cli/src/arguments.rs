@@ -244,7 +244,7 @@ pub struct Explain {
     /// Devices whose machine code is shown beside the test, as for `codegen`: compile-only ones (`radv:FAMILY`) too.
     #[arg(long, value_name = "SEL", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// A folder with a newer Mesa: the root of a system, whose RADV makes the compile-only devices.
+    /// A folder with Mesas whose drivers make the compile-only devices: the root of a system, or what `ci/compilers` makes.
     #[arg(long, value_name = "DIR", requires = "device")]
     pub mesa: Option<PathBuf>,
     /// Time for all of it; what is not found by then stays unknown.
@@ -397,11 +397,12 @@ pub struct Codegen {
     /// An embedded suite; `quick` when neither this nor a test is given.
     #[arg(long, value_name = "NAME")]
     pub suite: Option<String>,
-    /// Devices: as for `run`; or compile-only ones: `radv:FAMILY`, `radv:*`, and `@VERSION` behind one for one Mesa of
-    /// several.
+    /// Devices: as for `run`; or compile-only ones: `radv:FAMILY`, `nvk:*` and other vendors' as `devices` lists them, and
+    /// `@VERSION` behind one for one Mesa of several.
     #[arg(long, value_name = "SEL", value_delimiter = ',', required = true)]
     pub device: Vec<String>,
-    /// What to show: machine code beside the test, the driver's intermediate forms, or what relaxing the test changes.
+    /// What to show: machine code beside the test, the driver's intermediate forms, what relaxing the test changes, or what
+    /// became of each order.
     /// Whether every kernel compiles when not given.
     #[arg(long, value_enum)]
     pub emit: Option<CodegenEmit>,
@@ -417,7 +418,7 @@ pub struct Codegen {
     /// The forms of the kernels: merged, split, split.restrict; all when none is given.
     #[arg(long, value_name = "FORM", value_delimiter = ',')]
     pub form: Vec<Form>,
-    /// A folder with a newer Mesa: the root of a system, whose RADV makes the compile-only devices.
+    /// A folder with Mesas whose drivers make the compile-only devices: the root of a system, or what `ci/compilers` makes.
     #[arg(long, value_name = "DIR")]
     pub mesa: Option<PathBuf>,
     /// Invocations of a workgroup where each thread has one of its own; 1 lets compilers take scalar paths to memory.
@@ -447,6 +448,8 @@ pub enum CodegenEmit {
     Ir,
     /// What each relaxation of the test changes in the machine code.
     Diff,
+    /// Whether what each order of the test needs stands in the machine code, and in NIR.
+    Order,
 }
 
 /// `bench`.

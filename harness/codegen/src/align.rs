@@ -6,6 +6,8 @@
 //! kept it; an access that it moved is still found, by its address. What compilers remove has no line, and waits stand
 //! between the accesses that they order.
 
+use std::collections::BTreeMap;
+
 use litmus::{AccessKind, LocationId, MemoryPlace, Reference, StorageClass, Test, ThreadId};
 use shaders::ResultSlot;
 
@@ -21,9 +23,31 @@ pub enum Source {
     Result(ThreadId),
 }
 
+/// What the lines of machine code come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alignment {
+    /// In the order of the lines; `None` for what is no access, and for accesses that belong to no instruction.
+    pub sources: Vec<Option<Source>>,
+    /// Where each access of the test goes, as far as the text shows that.
+    told: Vec<(Source, (u32, u64))>,
+}
+
+impl Alignment {
+    /// Whether the text tells two accesses apart by where they go; else they are known by their order alone.
+    pub fn tells_apart(&self, one: Source, other: Source) -> bool {
+        let place = |source| self.told.iter().find(|(known, _)| *known == source).map(|(_, place)| *place);
+        matches!((place(one), place(other)), (Some(one), Some(other)) if one != other)
+    }
+}
+
 /// An access that some line should show.
 struct Expected {
     source: Source,
+    /// Which storage it goes to, results behind all others, and where in it, in bytes.
+    storage: u32,
+    within: u64,
+    /// The place in the text, where it is known by that.
+    place: Option<u64>,
     operation: Operation,
     path: Path,
     /// Constant part of the address, where it is known.
@@ -31,17 +55,30 @@ struct Expected {
     found: bool,
 }
 
-/// What each line comes from, in the order of the lines; `None` for what is no access, and for accesses that belong to no
-/// instruction.
-pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Vec<Option<Source>> {
+/// What each line comes from.
+pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Alignment {
     let mut expected = expected(test, unit);
+    let texts: Vec<&str> = machine.lines.iter().map(|line| line.text.as_str()).collect();
+    let places = (machine.dialect.places)(&texts);
+    if !machine.dialect.constant_addresses {
+        for one in &mut expected {
+            one.offset = None;
+            if one.path == Path::Buffer {
+                one.path = Path::Address;
+            }
+        }
+        place(&mut expected, machine, &places);
+    }
+    let is_told = |one: &&Expected| one.offset.is_some() || one.place.is_some();
+    let told = expected.iter().filter(is_told).map(|one| (one.source, (one.storage, one.within))).collect();
     let mut current: Option<ThreadId> = None;
-    machine
+    let sources = machine
         .lines
         .iter()
-        .map(|line| match line.kind {
+        .zip(&places)
+        .map(|(line, place)| match line.kind {
             LineKind::Access(access) => {
-                let at = best(&expected, &access, current)?;
+                let at = best(&expected, &access, *place, current)?;
                 let found = expected.get_mut(at)?;
                 found.found = true;
                 current = Some(thread_of(found.source));
@@ -49,7 +86,34 @@ pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Vec<Option<Source>>
             }
             _ => None,
         })
-        .collect()
+        .collect();
+    Alignment { sources, told }
+}
+
+/// Finds out which place of the text is which storage: both are numbered in the order of bindings, so that they are the same
+/// where each has the accesses that it should have.
+fn place(expected: &mut [Expected], machine: &Machine, places: &[Option<u64>]) {
+    let mut shown: BTreeMap<u64, Vec<Operation>> = BTreeMap::new();
+    for (line, place) in machine.lines.iter().zip(places) {
+        let LineKind::Access(access) = line.kind else { continue };
+        let Some(place) = *place else { return };
+        shown.entry(place).or_default().push(access.operation);
+    }
+    let mut meant: BTreeMap<u32, Vec<Operation>> = BTreeMap::new();
+    for one in expected.iter() {
+        meant.entry(one.storage).or_default().push(one.operation);
+    }
+    let counted = |operations: &Vec<Operation>| {
+        [Operation::Load, Operation::Store, Operation::Atomic]
+            .map(|one| operations.iter().filter(|operation| **operation == one).count())
+    };
+    if !shown.values().map(counted).eq(meant.values().map(counted)) {
+        return;
+    }
+    let of_storage: BTreeMap<u32, u64> = meant.keys().copied().zip(shown.keys().copied()).collect();
+    for one in expected {
+        one.place = of_storage.get(&one.storage).copied();
+    }
 }
 
 fn thread_of(source: Source) -> ThreadId {
@@ -59,12 +123,18 @@ fn thread_of(source: Source) -> ThreadId {
 }
 
 /// The expected access that is most likely meant: of the thread at hand, if it has one.
-fn best(expected: &[Expected], access: &Access, current: Option<ThreadId>) -> Option<usize> {
+fn best(
+    expected: &[Expected],
+    access: &Access,
+    place: Option<u64>,
+    current: Option<ThreadId>,
+) -> Option<usize> {
     let fits = |one: &Expected| {
         !one.found
             && one.operation == access.operation
             && one.path == access.path
             && one.offset.is_none_or(|offset| offset == access.offset)
+            && (one.place.is_none() || one.place == place)
     };
     let mut candidates = expected.iter().enumerate().filter(|(_, one)| fits(one)).map(|(index, _)| index);
     let of_thread = |index: &usize| {
@@ -90,6 +160,9 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
             let path = path(test, location, class);
             all.push(Expected {
                 source: Source::Instruction(*thread, index),
+                storage: storage_number(test, location),
+                within: u64::from(offset),
+                place: None,
                 operation,
                 path,
                 offset: (path == Path::Buffer).then(|| address(test, unit, location) + u64::from(offset)),
@@ -101,6 +174,9 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
                 let slot = unit.kernel.first_slot + number;
                 all.push(Expected {
                     source: Source::Result(*thread),
+                    storage: u32::MAX,
+                    within: u64::from(slot),
+                    place: None,
                     operation: Operation::Store,
                     path: Path::Buffer,
                     offset: Some(4 * u64::from(unit.parameters.result_word(unit.kernel.lanes, slot, 0))),
@@ -129,6 +205,12 @@ fn path(test: &Test, location: LocationId, class: StorageClass) -> Path {
 
 /// Byte offset of a location in the buffer, for the instance of slot 0.
 fn address(test: &Test, unit: &Unit, location: LocationId) -> u64 {
+    let number = storage_number(test, location);
+    4 * u64::from(unit.parameters.unit(0, number)) * u64::from(unit.kernel.storage_words)
+}
+
+/// The number of a location's storage.
+fn storage_number(test: &Test, location: LocationId) -> u32 {
     let mut storages: Vec<LocationId> = Vec::new();
     for number in 0..test.locations.len() {
         let storage = test.storage_of(LocationId(number as u16));
@@ -137,6 +219,5 @@ fn address(test: &Test, unit: &Unit, location: LocationId) -> u64 {
         }
     }
     let storage = test.storage_of(location);
-    let number = storages.iter().position(|known| *known == storage).unwrap_or(0) as u32;
-    4 * u64::from(unit.parameters.unit(0, number)) * u64::from(unit.kernel.storage_words)
+    storages.iter().position(|known| *known == storage).unwrap_or(0) as u32
 }

@@ -8,6 +8,7 @@
 //! | [`form`] | the kernels of a test: merged, a workgroup each, with references that may alias or not |
 //! | [`machine`] | machine text line by line; what is none |
 //! | [`align`](mod@align) | which instruction of the test a line comes from |
+//! | [`order`] | whether what an order needs stands between two accesses |
 //! | [`differ`] | how two machine codes differ |
 //! | [`mod@question`] | a test, its kernels and their text as a question for the explorer (`isa`) |
 //! | [`baseline`] | machine code as files to compare |
@@ -20,11 +21,12 @@ pub mod differ;
 pub mod form;
 pub mod machine;
 mod normal;
+pub mod order;
 pub mod question;
 pub mod shrink;
 pub mod trust;
 
-pub use align::{Source, align};
+pub use align::{Alignment, Source, align};
 pub use baseline::Baseline;
 pub use differ::Difference;
 pub use form::{Form, Role, Sizes, Unit, units};

@@ -41,6 +41,7 @@ impl Machine {
     /// # Errors
     /// [`NotMachineCode`] where it cannot be what a compiler made of a kernel.
     pub fn read(text: &str, dialect: &'static Dialect) -> Result<Machine, NotMachineCode> {
+        let text = (dialect.prepare)(text);
         let lines: Vec<Line> = text.lines().filter_map(|line| read_line(line, dialect)).collect();
         let Some(first) = lines.first() else { return Err(NotMachineCode::Empty) };
         let accesses = |line: &Line| matches!(line.kind, LineKind::Access(_));

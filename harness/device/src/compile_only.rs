@@ -1,10 +1,11 @@
-//! Compile-only devices: drivers of Mesa that compile for hardware that is not there, such as RADV on its null back end.
+//! Compile-only devices: drivers of Mesa that compile for hardware that is not there, on a null back end (RADV before Mesa
+//! 26.1) or on a shim that stands in for the kernel's device.
 //!
-//! The back end is chosen by an environment variable that the driver reads when an instance is created, and a family that
-//! it does not know ends the process (`abort`). So each family lives in a worker process of its own, whose command
-//! [`Mesa::command`] makes. A Mesa in a folder (a distribution's root, as `debootstrap` makes it) may be linked against a
-//! newer C library than this program's: then the worker is started by the folder's own dynamic loader, with the folder's
-//! libraries, and needs neither `chroot` nor rights.
+//! The chip is chosen by an environment variable that is read when the process starts to look for devices, and one that is
+//! not known ends the process (`abort`). So each family lives in a worker process of its own, whose command
+//! [`Mesa::command`] makes. A Mesa in a folder (the root of a system, as `ci/compilers` or `debootstrap` make it) may be
+//! linked against a newer C library than this program's: then the worker is started by the folder's own dynamic loader, with
+//! the folder's libraries, and needs neither `chroot` nor rights.
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,12 +13,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use vendor::{Family, Vendor};
+use vendor::{Family, VENDORS, Vendor, Way};
 
 use crate::environment::{DriverEnvironment, EnvironmentError};
 
-/// What selectors and names of the compile-only devices begin with that a Mesa makes without more.
-pub const COMPILE_ONLY_PREFIX: &str = "radv:";
+/// Names folders of Mesas, separated as in `PATH`: roots of systems, or what `ci/compilers` makes.
+pub const COMPILERS_VARIABLE: &str = "VK_LITMUS_COMPILERS";
 /// What the names of null devices begin with.
 pub(crate) const NULL_HARDWARE: &str = "Null hardware";
 /// Folders of libraries under a root, the multiarch ones of Debian first.
@@ -32,15 +33,14 @@ const LIBRARY_FOLDERS: [&str; 6] = [
 /// Dynamic loaders under a root.
 const DYNAMIC_LOADERS: [&str; 3] =
     ["lib64/ld-linux-x86-64.so.2", "usr/lib64/ld-linux-x86-64.so.2", "lib/ld-linux-aarch64.so.1"];
+/// Driver files under a root.
+const DRIVER_FILES: &str = "usr/share/vulkan/icd.d";
+/// Shims that no package has, beside the roots of `ci/compilers`.
+const SHIMS: &str = "shims";
 
 /// Letters of the shortest name of a family and, with room to spare, of the longest.
 const SHORTEST_NAME: usize = 4;
 const LONGEST_NAME: usize = 32;
-
-/// The family of a device by the name that its driver gives it: of `Null hardware (RADV NAVI31)` or `… (RADV NAVI31)`.
-pub fn family_of(device_name: &str) -> Option<&'static Family> {
-    vendor::of_device(device_name).map(|(_, family)| family)
-}
 
 /// An installation of a driver of Mesa that compiles for hardware that is not there.
 #[derive(Clone, Debug)]
@@ -49,48 +49,92 @@ pub struct Mesa {
     driver_file: PathBuf,
     /// The root that it lies under, where that is not the system's own.
     root: Option<PathBuf>,
-    /// The families that its library knows and their names there, once somebody has looked.
-    spellings: OnceLock<Vec<(&'static Family, &'static str)>>,
+    /// How it is made to compile for a chip, once somebody has looked.
+    chosen: OnceLock<Result<Chosen, MesaError>>,
 }
 
-/// Why a folder has no RADV.
+/// The way that an installation has.
+#[derive(Clone, Debug)]
+struct Chosen {
+    /// The variable that chooses a chip.
+    variable: Option<&'static str>,
+    shim: Option<PathBuf>,
+    /// The families that it knows and what the variable takes for them.
+    spellings: Vec<(&'static Family, &'static str)>,
+}
+
+/// Why a folder or an installation makes no compile-only devices.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MesaError {
-    /// There is no driver file.
-    #[error("no RADV in `{}`: expected usr/share/vulkan/icd.d/radeon_icd*.json under it", .0.display())]
+    /// There is no driver file of any vendor.
+    #[error(
+        "no driver of Mesa in `{}`: expected {DRIVER_FILES}/NAME*.json under it or under a folder in it, NAME being one of {}",
+        .0.display(),
+        VENDORS.iter().map(|vendor| vendor.driver_file).collect::<Vec<_>>().join(", ")
+    )]
     NoDriver(PathBuf),
+    /// The driver has no back end without hardware, and no shim stands in for hardware.
+    #[error(
+        "{driver} of {} has no null back end, and its shim {shim} was found in none of {}; {install}",
+        driver_file.display(),
+        looked.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    NoShim {
+        /// The driver.
+        driver: &'static str,
+        /// Its driver file.
+        driver_file: PathBuf,
+        /// The library that is missing.
+        shim: &'static str,
+        /// Where it was looked for.
+        looked: Vec<PathBuf>,
+        /// What to install.
+        install: &'static str,
+    },
     /// A variable names a driver file that is not there.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
 }
 
 impl Mesa {
-    /// The system's own, then those whose driver files `VK_LITMUS_EXTRA_ICDS` names.
+    /// The system's own, those whose driver files `VK_LITMUS_EXTRA_ICDS` names, then those under the folders that
+    /// `VK_LITMUS_COMPILERS` names, the newest first.
     ///
     /// # Errors
-    /// When a variable names a driver file that is not there.
+    /// When a variable names a driver file or a folder that is not there.
     pub fn installed() -> Result<Vec<Mesa>, MesaError> {
         let environment = DriverEnvironment::discover()?;
-        Ok(environment.files().iter().filter_map(|file| Mesa::of(file.clone())).collect())
+        let mut found: Vec<Mesa> =
+            environment.files().iter().filter_map(|file| Mesa::of(file.clone())).collect();
+        for folder in compiler_folders() {
+            found.extend(Mesa::in_folder(&folder)?);
+        }
+        Ok(found)
     }
 
-    /// The one in a folder that is the root of a system.
+    /// Those in a folder that is the root of a system, or that has roots in it: of the last by name first, which is the
+    /// newest where names end in versions.
     ///
     /// # Errors
     /// [`MesaError::NoDriver`] where it has none.
-    pub fn in_folder(folder: &Path) -> Result<Mesa, MesaError> {
+    pub fn in_folder(folder: &Path) -> Result<Vec<Mesa>, MesaError> {
         let none = || MesaError::NoDriver(folder.to_owned());
         let root = folder.canonicalize().map_err(|_| none())?;
-        let files = root.join("usr/share/vulkan/icd.d");
-        let mut found: Vec<PathBuf> =
-            fs::read_dir(files).map_err(|_| none())?.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        found.sort();
-        found.into_iter().find_map(Mesa::of).ok_or_else(none)
+        let mut found = of_root(&root);
+        if found.is_empty() {
+            found = sorted(&root).into_iter().rev().flat_map(|root| of_root(&root)).collect();
+        }
+        if found.is_empty() { Err(none()) } else { Ok(found) }
     }
 
     fn of(driver_file: PathBuf) -> Option<Mesa> {
         let vendor = vendor::of_driver_file(driver_file.file_name()?.to_str()?)?;
-        Some(Mesa { vendor, root: root_of(&driver_file), driver_file, spellings: OnceLock::new() })
+        Some(Mesa { vendor, root: root_of(&driver_file), driver_file, chosen: OnceLock::new() })
+    }
+
+    /// Whose driver it is.
+    pub fn vendor(&self) -> &'static Vendor {
+        self.vendor
     }
 
     /// Its driver file.
@@ -103,45 +147,110 @@ impl Mesa {
         self.root.as_deref()
     }
 
-    /// The families whose names its library holds. The driver itself lists none, and ends the process that asks for one
-    /// that it does not know.
-    pub fn families(&self) -> Vec<&'static Family> {
-        self.spellings().iter().map(|(family, _)| *family).collect()
+    /// The families that it may know: those whose names its library or its shim hold, else all. A driver lists none, and
+    /// ends the process that asks for one that it does not know.
+    ///
+    /// # Errors
+    /// [`MesaError::NoShim`].
+    pub fn families(&self) -> Result<Vec<&'static Family>, MesaError> {
+        let chosen = self.chosen()?;
+        Ok(chosen.spellings.iter().map(|(family, _)| *family).collect())
     }
 
     /// The command of a program in a process whose Vulkan is this driver for a family, by any of its names.
     pub fn command(&self, program: &Path, family: &str) -> Command {
         let meant = self.vendor.family(family);
-        let spelled = self.spellings().iter().find(|(known, _)| Some(*known) == meant);
-        let mut command = self.started(program);
+        let name = meant.map_or(family, |family| family.name);
+        let chosen = self.chosen().ok();
+        let shim = chosen.and_then(|chosen| chosen.shim.as_deref());
+        let mut command = self.started(program, shim);
         for name in ["VK_DRIVER_FILES", "VK_ICD_FILENAMES"] {
             command.env(name, &self.driver_file);
         }
-        let (variable, word) = self.vendor.debug_word;
-        let debug = std::env::var(variable).unwrap_or_default();
-        let debug = if debug.is_empty() { word.to_owned() } else { format!("{debug},{word}") };
-        command
-            .env(self.vendor.chip_variable, spelled.map_or(family, |(_, name)| name))
-            .envs(self.vendor.settings.iter().copied())
-            .env(variable, debug);
+        command.env(vendor::CHOSEN_VARIABLE, format!("{}:{name}", self.vendor.word));
+        command.envs(self.vendor.settings.iter().copied());
+        if let Some(chosen) = chosen
+            && let Some(variable) = chosen.variable
+        {
+            let spelled = chosen.spellings.iter().find(|(known, _)| Some(*known) == meant);
+            let listed = meant.filter(|_| chosen.shim.is_some()).map(|family| family.shim);
+            command.env(variable, spelled.map_or(listed.unwrap_or(family), |(_, name)| name));
+        }
+        if let Some((variable, word)) = self.vendor.debug_word {
+            let debug = std::env::var(variable).unwrap_or_default();
+            command.env(variable, if debug.is_empty() { word.to_owned() } else { format!("{debug},{word}") });
+        }
         command
     }
 
-    fn spellings(&self) -> &[(&'static Family, &'static str)] {
-        self.spellings.get_or_init(|| {
-            let library = self.library().and_then(|path| fs::read(path).ok()).unwrap_or_default();
-            let names = upper_case_strings(&library);
-            let known = |name: &&str| names.iter().any(|known| known.ends_with(&name.to_uppercase()));
-            let spelled = |family: &'static Family| Some((family, family.names().find(known)?));
-            self.vendor.families.iter().filter_map(spelled).collect()
-        })
+    fn chosen(&self) -> Result<&Chosen, MesaError> {
+        self.chosen.get_or_init(|| self.choose()).as_ref().map_err(Clone::clone)
     }
 
-    fn started(&self, program: &Path) -> Command {
-        let Some(root) = &self.root else { return Command::new(program) };
-        let Some(loader) = DYNAMIC_LOADERS.iter().map(|path| root.join(path)).find(|path| path.is_file())
-        else {
-            return Command::new(program);
+    /// The first way that it has.
+    fn choose(&self) -> Result<Chosen, MesaError> {
+        let mut missing = None;
+        for way in self.vendor.ways {
+            match *way {
+                Way::NullBackEnd { variable, sign } => {
+                    let library = self.library().and_then(|path| fs::read(path).ok()).unwrap_or_default();
+                    if !holds(&library, sign) {
+                        continue;
+                    }
+                    let names = upper_case_strings(&library);
+                    let known = |name: &&str| names.iter().any(|known| known.ends_with(&name.to_uppercase()));
+                    let spelled = |family: &'static Family| Some((family, family.names().find(known)?));
+                    let spellings = self.vendor.families.iter().filter_map(spelled).collect();
+                    return Ok(Chosen { variable: Some(variable), shim: None, spellings });
+                }
+                Way::Shim { library: shim, variable, names_chips } => {
+                    let looked = self.shim_folders();
+                    let Some(path) =
+                        looked.iter().map(|folder| folder.join(shim)).find(|path| path.is_file())
+                    else {
+                        missing = Some((shim, looked));
+                        continue;
+                    };
+                    let text = if names_chips { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+                    let known =
+                        |family: &&Family| !names_chips || holds(&text, &format!("\0{}\0", family.shim));
+                    let families = self.vendor.families.iter().filter(known);
+                    let spellings = families.map(|family| (family, family.shim)).collect();
+                    return Ok(Chosen { variable, shim: Some(path), spellings });
+                }
+            }
+        }
+        let (shim, looked) = missing.unwrap_or_default();
+        let Vendor { driver, install, .. } = *self.vendor;
+        Err(MesaError::NoShim { driver, driver_file: self.driver_file.clone(), shim, looked, install })
+    }
+
+    /// Where shims may lie: with the driver's libraries, beside its root, and in the folders of `ci/compilers`.
+    fn shim_folders(&self) -> Vec<PathBuf> {
+        let root = self.root.as_deref().unwrap_or(Path::new("/"));
+        let mut folders: Vec<PathBuf> =
+            LIBRARY_FOLDERS.iter().map(|folder| root.join(folder)).filter(|folder| folder.is_dir()).collect();
+        folders.extend(self.root.as_deref().and_then(Path::parent).map(|beside| beside.join(SHIMS)));
+        for folder in compiler_folders() {
+            let folder = folder.join(SHIMS);
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+        folders
+    }
+
+    fn started(&self, program: &Path, shim: Option<&Path>) -> Command {
+        let loader = self.root.as_ref().and_then(|root| {
+            let loader = DYNAMIC_LOADERS.iter().map(|path| root.join(path)).find(|path| path.is_file())?;
+            Some((root, loader))
+        });
+        let Some((root, loader)) = loader else {
+            let mut command = Command::new(program);
+            if let Some(shim) = shim {
+                command.env("LD_PRELOAD", shim);
+            }
+            return command;
         };
         let mut folders = OsString::new();
         for folder in LIBRARY_FOLDERS.iter().map(|folder| root.join(folder)).filter(|folder| folder.is_dir())
@@ -152,7 +261,11 @@ impl Mesa {
             folders.push(folder);
         }
         let mut command = Command::new(loader);
-        command.arg("--library-path").arg(folders).arg(program);
+        command.arg("--library-path").arg(folders);
+        if let Some(shim) = shim {
+            command.arg("--preload").arg(shim);
+        }
+        command.arg(program);
         command
     }
 
@@ -170,6 +283,37 @@ impl Mesa {
         let folders = LIBRARY_FOLDERS.iter().map(|folder| root.join(folder).join(named));
         beside.into_iter().chain(folders).find(|path| path.is_file())
     }
+}
+
+/// The folders that `VK_LITMUS_COMPILERS` names.
+fn compiler_folders() -> Vec<PathBuf> {
+    let named = std::env::var_os(COMPILERS_VARIABLE).unwrap_or_default();
+    std::env::split_paths(&named).filter(|folder| !folder.as_os_str().is_empty()).collect()
+}
+
+/// The drivers in a root, in the order of vendors.
+fn of_root(root: &Path) -> Vec<Mesa> {
+    let files = sorted(&root.join(DRIVER_FILES));
+    let mut found: Vec<Mesa> = files.into_iter().filter_map(Mesa::of).collect();
+    found.sort_by_key(|mesa| VENDORS.iter().position(|vendor| vendor.word == mesa.vendor.word));
+    found
+}
+
+/// What is in a folder, by name; numbers in names count as such.
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let numbers = |path: &PathBuf| -> Vec<u64> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
+    };
+    found.sort_by_cached_key(|path| (numbers(path), path.clone()));
+    found
+}
+
+/// Whether bytes have a text in them.
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
 }
 
 /// The strings of a library that could be names of chips, ended by a zero as C has them; linkers let one be the end of
@@ -197,14 +341,25 @@ fn root_of(file: &Path) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A root as `debootstrap` makes it, with a library that knows two families.
+    fn file(root: &tempfile::TempDir, path: &str, bytes: &[u8]) {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn variable(command: &Command, name: &str) -> Option<String> {
+        let found = command.get_envs().find(|(known, _)| *known == name);
+        found.and_then(|(_, value)| value).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    fn names(mesa: &Mesa) -> Vec<&'static str> {
+        mesa.families().unwrap().iter().map(|family| family.name).collect()
+    }
+
+    /// A root as `debootstrap` makes it, with a library of RADV.
     fn root(library: &[u8]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
-        let file = |path: &str, bytes: &[u8]| {
-            let path = root.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, bytes).unwrap();
-        };
+        let file = |path: &str, bytes: &[u8]| file(&root, path, bytes);
         let driver = br#"{"ICD": {"api_version": "1.4.305", "library_path": "libvulkan_radeon.so"}}"#;
         file("usr/share/vulkan/icd.d/radeon_icd.json", driver);
         file("usr/share/vulkan/icd.d/lvp_icd.json", b"{}");
@@ -215,27 +370,100 @@ mod tests {
 
     #[test]
     fn a_folder_has_its_own_loader_and_names() {
-        let root = root(b"..\0GFX1100\0NAVI2\0NAVI21\0");
-        let mesa = Mesa::in_folder(root.path()).unwrap();
-        let names: Vec<&str> = mesa.families().iter().map(|family| family.name).collect();
-        assert_eq!(names, ["navi21", "navi31"]);
+        let root = root(b"Null hardware\0..\0GFX1100\0NAVI2\0NAVI21\0");
+        let [mesa] = Mesa::in_folder(root.path()).unwrap().try_into().unwrap();
+        assert_eq!(names(&mesa), ["navi21", "navi31"]);
         let command = mesa.command(Path::new("/bin/tool"), "navi31");
         assert!(command.get_program().to_string_lossy().ends_with("ld-linux-x86-64.so.2"));
         let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
         assert_eq!((arguments[0].as_ref(), arguments[2].as_ref()), ("--library-path", "/bin/tool"));
-        let variable = |name: &str| {
-            let found = command.get_envs().find(|(known, _)| *known == name);
-            found.and_then(|(_, value)| value).map(|value| value.to_string_lossy().into_owned())
-        };
         // The name that this library knows.
-        assert_eq!(variable("RADV_FORCE_FAMILY").as_deref(), Some("gfx1100"));
-        assert!(variable("VK_DRIVER_FILES").unwrap().ends_with("radeon_icd.json"));
+        assert_eq!(variable(&command, "RADV_FORCE_FAMILY").as_deref(), Some("gfx1100"));
+        assert_eq!(variable(&command, vendor::CHOSEN_VARIABLE).as_deref(), Some("radv:navi31"));
+        assert!(variable(&command, "VK_DRIVER_FILES").unwrap().ends_with("radeon_icd.json"));
     }
 
     #[test]
-    fn a_folder_without_radv_is_told() {
+    fn without_a_null_back_end_a_shim_stands_in() {
+        let root = root(b"RADV_FORCE_FAMILY / AMD_FORCE_FAMILY has been removed\0GFX1100\0");
+        let [mesa] = Mesa::in_folder(root.path()).unwrap().try_into().unwrap();
+        let error = mesa.families().unwrap_err().to_string();
+        assert!(error.contains("no null back end") && error.contains("mesa-drm-shim"), "{error}");
+        assert!(error.contains("libamdgpu_noop_drm_shim.so was found in none of /"), "{error}");
+        file(&root, "usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so", b"x\0navi31\0vega10\0navi2\0");
+        let [mesa] = Mesa::in_folder(root.path()).unwrap().try_into().unwrap();
+        assert_eq!(names(&mesa), ["vega10", "navi31"]);
+        let command = mesa.command(Path::new("/bin/tool"), "gfx1100");
+        let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
+        assert_eq!(arguments[2], "--preload");
+        assert!(arguments[3].ends_with("libamdgpu_noop_drm_shim.so"));
+        assert_eq!(variable(&command, "AMDGPU_GPU_ID").as_deref(), Some("navi31"));
+        assert_eq!(variable(&command, "RADV_FORCE_FAMILY"), None);
+    }
+
+    /// Of every vendor, one root in a folder of roots and a shim beside it: what is chosen by which variable.
+    #[test]
+    fn every_vendor_has_its_shim_and_its_variable() {
         let folder = tempfile::tempdir().unwrap();
-        let error = Mesa::in_folder(folder.path()).unwrap_err();
-        assert!(error.to_string().contains("no RADV in"), "{error}");
+        for vendor in VENDORS {
+            let driver = format!("{{\"ICD\": {{\"library_path\": \"{}\"}}}}", vendor.library);
+            for version in ["mesa-9.0", "mesa-26.2.6"] {
+                let path = format!("{version}/{DRIVER_FILES}/{}.json", vendor.driver_file);
+                file(&folder, &path, driver.as_bytes());
+            }
+            for way in vendor.ways {
+                if let Way::Shim { library, .. } = way {
+                    file(&folder, &format!("{SHIMS}/{library}"), b"\0navi31\0");
+                }
+            }
+        }
+        for root in ["mesa-9.0", "mesa-26.2.6"] {
+            file(&folder, &format!("{root}/lib64/ld-linux-x86-64.so.2"), b"");
+        }
+        let found = Mesa::in_folder(folder.path()).unwrap();
+        assert_eq!(found.len(), 2 * VENDORS.len());
+        assert!(found[0].driver_file().to_string_lossy().contains("mesa-26.2.6"), "the newest first");
+        let chosen: Vec<String> = found[..VENDORS.len()]
+            .iter()
+            .map(|mesa| {
+                let family = mesa.families().unwrap()[0];
+                let command = mesa.command(Path::new("/bin/tool"), family.name);
+                let shim = command.get_args().nth(3).unwrap().to_string_lossy().into_owned();
+                let shim = shim.rsplit('/').next().unwrap().to_owned();
+                let chip = mesa.vendor.ways.iter().find_map(|way| match way {
+                    Way::Shim { variable, .. } => Some(match variable {
+                        Some(name) => format!("{name}={}", variable_of(&command, name)),
+                        None => "no variable".to_owned(),
+                    }),
+                    Way::NullBackEnd { .. } => None,
+                });
+                format!("{}:{} {shim} {}", mesa.vendor.word, family.name, chip.unwrap())
+            })
+            .collect();
+        assert_eq!(
+            chosen,
+            [
+                "radv:navi31 libamdgpu_noop_drm_shim.so AMDGPU_GPU_ID=navi31",
+                "nvk:gm107 libnouveau_noop_drm_shim.so NOUVEAU_CHIPSET=117",
+                "anv:skl libintel_noop_drm_shim.so INTEL_STUB_GPU_PLATFORM=skl",
+                "hasvk:ivb libintel_noop_drm_shim.so INTEL_STUB_GPU_PLATFORM=ivb",
+                "turnip:a618 libfreedreno_noop_drm_shim.so FD_GPU_ID=618",
+                "honeykrisp:m1 libasahi_noop_drm_shim.so no variable",
+                "panvk:g31 libpanfrost_noop_drm_shim.so PAN_GPU_ID=7093",
+                "v3dv:v3d42 libv3d_noop_drm_shim.so no variable",
+            ]
+        );
+    }
+
+    fn variable_of(command: &Command, name: &str) -> String {
+        variable(command, name).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_folder_without_a_driver_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Mesa::in_folder(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("no driver of Mesa in"), "{error}");
+        assert!(error.contains("nouveau_icd") && error.contains("usr/share/vulkan/icd.d"), "{error}");
     }
 }

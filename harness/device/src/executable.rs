@@ -61,6 +61,19 @@ pub(crate) fn executables(
     found
 }
 
+/// Gives the first executable the forms of its code that a driver shows elsewhere.
+pub(crate) fn add_forms(executables: &mut Vec<Executable>, forms: &[(&str, &str)]) {
+    if executables.is_empty() && !forms.is_empty() {
+        executables.push(Executable::default());
+    }
+    let Some(executable) = executables.first_mut() else { return };
+    executable.representations.extend(
+        forms
+            .iter()
+            .map(|(name, text)| Representation { name: (*name).to_owned(), text: Some((*text).to_owned()) }),
+    );
+}
+
 fn executables_of(
     functions: &khr::pipeline_executable_properties::Device,
     pipeline: vk::Pipeline,

@@ -27,6 +27,8 @@
 //! # }
 //! ```
 
+#[cfg(unix)]
+mod capture;
 mod compile_only;
 mod environment;
 mod error;
@@ -49,7 +51,7 @@ mod sync;
 mod unusable;
 mod vulkan;
 
-pub use compile_only::{COMPILE_ONLY_PREFIX, Mesa, MesaError, family_of};
+pub use compile_only::{COMPILERS_VARIABLE, Mesa, MesaError};
 pub use environment::{DriverEnvironment, EXTRA_VARIABLE, EnvironmentError, SWIFTSHADER_VARIABLE};
 pub use executable::{EXECUTABLE_EXTENSION, Executable, Representation, Statistic};
 pub use select::{Listed, Selector, SelectorError, SoftwareDriver};

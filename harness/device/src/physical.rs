@@ -200,7 +200,9 @@ fn identity(
     executes: bool,
 ) -> Identity {
     let device_name = text(core.device_name_as_c_str().ok());
-    let name = if executes { None } else { vendor::name_of(&device_name) };
+    // Devices on a shim have names of hardware; whoever started this process for one knows which it is.
+    let chosen = || std::env::var(vendor::CHOSEN_VARIABLE).ok().filter(|name| !name.is_empty());
+    let name = if executes { None } else { vendor::name_of(&device_name).or_else(chosen) };
     let version = core.api_version;
     Identity {
         name: name

@@ -152,7 +152,20 @@ impl VulkanDevice {
     /// [`DeviceError::Unsupported`] with the name of the extension where the driver does not have it; otherwise what the
     /// driver said.
     pub fn executables(&self, kernel: &Kernel, images: &[Image]) -> Result<Vec<Executable>, DeviceError> {
-        executable::executables(self.executables.as_ref(), self.gpu.pipelines.maker(), kernel, images)
+        let ask =
+            || executable::executables(self.executables.as_ref(), self.gpu.pipelines.maker(), kernel, images);
+        let identity = &self.identity;
+        let vendor = vendor::of_identity(&identity.name, &identity.device_name, identity.driver_id);
+        #[cfg(unix)]
+        if let Some((vendor, _)) = vendor
+            && matches!(vendor.text_from, vendor::TextSource::StandardOutput { .. })
+        {
+            let (found, output) = crate::capture::output_of(ask);
+            let mut found = found?;
+            executable::add_forms(&mut found, &vendor.text_from.forms(&output));
+            return Ok(found);
+        }
+        ask()
     }
 }
 

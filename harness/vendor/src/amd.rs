@@ -1,8 +1,9 @@
-//! AMD: RADV, Mesa's driver, on its null back end; LLVM's assembly for its graphics cores, or what ACO prints where it has
+//! AMD: RADV, Mesa's driver, on its null back end or a shim; LLVM's assembly for its graphics cores, or what ACO prints where it has
 //! no disassembler.
 
-use crate::text::{Access, Dialect, LineKind, Operation, Path};
-use crate::{Descriptors, Family, Vendor};
+use crate::order::{Need, Order, Place, Step, Without, no_places};
+use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, note};
+use crate::{Descriptors, Family, TextSource, Vendor, Way};
 
 /// Mesa's RADV.
 pub const RADV: Vendor = Vendor {
@@ -10,10 +11,21 @@ pub const RADV: Vendor = Vendor {
     driver: "RADV",
     driver_file: "radeon_icd",
     library: "libvulkan_radeon.so",
-    chip_variable: "RADV_FORCE_FAMILY",
+    driver_id: 3,
+    // Mesa 26.1 has removed the null back end.
+    ways: &[
+        Way::NullBackEnd { variable: "RADV_FORCE_FAMILY", sign: "Null hardware" },
+        Way::Shim {
+            library: "libamdgpu_noop_drm_shim.so",
+            variable: Some("AMDGPU_GPU_ID"),
+            names_chips: true,
+        },
+    ],
+    install: "Debian: mesa-vulkan-drivers; from Mesa 26.1, which has no null back end, mesa-drm-shim as well",
     settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
-    debug_word: ("RADV_DEBUG", "nocache"),
-    before_chip: "(RADV ",
+    debug_word: Some(("RADV_DEBUG", "nocache")),
+    text_from: TextSource::Properties,
+    before_chip: Some("(RADV "),
     families: FAMILIES,
     dialect: &DIALECT,
     descriptors: Some(DESCRIPTORS),
@@ -75,19 +87,130 @@ const FAMILIES: &[Family] = &[
 ];
 
 const fn family(name: &'static str, others: &'static [&'static str], target: &'static str) -> Family {
-    Family { name, others, target }
+    Family { name, others, target, shim: name }
 }
 
 /// How its machine code reads.
 pub const DIALECT: Dialect = Dialect {
     name: "amd",
+    prepare: str::to_owned,
     read,
+    rules: RULES,
+    constant_addresses: true,
+    places: no_places,
+    needs: NEEDS,
     tells_memory: true,
     fillers: &["s_nop", "s_delay_alu", "s_clause", "s_code_end", "s_inst_prefetch"],
     registers: &['s', 'v', 'a'],
     named_registers: &["vcc", "exec", "m0", "vcc_lo", "vcc_hi", "null", "off", "scc"],
     block: "BB",
 };
+
+/// "Memory Model" of LLVM's User Guide for AMDGPU Backend, tables by generation, for the scopes agent and system.
+const GUIDE: &str = "LLVM, User Guide for AMDGPU Backend, Memory Model";
+/// Vector loads and scalar ones are counted apart.
+const LOADS: Step = Step {
+    place: Place::Between,
+    any: &["vmcnt(0)", "s_wait_loadcnt 0x0", "s_wait_loadcnt_dscnt 0x0", "s_wait_kmcnt 0x0"],
+    perhaps: &["vmcnt(", "lgkmcnt(", "s_wait_loadcnt", "s_wait_kmcnt"],
+    without: Without::Lost,
+    words: "wait for the first access",
+};
+const BEFORE_GFX10: &[&str] =
+    &["gfx6", "gfx7", "gfx8", "gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"];
+const NEEDS: &[Need] = &[
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load],
+        targets: BEFORE_GFX10,
+        steps: &[LOADS, fresh(&[" glc", "buffer_wbinvl1"])],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load],
+        targets: &["gfx10"],
+        steps: &[LOADS, fresh(&["glc dlc", "buffer_gl1_inv"])],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load],
+        targets: &["gfx11"],
+        steps: &[LOADS, fresh(&[" glc", "buffer_gl1_inv"])],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Acquire,
+        first: &[Operation::Load],
+        targets: &["gfx12"],
+        steps: &[LOADS, fresh(&["scope:SCOPE_DEV", "scope:SCOPE_SYS"])],
+        source: GUIDE,
+    },
+    Need { order: Order::Release, first: &[Operation::Load], targets: &[], steps: &[LOADS], source: GUIDE },
+    Need {
+        order: Order::Release,
+        first: &[Operation::Store],
+        targets: BEFORE_GFX10,
+        steps: &[LOADS],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Release,
+        first: &[Operation::Store],
+        targets: &["gfx10", "gfx11"],
+        steps: &[stores(&["vscnt null, 0x0", "vscnt(0)"])],
+        source: GUIDE,
+    },
+    Need {
+        order: Order::Release,
+        first: &[Operation::Store],
+        targets: &["gfx12"],
+        steps: &[stores(&["s_wait_storecnt 0x0", "s_wait_storecnt_dscnt 0x0"])],
+        source: GUIDE,
+    },
+];
+
+/// A later load must not be answered by a cache that others' stores pass by.
+const fn fresh(any: &'static [&'static str]) -> Step {
+    Step {
+        place: Place::SecondLoad,
+        any,
+        perhaps: &[],
+        without: Without::Weakened,
+        words: "a load past the caches",
+    }
+}
+
+const fn stores(any: &'static [&'static str]) -> Step {
+    Step {
+        place: Place::Between,
+        any,
+        perhaps: &["vscnt", "storecnt"],
+        without: Without::Lost,
+        words: "wait for the first access",
+    }
+}
+
+/// Words alone: what a line is says [`kind_of`].
+const RULES: &[Rule] = &[
+    note("vmcnt(0)", "wait until all earlier loads have returned, before GFX10 stores too"),
+    note("vscnt", "wait until earlier stores are done"),
+    note("loadcnt 0x0", "wait until all earlier loads have returned"),
+    note("storecnt 0x0", "wait until earlier stores are done"),
+    note("lgkmcnt(0)", "wait for scalar loads and the workgroup's memory"),
+    note("s_barrier", "control barrier"),
+    note("buffer_gl0_inv", "drops lines of the compute unit's cache"),
+    note("buffer_gl1_inv", "drops lines of the shader array's cache"),
+    note("buffer_wbinvl1", "drops lines of the compute unit's cache"),
+    note("global_inv", "drops lines of caches up to a scope"),
+    note("global_wb", "writes lines of caches back up to a scope"),
+    note(" glc", "past the compute unit's cache"),
+    note(" dlc", "past the shader array's cache"),
+    note("scope:SCOPE_SE", "scope: the shader engine"),
+    note("scope:SCOPE_DEV", "scope: the device"),
+    note("scope:SCOPE_SYS", "scope: the system"),
+];
 
 fn read(line: &str) -> Option<(&str, LineKind)> {
     let text = line.split([';', '/']).next().unwrap_or(line).trim();

@@ -10,6 +10,13 @@
 //! ```
 
 pub mod amd;
+pub mod apple;
+pub mod arm;
+pub mod broadcom;
+pub mod intel;
+pub mod nvidia;
+pub mod order;
+pub mod qualcomm;
 pub mod text;
 
 pub use text::Dialect;
@@ -21,24 +28,74 @@ pub struct Vendor {
     pub word: &'static str,
     /// What people call the driver.
     pub driver: &'static str,
+    /// Its `VkDriverId`, which devices of its hardware have too.
+    pub driver_id: i32,
     /// What the names of its driver files begin with.
     pub driver_file: &'static str,
     /// The library behind them, where a driver file names none that is found.
     pub library: &'static str,
-    /// The variable of the environment that chooses a chip which is not there.
-    pub chip_variable: &'static str,
+    /// How it is made to compile for a chip that is not there: the first way that an installation has is taken.
+    pub ways: &'static [Way],
+    /// Where the driver and what a way takes are to be had.
+    pub install: &'static str,
     /// Variables that are set besides: caches would hide crashes and times.
     pub settings: &'static [(&'static str, &'static str)],
     /// A variable that lists words, and the word that is added to what it lists already.
-    pub debug_word: (&'static str, &'static str),
-    /// What stands before a chip in the names that it gives to devices: `(RADV ` of `… (RADV NAVI31)`.
-    pub before_chip: &'static str,
+    pub debug_word: Option<(&'static str, &'static str)>,
+    /// Where the text of its machine code comes from.
+    pub text_from: TextSource,
+    /// What stands before a chip in the names that it gives to devices, where they have one: `(RADV ` of `… (RADV NAVI31)`.
+    pub before_chip: Option<&'static str>,
     /// The chips that some version knows, oldest first.
     pub families: &'static [Family],
     /// How its machine code reads.
     pub dialect: &'static Dialect,
     /// How descriptors lie in a set, where the explorer knows the code.
     pub descriptors: Option<Descriptors>,
+}
+
+/// How a driver is made to compile for a chip that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// By a back end of its own that has no hardware.
+    NullBackEnd {
+        /// The variable of the environment that chooses the chip.
+        variable: &'static str,
+        /// A string that its library holds as long as it has this back end.
+        sign: &'static str,
+    },
+    /// By a library that is loaded first and stands in for a kernel's device (Mesa's drm-shim).
+    Shim {
+        /// The library.
+        library: &'static str,
+        /// The variable of the environment that chooses the chip; a shim without one stands in for one chip.
+        variable: Option<&'static str>,
+        /// Whether the library holds the names of the chips that it knows.
+        names_chips: bool,
+    },
+}
+
+/// Where the text of a driver's machine code comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextSource {
+    /// `VK_KHR_pipeline_executable_properties`.
+    Properties,
+    /// Standard output, while a pipeline is made: NIR, then code from the line on that begins so.
+    StandardOutput {
+        /// The beginning.
+        code: &'static str,
+    },
+}
+
+impl TextSource {
+    /// The forms of the code, with their names, in what a driver wrote to standard output.
+    pub fn forms(self, output: &str) -> Vec<(&'static str, &str)> {
+        let TextSource::StandardOutput { code } = self else { return Vec::new() };
+        let begins = |at: &usize| *at == 0 || output.as_bytes().get(at - 1) == Some(&b'\n');
+        let at = output.match_indices(code).map(|(at, _)| at).find(begins).unwrap_or(output.len());
+        let (nir, code) = output.split_at(at);
+        [("NIR", nir), ("Assembly", code)].into_iter().filter(|(_, text)| !text.trim().is_empty()).collect()
+    }
 }
 
 /// A family of chips for which there is code of its own.
@@ -50,6 +107,23 @@ pub struct Family {
     pub others: &'static [&'static str],
     /// The target of compilers that code for it has: `gfx1030`.
     pub target: &'static str,
+    /// What the variable of a shim takes for it.
+    pub shim: &'static str,
+}
+
+/// A family that has one name, which shims take as well.
+pub(crate) const fn chip(name: &'static str, target: &'static str) -> Family {
+    Family { name, others: &[], target, shim: name }
+}
+
+/// A family for which shims have a code.
+pub(crate) const fn coded(
+    name: &'static str,
+    others: &'static [&'static str],
+    target: &'static str,
+    shim: &'static str,
+) -> Family {
+    Family { name, others, target, shim }
 }
 
 /// Bytes of descriptors in a set, to multiples of which they are aligned.
@@ -62,7 +136,28 @@ pub struct Descriptors {
 }
 
 /// Every vendor.
-pub const VENDORS: &[&Vendor] = &[&amd::RADV];
+pub const VENDORS: &[&Vendor] = &[
+    &amd::RADV,
+    &nvidia::NVK,
+    &intel::ANV,
+    &intel::HASVK,
+    &qualcomm::TURNIP,
+    &apple::HONEYKRISP,
+    &arm::PANVK,
+    &broadcom::V3DV,
+];
+
+/// The variable by which a process knows which compile-only device it was started for: `nvk:ga102`. Devices on a shim
+/// look like hardware, and not all have a chip in their name.
+pub const CHOSEN_VARIABLE: &str = "VK_LITMUS_COMPILE_ONLY";
+
+impl PartialEq for Vendor {
+    fn eq(&self, other: &Vendor) -> bool {
+        self.word == other.word
+    }
+}
+
+impl Eq for Vendor {}
 
 impl Vendor {
     /// The family that is meant by a name, whatever the case: its own, or what others call it.
@@ -72,7 +167,7 @@ impl Vendor {
 
     /// The chip that its driver names in a device's name, in lower case; some version may know one that is not listed.
     pub fn chip_of(&self, device_name: &str) -> Option<String> {
-        let (_, behind) = device_name.split_once(self.before_chip)?;
+        let (_, behind) = device_name.split_once(self.before_chip?)?;
         let chip = behind.split([')', ' ']).next().filter(|chip| !chip.is_empty())?;
         Some(chip.to_lowercase())
     }
@@ -109,6 +204,22 @@ pub fn name_of(device_name: &str) -> Option<String> {
     })
 }
 
+/// Whose a device is, and its family where that is known: by its name where it is a compile-only one (`nvk:ga102`), by the
+/// name that its driver gives it, or by its `VkDriverId`.
+pub fn of_identity(
+    name: &str,
+    device_name: &str,
+    driver_id: i32,
+) -> Option<(&'static Vendor, Option<&'static Family>)> {
+    if let Some((vendor, chip)) = of_selector(name) {
+        return Some((vendor, vendor.family(chip)));
+    }
+    if let Some((vendor, family)) = of_device(device_name) {
+        return Some((vendor, Some(family)));
+    }
+    VENDORS.iter().find(|vendor| vendor.driver_id == driver_id).map(|vendor| (*vendor, None))
+}
+
 /// The vendor that a selector names, and what stands behind its colon.
 pub fn of_selector(text: &str) -> Option<(&'static Vendor, &str)> {
     let (word, rest) = text.split_once(':')?;
@@ -118,7 +229,11 @@ pub fn of_selector(text: &str) -> Option<(&'static Vendor, &str)> {
 
 /// The vendor whose driver file has this name.
 pub fn of_driver_file(name: &str) -> Option<&'static Vendor> {
-    let is_its = |vendor: &&Vendor| name.starts_with(vendor.driver_file) && name.ends_with(".json");
+    // `radeon_icd.json`, `radeon_icd.x86_64.json`.
+    let is_its = |vendor: &&Vendor| {
+        name.strip_prefix(vendor.driver_file)
+            .is_some_and(|rest| rest.starts_with('.') && rest.ends_with(".json"))
+    };
     VENDORS.iter().copied().find(is_its)
 }
 
@@ -139,7 +254,7 @@ mod tests {
     fn every_name_means_one_family_of_one_vendor() {
         let families = || VENDORS.iter().flat_map(|vendor| vendor.families);
         let names: Vec<&str> = families().flat_map(Family::names).collect();
-        let mut once = names.clone();
+        let mut once: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
         once.sort_unstable();
         once.dedup();
         assert_eq!(once.len(), names.len());
@@ -163,5 +278,22 @@ mod tests {
         // One that no list has yet.
         assert_eq!(name_of("Null hardware (RADV GFX1300)").as_deref(), Some("radv:gfx1300"));
         assert!(of_device("llvmpipe").is_none());
+    }
+
+    #[test]
+    fn devices_have_their_vendors_dialect_whether_they_are_there_or_not() {
+        let of = |name, device, id| {
+            of_identity(name, device, id)
+                .map(|(vendor, family)| (vendor.word, family.map(|family| family.name)))
+        };
+        assert_eq!(of("nvk:ga102", "NVK ", 24), Some(("nvk", Some("ga102"))));
+        assert_eq!(
+            of("NVIDIA GeForce RTX 3080", "NVIDIA GeForce RTX 3080 (NVK GA102)", 24),
+            Some(("nvk", None))
+        );
+        assert_eq!(of("x", "AMD Radeon RX 6800 (RADV NAVI21)", 3), Some(("radv", Some("navi21"))));
+        assert_eq!(of("lavapipe", "llvmpipe (LLVM 15)", 13), None);
+        assert_eq!(of_driver_file("intel_hasvk_icd.x86_64.json").map(|vendor| vendor.word), Some("hasvk"));
+        assert_eq!(of_driver_file("intel_icd.x86_64.json").map(|vendor| vendor.word), Some("anv"));
     }
 }

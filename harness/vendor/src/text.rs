@@ -4,12 +4,26 @@
 
 use std::fmt;
 
+use crate::order::{Need, Places, no_places};
+
 /// How one printer of machine code writes.
 pub struct Dialect {
     /// Its name.
     pub name: &'static str,
-    /// The text of a line without indentation, encodings and comments, and what it is; `None` for a line that says nothing.
+    /// The text with an instruction a line: what the driver puts in several is joined.
+    pub prepare: fn(&str) -> String,
+    /// The text of a line without indentation, encodings and comments, and what it is; `None` for a line that says nothing,
+    /// such as a heading, or figures that differ by run.
     pub read: fn(&str) -> Option<(&str, LineKind)>,
+    /// What parts of a line mean: the first that says what a line is decides, all of them put it in words.
+    pub rules: &'static [Rule],
+    /// Accesses show the constant part of their address where it is known, and by which kind of reference they go to buffers.
+    /// Otherwise they are told apart by their order alone.
+    pub constant_addresses: bool,
+    /// Which binding the accesses of lines go to, where that can be read off.
+    pub places: Places,
+    /// What orders need.
+    pub needs: &'static [Need],
     /// Lines that have to do with memory are told from the others. Then a text without an access is no machine code of a
     /// kernel, which at least writes its results: drivers print an apology where they have no disassembler.
     pub tells_memory: bool,
@@ -27,6 +41,8 @@ pub struct Dialect {
 /// taken for such.
 pub const PLAIN: Dialect = Dialect {
     name: "plain",
+    rules: &[],
+    needs: &[],
     read: |line| {
         let text = line.trim();
         (!text.is_empty()).then_some((text, LineKind::Other))
@@ -34,6 +50,75 @@ pub const PLAIN: Dialect = Dialect {
     tells_memory: false,
     ..crate::amd::DIALECT
 };
+
+/// What a part of a line means.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// The part.
+    pub has: &'static str,
+    /// What it makes of the line, where it decides that.
+    pub kind: Option<LineKind>,
+    /// In words; nothing for what speaks for itself.
+    pub words: &'static str,
+}
+
+/// A part that makes a line one that orders accesses.
+pub(crate) const fn order(has: &'static str, words: &'static str) -> Rule {
+    Rule { has, kind: Some(LineKind::Order), words }
+}
+
+/// A part that makes a line an access.
+pub(crate) const fn access(has: &'static str, operation: Operation, path: Path) -> Rule {
+    Rule { has, kind: Some(LineKind::Access(Access { operation, path, offset: 0 })), words: "" }
+}
+
+/// A part that qualifies a line.
+pub(crate) const fn note(has: &'static str, words: &'static str) -> Rule {
+    Rule { has, kind: None, words }
+}
+
+/// What a line is by the rules of its dialect.
+pub(crate) fn kind_by(rules: &[Rule], text: &str) -> LineKind {
+    let decides = |rule: &Rule| rule.kind.filter(|_| text.contains(rule.has));
+    rules.iter().find_map(decides).unwrap_or(LineKind::Other)
+}
+
+impl Dialect {
+    /// A dialect whose lines tell memory from the rest, without rules.
+    pub(crate) const fn new(name: &'static str, read: fn(&str) -> Option<(&str, LineKind)>) -> Dialect {
+        Dialect {
+            name,
+            prepare: str::to_owned,
+            read,
+            rules: &[],
+            constant_addresses: true,
+            places: no_places,
+            needs: &[],
+            tells_memory: true,
+            fillers: &[],
+            registers: &[],
+            named_registers: &[],
+            block: "BB",
+        }
+    }
+
+    /// What of a line has to do with memory, in words: what it orders, and how an access goes.
+    pub fn words(&self, text: &str, kind: LineKind) -> Vec<&'static str> {
+        if !matches!(kind, LineKind::Access(_) | LineKind::Order) {
+            return Vec::new();
+        }
+        let mut decided = false;
+        let mut words = Vec::new();
+        for rule in self.rules.iter().filter(|rule| text.contains(rule.has)) {
+            // Of those that decide only the first does.
+            let counts = rule.kind.is_none() || !std::mem::replace(&mut decided, true);
+            if counts && !rule.words.is_empty() && !words.contains(&rule.words) {
+                words.push(rule.words);
+            }
+        }
+        words
+    }
+}
 
 impl fmt::Debug for Dialect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -89,6 +89,51 @@ pub struct CodegenKernel {
     pub code: Vec<CodegenCode>,
     /// The driver's forms of the code with `--emit ir`, else empty.
     pub forms: Vec<CodegenForm>,
+    /// The orders that the test asks for, with what became of them, with `--emit order`; else empty and not written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orders: Vec<CodegenOrder>,
+}
+
+/// Two accesses that the test orders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodegenOrder {
+    /// `acquire` or `release`.
+    pub order: String,
+    /// The scope, as in tests: `dv`, `wg`.
+    pub scope: String,
+    /// The first access, as in `P1.0: ld.atom.acq.dv.sc0.semsc0 r0, f`.
+    pub first: String,
+    /// The second.
+    pub second: String,
+    /// What became of it in machine code.
+    pub code: CodegenOrdered,
+    /// What became of it in NIR, Mesa's form that all its compilers share; null where that is not looked at.
+    pub nir: Option<CodegenOrdered>,
+}
+
+/// What became of an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CodegenOrdered {
+    /// The verdict.
+    pub verdict: CodegenOrderVerdict,
+    /// What is there, or missing.
+    pub why: String,
+    /// Who says what is needed; null where nobody does.
+    pub source: Option<String>,
+}
+
+/// Whether an order is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CodegenOrderVerdict {
+    /// All that it needs is there.
+    Kept,
+    /// Part of it is there.
+    Weakened,
+    /// Nothing orders the two accesses, or they stand the other way round.
+    Lost,
+    /// Nothing says what it needs, or the text does not tell the accesses apart.
+    Unknown,
 }
 
 /// A figure of the driver.
@@ -108,6 +153,9 @@ pub struct CodegenCode {
     /// The thread and the instruction of the test that it comes from, as in `P0.1: st.atom.rel.dv.sc0.semsc0 y, 1`; `P0:
     /// results` where it writes results down; null where it belongs to none.
     pub source: Option<String>,
+    /// What it orders, or how it accesses memory, in words; not written where there is nothing to say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub words: Vec<String>,
 }
 
 /// A form of the code.

@@ -16,7 +16,9 @@ pub fn kernel(kernel: &CodegenKernel) -> String {
     for code in &kernel.code {
         let indent = if code.text.ends_with(':') { "" } else { "  " };
         let source = code.source.as_deref().unwrap_or("");
-        text += format!("{source:width$} | {indent}{}", code.text).trim_end();
+        let words =
+            if code.words.is_empty() { String::new() } else { format!("  ; {}", code.words.join("; ")) };
+        text += format!("{source:width$} | {indent}{}{words}", code.text).trim_end();
         text.push('\n');
     }
     text

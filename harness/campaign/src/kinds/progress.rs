@@ -60,6 +60,7 @@ pub fn targets(devices: &[String], scheduled: bool, tell: Tell<'_>) -> Result<Ve
     let simulated = [SimDevice::NAME.to_owned()];
     let named = if scheduled && devices.is_empty() { &simulated[..] } else { devices };
     let targets = targets::targets(named, None, tell)?;
+    targets::refuse_compile_only(&targets)?;
     for target in &targets {
         let simulated = probe::is_sim(&target.listed);
         if scheduled && !simulated {

@@ -74,6 +74,7 @@ pub fn bench(arguments: &Bench, quiet: bool) -> Result<Outcome, Failure> {
     let started = Instant::now();
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
     let targets = targets::targets(&devices, None, &say)?;
+    targets::refuse_compile_only(&targets)?;
     let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
     let throughput = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
     let headline = Subject::of_arguments(&[HEADLINE])?;

@@ -5,6 +5,7 @@ pub mod beside;
 mod campaign;
 pub mod engine;
 mod explore;
+mod orders;
 mod reduce;
 mod report;
 mod table;

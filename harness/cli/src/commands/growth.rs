@@ -51,6 +51,7 @@ pub fn growth(arguments: &Bench, most: u64) -> Result<Outcome, Failure> {
     }
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
     let targets = targets::targets(&devices, None, &say)?;
+    targets::refuse_compile_only(&targets)?;
     let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
     let stress = Stress::for_throughput(&target.listed.capabilities).map_err(Failure::input_error)?;
     let subjects = Subject::of_arguments(&[TEST])?;

@@ -31,7 +31,10 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
         .into_iter()
         .map(|d| Found { index: d.index, identity: d.identity, capabilities: d.capabilities })
         .collect();
-    for device in probe::all_compile_only(&probe::mesas(None)?) {
+    let mesas = probe::mesas(None)?;
+    let compile_only = probe::all_compile_only(&mesas);
+    let missing = probe::missing_compile_only(&mesas, &compile_only);
+    for device in compile_only {
         let identity = Identity { name: device.name(), ..device.listed.identity };
         let capabilities = device.listed.capabilities;
         devices.push(Found { index: devices.len(), identity, capabilities });
@@ -75,6 +78,12 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
         );
         for (name, has) in features {
             text += &format!("   {} {name}\n", if has { "has" } else { "lacks" });
+        }
+    }
+    if !missing.is_empty() {
+        text += "compile-only devices that are not there:\n";
+        for line in missing {
+            text += &format!("   {line}\n");
         }
     }
     Data::new().print(&text)?;

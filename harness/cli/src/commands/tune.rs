@@ -94,6 +94,7 @@ pub fn tune(arguments: &Tune, quiet: bool) -> Result<Outcome, Failure> {
     }
     let devices: Vec<String> = arguments.device.iter().cloned().collect();
     let targets = targets::targets(&devices, None, &say)?;
+    targets::refuse_compile_only(&targets)?;
     let Some(target) = targets.first() else { return Err(Failure::environment_message("no device")) };
     let capabilities = &target.listed.capabilities;
     let subjects = match arguments.tests.is_empty() {

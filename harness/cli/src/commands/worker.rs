@@ -7,7 +7,7 @@ use campaign::misbehave;
 use campaign::probe::{Answer, Found};
 use campaign::targets::SCHEDULER;
 use campaign::workers::SEPARATOR;
-use device::{COMPILE_ONLY_PREFIX, DriverEnvironment, Options, VulkanDevice};
+use device::{DriverEnvironment, Options, VulkanDevice};
 use plan::{Device, DeviceError};
 use runner::Settings;
 use sim::{Fault, SimDevice};
@@ -53,7 +53,7 @@ fn open(selector: &str, options: Options) -> Result<Box<dyn Device>, DeviceError
         let fault = fault.map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;
         return Ok(Box::new(SimDevice::new(fault)));
     }
-    if selector.starts_with(COMPILE_ONLY_PREFIX) {
+    if vendor::of_selector(selector).is_some() {
         return Ok(Box::new(compiling::compile_only(selector, options)?));
     }
     let meant = selector.parse().map_err(|_| DeviceError::NoSuchDevice(selector.to_owned()))?;

@@ -174,3 +174,34 @@ fn the_pods_of_the_kubernetes_job_know_their_parts() {
     assert!(ran.stderr.contains("part 3/4 of the tests, by JOB_COMPLETION_INDEX"), "{}", ran.stderr);
     assert!(ids(&folder.path().join("results/try/part-2/run.jsonl")).len() > 20);
 }
+
+/// What the weekly job asks is asked here of one test; the folder that it makes is there or not.
+#[test]
+fn the_weekly_workflow_asks_every_vendors_compilers() {
+    let workflow = &yaml("github-compilers.yml")[0];
+    assert!(workflow["on"]["schedule"][0]["cron"].as_str().unwrap().ends_with("* * 6"));
+    let steps = workflow["jobs"]["compilers"]["steps"].as_vec().unwrap();
+    let script = |name: &str| {
+        let step = steps.iter().find(|step| step["name"].as_str() == Some(name)).unwrap();
+        step["run"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(script("Compilers"), "ci/compilers");
+    if std::env::var_os("VK_LITMUS_COMPILERS").is_none_or(|folder| folder.is_empty()) {
+        println!(
+            "1 skipped: VK_LITMUS_COMPILERS names no folder of ci/compilers: the weekly job is not tried"
+        );
+        return;
+    }
+    let orders = script("Orders");
+    let program = binary().display().to_string();
+    let shortened =
+        orders.replace("--suite full", "mp/MP+rel-acq").replace("target/release/vk-litmus", &program);
+    assert_ne!(orders, shortened);
+    let folder = tempfile::tempdir().unwrap();
+    let ran = Ran::of(&mut bash(folder.path(), &shortened));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let text = fs::read_to_string(folder.path().join("orders.jsonl")).unwrap();
+    for vendor in ["radv", "nvk", "anv", "hasvk", "turnip", "honeykrisp"] {
+        assert!(text.contains(&format!("\"device\":\"{vendor}:")), "{vendor}");
+    }
+}

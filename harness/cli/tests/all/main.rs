@@ -6,6 +6,7 @@ mod cases;
 mod clauses;
 mod codegen;
 mod common;
+mod compilers;
 mod corpus;
 mod cts;
 mod docs;

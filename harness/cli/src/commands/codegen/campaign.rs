@@ -5,14 +5,15 @@ use codegen::machine::Dialect;
 use codegen::{Machine, Source, Unit, align};
 use litmus::Test;
 use results::wire::{
-    CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenStatistic, CodegenVerdict,
-    CodegenWithout,
+    CODEGEN_SCHEMA, CodegenCode, CodegenForm, CodegenKernel, CodegenLine, CodegenOrder, CodegenOrderVerdict,
+    CodegenStatistic, CodegenVerdict, CodegenWithout,
 };
 
 use crate::arguments::{Codegen, CodegenEmit};
 use crate::exit::{Failure, Outcome};
 
 use super::engine::{Asking, Made, Question, program};
+use super::orders;
 use super::reduce::Reducer;
 use super::report::{Figures, Printer};
 use super::targets::Target;
@@ -25,7 +26,7 @@ use super::{Asked, by_device};
 pub fn campaign(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Result<Outcome, Failure> {
     let emit = arguments.emit;
     let asking = Asking {
-        forms: emit == Some(CodegenEmit::Ir),
+        forms: matches!(emit, Some(CodegenEmit::Ir | CodegenEmit::Order)),
         patience: arguments.timeout,
         misbehave: arguments.misbehave.clone(),
     };
@@ -43,7 +44,9 @@ pub fn campaign(arguments: &Codegen, asked: &Asked, printer: &mut Printer) -> Re
             let mut of_target = Figures::new(&target.name);
             for line in &lines {
                 of_target.add(line);
-                if line.verdict == CodegenVerdict::Crashes {
+                let lost = |order: &CodegenOrder| order.code.verdict == CodegenOrderVerdict::Lost;
+                let loses = line.kernels.iter().any(|kernel| kernel.orders.iter().any(lost));
+                if line.verdict == CodegenVerdict::Crashes || loses {
                     outcome.note(Outcome::RuleBroken);
                 }
                 printer.line(line, emit)?;
@@ -66,7 +69,7 @@ pub fn lines(
 ) -> Vec<CodegenLine> {
     let dialect = target.dialect();
     let keep = |question: &Question, unit: &Unit, compiled: &Compiled| {
-        kernel(&question.test, unit, compiled, dialect, emit)
+        kernel(&question.test, unit, compiled, (dialect, target.compiler_target()), emit)
     };
     let mut lines: Vec<CodegenLine> = Vec::new();
     let mut questions: Vec<&Question> = Vec::new();
@@ -175,6 +178,7 @@ fn blank(unit: &Unit) -> CodegenKernel {
         statistics: Vec::new(),
         code: Vec::new(),
         forms: Vec::new(),
+        orders: Vec::new(),
     }
 }
 
@@ -182,7 +186,7 @@ fn kernel(
     test: &Test,
     unit: &Unit,
     compiled: &Compiled,
-    dialect: &'static Dialect,
+    (dialect, compiler_target): (&'static Dialect, &str),
     emit: Option<CodegenEmit>,
 ) -> CodegenKernel {
     let machine = Machine::read(compiled.assembly(), dialect);
@@ -190,7 +194,14 @@ fn kernel(
         Ok(machine) if emit == Some(CodegenEmit::Asm) => aligned(test, unit, machine),
         _ => Vec::new(),
     };
+    let orders = match &machine {
+        Ok(machine) if emit == Some(CodegenEmit::Order) => {
+            orders::orders(test, unit, machine, compiled, compiler_target)
+        }
+        _ => Vec::new(),
+    };
     CodegenKernel {
+        orders,
         micros: Some(compiled.micros),
         instructions: machine.as_ref().ok().map(|machine| machine.instructions() as u64),
         not_disassembled: machine.as_ref().err().map(ToString::to_string),
@@ -214,20 +225,24 @@ fn kernel(
 }
 
 fn aligned(test: &Test, unit: &Unit, machine: &Machine) -> Vec<CodegenCode> {
-    let sources = align(test, unit, machine);
-    let lines = machine.lines.iter().zip(sources);
+    let lines = machine.lines.iter().zip(align(test, unit, machine).sources);
     lines
         .map(|(line, source)| CodegenCode {
             text: line.text.clone(),
-            source: source.map(|source| match source {
-                Source::Instruction(thread, index) => {
-                    let column = test.thread(thread);
-                    let text =
-                        column.instructions.get(index).map(|instruction| instruction.kind.text(test, thread));
-                    format!("P{}.{index}: {}", column.number, text.unwrap_or_default())
-                }
-                Source::Result(thread) => format!("P{}: results", test.thread(thread).number),
-            }),
+            source: source.map(|source| source_text(test, source)),
+            words: machine.dialect.words(&line.text, line.kind).into_iter().map(str::to_owned).collect(),
         })
         .collect()
+}
+
+/// What a line comes from, as reports name it.
+pub fn source_text(test: &Test, source: Source) -> String {
+    match source {
+        Source::Instruction(thread, index) => {
+            let column = test.thread(thread);
+            let text = column.instructions.get(index).map(|instruction| instruction.kind.text(test, thread));
+            format!("P{}.{index}: {}", column.number, text.unwrap_or_default())
+        }
+        Source::Result(thread) => format!("P{}: results", test.thread(thread).number),
+    }
 }

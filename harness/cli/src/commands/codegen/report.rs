@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use results::wire::{
     CodegenDiffLine, CodegenDiffVerdict, CodegenEditLine, CodegenExploreLine, CodegenExploreVerdict,
-    CodegenKernel, CodegenLine, CodegenVerdict,
+    CodegenKernel, CodegenLine, CodegenOrderVerdict, CodegenVerdict,
 };
 
 use results::write::code;
@@ -12,6 +12,8 @@ use results::write::code;
 use crate::arguments::{CodegenEmit, ListFormat};
 use crate::exit::Failure;
 use crate::output::Data;
+
+use super::orders;
 
 /// Prints lines as they come, and tables at the end.
 pub struct Printer {
@@ -33,6 +35,8 @@ pub struct Figures {
     micros: Vec<u64>,
     /// What tests are skipped for, with their number.
     reasons: BTreeMap<String, usize>,
+    /// What became of orders in machine code, by form.
+    orders: BTreeMap<String, BTreeMap<CodegenOrderVerdict, usize>>,
 }
 
 impl Figures {
@@ -56,6 +60,14 @@ impl Figures {
             }
             self.not_disassembled += usize::from(kernel.not_disassembled.is_some());
             self.micros.extend(kernel.micros);
+            for order in &kernel.orders {
+                *self
+                    .orders
+                    .entry(kernel.form.clone())
+                    .or_default()
+                    .entry(order.code.verdict)
+                    .or_default() += 1;
+            }
         }
     }
 
@@ -119,7 +131,12 @@ impl Printer {
             CodegenVerdict::Compiles | CodegenVerdict::Skipped => {}
         }
         if emit.is_some() {
-            for kernel in line.kernels.iter().filter(|kernel| kernel.verdict == CodegenVerdict::Compiles) {
+            // A kernel in which nothing is ordered has nothing to say of it.
+            let says = |kernel: &&CodegenKernel| {
+                let is_silent = emit == Some(CodegenEmit::Order) && kernel.orders.is_empty();
+                kernel.verdict == CodegenVerdict::Compiles && !is_silent
+            };
+            for kernel in line.kernels.iter().filter(says) {
                 text += &kernel_text(line, kernel, emit);
             }
         }
@@ -162,7 +179,33 @@ impl Printer {
         }
         self.data.print(&text)?;
         let header = header.iter().map(|word| (*word).to_owned()).collect();
-        self.data.print(&columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()))
+        self.data.print(&columns(&std::iter::once(header).chain(rows).collect::<Vec<_>>()))?;
+        self.orders(figures)
+    }
+
+    /// Prints how many orders are kept, weakened, lost and unknown, by device and form.
+    fn orders(&mut self, figures: &[Figures]) -> Result<(), Failure> {
+        const VERDICTS: [CodegenOrderVerdict; 4] = [
+            CodegenOrderVerdict::Kept,
+            CodegenOrderVerdict::Weakened,
+            CodegenOrderVerdict::Lost,
+            CodegenOrderVerdict::Unknown,
+        ];
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for one in figures {
+            for (form, orders) in &one.orders {
+                let counts = VERDICTS.iter().map(|verdict| orders.get(verdict).unwrap_or(&0).to_string());
+                rows.push([one.device.clone(), form.clone()].into_iter().chain(counts).collect());
+            }
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let words = VERDICTS.iter().map(|verdict| orders::word(*verdict));
+        let header = ["device", "form"].into_iter().chain(words).map(str::to_owned).collect();
+        rows.insert(0, header);
+        self.data.print("\norders that tests ask for\n")?;
+        self.data.print(&columns(&rows))
     }
 
     /// Prints an answer of the explorer. As text, what is unreachable has no line.
@@ -389,6 +432,9 @@ pub fn kernel_text(line: &CodegenLine, kernel: &CodegenKernel, emit: Option<Code
             text += &format!("--- {}\n{}\n", form.name, form.text.trim_end());
         }
         return text;
+    }
+    if emit == Some(CodegenEmit::Order) {
+        return text + &orders::text(kernel);
     }
     text + &code::kernel(kernel)
 }

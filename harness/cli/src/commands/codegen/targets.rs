@@ -7,7 +7,8 @@ use ::campaign::probe::{self, CompileOnly, Meant};
 use ::campaign::workers::{Process, Task};
 use codegen::machine::{Dialect, PLAIN};
 use codegen::{Sizes, Unit};
-use device::{Family, Listed};
+use device::Listed;
+use vendor::{Family, Vendor};
 
 use crate::exit::Failure;
 
@@ -20,7 +21,9 @@ pub struct Target {
     pub selector: String,
     /// The device.
     pub listed: Listed,
-    /// Its family, where its vendor is known.
+    /// Its vendor, where that is known.
+    pub vendor: Option<&'static Vendor>,
+    /// Its family, where that is known.
     pub family: Option<&'static Family>,
     process: Process,
 }
@@ -28,12 +31,20 @@ pub struct Target {
 impl Target {
     /// A device that tests were run on.
     pub fn of_run(target: &::campaign::targets::Target) -> Target {
+        let (name, selector) = (target.device().to_owned(), target.selector.clone());
+        Target::new(name, selector, target.listed.clone(), target.process.clone())
+    }
+
+    fn new(name: String, selector: String, listed: Listed, process: Process) -> Target {
+        let identity = &listed.identity;
+        let of = vendor::of_identity(&identity.name, &identity.device_name, identity.driver_id);
         Target {
-            name: target.device().to_owned(),
-            selector: target.selector.clone(),
-            family: device::family_of(&target.listed.identity.device_name),
-            listed: target.listed.clone(),
-            process: target.process.clone(),
+            name,
+            selector,
+            vendor: of.map(|(vendor, _)| vendor),
+            family: of.and_then(|(_, family)| family),
+            listed,
+            process,
         }
     }
 
@@ -59,9 +70,14 @@ impl Target {
         }
     }
 
+    /// What compilers call its chip; nothing where that is not known.
+    pub fn compiler_target(&self) -> &'static str {
+        self.family.map_or("", |family| family.target)
+    }
+
     /// How its machine code is read.
     pub fn dialect(&self) -> &'static Dialect {
-        self.family.and_then(Family::vendor).map_or(&PLAIN, |vendor| vendor.dialect)
+        self.vendor.map_or(&PLAIN, |vendor| vendor.dialect)
     }
 
     /// What the device lacks for kernels, by name; `needs` are features that the test names itself.
@@ -123,17 +139,12 @@ pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, F
                     continue;
                 }
                 let device = meant.choose(&listed).map_err(Failure::environment_error)?;
-                let target = Target {
-                    name: device.identity.name.clone(),
-                    selector: probe::exact_selector(device, &listed),
-                    family: device::family_of(&device.identity.device_name),
-                    listed: device.clone(),
-                    process: Process::Drivers(environment.clone()),
-                };
-                add(&mut found, target);
+                let selector = probe::exact_selector(device, &listed);
+                let process = Process::Drivers(environment.clone());
+                add(&mut found, Target::new(device.identity.name.clone(), selector, device.clone(), process));
             }
-            Meant::CompileOnly { family, version } => {
-                for device in probe::choose_compile_only(family, version.as_deref(), &mesas)? {
+            Meant::CompileOnly { vendor, family, version } => {
+                for device in probe::choose_compile_only(vendor, family, version.as_deref(), &mesas)? {
                     add_compile_only(&mut found, device);
                 }
             }
@@ -143,14 +154,8 @@ pub fn targets(devices: &[String], mesa: Option<&Path>) -> Result<Vec<Target>, F
 }
 
 fn add_compile_only(found: &mut Vec<Target>, device: CompileOnly) {
-    let target = Target {
-        name: device.name(),
-        selector: device.listed.identity.name.clone(),
-        family: device::family_of(&device.listed.identity.device_name),
-        listed: device.listed.clone(),
-        process: device.process(),
-    };
-    add(found, target);
+    let selector = device.listed.identity.name.clone();
+    add(found, Target::new(device.name(), selector, device.listed.clone(), device.process()));
 }
 
 fn add(found: &mut Vec<Target>, target: Target) {

@@ -1,0 +1,110 @@
+//! `codegen --emit order`: what became of each order that a test asks for.
+
+use ::campaign::compiling::Compiled;
+use codegen::order::{self, Asked, Found, Verdict};
+use codegen::{Form, Machine, Source, Unit, align};
+use litmus::{AccessKind, MemoryAccess, Scope, Test};
+use results::wire::{CodegenKernel, CodegenOrder, CodegenOrderVerdict, CodegenOrdered};
+
+use super::campaign::source_text;
+
+/// The orders of a kernel.
+pub fn orders(
+    test: &Test,
+    unit: &Unit,
+    machine: &Machine,
+    compiled: &Compiled,
+    compiler_target: &str,
+) -> Vec<CodegenOrder> {
+    let alignment = align(test, unit, machine);
+    let nir = compiled.forms.iter().rev().find(|(_, text)| text.contains("impl main {"));
+    let loads = atomic_loads(test, unit);
+    let order = |asked: Asked| CodegenOrder {
+        order: match asked.order {
+            vendor::order::Order::Acquire => "acquire",
+            vendor::order::Order::Release => "release",
+        }
+        .to_owned(),
+        scope: scope(asked.scope).to_owned(),
+        first: source_text(test, asked.first),
+        second: source_text(test, asked.second),
+        code: ordered(order::check(&asked, machine, &alignment, compiler_target)),
+        nir: nir
+            .filter(|_| {
+                unit.form != Form::Merged && is_load(test, asked.first) && is_load(test, asked.second)
+            })
+            .and_then(|(_, text)| order::check_nir(&asked, text, loads))
+            .map(ordered),
+    };
+    order::asked(test, unit).into_iter().map(order).collect()
+}
+
+fn ordered(found: Found) -> CodegenOrdered {
+    let verdict = match found.verdict {
+        Verdict::Kept => CodegenOrderVerdict::Kept,
+        Verdict::Weakened => CodegenOrderVerdict::Weakened,
+        Verdict::Lost => CodegenOrderVerdict::Lost,
+        Verdict::Unknown => CodegenOrderVerdict::Unknown,
+    };
+    CodegenOrdered { verdict, why: found.why, source: found.source.map(str::to_owned) }
+}
+
+/// A scope as tests write it.
+fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Invocation => "inv",
+        Scope::Subgroup => "sg",
+        Scope::Workgroup => "wg",
+        Scope::ShaderCall => "call",
+        Scope::FragmentInterlock => "fi",
+        Scope::QueueFamily => "qf",
+        Scope::Device => "dv",
+        Scope::CrossDevice => "xd",
+    }
+}
+
+fn atomic_loads(test: &Test, unit: &Unit) -> usize {
+    let instructions = unit.threads.iter().flat_map(|thread| &test.thread(*thread).instructions);
+    instructions
+        .filter_map(|instruction| instruction.kind.access())
+        .filter(|access| is_atomic_load(access))
+        .count()
+}
+
+fn is_atomic_load(access: &MemoryAccess) -> bool {
+    matches!(access.kind, AccessKind::Load(_)) && matches!(access.strength, litmus::Access::Atomic { .. })
+}
+
+fn is_load(test: &Test, source: Source) -> bool {
+    let Source::Instruction(thread, index) = source else { return false };
+    let instruction = test.thread(thread).instructions.get(index);
+    instruction.and_then(|instruction| instruction.kind.access()).is_some_and(is_atomic_load)
+}
+
+/// The orders of a kernel as text, a line each.
+pub fn text(kernel: &CodegenKernel) -> String {
+    let mut text = String::new();
+    for order in &kernel.orders {
+        let CodegenOrder { first, second, code, nir, scope, .. } = order;
+        text += &format!(
+            "  {:9} {} at {scope}: {first} -> {second}: {}\n",
+            word(code.verdict),
+            order.order,
+            code.why
+        );
+        if let Some(nir) = nir {
+            text += &format!("            in NIR {}: {}\n", word(nir.verdict), nir.why);
+        }
+    }
+    text
+}
+
+/// The word of a verdict.
+pub fn word(verdict: CodegenOrderVerdict) -> &'static str {
+    match verdict {
+        CodegenOrderVerdict::Kept => "kept",
+        CodegenOrderVerdict::Weakened => "weakened",
+        CodegenOrderVerdict::Lost => "lost",
+        CodegenOrderVerdict::Unknown => "unknown",
+    }
+}

@@ -1,0 +1,193 @@
+//! Compilers of vendors whose hardware is not there, where `ci/compilers` has made a folder of them. Nothing depends on time.
+
+use serde_json::Value;
+
+use crate::common::{Ran, vk_litmus};
+
+/// A chip of each vendor that Debian's packages for this machine bring along, in the newest Mesa of the folder.
+const CHIPS: [&str; 6] =
+    ["radv:navi31@26", "nvk:ga102@26", "anv:bmg@26", "anv:skl@26", "turnip:a750@26", "honeykrisp:m1@26"];
+
+/// Whether the folder is there.
+fn has_compilers() -> bool {
+    let there = std::env::var_os("VK_LITMUS_COMPILERS").is_some_and(|folder| !folder.is_empty());
+    if !there {
+        println!(
+            "1 skipped: VK_LITMUS_COMPILERS names no folder of ci/compilers: no compilers of six vendors"
+        );
+    }
+    there
+}
+
+fn codegen(arguments: &[&str]) -> Ran {
+    Ran::of(vk_litmus(["codegen"]).args(arguments))
+}
+
+/// Accesses of every vendor's text stand beside the instruction that they come from.
+#[test]
+fn every_vendors_text_stands_beside_the_test() {
+    if !has_compilers() {
+        return;
+    }
+    let ran = codegen(&[
+        "mp/MP+rel-acq",
+        "rmw/RMW+xchg-xchg",
+        "--device",
+        &CHIPS.join(","),
+        "--form",
+        "split",
+        "--emit",
+        "asm",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let found = ran.json_lines();
+    assert_eq!(found.len(), 2 * CHIPS.len());
+    for line in found {
+        assert_eq!(line["verdict"], "compiles", "{line}");
+        for kernel in line["kernels"].as_array().unwrap() {
+            assert_eq!(kernel["not_disassembled"], Value::Null, "{line}");
+            let code = kernel["code"].as_array().unwrap();
+            let mut sources: Vec<&str> = code.iter().filter_map(|line| line["source"].as_str()).collect();
+            sources.sort_unstable();
+            let thread = kernel["kernel"].as_str().unwrap();
+            let is_access =
+                |source: &&&str| source.starts_with(&format!("{thread}.")) && !source.contains("results");
+            let expected = if line["id"] == "mp/MP+rel-acq" { 2 } else { 1 };
+            assert_eq!(sources.iter().filter(is_access).count(), expected, "{line}");
+            assert!(sources.iter().any(|source| source.contains("results")), "{line}");
+        }
+    }
+}
+
+/// F2: the acquire of a consumer is lost in code that drivers share where references do not alias, and where they may it is
+/// not.
+#[test]
+fn a_lost_acquire_is_found_on_every_driver_that_loses_it() {
+    if !has_compilers() {
+        return;
+    }
+    let verdicts = |device: &str, form: &str| -> (String, String) {
+        let ran = codegen(&[
+            "mp/MP+rel-acq",
+            "--device",
+            device,
+            "--form",
+            form,
+            "--emit",
+            "order",
+            "--format",
+            "json",
+        ]);
+        let lines = ran.json_lines();
+        let kernels = lines[0]["kernels"].as_array().unwrap();
+        let orders = |kernel: &Value| kernel["orders"].as_array().cloned().unwrap_or_default();
+        let of = |order: &str| {
+            let found = kernels.iter().flat_map(orders).find(|one| one["order"] == order);
+            found.unwrap_or_else(|| panic!("{device} {form} {order}: {lines:?}"))
+        };
+        let word = |value: &Value| value["verdict"].as_str().unwrap().to_owned();
+        assert_eq!(word(&of("release")["code"]), "kept", "{device} {form}");
+        let acquire = of("acquire");
+        let is_lost = word(&acquire["code"]) == "lost";
+        assert_eq!(ran.code, i32::from(is_lost), "{device} {form}");
+        (word(&acquire["code"]), word(&acquire["nir"]))
+    };
+    for device in CHIPS {
+        assert_eq!(verdicts(device, "split"), ("kept".to_owned(), "kept".to_owned()), "{device}");
+    }
+    // In NIR a load is `reorderable` although it is atomic, on each but the last; what becomes of that differs. ANV moves both
+    // loads behind the fence before its last NIR.
+    let restricted = [
+        ("radv:navi31@26", "lost", "weakened"),
+        ("nvk:ga102@26", "unknown", "weakened"),
+        ("anv:bmg@26", "lost", "lost"),
+        ("anv:skl@26", "lost", "lost"),
+        ("turnip:a750@26", "unknown", "weakened"),
+        ("honeykrisp:m1@26", "kept", "kept"),
+    ];
+    for (device, code, nir) in restricted {
+        assert_eq!(verdicts(device, "split.restrict"), (code.to_owned(), nir.to_owned()), "{device}");
+    }
+}
+
+/// A relaxation that changes nothing shows nothing, though the driver prints a hash of each shader.
+#[test]
+fn what_differs_by_run_is_no_difference() {
+    if !has_compilers() {
+        return;
+    }
+    let ran = codegen(&[
+        "mp/MP+rel-acq",
+        "--device",
+        "turnip:a750@26",
+        "--form",
+        "split",
+        "--emit",
+        "diff",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let found = ran.json_lines();
+    let verdict = |step: &str| {
+        let line =
+            found.iter().find(|line| line["step"] == step).unwrap_or_else(|| panic!("{step}: {found:?}"));
+        line["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict("P0.1: scope qf"), "no-effect");
+    assert_eq!(verdict("P1.0: relaxed"), "differs");
+}
+
+/// What is missing is told with where it was looked for and what to install.
+#[test]
+fn what_is_missing_is_told() {
+    let empty = tempfile::tempdir().unwrap();
+    let path = empty.path().to_str().unwrap();
+    let told = |arguments: &[&str], code: i32| -> String {
+        let ran = Ran::of(
+            vk_litmus(["codegen", "mp/MP+rel-acq"]).args(arguments).env_remove("VK_LITMUS_COMPILERS"),
+        );
+        assert_eq!(ran.code, code, "{arguments:?}: {ran:?}");
+        ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    // A folder without a driver.
+    let text = told(&["--device", "nvk:ga102", "--mesa", path], 2);
+    assert!(text.contains("no driver of Mesa in") && text.contains("nouveau_icd"), "{text}");
+    // A driver that no package has for this machine.
+    let text = told(&["--device", "v3dv:*"], 3);
+    assert!(text.contains("broadcom_icd") && text.contains("arm64"), "{text}");
+    // A driver without its shim: of a Mesa that is too old for it, or too new for another way.
+    let root = tempfile::tempdir().unwrap();
+    let files = root.path().join("usr/share/vulkan/icd.d");
+    std::fs::create_dir_all(&files).unwrap();
+    std::fs::create_dir_all(root.path().join("usr/lib")).unwrap();
+    for driver in ["nouveau_icd.json", "radeon_icd.json"] {
+        std::fs::write(files.join(driver), "{\"ICD\": {\"library_path\": \"libnone.so\"}}").unwrap();
+    }
+    let folder = root.path().to_str().unwrap();
+    let text = told(&["--device", "nvk:ga102", "--mesa", folder], 3);
+    assert!(text.contains("libnouveau_noop_drm_shim.so") && text.contains("mesa-drm-shim"), "{text}");
+    let text = told(&["--device", "radv:navi31", "--mesa", folder], 3);
+    assert!(text.contains("no null back end") && text.contains("libamdgpu_noop_drm_shim.so"), "{text}");
+}
+
+/// A chip that nobody knows is told with those that are known.
+#[test]
+fn a_chip_that_nobody_knows_is_told() {
+    if !has_compilers() {
+        return;
+    }
+    for (device, known) in
+        [("nvk:riva", "ga102"), ("anv:i740", "bmg"), ("turnip:a1", "a750"), ("honeykrisp:z80", "m1")]
+    {
+        let ran = codegen(&["mp/MP+rel-acq", "--device", device]);
+        let text = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(ran.code, 3, "{text}");
+        assert!(
+            text.contains(&format!("no compile-only device `{device}`")) && text.contains(known),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,134 @@
+//! The tables of what orders need, on texts that drivers of every vendor gave for `mp/MP+rel-acq`: what became of each order,
+//! and what becomes of it when a line that orders is taken away.
+//!
+//! `tests/texts/VENDOR-CHIP/FORM.THREAD.txt` holds the last NIR and the machine code, as `codegen --emit ir` shows them with
+//! Mesa 26.2.6.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use codegen::machine::LineKind;
+use codegen::order::{Found, Verdict, asked, check, check_nir};
+use codegen::{Dialect, Form, Machine, Sizes, Unit, align, units};
+use litmus::Test;
+
+/// Stands between NIR and machine code.
+const CODE: &str = "=== machine code\n";
+
+/// A text, and what it is of.
+struct Given {
+    name: String,
+    dialect: &'static Dialect,
+    target: &'static str,
+    unit: Unit,
+    nir: String,
+    code: String,
+}
+
+fn test() -> Test {
+    let found = litmus::corpus::tests().into_iter().find(|test| test.id == "mp/MP+rel-acq").unwrap();
+    litmus::parse(found.text, &found.id).unwrap()
+}
+
+fn unit(test: &Test, form: Form, thread: &str) -> Unit {
+    let sizes = Sizes { subgroup_size: 64, max_workgroup_invocations: 1024, device_scope: true, lanes: 64 };
+    let all = units(test, form, shaders::Variant::default(), &sizes).unwrap();
+    all.into_iter().find(|unit| unit.name == thread).unwrap()
+}
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.sort();
+    found
+}
+
+fn given(test: &Test) -> Vec<Given> {
+    let mut all = Vec::new();
+    for folder in files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/texts")) {
+        let device = folder.file_name().unwrap().to_str().unwrap().replace('-', ":");
+        let (vendor, chip) = vendor::of_selector(&device).unwrap();
+        for path in files(&folder) {
+            let file = path.file_stem().unwrap().to_str().unwrap();
+            let (form, thread) = file.rsplit_once('.').unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            let (nir, code) = text.split_once(CODE).unwrap();
+            all.push(Given {
+                name: format!("{device} {form} {thread}"),
+                dialect: vendor.dialect,
+                target: vendor.family(chip).unwrap().target,
+                unit: unit(test, form.parse().unwrap(), thread),
+                nir: nir.to_owned(),
+                code: code.to_owned(),
+            });
+        }
+    }
+    all
+}
+
+/// The one order of a kernel of the test.
+fn found(test: &Test, given: &Given, machine: &Machine) -> Found {
+    let [asked] = asked(test, &given.unit).try_into().unwrap();
+    check(&asked, machine, &align(test, &given.unit, machine), given.target)
+}
+
+#[test]
+fn orders_of_every_vendor() {
+    let test = test();
+    let mut text = String::new();
+    for given in given(&test) {
+        let machine = Machine::read(&given.code, given.dialect).unwrap();
+        let Found { verdict, why, .. } = found(&test, &given, &machine);
+        writeln!(text, "{}: {verdict:?}: {why}", given.name).unwrap();
+        let [asked] = asked(&test, &given.unit).try_into().unwrap();
+        if let Some(Found { verdict, why, .. }) = check_nir(&asked, &given.nir, 2) {
+            writeln!(text, "    NIR: {verdict:?}: {why}").unwrap();
+        }
+    }
+    insta::assert_snapshot!(text);
+}
+
+/// Whatever is kept is no longer so without each of the lines that the table asks for, and still is without any other line that
+/// is no access.
+#[test]
+fn a_line_less_is_noticed_where_it_counts() {
+    let test = test();
+    let mut text = String::new();
+    for given in given(&test) {
+        let whole = Machine::read(&given.code, given.dialect).unwrap();
+        if found(&test, &given, &whole).verdict != Verdict::Kept {
+            continue;
+        }
+        for (at, line) in whole.lines.iter().enumerate() {
+            if line.kind != LineKind::Order {
+                continue;
+            }
+            let mut less = whole.clone();
+            less.lines.remove(at);
+            let Found { verdict, why, .. } = found(&test, &given, &less);
+            if verdict != Verdict::Kept {
+                writeln!(text, "{} without `{}`: {verdict:?}: {why}", given.name, line.text).unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!(text);
+}
+
+/// What memory instructions of every vendor are, with what they come from and what they say in words.
+#[test]
+fn memory_instructions_of_every_vendor() {
+    let test = test();
+    let mut text = String::new();
+    for given in given(&test) {
+        writeln!(text, "{}", given.name).unwrap();
+        let machine = Machine::read(&given.code, given.dialect).unwrap();
+        for (line, source) in machine.lines.iter().zip(align(&test, &given.unit, &machine).sources) {
+            if matches!(line.kind, LineKind::Access(_) | LineKind::Order) {
+                let source = source.map_or_else(|| "-".to_owned(), |source| format!("{source:?}"));
+                let words = given.dialect.words(&line.text, line.kind).join("; ");
+                writeln!(text, "  {source}: {}\n      {words}", line.text).unwrap();
+            }
+        }
+    }
+    insta::assert_snapshot!(text);
+}

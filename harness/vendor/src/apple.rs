@@ -1,0 +1,116 @@
+//! Apple: Honeykrisp, Mesa's driver, on the shim of asahi; its disassembly, which it prints on standard output.
+
+use crate::order::{Need, Order, between, number_behind};
+use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
+use crate::{TextSource, Vendor, Way, coded};
+
+/// Mesa's Honeykrisp.
+pub const HONEYKRISP: Vendor = Vendor {
+    word: "honeykrisp",
+    driver: "Honeykrisp",
+    driver_id: 26,
+    driver_file: "asahi_icd",
+    library: "libvulkan_asahi.so",
+    ways: &[Way::Shim { library: "libasahi_noop_drm_shim.so", variable: None, names_chips: false }],
+    install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 26.1 on amd64",
+    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_word: Some(("AGX_MESA_DEBUG", "shaders")),
+    text_from: TextSource::StandardOutput { code: "block0 {" },
+    before_chip: None,
+    families: &[coded("m1", &["g13g"], "g13", "")],
+    dialect: &DIALECT,
+    descriptors: None,
+};
+
+/// How its disassembler writes.
+pub const DIALECT: Dialect = Dialect {
+    name: "agx",
+    prepare: main_part,
+    rules: RULES,
+    constant_addresses: false,
+    places,
+    needs: NEEDS,
+    registers: &['r', 'u'],
+    block: "L",
+    ..Dialect::new("agx", read)
+};
+
+const RULES: &[Rule] = &[
+    order("memory_barrier", "fence"),
+    order("device_barrier", "fence of the device"),
+    order("unknown_barrier", "part of a fence, by a bit that nobody has named"),
+    order("threadgroup_barrier", "control barrier"),
+    order("barrier", "control barrier"),
+    order("image_barrier", "fence of images"),
+    order("wait", "wait for a slot: its loads and stores"),
+    access("local_load", Operation::Load, Path::Workgroup),
+    access("local_store", Operation::Store, Path::Workgroup),
+    access("local_atomic", Operation::Atomic, Path::Workgroup),
+    access("image_load", Operation::Load, Path::Image),
+    access("image_write", Operation::Store, Path::Image),
+    access("texture_load", Operation::Load, Path::Image),
+    access("atomic", Operation::Atomic, Path::Address),
+    access("load", Operation::Load, Path::Address),
+    access("store", Operation::Store, Path::Address),
+    Rule { has: "jmp", kind: Some(LineKind::Jump), words: "" },
+    note("coherent", "coherent in the device"),
+];
+
+/// What the compiler emits: a wait for the first access, then its fences.
+const SOURCE: &str = "Mesa, src/asahi/compiler, agx_compile.c and agx_insert_waits.c";
+const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const STEPS: &[crate::order::Step] =
+    &[between(&["wait "], "wait for the first access"), between(&["memory_barrier"], "fence")];
+const NEEDS: &[Need] = &[
+    Need { order: Order::Acquire, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
+    Need { order: Order::Release, first: ALL, targets: &[], steps: STEPS, source: SOURCE },
+];
+
+fn places(lines: &[&str]) -> Vec<Option<u64>> {
+    lines.iter().map(|line| number_behind(line, BINDING)).collect()
+}
+
+/// Stands behind the access to a descriptor that the preamble has read.
+const BINDING: &str = " // descriptor ";
+
+/// The code, up to its end. The preamble that stands behind it reads descriptors into uniform registers, by number; accesses
+/// get that number.
+fn main_part(text: &str) -> String {
+    let code: Vec<&str> = text.lines().filter_map(|line| read(line).map(|(text, _)| text)).collect();
+    let end = code.iter().position(|line| *line == "stop").map_or(code.len(), |at| at + 1);
+    let mut descriptors: Vec<(String, u64)> = Vec::new();
+    let mut number = None;
+    for line in code.get(end..).unwrap_or_default() {
+        let operands: Vec<&str> = line.split([' ', ',']).filter(|word| !word.is_empty()).collect();
+        match operands.as_slice() {
+            ["load", _, _, index, ..] => number = index.parse().ok(),
+            ["mov", uniform, ..] if uniform.starts_with("du") => {
+                descriptors.extend(number.map(|number| ((*uniform).to_owned(), number)));
+            }
+            _ => {}
+        }
+    }
+    let mut part = String::new();
+    for (place, line) in (0..).zip(code.get(..end).unwrap_or_default()) {
+        let words = || line.split([' ', ',']);
+        let known = descriptors.iter().find(|(uniform, _)| words().any(|word| word == uniform));
+        let note = known.map_or_else(String::new, |(_, number)| format!("{BINDING}{number}"));
+        // As it stood, for who reads lines.
+        let place: u32 = place;
+        part.push_str(&format!("{place:x}: 0000 {line}{note}\n"));
+    }
+    part
+}
+
+/// A line of the disassembly: `  18: 4511280e00f01200       store    r2, du4, …`. Whatever else the driver prints of a
+/// shader, its intermediate forms, has no such places.
+fn read(line: &str) -> Option<(&str, LineKind)> {
+    let (place, rest) = line.trim().split_once(": ")?;
+    let is_place = !place.is_empty() && place.chars().all(|c| c.is_ascii_hexdigit());
+    let (bytes, text) = rest.trim_start().split_once(char::is_whitespace)?;
+    if !is_place || bytes.len() < 4 || !bytes.chars().all(|c| c.is_ascii_hexdigit()) {
+        return None;
+    }
+    let text = text.trim();
+    Some((text, kind_by(RULES, text)))
+}

@@ -1,0 +1,64 @@
+//! ARM: PanVK, Mesa's driver, on the shim of panfrost. Debian builds both for arm64 alone.
+
+use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
+use crate::{TextSource, Vendor, Way, coded};
+
+/// Mesa's PanVK.
+pub const PANVK: Vendor = Vendor {
+    word: "panvk",
+    driver: "PanVK",
+    driver_id: 20,
+    driver_file: "panfrost_icd",
+    library: "libvulkan_panfrost.so",
+    ways: &[Way::Shim {
+        library: "libpanfrost_noop_drm_shim.so",
+        variable: Some("PAN_GPU_ID"),
+        names_chips: false,
+    }],
+    install: "Debian for arm64 alone, on such a machine or under qemu-user: mesa-vulkan-drivers and mesa-drm-shim; the memory \
+              model is there from Mesa 26.1",
+    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_word: None,
+    text_from: TextSource::Properties,
+    before_chip: None,
+    families: &[
+        coded("g31", &["7093"], "v7", "7093"),
+        coded("g52", &["7212"], "v7", "7212"),
+        coded("g310", &["ac74"], "v10", "ac74"),
+        coded("g610", &["a867"], "v10", "a867"),
+    ],
+    dialect: &DIALECT,
+    descriptors: None,
+};
+
+/// How its disassembler of Valhall writes.
+pub const DIALECT: Dialect = Dialect {
+    name: "valhall",
+    rules: RULES,
+    constant_addresses: false,
+    fillers: &["NOP"],
+    registers: &['r', 'u'],
+    block: "clause_",
+    ..Dialect::new("valhall", read)
+};
+
+const RULES: &[Rule] = &[
+    order("BARRIER", "control barrier"),
+    access("LD_PKA", Operation::Load, Path::Address),
+    access("LOAD", Operation::Load, Path::Address),
+    access("STORE", Operation::Store, Path::Address),
+    access("ATOM", Operation::Atomic, Path::Address),
+    access("LD_TEX", Operation::Load, Path::Image),
+    Rule { has: "LEA_", kind: Some(LineKind::Descriptor), words: "" },
+    Rule { has: "BRANCH", kind: Some(LineKind::Jump), words: "" },
+    note(".wait", "waits for the slots that are numbered"),
+    note(".slot", "an answer in a slot"),
+];
+
+fn read(line: &str) -> Option<(&str, LineKind)> {
+    let text = line.trim();
+    if text.is_empty() || text == "{" || text == "}" || text.starts_with("ds(") {
+        return None;
+    }
+    Some((text, if text.ends_with(':') { LineKind::Label } else { kind_by(RULES, text) }))
+}

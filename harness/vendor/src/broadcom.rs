@@ -1,0 +1,45 @@
+//! Broadcom: V3DV, Mesa's driver, on the shim of v3d. Debian builds both for arm64 alone.
+
+use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, order};
+use crate::{TextSource, Vendor, Way, chip};
+
+/// Mesa's V3DV.
+pub const V3DV: Vendor = Vendor {
+    word: "v3dv",
+    driver: "V3DV",
+    driver_id: 19,
+    driver_file: "broadcom_icd",
+    library: "libvulkan_broadcom.so",
+    ways: &[Way::Shim { library: "libv3d_noop_drm_shim.so", variable: None, names_chips: false }],
+    install: "Debian for arm64 alone, on such a machine or under qemu-user: mesa-vulkan-drivers and mesa-drm-shim, and a \
+              preload that answers what the shim does not (DRM_V3D_GET_PARAM)",
+    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_word: None,
+    text_from: TextSource::Properties,
+    before_chip: None,
+    families: &[chip("v3d42", "v42")],
+    dialect: &DIALECT,
+    descriptors: None,
+};
+
+/// How its disassembler writes: up to three instructions a line, which is taken for what it does to memory.
+pub const DIALECT: Dialect = Dialect {
+    name: "qpu",
+    rules: RULES,
+    constant_addresses: false,
+    registers: &['r'],
+    ..Dialect::new("qpu", read)
+};
+
+const RULES: &[Rule] = &[
+    access("ldtmu", Operation::Load, Path::Address),
+    access("tmud", Operation::Store, Path::Address),
+    order("tmuwt", "wait until all writes are done"),
+    order("barrierid", "control barrier"),
+    Rule { has: "b.", kind: Some(LineKind::Jump), words: "" },
+];
+
+fn read(line: &str) -> Option<(&str, LineKind)> {
+    let text = line.trim();
+    (!text.is_empty()).then(|| (text, kind_by(RULES, text)))
+}

@@ -1,0 +1,181 @@
+//! NVIDIA: NVK, Mesa's driver, on the shim of nouveau; the assembly of its compiler NAK.
+
+use std::collections::BTreeMap;
+
+use crate::order::{Need, Order, Place, Step, Without, between};
+use crate::text::{Access, Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
+use crate::{Family, TextSource, Vendor, Way, coded};
+
+/// Mesa's NVK.
+pub const NVK: Vendor = Vendor {
+    word: "nvk",
+    driver: "NVK",
+    driver_id: 24,
+    driver_file: "nouveau_icd",
+    library: "libvulkan_nouveau.so",
+    ways: &[Way::Shim {
+        library: "libnouveau_noop_drm_shim.so",
+        variable: Some("NOUVEAU_CHIPSET"),
+        names_chips: false,
+    }],
+    install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 25.0",
+    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_word: None,
+    text_from: TextSource::Properties,
+    before_chip: None,
+    families: FAMILIES,
+    dialect: &DIALECT,
+    descriptors: None,
+};
+
+/// Chips by their codes in the kernel's driver. The shim of Mesa 26.2 knows none later than Ampere, and Kepler has no memory
+/// model.
+const FAMILIES: &[Family] = &[
+    coded("gm107", &["117"], "sm_50", "117"),
+    coded("gm108", &["118"], "sm_50", "118"),
+    coded("gm200", &["120"], "sm_52", "120"),
+    coded("gm204", &["124"], "sm_52", "124"),
+    coded("gm206", &["126"], "sm_52", "126"),
+    coded("gm20b", &["12b"], "sm_53", "12b"),
+    coded("gp100", &["130"], "sm_60", "130"),
+    coded("gp102", &["132"], "sm_61", "132"),
+    coded("gp104", &["134"], "sm_61", "134"),
+    coded("gp106", &["136"], "sm_61", "136"),
+    coded("gp107", &["137"], "sm_61", "137"),
+    coded("gp108", &["138"], "sm_61", "138"),
+    coded("gp10b", &["13b"], "sm_62", "13b"),
+    coded("gv100", &["140"], "sm_70", "140"),
+    coded("tu102", &["162"], "sm_75", "162"),
+    coded("tu104", &["164"], "sm_75", "164"),
+    coded("tu106", &["166"], "sm_75", "166"),
+    coded("tu117", &["167"], "sm_75", "167"),
+    coded("tu116", &["168"], "sm_75", "168"),
+    coded("ga100", &["170"], "sm_80", "170"),
+    coded("ga102", &["172"], "sm_86", "172"),
+    coded("ga103", &["173"], "sm_86", "173"),
+    coded("ga104", &["174"], "sm_86", "174"),
+    coded("ga106", &["176"], "sm_86", "176"),
+    coded("ga107", &["177"], "sm_86", "177"),
+];
+
+/// How NAK writes.
+pub const DIALECT: Dialect = Dialect {
+    name: "nak",
+    rules: RULES,
+    constant_addresses: false,
+    places,
+    needs: NEEDS,
+    fillers: &["nop"],
+    registers: &['r', 'p'],
+    named_registers: &["rZ", "pT", "urZ"],
+    block: "L",
+    ..Dialect::new("nak", read)
+};
+
+const RULES: &[Rule] = &[
+    order("membar.sc..gpu", "fence of the GPU, sequentially consistent"),
+    order("membar.sc..sys", "fence of the system, sequentially consistent"),
+    order("membar.sc..cta", "fence of the workgroup, sequentially consistent"),
+    order("membar", "fence"),
+    order("cctl.ivall", "drops all lines of the first-level cache"),
+    order("cctl", "cache control"),
+    order("bar.sync", "control barrier"),
+    order("bar.arv", "control barrier, arrival"),
+    order("depbar", "wait for a scoreboard"),
+    order("ccctl", "cache control of constants"),
+    access("atom.", Operation::Atomic, Path::Address),
+    access("red.", Operation::Atomic, Path::Address),
+    access("atoms.", Operation::Atomic, Path::Workgroup),
+    access("ld.", Operation::Load, Path::Address),
+    access("st.", Operation::Store, Path::Address),
+    access("suld", Operation::Load, Path::Image),
+    access("sust", Operation::Store, Path::Image),
+    access("suatom", Operation::Atomic, Path::Image),
+    Rule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
+    Rule { has: "bra ", kind: Some(LineKind::Jump), words: "" },
+    note(".strong.gpu", "coherent in the GPU"),
+    note(".strong.sys", "coherent in the system"),
+    note(".strong.cta", "coherent in the workgroup"),
+    note(".constant", "as if constant: it need not see what others write"),
+    note(".weak", "not coherent"),
+];
+
+/// The fence that NVIDIA's mapping of scoped orders to its instructions has there. Whether it orders loads that are said to
+/// be of constant memory no source says.
+const FENCE: &[Step] = &[
+    between(&["membar.sc..gpu", "membar.sc..sys"], "fence of the GPU"),
+    Step {
+        place: Place::NotOnEither,
+        any: &[".constant"],
+        perhaps: &[],
+        without: Without::Unknown,
+        words: "loads that are not said to be of constant memory",
+    },
+];
+const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const SOURCE: &str = "PTX ISA, Memory Consistency Model, fence.sc; what NVK of Mesa 25.0 to 26.2 emits";
+const NEEDS: &[Need] = &[
+    Need { order: Order::Acquire, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
+    Need { order: Order::Release, first: ALL, targets: &[], steps: FENCE, source: SOURCE },
+];
+
+/// Which descriptor an address comes from: followed from where it is read (`c[0x1][+0x10]`), through registers, as long as
+/// the code goes straight.
+fn places(lines: &[&str]) -> Vec<Option<u64>> {
+    let mut from: BTreeMap<&str, Option<u64>> = BTreeMap::new();
+    let mut found = Vec::with_capacity(lines.len());
+    for line in lines {
+        let (target, operation) = line.split_once(" = ").unwrap_or(("", line));
+        let is_access = matches!(read(line), Some((_, LineKind::Access(_))));
+        let address = operation.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+        let operands = if is_access { address.map_or("", |(address, _)| address) } else { operation };
+        let mut sources = descriptors(operands).map(Some).collect::<Vec<_>>();
+        sources.extend(registers(operands).filter_map(|register| from.get(register).copied()));
+        // Two descriptors in one value are none.
+        let first = sources.first().copied();
+        let of = first.map(|first| if sources.iter().all(|one| *one == first) { first } else { None });
+        found.push(of.flatten().filter(|_| is_access));
+        for register in registers(target) {
+            match of.filter(|_| !is_access) {
+                Some(of) => from.insert(register, of),
+                None => from.remove(register),
+            };
+        }
+    }
+    found
+}
+
+fn registers(text: &str) -> impl Iterator<Item = &str> {
+    let is_register = |word: &&str| {
+        let number = word.strip_prefix('u').unwrap_or(word).strip_prefix('r');
+        number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    text.split(|c: char| !c.is_ascii_alphanumeric()).filter(is_register)
+}
+
+/// The numbers of the descriptors that are operands.
+fn descriptors(text: &str) -> impl Iterator<Item = u64> {
+    text.split("c[0x1][").skip(1).filter_map(|rest| {
+        let offset = rest.split(']').next()?.trim_start_matches('+').strip_prefix("0x")?;
+        u64::from_str_radix(offset, 16).ok().map(|offset| offset / DESCRIPTOR_BYTES)
+    })
+}
+
+/// Of a storage buffer.
+const DESCRIPTOR_BYTES: u64 = 16;
+
+fn read(line: &str) -> Option<(&str, LineKind)> {
+    let text = line.split("//").next().unwrap_or(line).trim();
+    let is_frame = text.starts_with("block") || text.starts_with('}') || text.starts_with("sm:");
+    if text.is_empty() {
+        return None;
+    }
+    let kind = match kind_by(RULES, text) {
+        _ if is_frame => LineKind::Label,
+        LineKind::Access(access) if text.contains(".shared") => {
+            LineKind::Access(Access { path: Path::Workgroup, ..access })
+        }
+        kind => kind,
+    };
+    Some((text, kind))
+}

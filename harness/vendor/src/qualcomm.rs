@@ -1,0 +1,144 @@
+//! Qualcomm: Turnip, Mesa's driver, on the shim of freedreno; the assembly of its compiler ir3.
+
+use crate::order::{Need, Order, Place, Step, Without, between, number_behind};
+use crate::text::{Dialect, LineKind, Operation, Path, Rule, access, kind_by, note, order};
+use crate::{TextSource, Vendor, Way, coded};
+
+/// Mesa's Turnip.
+pub const TURNIP: Vendor = Vendor {
+    word: "turnip",
+    driver: "Turnip",
+    driver_id: 18,
+    driver_file: "freedreno_icd",
+    library: "libvulkan_freedreno.so",
+    ways: &[Way::Shim {
+        library: "libfreedreno_noop_drm_shim.so",
+        variable: Some("FD_GPU_ID"),
+        names_chips: false,
+    }],
+    install: "Debian: mesa-vulkan-drivers and mesa-drm-shim, from Mesa 26.1 on amd64",
+    settings: &[("MESA_SHADER_CACHE_DISABLE", "true")],
+    debug_word: None,
+    text_from: TextSource::Properties,
+    before_chip: None,
+    families: &[
+        coded("a618", &["618"], "a6xx", "618"),
+        coded("a630", &["630"], "a6xx", "630"),
+        coded("a660", &["660"], "a6xx", "660"),
+        coded("a702", &["702"], "a7xx", "702"),
+        coded("a730", &["730"], "a7xx", "730"),
+        coded("a740", &["740"], "a7xx", "740"),
+        coded("a750", &["750"], "a7xx", "750"),
+        coded("a810", &["810"], "a8xx", "810"),
+        coded("a830", &["830"], "a8xx", "830"),
+    ],
+    dialect: &DIALECT,
+    descriptors: None,
+};
+
+/// How ir3 writes. Its heading has a hash of the shader, and its end counts instructions: neither is code.
+pub const DIALECT: Dialect = Dialect {
+    name: "ir3",
+    prepare: until_end,
+    rules: RULES,
+    constant_addresses: false,
+    places,
+    needs: NEEDS,
+    fillers: &["nop", "(rpt1)nop", "(rpt2)nop", "(rpt3)nop", "(rpt4)nop", "(rpt5)nop"],
+    registers: &['r'],
+    named_registers: &[],
+    block: "l",
+    ..Dialect::new("ir3", read)
+};
+
+const RULES: &[Rule] = &[
+    order("fence.", "fence"),
+    order("ccinv", "drops lines of the texture and storage caches"),
+    order("bar.g", "control barrier"),
+    order("bar", "control barrier"),
+    access("isam", Operation::Load, Path::Address),
+    access("ldib", Operation::Load, Path::Address),
+    access("stib", Operation::Store, Path::Address),
+    access("ldg", Operation::Load, Path::Address),
+    access("stg", Operation::Store, Path::Address),
+    access("atomic.b", Operation::Atomic, Path::Address),
+    access("atomic.g", Operation::Atomic, Path::Address),
+    access("atomic.s", Operation::Atomic, Path::Address),
+    access("ldl", Operation::Load, Path::Workgroup),
+    access("stl", Operation::Store, Path::Workgroup),
+    access("atomic", Operation::Atomic, Path::Workgroup),
+    Rule { has: "resinfo", kind: Some(LineKind::Descriptor), words: "" },
+    Rule { has: "ldc", kind: Some(LineKind::Descriptor), words: "" },
+    Rule { has: "jump", kind: Some(LineKind::Jump), words: "" },
+    Rule { has: "br ", kind: Some(LineKind::Jump), words: "" },
+    note("isam", "through the texture cache"),
+    note("fence.g.w", "of writes to memory"),
+    note("fence.g.l.r.w", "of reads and writes, to memory and to the workgroup's"),
+    note("(sy)", "waits for all loads before it"),
+    note("(ss)", "waits until sources are read"),
+];
+
+/// What Mesa puts there. Loads through the texture path have a cache of their own: no source says what a fence does to it.
+const SOURCE: &str = "Mesa, src/freedreno/ir3/ir3_compiler_nir.c, emit_intrinsic_barrier";
+const ALL: &[Operation] = &[Operation::Load, Operation::Store, Operation::Atomic];
+const FENCE: Step = between(&["fence.g"], "fence");
+const NO_TEXTURE: Step = Step {
+    place: Place::NotOnEither,
+    any: &["isam"],
+    perhaps: &[],
+    without: Without::Unknown,
+    words: "loads past the texture cache",
+};
+const NEEDS: &[Need] = &[
+    Need {
+        order: Order::Acquire,
+        first: ALL,
+        targets: &["a7xx", "a8xx"],
+        steps: &[
+            FENCE,
+            Step {
+                place: Place::Between,
+                any: &["ccinv"],
+                perhaps: &[],
+                without: Without::Weakened,
+                words: "invalidation of the caches",
+            },
+            NO_TEXTURE,
+        ],
+        source: SOURCE,
+    },
+    Need { order: Order::Acquire, first: ALL, targets: &[], steps: &[FENCE, NO_TEXTURE], source: SOURCE },
+    Need { order: Order::Release, first: ALL, targets: &[], steps: &[FENCE], source: SOURCE },
+];
+
+/// The number of the resource: `t#2` of a texture, else the last operand of an access, where that is a constant.
+fn places(lines: &[&str]) -> Vec<Option<u64>> {
+    let last = |line: &str| line.rsplit(", ").next().and_then(|word| word.trim().parse().ok());
+    let place = |line: &&str| match read(line)? {
+        (_, LineKind::Access(_)) => number_behind(line, "t#").or_else(|| last(line)),
+        _ => None,
+    };
+    lines.iter().map(place).collect()
+}
+
+/// What stands behind the end is there for the instruction fetch.
+fn until_end(text: &str) -> String {
+    let mut part = String::new();
+    for line in text.lines() {
+        part.push_str(line);
+        part.push('\n');
+        if line.trim() == "end" {
+            break;
+        }
+    }
+    part
+}
+
+fn read(line: &str) -> Option<(&str, LineKind)> {
+    let text = line.trim();
+    let is_remark = text.starts_with(';') || text.starts_with('@') || text.starts_with("Native code");
+    if text.is_empty() || is_remark {
+        return None;
+    }
+    Some((text, if text.ends_with(':') { LineKind::Label } else { kind_by(RULES, text) }))
+}
