@@ -7,6 +7,7 @@
 mod codegen;
 mod diff;
 mod models;
+mod patterns;
 mod plan;
 mod progress;
 mod report;
@@ -14,6 +15,7 @@ mod report;
 pub use codegen::*;
 pub use diff::*;
 pub use models::*;
+pub use patterns::*;
 pub use plan::*;
 pub use progress::*;
 pub use report::*;
@@ -89,6 +91,9 @@ pub struct CheckLine {
     /// Present for kernels of users: what is wrong with them, with the places.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub findings: Option<Vec<FindingRecord>>,
+    /// Present for shaders that are sources: the compiler, with its version and flags.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compiler: Option<String>,
 }
 
 /// What is wrong with a kernel of a user.
@@ -522,6 +527,7 @@ impl CheckLine {
             progress: None,
             outcomes_listed: None,
             findings: None,
+            compiler: None,
         }
     }
 }

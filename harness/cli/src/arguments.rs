@@ -61,6 +61,8 @@ pub enum Command {
     Models(List),
     /// List the embedded tests.
     Tests(Tests),
+    /// Show ways to share memory between invocations, right and commonly wrong, as shaders and as tests.
+    Patterns(Patterns),
     /// Show which statement of a model encodes which clause, which tests discriminate it, and what tests miss.
     Clauses(List),
     /// List the faults that the simulated GPU can have.
@@ -188,7 +190,8 @@ pub struct Run {
 #[derive(Debug, Args)]
 pub struct Check {
     /// Test files, `-` for standard input, folders, or ids and globs of embedded tests; all embedded tests when none is given.
-    /// Or shaders: SPIR-V as .spv or .spvasm.
+    /// Or shaders: SPIR-V as .spv or .spvasm, or a source that is compiled: GLSL by the extensions of its stages, .hlsl, .slang
+    /// or .wgsl.
     #[arg(value_name = "TEST|DIR|SHADER")]
     pub tests: Vec<String>,
     /// An embedded suite.
@@ -350,6 +353,9 @@ pub struct Convert {
     /// The syntax.
     #[arg(long, value_enum)]
     pub to: Syntax,
+    /// How often a loop body of a shader is run at most.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub unroll: Option<u32>,
     /// For shaders.
     #[command(flatten)]
     pub kernel: KernelArguments,
@@ -475,6 +481,20 @@ pub struct Bench {
 /// A list.
 #[derive(Debug, Args)]
 pub struct List {
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+}
+
+/// `patterns`.
+#[derive(Clone, Debug, Args)]
+pub struct Patterns {
+    /// A pattern, such as `spin-lock`; all are listed when none is given.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// Print the shader of one form alone, such as `right`.
+    #[arg(long, value_name = "FORM", requires = "name", conflicts_with = "format")]
+    pub form: Option<String>,
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,

@@ -15,6 +15,7 @@ pub mod generate;
 pub mod growth;
 pub mod lists;
 pub mod merge;
+pub mod patterns;
 pub mod report;
 pub mod run;
 pub mod tune;
@@ -50,6 +51,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
             Some(most) => growth::growth(&arguments, most),
             None => bench::bench(&arguments, quiet),
         },
+        Command::Patterns(arguments) => patterns::patterns(&arguments),
         Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Report(arguments) => report::report(&arguments),
         Command::Diff(arguments) => diff::diff(&arguments, quiet),

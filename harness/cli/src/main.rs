@@ -4,7 +4,9 @@ mod arguments;
 mod commands;
 mod exit;
 mod output;
+mod patterns;
 mod reasons;
+mod source;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

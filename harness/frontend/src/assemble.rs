@@ -192,11 +192,10 @@ impl Barriers {
     fn report(&self, findings: &mut BTreeSet<Finding>, walked: &[Walked]) {
         for (instance, (barrier, comes)) in &self.known {
             let members = &self.members[instance];
-            let never = members.iter().find(|member| !comes.contains(member) && walked[**member].paths == 1);
-            let surely = comes.iter().find(|member| {
-                let segments = &walked[**member].segments;
-                segments.len() == walked[**member].paths
-            });
+            // One way into each segment: nothing that is read decides which barriers come next.
+            let one_way = |member: &usize| walked[*member].segments.len() == walked[*member].paths;
+            let never = members.iter().find(|member| !comes.contains(member) && one_way(member));
+            let surely = comes.iter().find(|member| one_way(member));
             if let (Some(never), Some(surely)) = (never, surely) {
                 let at = spot_of(*surely, barrier);
                 let message = format!(

@@ -8,7 +8,7 @@ use frontend::{Asking, Options, parse_formula};
 use model::{Budget, Model};
 
 /// Kernels, their grids, and what is to hold in the end.
-const KERNELS: [(&str, u32, Option<&str>); 7] = [
+const KERNELS: [(&str, u32, Option<&str>); 8] = [
     ("lock", 2, Some("data.count == 2")),
     ("lock-right", 2, Some("data.count == 2")),
     ("message", 2, Some("result.seen == 0 or result.seen == 42")),
@@ -16,6 +16,7 @@ const KERNELS: [(&str, u32, Option<&str>); 7] = [
     ("reduce", 1, None),
     ("reduce-right", 1, Some("data.result[0] == 0")),
     ("divergent", 1, None),
+    ("reduce-divergent", 1, None),
 ];
 
 fn folder() -> PathBuf {

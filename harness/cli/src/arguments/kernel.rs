@@ -35,6 +35,16 @@ pub struct KernelArguments {
     /// What is to hold of every final state, such as `data[0] == 3 and flag == 1`.
     #[arg(long, value_name = "EXPR")]
     pub assert: Option<String>,
+    /// A definition for the preprocessor of a shader's language.
+    #[arg(short = 'D', long, value_name = "NAME[=VALUE]")]
+    pub define: Vec<String>,
+    /// A folder of included files; those beside the shader are found without it.
+    #[arg(short = 'I', long, value_name = "DIR")]
+    pub include: Vec<PathBuf>,
+    /// The compiler of a shader: glslangValidator or glslang for GLSL, these or dxc for HLSL, slangc for Slang, naga or tint for
+    /// WGSL; the first that is installed when not given.
+    #[arg(long, value_name = "PROGRAM")]
+    pub compiler: Option<String>,
 }
 
 fn grid(text: &str) -> Result<[u32; 3], String> {
@@ -81,6 +91,9 @@ impl KernelArguments {
             && self.buffer.is_empty()
             && self.case.is_none()
             && self.assert.is_none()
+            && self.define.is_empty()
+            && self.include.is_empty()
+            && self.compiler.is_none()
     }
 
     /// The same for the front end; files are read.

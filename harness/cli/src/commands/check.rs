@@ -20,6 +20,7 @@ use results::write::check_writer;
 use crate::arguments::Check;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, complain, say};
+use crate::source::is_shader;
 
 /// What became of one source.
 pub enum Checked {
@@ -36,7 +37,7 @@ pub enum Checked {
 pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
     let mut writer = check_writer(arguments.format, Data::new()).map_err(Failure::input_error)?;
     let (kernels, tests): (Vec<String>, Vec<String>) =
-        arguments.tests.iter().cloned().partition(|argument| kernel::is_kernel(argument));
+        arguments.tests.iter().cloned().partition(|argument| is_shader(argument));
     let mut sources = inputs::collect(&tests, arguments.suite.as_deref(), None, || {
         Ok(if kernels.is_empty() { inputs::all_embedded() } else { Vec::new() })
     })?;
@@ -75,7 +76,9 @@ pub fn check(arguments: &Check, quiet: bool) -> Result<Outcome, Failure> {
         let given = arguments.kernel.options(arguments.unroll)?;
         let chosen = models.for_kernels()?;
         for file in &kernels {
-            kernel::check(file, &given, &chosen.model, options).into_iter().try_for_each(&mut take)?;
+            kernel::check(file, &arguments.kernel, &given, &chosen.model, options)
+                .into_iter()
+                .try_for_each(&mut take)?;
         }
     }
     writer.finish().map_err(cannot_print)?;

@@ -5,30 +5,30 @@ use campaign::source::Loaded;
 use litmus::convert::{to_khronos, to_vulkan};
 
 use crate::arguments::{Convert, Syntax};
-use crate::commands::check::kernel::is_kernel;
 use crate::exit::{Failure, Outcome};
 use crate::output::Data;
+use crate::source::{self, is_shader};
 
 /// Runs the command.
 ///
 /// # Errors
 /// When the test cannot be read, or the syntax cannot say it.
 pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
-    if is_kernel(&arguments.test) {
+    if is_shader(&arguments.test) {
         return kernel(arguments);
     }
-    if !arguments.kernel.is_empty() {
+    if !arguments.kernel.is_empty() || arguments.unroll.is_some() {
         return Err(Failure::input_message("what shaders are given needs a shader"));
     }
     let loaded = one(&arguments.test)?;
     let converted = match arguments.to {
-        Syntax::Litmus => to_vulkan(&loaded.test),
-        Syntax::Khronos => to_khronos(&loaded.test),
+        Syntax::Litmus => to_vulkan(&loaded.test).map(|test| litmus::print(&test)),
+        Syntax::Khronos => to_khronos(&loaded.test).map(|test| litmus::print(&test)),
     };
     let converted = converted
         .map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))?;
     // Its header is what others wrote.
-    Data::new().print(&results::show::block(&litmus::print(&converted)))?;
+    Data::new().print(&results::show::block(&converted))?;
     Ok(Outcome::Success)
 }
 
@@ -39,9 +39,9 @@ fn kernel(arguments: &Convert) -> Result<Outcome, Failure> {
     }
     let file = &arguments.test;
     let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
-    let bytes = std::fs::read(file).map_err(|error| wrong(format!(" {error}")))?;
-    let module = frontend::read(&bytes).map_err(|refusal| wrong(refusal.to_string()))?;
-    let options = arguments.kernel.options(None)?;
+    let shader = source::load(file, &arguments.kernel).map_err(|error| error.failure())?;
+    let module = frontend::read(&shader.module).map_err(|refusal| wrong(refusal.to_string()))?;
+    let options = arguments.kernel.options(arguments.unroll)?;
     let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(refusal.to_string()))?;
     if let Some(case) = lifted.cases.first() {
         Data::new().print(&litmus::print(&case.test))?;

@@ -12,18 +12,19 @@ use results::portability::{self, Class};
 use runner::Variant;
 
 use crate::arguments::{Explain, ExplainFormat};
-use crate::commands::check::kernel::{explained, is_kernel};
+use crate::commands::check::kernel::explained;
 use crate::commands::codegen::{beside, targets};
 use crate::commands::convert::one;
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, say};
+use crate::source::is_shader;
 
 /// Runs the command.
 ///
 /// # Errors
 /// When the test, the model or the outcome is wrong, or the explanation cannot be printed.
 pub fn explain(arguments: &Explain, quiet: bool) -> Result<Outcome, Failure> {
-    if is_kernel(&arguments.test) {
+    if is_shader(&arguments.test) {
         return kernel(arguments);
     }
     if !arguments.kernel.is_empty() {
@@ -78,7 +79,8 @@ fn kernel(arguments: &Explain) -> Result<Outcome, Failure> {
     }
     let options = arguments.kernel.options(arguments.unroll)?;
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(Model::default_for(Dialect::Vulkan)))?;
-    let (text, outcome) = explained(&arguments.test, &options, &chosen.model, arguments.timeout)?;
+    let (text, outcome) =
+        explained(&arguments.test, &arguments.kernel, &options, &chosen.model, arguments.timeout)?;
     Data::new().print(&text)?;
     Ok(outcome)
 }

@@ -71,6 +71,15 @@ impl From<Output> for Ran {
     }
 }
 
+/// Whether a program of the environment is there; a missing one is a printed skip.
+pub fn installed(program: &str) -> bool {
+    let there = Command::new(program).arg("--version").output().is_ok();
+    if !there {
+        println!("1 skipped: {program} is not installed");
+    }
+    there
+}
+
 /// The software drivers of this machine, by the names that select them; a missing one is a printed skip.
 pub fn software_drivers() -> Vec<&'static str> {
     let listed = Ran::of(&mut vk_litmus(["devices", "--format", "json"]));

@@ -1,7 +1,7 @@
 //! Every command block of the documentation is run, and its references are complete.
 //!
 //! A block that is marked `sh` is run by bash in a folder of its document's own; `exit=N` says how it ends, `on=A,B`
-//! that it needs these drivers, `elsewhere` that it needs more than a test has. A block with `file=NAME` is written there
+//! that it needs these drivers, `with=NAME` this program, `elsewhere` that it needs more than a test has. A block with `file=NAME` is written there
 //! first, and one that is marked `text output` is what the block before it prints, `…` standing for anything.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Ran, SHARD_VARIABLES, binary, software_drivers};
+use crate::common::{Ran, SHARD_VARIABLES, binary, installed, software_drivers};
 
 /// A fenced block.
 struct Block {
@@ -58,7 +58,8 @@ fn documents() -> Vec<PathBuf> {
     let root = root();
     let mut documents =
         vec![root.join("README.md"), root.join("ci/README.md"), root.join("results/README.md")];
-    for entry in fs::read_dir(root.join("docs")).unwrap() {
+    let folders = ["docs", "docs/patterns"].map(|folder| fs::read_dir(root.join(folder)).unwrap());
+    for entry in folders.into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "md") {
             documents.push(path);
@@ -167,6 +168,9 @@ fn run_document(document: &Path) {
         if let Some(driver) = needed.find(|name| !drivers.get_or_insert_with(software_drivers).contains(name))
         {
             println!("1 skipped: {place} needs {driver}");
+            continue;
+        }
+        if block.option("with").is_some_and(|program| !installed(program)) {
             continue;
         }
         let mut command = Command::new("bash");

@@ -13,22 +13,18 @@ use results::wire::{
 };
 
 use super::{Asked, Checked};
+use crate::arguments::KernelArguments;
 use crate::exit::{Failure, Outcome};
-
-/// Extensions of SPIR-V, binary and text.
-const MODULES: [&str; 2] = ["spv", "spvasm"];
-/// Extensions of shaders that a compiler makes SPIR-V of.
-const SOURCES: [&str; 12] =
-    ["comp", "vert", "frag", "tesc", "tese", "geom", "mesh", "task", "rgen", "hlsl", "slang", "wgsl"];
-
-/// Whether an argument names a shader.
-pub fn is_kernel(argument: &str) -> bool {
-    let extension = Path::new(argument).extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    MODULES.contains(&extension) || SOURCES.contains(&extension)
-}
+use crate::source;
 
 /// Checks every entry point of a shader, or the one that is asked for.
-pub fn check(file: &str, options: &Options, model: &model::Model, asked: Asked) -> Vec<Checked> {
+pub fn check(
+    file: &str,
+    given: &KernelArguments,
+    options: &Options,
+    model: &model::Model,
+    asked: Asked,
+) -> Vec<Checked> {
     let refused = |refusal: &Refusal| {
         let line = match refusal.place {
             Place::Line(line) => line.max(1),
@@ -42,15 +38,15 @@ pub fn check(file: &str, options: &Options, model: &model::Model, asked: Asked) 
         let failure = Failure::input_message(format!("{file}: {error}"));
         Checked::Rejected(RejectedLine { file: file.to_owned(), error, line: 1, column: 1 }, failure)
     };
-    let extension = Path::new(file).extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    if SOURCES.contains(&extension) {
-        return vec![rejected("not available: compile it to SPIR-V with debug lines first".to_owned())];
-    }
-    let bytes = match std::fs::read(file) {
-        Ok(bytes) => bytes,
-        Err(error) => return vec![rejected(error.to_string())],
+    let shader = match source::load(file, given) {
+        Ok(shader) => shader,
+        Err(error) => {
+            let (line, column) = error.place();
+            let rejected = RejectedLine { file: file.to_owned(), error: error.to_string(), line, column };
+            return vec![Checked::Rejected(rejected, error.failure())];
+        }
     };
-    let module = match frontend::read(&bytes) {
+    let module = match frontend::read(&shader.module) {
         Ok(module) => module,
         Err(refusal) => return vec![refused(&refusal)],
     };
@@ -68,7 +64,9 @@ pub fn check(file: &str, options: &Options, model: &model::Model, asked: Asked) 
             let started = Instant::now();
             match frontend::lift(&module, &options) {
                 Ok(lifted) => {
-                    let kernel = Kernel { file, module: &module, options: &options, lifted: &lifted };
+                    let compiler = shader.compiler.as_deref();
+                    let kernel =
+                        Kernel { file, module: &module, compiler, options: &options, lifted: &lifted };
                     kernel.answered(model, asked, started).unwrap_or_else(rejected)
                 }
                 Err(refusal) => refused(&refusal),
@@ -83,13 +81,14 @@ pub fn check(file: &str, options: &Options, model: &model::Model, asked: Asked) 
 /// What is wrong with the module, or beyond the lifter.
 pub fn explained(
     file: &str,
+    given: &KernelArguments,
     options: &Options,
     model: &model::Model,
     time: Duration,
 ) -> Result<(String, Outcome), Failure> {
     let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
-    let bytes = std::fs::read(file).map_err(|error| wrong(format!(" {error}")))?;
-    let module = frontend::read(&bytes).map_err(|refusal| wrong(refusal.to_string()))?;
+    let shader = source::load(file, given).map_err(|error| error.failure())?;
+    let module = frontend::read(&shader.module).map_err(|refusal| wrong(refusal.to_string()))?;
     let entries: Vec<String> = match &options.entry {
         Some(entry) => vec![entry.clone()],
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
@@ -98,7 +97,8 @@ pub fn explained(
     for entry in entries {
         let options = Options { entry: Some(entry), ..options.clone() };
         let lifted = frontend::lift(&module, &options).map_err(|refusal| wrong(refusal.to_string()))?;
-        let kernel = Kernel { file, module: &module, options: &options, lifted: &lifted };
+        let compiler = shader.compiler.as_deref();
+        let kernel = Kernel { file, module: &module, compiler, options: &options, lifted: &lifted };
         let said = kernel.explained(model, time).map_err(|error| wrong(format!(" {error}")))?;
         text += &said.0;
         outcome.note(said.1);
@@ -110,6 +110,8 @@ pub fn explained(
 struct Kernel<'a> {
     file: &'a str,
     module: &'a Module,
+    /// What compiled it, where it was a source.
+    compiler: Option<&'a str>,
     options: &'a Options,
     lifted: &'a Lifted,
 }
@@ -135,7 +137,7 @@ impl Kernel<'_> {
         findings.extend(lifted.findings.iter().map(|finding| self.finding(finding)));
         let mut outcome = if findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
         let mut warnings: Vec<String> =
-            lifted.notes.iter().map(|note| format!("{}: {note}", self.file)).collect();
+            self.notes().iter().map(|note| format!("{}: {note}", self.file)).collect();
         warnings.push(format!("{}: {}", self.file, self.coverage()));
         if answer.out_of_time {
             warnings.push(format!("{}: warning: not all was answered in time", self.file));
@@ -185,6 +187,7 @@ impl Kernel<'_> {
             progress,
             outcomes_listed: Some(false),
             findings: Some(findings),
+            compiler: self.compiler.map(str::to_owned),
         };
         Ok(Checked::Answered(Box::new(line), warnings, outcome))
     }
@@ -202,7 +205,7 @@ impl Kernel<'_> {
         };
         let mut text = format!("{race} under {}: {}\n", model.name(), self.coverage());
         let mut outcome = Outcome::Success;
-        for note in &lifted.notes {
+        for note in self.notes() {
             text += &format!("  {note}\n");
         }
         if let Some(question) = &lifted.question {
@@ -262,6 +265,12 @@ impl Kernel<'_> {
             }
         }
         Ok((text, outcome))
+    }
+
+    /// What a reader should know of how the shader was read.
+    fn notes(&self) -> Vec<String> {
+        let compiled = self.compiler.map(|compiler| format!("compiled by {compiler}"));
+        compiled.into_iter().chain(self.lifted.notes.iter().cloned()).collect()
     }
 
     /// What an answer is about, in words.

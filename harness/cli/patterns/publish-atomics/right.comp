@@ -1,0 +1,19 @@
+#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+#define RELAXED gl_ScopeDevice, gl_StorageSemanticsNone, gl_SemanticsRelaxed
+#define ACQUIRE gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquire | gl_SemanticsMakeVisible
+#define RELEASE gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease | gl_SemanticsMakeAvailable
+layout(local_size_x = 1) in;
+layout(set = 0, binding = 0) buffer Data { uint value; uint ready; } data;
+layout(set = 0, binding = 1) buffer Result { uint flag; uint seen; } result;
+
+void main() {
+    if (gl_WorkGroupID.x == 0) {
+        atomicStore(data.value, 42u, RELAXED);
+        atomicStore(data.ready, 1u, RELEASE);
+    } else {
+        result.flag = atomicLoad(data.ready, ACQUIRE);
+        result.seen = atomicLoad(data.value, RELAXED);
+    }
+}

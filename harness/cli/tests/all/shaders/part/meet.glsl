@@ -1,0 +1,8 @@
+void meet() {
+#ifdef MEND
+    barrier();
+#endif
+#ifdef WRONG
+    barrier(1);
+#endif
+}

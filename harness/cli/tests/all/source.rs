@@ -1,0 +1,130 @@
+//! Shaders as sources, by the compilers that are installed.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/shaders");
+
+/// What `check` prints in a folder, whose temporary files are looked after.
+fn check(arguments: &[&str]) -> (Ran, Value) {
+    let scratch = tempfile::tempdir().unwrap();
+    let mut command = vk_litmus(["check", "--format", "json"]);
+    let ran = Ran::of(command.args(arguments).current_dir(FOLDER).env("TMPDIR", scratch.path()));
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0, "a compiler's files are left");
+    let lines = ran.json_lines();
+    assert_eq!(lines.len(), 1, "{ran:?}");
+    (ran, lines[0].clone())
+}
+
+#[test]
+fn sources_are_compiled_with_their_lines() {
+    let cases: [(&str, &str, &[&str], &str, &str, u64, u64); 4] = [
+        ("glslangValidator", "exchange.comp", &[], "main", " -V --target-env vulkan1.3 -S comp -g", 10, 12),
+        ("glslangValidator", "exchange.comp", &["-DOTHER=1"], "main", " -DOTHER=1 -V ", 10, 12),
+        ("glslangValidator", "exchange.hlsl", &["--entry", "swap"], "swap", " -V -D ", 6, 10),
+        ("naga", "exchange.wgsl", &[], "swap", " -g", 6, 7),
+    ];
+    for (program, file, arguments, entry, flags, write, read) in cases {
+        if !installed(program) {
+            continue;
+        }
+        let (ran, line) = check(&[&[file], arguments].concat());
+        assert_eq!((ran.code, &line["race"], &line["name"]), (1, &"racy".into(), &entry.into()), "{ran:?}");
+        let at = &line["findings"][0]["at"];
+        let place = |index: usize| (at[index]["file"].as_str().unwrap(), at[index]["line"].as_u64().unwrap());
+        assert_eq!((place(0), place(1)), ((file, write), (file, read)), "{ran:?}");
+        let compiler = line["compiler"].as_str().unwrap();
+        assert!(compiler.starts_with(program) && compiler.contains(flags), "{compiler}");
+        assert!(compiler.split(' ').nth(1).unwrap().contains('.'), "it names a version: {compiler}");
+        assert!(ran.stderr.contains(&format!("{file}: compiled by {compiler}\n")), "{ran:?}");
+        for schema in schemas("check.schema.json", "check.schema.json") {
+            assert_valid(&schema, &line);
+        }
+    }
+}
+
+#[test]
+fn definitions_and_included_files_reach_the_compiler() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    for arguments in
+        [&["exchange.comp", "-DMEND"][..], &["exchange.hlsl", "--entry", "swap", "--define", "MEND"]]
+    {
+        let (ran, line) = check(arguments);
+        assert_eq!((ran.code, &line["race"]), (0, &"free".into()), "{ran:?}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = fs::read_to_string(format!("{FOLDER}/exchange.comp")).unwrap();
+    let file = folder.path().join("moved.comp");
+    fs::write(&file, source.replace("part/meet", "meet")).unwrap();
+    let (ran, line) = check(&[file.to_str().unwrap(), "-I", "part", "-DMEND"]);
+    assert_eq!((ran.code, &line["race"]), (0, &"free".into()), "{ran:?}");
+    for command in ["explain", "convert"] {
+        let to: &[&str] = if command == "convert" { &["--to", "litmus"] } else { &[] };
+        let mut ran = vk_litmus([command, "exchange.comp", "-DMEND"]);
+        let ran = Ran::of(ran.args(to).current_dir(FOLDER));
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+}
+
+#[test]
+fn what_does_not_compile_is_told_in_the_words_of_the_compiler() {
+    let cases: [(&str, &[&str], &str, u64, u64); 3] = [
+        (
+            "glslangValidator",
+            &["exchange.comp", "-DWRONG"],
+            "meet.glsl:6: 'barrier' : no matching overloaded",
+            8,
+            1,
+        ),
+        ("glslangValidator", &["exchange.hlsl", "--entry", "swap", "-Did=1"], "exchange.hlsl:5: ", 5, 1),
+        ("naga", &["wrong.wgsl"], "no definition in scope for identifier: `missing`", 1, 14),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = folder.path().join("wrong.wgsl");
+    fs::write(&wrong, "fn f() { _ = missing; }").unwrap();
+    for (program, arguments, words, line, column) in cases {
+        if !installed(program) {
+            continue;
+        }
+        let file = if arguments[0] == "wrong.wgsl" { wrong.to_str().unwrap() } else { arguments[0] };
+        let (ran, rejected) = check(&[&[file], &arguments[1..]].concat());
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(rejected["error"].as_str().unwrap().contains(words), "{ran:?}");
+        assert_eq!((&rejected["line"], &rejected["column"]), (&line.into(), &column.into()), "{ran:?}");
+        for schema in schemas("rejected.schema.json", "check.schema.json") {
+            assert_valid(&schema, &rejected);
+        }
+    }
+}
+
+#[test]
+fn a_compiler_that_is_not_there_is_named() {
+    let nowhere = tempfile::tempdir().unwrap();
+    for (file, wanted) in [
+        ("exchange.comp", "`glslangValidator` (the package glslang-tools, or the Vulkan SDK) or `glslang`"),
+        ("exchange.wgsl", "`naga` (`cargo install naga-cli`) or `tint` (Dawn)"),
+    ] {
+        for command in [&["check", file][..], &["explain", file], &["convert", file, "--to", "litmus"]] {
+            let mut command = vk_litmus(command.iter().copied());
+            let ran = Ran::of(command.current_dir(FOLDER).env("PATH", nowhere.path()));
+            assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{ran:?}");
+            // Lines are broken where the terminal ends.
+            let said = ran.stderr.replace("\n  │ ", " ");
+            assert!(said.contains(&format!("no compiler for it is installed: {wanted}")), "{ran:?}");
+        }
+    }
+    let cases: [(&[&str], &str); 2] = [
+        (&["exchange.wgsl", "--compiler", "dxc"], "`dxc` is none of its compilers: `naga` or `tint`"),
+        (&["exchange.wgsl", "--compiler", "naga", "-DA"], "naga takes no definitions"),
+    ];
+    for (arguments, words) in cases {
+        let (ran, rejected) = check(arguments);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(rejected["error"].as_str().unwrap().contains(words), "{ran:?}");
+    }
+}
