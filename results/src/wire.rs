@@ -10,6 +10,7 @@ mod models;
 mod patterns;
 mod plan;
 mod progress;
+mod race;
 mod report;
 
 pub use codegen::*;
@@ -18,6 +19,7 @@ pub use models::*;
 pub use patterns::*;
 pub use plan::*;
 pub use progress::*;
+pub use race::*;
 pub use report::*;
 
 use litmus::{Prediction, QuestionKind, Race, Test, Undefinedness};
@@ -99,8 +101,8 @@ pub struct CheckLine {
 /// What is wrong with a kernel of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FindingRecord {
-    /// `race`, `divergent-barrier`, `uninitialised-read`, `out-of-bounds`, `undefined-behaviour`, `hang`, or `lint:` and a
-    /// name.
+    /// `race`, `unpublished-read`, `divergent-barrier`, `uninitialised-read`, `out-of-bounds`, `undefined-behaviour`,
+    /// `hang`, or `lint:` and a name.
     pub kind: String,
     /// In words.
     pub message: String,

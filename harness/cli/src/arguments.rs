@@ -41,6 +41,8 @@ pub enum Command {
     Check(Check),
     /// Say why an outcome is allowed or forbidden, and what would mend a race.
     Explain(Explain),
+    /// Look for races, divergent barriers and the like in shaders, over whole grids.
+    Race(Race),
     /// Say on which tests two models differ, or find the smallest one.
     Compare(Compare),
     /// Write the minimal forbidden tests of a model, or the smallest tests of a clause.
@@ -219,6 +221,32 @@ pub struct Check {
     /// For shaders.
     #[command(flatten)]
     pub kernel: KernelArguments,
+}
+
+/// `race`.
+#[derive(Debug, Args)]
+pub struct Race {
+    /// Shaders: SPIR-V as .spv or .spvasm.
+    #[arg(value_name = "SHADER", required = true)]
+    pub shaders: Vec<String>,
+    /// How it is written.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: RaceFormat,
+    /// Time for the model, which is asked of small grids where the walk leaves something open.
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
+    pub timeout: Duration,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
+}
+
+/// How `race` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RaceFormat {
+    /// For people.
+    Text,
+    /// An object a kernel.
+    Json,
 }
 
 /// The fairness of that name.

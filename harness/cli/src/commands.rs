@@ -16,6 +16,7 @@ pub mod growth;
 pub mod lists;
 pub mod merge;
 pub mod patterns;
+pub mod race;
 pub mod report;
 pub mod run;
 pub mod tune;
@@ -42,6 +43,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Man { command } => lists::man(command.as_deref()),
         Command::Worker(arguments) => worker::worker(&arguments),
         Command::Compare(arguments) => compare::compare(&arguments, quiet),
+        Command::Race(arguments) => race::race(&arguments, quiet),
         Command::Generate(arguments) => generate::generate(&arguments, quiet),
         Command::Clauses(arguments) => clauses::clauses(arguments.format),
         Command::Tune(arguments) => tune::tune(&arguments, quiet),

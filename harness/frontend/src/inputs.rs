@@ -19,6 +19,33 @@ pub struct CaseFile {
     pub options: Options,
 }
 
+/// Texels of an image at most.
+const MAX_TEXELS: u64 = 1 << 24;
+
+/// An image.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageInput {
+    /// Width, height, and depth or layers.
+    pub size: [u32; 3],
+    /// Levels, or where an array of images has the binding, its elements.
+    pub levels: u32,
+    /// What its components hold: `zeros`, `iota`, `random` or `floats`.
+    pub fill: String,
+}
+
+/// A buffer behind an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressInput {
+    /// What a reader calls it.
+    pub name: String,
+    /// Set and binding of the buffer in which the address stands; push constants where there is none.
+    pub place: Option<(u32, u32)>,
+    /// Where in it.
+    pub offset: u64,
+    /// Contents.
+    pub bytes: Vec<u8>,
+}
+
 /// The contents of a buffer that a word names: `zeros`, `iota`, `random`, `floats`; `None` for other words.
 pub fn filled(word: &str, bytes: u64) -> Option<Vec<u8>> {
     let words = bytes.min(MAX_BYTES).div_ceil(4);
@@ -93,12 +120,53 @@ pub fn case_file(text: &str) -> Result<CaseFile, Problem> {
                     options.buffers.insert(place, contents(key, buffer)?);
                 }
             }
-            // What kernels with images, samplers and addresses need; those kernels are refused by name.
-            ("image" | "sampler" | "address", Value::Table(_)) => {}
+            ("image", Value::Table(images)) => {
+                for (name, image) in images {
+                    let place = place(name).ok_or_else(|| wrong(key, "SET.BINDING"))?;
+                    let image = image.as_table().ok_or_else(|| wrong(key, "tables"))?;
+                    options.images.insert(place, image_of(key, image)?);
+                }
+            }
+            ("address", Value::Table(addresses)) => {
+                for (name, address) in addresses {
+                    let address = address.as_table().ok_or_else(|| wrong(key, "tables"))?;
+                    options.addresses.push(address_of(key, name, address)?);
+                }
+            }
+            // Nothing is computed of what samplers filter.
+            ("sampler", Value::Table(_)) => {}
             _ => return Err(Problem::Annotation(format!("unknown key `{key}`, or not of its kind"))),
         }
     }
     Ok(case)
+}
+
+fn image_of(key: &str, image: &Table) -> Result<ImageInput, Problem> {
+    let size: Vec<u32> = image
+        .get("size")
+        .and_then(Value::as_array)
+        .map(|size| size.iter().filter_map(small).collect())
+        .unwrap_or_default();
+    let at = |axis: usize| size.get(axis).copied().unwrap_or(1).max(1);
+    let texels = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
+    if size.is_empty() || texels > MAX_TEXELS {
+        return Err(wrong(key, "a size"));
+    }
+    let levels = image.get("mips").and_then(small).unwrap_or(1);
+    let fill = image.get("fill").and_then(Value::as_str).unwrap_or("zeros").to_owned();
+    Ok(ImageInput { size: [at(0), at(1), at(2)], levels, fill })
+}
+
+fn address_of(key: &str, name: &str, address: &Table) -> Result<AddressInput, Problem> {
+    let at = address.get("at").and_then(Value::as_str);
+    let (object, offset) = at.and_then(|at| at.split_once('@')).ok_or_else(|| wrong(key, "PLACE@OFFSET"))?;
+    let place = match object {
+        "push" => None,
+        object => Some(place(object).ok_or_else(|| wrong(key, "push or SET.BINDING"))?),
+    };
+    let offset = offset.parse().map_err(|_| wrong(key, "an offset"))?;
+    let bytes = contents(key, address)?;
+    Ok(AddressInput { name: name.to_owned(), place, offset, bytes })
 }
 
 fn wrong(key: &str, expected: &str) -> Problem {
@@ -182,5 +250,9 @@ pub fn merged(mut first: Options, second: Options) -> Options {
     let mut buffers = second.buffers;
     buffers.extend(first.buffers);
     first.buffers = buffers;
+    let mut images = second.images;
+    images.extend(first.images);
+    first.images = images;
+    first.addresses.extend(second.addresses);
     first
 }

@@ -8,6 +8,7 @@ use rspirv::spirv::StorageClass;
 use crate::annotations::{Formula, Initial};
 use crate::assemble;
 use crate::error::{Place, Problem, Refusal, malformed};
+use crate::inputs::{AddressInput, ImageInput};
 use crate::layout::{Specialized, known};
 use crate::module::{Constant, Module, Type, mask};
 use crate::question::Asked;
@@ -44,6 +45,10 @@ pub struct Options {
     pub push: BTreeMap<u64, u8>,
     /// Contents of buffers by set and binding.
     pub buffers: BTreeMap<(u32, u32), Vec<u8>>,
+    /// Images by set and binding.
+    pub images: BTreeMap<(u32, u32), ImageInput>,
+    /// Buffers behind addresses.
+    pub addresses: Vec<AddressInput>,
     /// Bodies of a loop at most. Not given, what is known is walked to its end, and a loop that depends on what is read twice.
     pub unroll: Option<u32>,
     /// What is to hold of every final state.
@@ -68,6 +73,10 @@ pub struct Identity {
 /// What kind of finding it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FindingKind {
+    /// Two accesses, one of them a write, that nothing orders.
+    Race,
+    /// A read that a write happens before, which is not made available or not visible to it.
+    UnpublishedRead,
     /// Not all invocations of the execution scope come to an instance of a control barrier.
     DivergentBarrier,
     /// An access beyond the end of an array.
@@ -76,6 +85,23 @@ pub enum FindingKind {
     UninitialisedRead,
     /// Something without a defined result is executed.
     UndefinedBehaviour,
+    /// An invocation repeats a loop for good.
+    Hang,
+}
+
+impl FindingKind {
+    /// Its name in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::Race => "race",
+            FindingKind::UnpublishedRead => "unpublished-read",
+            FindingKind::DivergentBarrier => "divergent-barrier",
+            FindingKind::OutOfBounds => "out-of-bounds",
+            FindingKind::UninitialisedRead => "uninitialised-read",
+            FindingKind::UndefinedBehaviour => "undefined-behaviour",
+            FindingKind::Hang => "hang",
+        }
+    }
 }
 
 /// A place of a kernel and who is there.
@@ -126,6 +152,8 @@ pub struct Lifted {
     pub sampled: bool,
     /// The invocations, in the order of the threads.
     pub invocations: Vec<Identity>,
+    /// Invocations of a subgroup.
+    pub subgroup_size: u32,
     /// What the walk found.
     pub findings: Vec<Finding>,
     /// The question in the words of whoever asks it.
@@ -394,6 +422,7 @@ fn lift_entry(module: &Module, options: &Options, function: u32, name: &str) -> 
         cases: Vec::new(),
         sampled: false,
         invocations: invocations.clone(),
+        subgroup_size,
         findings: Vec::new(),
         question: question.text.clone(),
         notes,
@@ -523,7 +552,7 @@ fn check_overlaps(setting: &Setting<'_>, touched: &BTreeMap<Cell, Touch>) -> Res
     Ok(())
 }
 
-fn local_size(
+pub(crate) fn local_size(
     module: &Module,
     by_id: &HashMap<u32, u64>,
     by_result: &HashMap<u32, Initial>,
@@ -571,7 +600,7 @@ fn invocations(grid: [u32; 3], local: [u32; 3]) -> Result<Vec<Identity>, Problem
 }
 
 /// The loops of each function: for each header its merge block, 0 where it declares none, and its last jump back.
-fn loops(module: &Module) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
+pub(crate) fn loops(module: &Module) -> HashMap<u32, HashMap<u32, (u32, usize)>> {
     use rspirv::spirv::Op;
     let mut all = HashMap::new();
     for (id, function) in &module.functions {

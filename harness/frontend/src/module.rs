@@ -156,6 +156,8 @@ pub struct Module {
     pub(crate) reflection: Vec<(u32, Vec<u32>)>,
     /// Whether the memory model is Vulkan's; GLSL450's otherwise.
     pub vulkan: bool,
+    /// Operands of the types of images, matrices and the like.
+    pub(crate) handles: HashMap<u32, Vec<u32>>,
     /// The types of global variables, which are pointers.
     pub(crate) variable_types: HashMap<u32, u32>,
     /// Names that the text has for ids.
@@ -266,6 +268,11 @@ impl Module {
         let (ty, result) = (take(form.has_type)?, take(form.has_result)?);
         let operands = (next as u32, end as u32);
         Ok((Instruction { op: form.op, ty, result, operands, place, line: 0 }, end))
+    }
+
+    /// One more than the largest id, as the header says it.
+    pub(crate) fn bound(&self) -> usize {
+        self.words.get(3).map_or(0, |bound| *bound as usize)
     }
 
     /// The operands of an instruction behind its type and result.
@@ -466,6 +473,9 @@ impl Module {
                     if self.forward.contains(&result) && !matches!(ty, Type::Pointer { .. }) {
                         return Err(malformed("a forward pointer that is no pointer"));
                     }
+                    if matches!(ty, Type::Handle(_)) {
+                        self.handles.insert(result, operands);
+                    }
                     if self.types.insert(result, ty).is_some() {
                         return Err(malformed("two types of one id"));
                     }
@@ -622,6 +632,13 @@ impl Module {
     /// The source line of a [`crate::Spot`]; `None` where the module has none there.
     pub fn source_line(&self, index: u32) -> Option<&SourceLine> {
         self.lines.get(index as usize).filter(|_| index > 0)
+    }
+
+    /// The source that a line is of, where only one has it.
+    pub fn file_of(&self, line: u32) -> Option<&str> {
+        let mut files = self.lines.iter().filter(|known| known.line == line).map(|known| known.file.as_str());
+        let first = files.next().filter(|file| !file.is_empty())?;
+        files.all(|file| file == first).then_some(first)
     }
 
     /// The entry point that is meant: the named one, or the only one.

@@ -24,6 +24,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("compare.schema.json", schemars::schema_for!(CompareRecord)),
         ("baseline.schema.json", schemars::schema_for!(BaselineRecord)),
         ("diff.schema.json", schemars::schema_for!(DiffRecord)),
+        ("race.schema.json", schemars::schema_for!(results::wire::RaceLine)),
         ("report.schema.json", schemars::schema_for!(ReportRecord)),
         ("codegen.schema.json", schemars::schema_for!(CodegenLine)),
         ("codegen-explore.schema.json", schemars::schema_for!(CodegenExploreLine)),

@@ -132,3 +132,43 @@ fn the_litmus_test_of_a_shader_is_one() {
         assert_eq!((ran.code, &ran.json_lines()[0]["race"]), (0, &race.into()), "{ran:?}");
     }
 }
+
+fn race(name: &str, arguments: &[&str]) -> (Ran, Value) {
+    let shader = shader(name);
+    let ran = Ran::of(vk_litmus(["race", &shader, "--format", "json"]).args(arguments));
+    let lines = ran.json_lines();
+    assert_eq!(lines.len(), 1, "{ran:?}");
+    for schema in schemas("race.schema.json", "race.schema.json").iter().filter(|schema| schema.exists()) {
+        assert_valid(schema, &lines[0]);
+    }
+    (ran, lines[0].clone())
+}
+
+#[test]
+fn races_over_whole_grids() {
+    let (ran, line) = race("reduce", &["--grid", "64"]);
+    assert_eq!((ran.code, &line["verdict"]), (1, &"racy".into()), "{ran:?}");
+    assert_eq!(
+        (&line["schema"], &line["grid"]),
+        (&"vk-litmus/race/1".into(), &serde_json::json!([64, 1, 1]))
+    );
+    assert_eq!(line["findings"][0]["kind"], "race");
+    assert_eq!(line["findings"][0]["at"][0]["file"], "reduce.comp");
+    let (ran, line) = race("divergent", &[]);
+    assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"divergent-barrier".into()), "{ran:?}");
+    // The model is asked of a small grid where the order decides.
+    let (ran, line) = race("lock-right", &["--grid", "2"]);
+    assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
+    assert!(line["coverage"].as_str().unwrap().contains("every execution that `vulkan` allows"), "{line}");
+    let (ran, line) = race("lock", &["--grid", "2"]);
+    assert_eq!((ran.code, &line["findings"][0]["at"][0]["line"]), (1, &21.into()), "{ran:?}");
+    let (ran, line) = race("missing", &[]);
+    assert_eq!(
+        (ran.code, &line["verdict"], &line["findings"]),
+        (2, &"refused".into(), &serde_json::json!([]))
+    );
+    let shader = shader("message-not-coherent");
+    let ran = Ran::of(&mut vk_litmus(["race", &shader, "--grid", "2"]));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stdout.contains("main`: racy\n  for these inputs"), "{}", ran.stdout);
+}

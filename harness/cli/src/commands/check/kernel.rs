@@ -309,14 +309,8 @@ impl Kernel<'_> {
     }
 
     fn finding(&self, finding: &Finding) -> FindingRecord {
-        let kind = match finding.kind {
-            FindingKind::DivergentBarrier => "divergent-barrier",
-            FindingKind::OutOfBounds => "out-of-bounds",
-            FindingKind::UninitialisedRead => "uninitialised-read",
-            FindingKind::UndefinedBehaviour => "undefined-behaviour",
-        };
         FindingRecord {
-            kind: kind.to_owned(),
+            kind: finding.kind.name().to_owned(),
             message: finding.message.clone(),
             at: finding.at.iter().map(|spot| self.place(spot)).collect(),
         }

@@ -1,0 +1,161 @@
+//! `race`: what is wrong with shaders, over whole grids.
+
+use std::path::Path;
+
+use campaign::patience::patience;
+use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
+use frontend::{Module, Options, Place, Refusal};
+use model::{Budget, Model};
+use results::wire::{FindingPlace, FindingRecord, RACE_SCHEMA, RaceLine, RaceVerdict};
+use results::write::json::Lines;
+
+use crate::arguments::{Race, RaceFormat};
+use crate::exit::{Failure, Outcome};
+use crate::output::{Data, cannot_print, say};
+
+/// Runs the command.
+///
+/// # Errors
+/// What ended it early; what is wrong with a single shader does not.
+pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
+    let options = arguments.kernel.options(None)?;
+    let model =
+        Model::shipped("vulkan").ok_or_else(|| Failure::input_message("no model `vulkan`".to_owned()))?;
+    let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
+    let (mut out, mut outcome) = (Data::new(), Outcome::Success);
+    for file in &arguments.shaders {
+        for line in lines(file, &options, &model, arguments) {
+            outcome.note(match line.verdict {
+                RaceVerdict::Racy => Outcome::RuleBroken,
+                RaceVerdict::Clean => Outcome::Success,
+                RaceVerdict::Refused => Outcome::Input,
+                RaceVerdict::Undecided => Outcome::Environment,
+            });
+            if let Some(why) = line.why.as_ref().filter(|_| !quiet && arguments.format == RaceFormat::Json) {
+                say(why);
+            }
+            match arguments.format {
+                RaceFormat::Json => Lines::new(&mut out).write(&line).map_err(cannot_print)?,
+                RaceFormat::Text => out.print(&text(&line))?,
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+/// What is said of each entry point of a shader, or of the one that is asked for.
+fn lines(file: &str, options: &Options, model: &Model, arguments: &Race) -> Vec<RaceLine> {
+    let module = match module_of(file) {
+        Ok(module) => module,
+        Err(why) => return vec![refused(file, "", why)],
+    };
+    let entries: Vec<String> = match &options.entry {
+        Some(entry) => vec![entry.clone()],
+        None => module.entry_points().into_iter().map(str::to_owned).collect(),
+    };
+    if entries.is_empty() {
+        return vec![refused(file, "", format!("{file}: no entry point of a compute shader"))];
+    }
+    let judged = |entry: String| {
+        let options = Options { entry: Some(entry.clone()), ..options.clone() };
+        let stop = patience(arguments.timeout);
+        match frontend::judge(&module, &options, model, Budget::until(&stop)) {
+            Ok(report) => answered(file, &module, report),
+            Err(refusal) => refused(file, &entry, placed(file, &module, &refusal)),
+        }
+    };
+    entries.into_iter().map(judged).collect()
+}
+
+fn module_of(file: &str) -> Result<Module, String> {
+    let extension = Path::new(file).extension().and_then(|extension| extension.to_str()).unwrap_or("");
+    if super::check::kernel::is_kernel(file) && !["spv", "spvasm"].contains(&extension) {
+        return Err(format!("{file}: not available: compile it to SPIR-V with debug lines first"));
+    }
+    let bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
+    frontend::read(&bytes).map_err(|refusal| format!("{file}:{refusal}"))
+}
+
+/// A refusal with the source that its line is of.
+fn placed(file: &str, module: &Module, refusal: &Refusal) -> String {
+    let source = match refusal.place {
+        Place::Line(line) => module.file_of(line),
+        Place::Word(_) | Place::Module => None,
+    };
+    format!("{}:{refusal}", source.unwrap_or(file))
+}
+
+fn refused(file: &str, entry: &str, why: String) -> RaceLine {
+    RaceLine {
+        schema: RACE_SCHEMA.to_owned(),
+        file: file.to_owned(),
+        entry: entry.to_owned(),
+        grid: None,
+        local_size: None,
+        subgroup_size: None,
+        verdict: RaceVerdict::Refused,
+        why: Some(why),
+        findings: Vec::new(),
+        coverage: String::new(),
+    }
+}
+
+fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
+    RaceLine {
+        schema: RACE_SCHEMA.to_owned(),
+        file: file.to_owned(),
+        entry: report.entry,
+        grid: Some(report.grid),
+        local_size: Some(report.local_size),
+        subgroup_size: Some(report.subgroup_size),
+        verdict: match report.verdict {
+            Verdict::Racy => RaceVerdict::Racy,
+            Verdict::Clean => RaceVerdict::Clean,
+            Verdict::Undecided => RaceVerdict::Undecided,
+        },
+        why: report.why.map(|refusal| placed(file, module, &refusal)),
+        findings: report.findings.iter().map(|found| record(file, module, found)).collect(),
+        coverage: report.coverage,
+    }
+}
+
+fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord {
+    let place = |spot: &GridSpot| {
+        let source = module.source_line(spot.line);
+        let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());
+        let line = match (source, spot.place) {
+            (Some(source), _) => Some(source.line),
+            (None, Place::Line(line)) => Some(line),
+            (None, _) => None,
+        };
+        FindingPlace {
+            file: Some(named.unwrap_or_else(|| file.to_owned())),
+            line,
+            invocation: Some(spot.invocation.to_string()),
+            access: spot.access.map(|writes| if writes { "write" } else { "read" }.to_owned()),
+        }
+    };
+    let at = found.at.iter().map(place).collect();
+    FindingRecord { kind: found.kind.name().to_owned(), message: found.message.clone(), at }
+}
+
+/// The same for people.
+fn text(line: &RaceLine) -> String {
+    let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
+    let mut text = format!("{}{entry}: {}\n", line.file, line.verdict);
+    if !line.coverage.is_empty() {
+        text += &format!("  for {}\n", line.coverage);
+    }
+    if let Some(why) = &line.why {
+        text += &format!("  {why}\n");
+    }
+    for finding in &line.findings {
+        text += &format!("  {}: {}\n", finding.kind, finding.message);
+        for place in &finding.at {
+            let access = place.access.as_deref().unwrap_or("at");
+            let number = place.line.map_or(String::new(), |line| format!(":{line}"));
+            text += &format!("    {access} {}{number}\n", place.file.as_deref().unwrap_or(""));
+        }
+    }
+    text
+}

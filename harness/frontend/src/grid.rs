@@ -1,0 +1,226 @@
+//! Walks over whole grids: every invocation with its inputs, and everything that two of them do without an order.
+//!
+//! A walk is one order of the invocations, and whether two accesses race is decided by what happens before in it, not by
+//! when they came. Where no value that depends on the order decides about control or addresses, one walk speaks for all
+//! orders; else several are tried, and the report says so.
+
+mod access;
+mod atomic;
+mod both;
+mod clock;
+mod compute;
+mod execute;
+mod extended;
+mod group;
+mod image;
+mod machine;
+mod memory;
+mod program;
+mod schedule;
+mod setup;
+mod shadow;
+mod sync;
+mod value;
+
+use crate::error::{Place, Problem, Refusal};
+use crate::lift::{FindingKind, Identity, Options};
+use crate::module::Module;
+
+use machine::Machine;
+use schedule::Plan;
+
+/// Steps of all walks of a kernel at most.
+const MAX_STEPS: u64 = 400_000_000;
+/// Orders that are tried where the order decides.
+const ORDERS: u64 = 12;
+/// Findings at most.
+const MAX_FINDINGS: usize = 32;
+
+/// What a walk found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Something is wrong.
+    Racy,
+    /// Nothing is, as far as the coverage says.
+    Clean,
+    /// It could not be found out.
+    Undecided,
+}
+
+/// A place of a finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridSpot {
+    /// Index of the source line, 0 where there is none.
+    pub line: u32,
+    /// The place in the module.
+    pub place: Place,
+    /// Who is there.
+    pub invocation: Identity,
+    /// Whether it writes, where it is an access.
+    pub access: Option<bool>,
+}
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GridFinding {
+    /// Its kind.
+    pub kind: FindingKind,
+    /// In words.
+    pub message: String,
+    /// Where.
+    pub at: Vec<GridSpot>,
+}
+
+/// What is said of a kernel.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The entry point.
+    pub entry: String,
+    /// Workgroups.
+    pub grid: [u32; 3],
+    /// Invocations of a workgroup.
+    pub local_size: [u32; 3],
+    /// Invocations of a subgroup.
+    pub subgroup_size: u32,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// Why nothing could be found out.
+    pub why: Option<Refusal>,
+    /// What is wrong.
+    pub findings: Vec<GridFinding>,
+    /// Whether the order of the invocations decides about control or addresses, so that a pass covers the orders tried.
+    pub ordered: bool,
+    /// Orders that were tried.
+    pub orders: u64,
+    /// Steps of all invocations.
+    pub steps: u64,
+    /// What a pass covers, in words.
+    pub coverage: String,
+}
+
+impl Report {
+    /// What is known of a kernel that was lifted alone.
+    pub(crate) fn of(lifted: &crate::lift::Lifted, entry: String) -> Report {
+        let most = |of: fn(&Identity) -> [u32; 3]| {
+            let all = lifted.invocations.iter().map(of);
+            all.fold([1; 3], |all, one| [0, 1, 2].map(|axis: usize| all[axis].max(one[axis] + 1)))
+        };
+        let local_size = most(|identity| identity.local);
+        Report {
+            entry,
+            grid: most(|identity| identity.workgroup),
+            local_size,
+            subgroup_size: lifted.subgroup_size,
+            verdict: Verdict::Undecided,
+            why: None,
+            findings: Vec::new(),
+            ordered: false,
+            orders: 0,
+            steps: 0,
+            coverage: String::new(),
+        }
+    }
+}
+
+/// Walks a kernel over its whole grid.
+///
+/// # Errors
+/// What of it is malformed or beyond the walk, with its place, where nothing wrong was found before.
+pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
+    let nowhere = |problem: Problem| problem.at(Place::Module);
+    let entry = module.entry(options.entry.as_deref()).map_err(nowhere)?;
+    let (function, name) = (entry.function, entry.name.clone());
+    setup::with(module, options, function, |first| {
+        let mut report = Report {
+            entry: name,
+            grid: first.setup.grid,
+            local_size: first.setup.local_size,
+            subgroup_size: first.setup.subgroup_size,
+            verdict: Verdict::Clean,
+            why: None,
+            findings: Vec::new(),
+            ordered: false,
+            orders: 0,
+            steps: 0,
+            coverage: String::new(),
+        };
+        let mut notes = std::collections::BTreeSet::new();
+        for order in 0..ORDERS {
+            let mut machine = first.clone();
+            machine.rotation = order as u32 + 1;
+            let plan = match order {
+                0 => Plan::Forward,
+                1 => Plan::Backward,
+                seed => Plan::Random(seed),
+            };
+            let walked = machine.run(plan, MAX_STEPS.saturating_sub(report.steps));
+            report.orders += 1;
+            report.steps += machine.steps;
+            report.ordered |= machine.open;
+            notes.append(&mut machine.notes);
+            add(&mut report.findings, &machine);
+            if let Err(refusal) = walked {
+                if order > 0 && matches!(refusal.what, Problem::Budget { .. }) && report.findings.is_empty() {
+                    // Fewer orders than there might be.
+                    report.orders -= 1;
+                    break;
+                }
+                report.why = Some(refusal);
+                break;
+            }
+            // One order that spends a large part of the steps leaves no room for others.
+            if !report.ordered || !report.findings.is_empty() || report.steps > MAX_STEPS / 2 {
+                break;
+            }
+        }
+        report.verdict = match (report.findings.is_empty(), &report.why) {
+            (false, _) => Verdict::Racy,
+            (true, None) => Verdict::Clean,
+            (true, Some(Refusal { what: Problem::Budget { .. }, .. })) => Verdict::Undecided,
+            (true, Some(refusal)) => return Err(refusal.clone()),
+        };
+        report.coverage = coverage(&report, notes);
+        Ok(report)
+    })
+}
+
+fn add(findings: &mut Vec<GridFinding>, machine: &Machine<'_>) {
+    for found in &machine.found {
+        let spot = |(site, invocation, access): &(u32, Identity, Option<bool>)| {
+            let (line, place) = machine.program.place(*site);
+            GridSpot { line, place, invocation: *invocation, access: *access }
+        };
+        let at: Vec<GridSpot> = found.at.iter().map(spot).collect();
+        let lines = |at: &[GridSpot]| at.iter().map(|spot| (spot.line, spot.place)).collect::<Vec<_>>();
+        let known = findings.iter().any(|known| known.kind == found.kind && lines(&known.at) == lines(&at));
+        if !known && findings.len() < MAX_FINDINGS {
+            findings.push(GridFinding { kind: found.kind, message: found.message.clone(), at });
+        }
+    }
+}
+
+/// What a pass covers, in words.
+fn coverage(report: &Report, notes: std::collections::BTreeSet<String>) -> String {
+    let workgroups: u64 = report.grid.iter().map(|n| u64::from(*n)).product();
+    let each: u64 = report.local_size.iter().map(|n| u64::from(*n)).product();
+    let orders = match (report.ordered, report.orders) {
+        (false, _) => "every order of the invocations".to_owned(),
+        (true, 1) => {
+            "the one order of the invocations tried, since results of atomics decide where it goes".to_owned()
+        }
+        (true, orders) => {
+            format!(
+                "the {orders} orders of the invocations tried, since results of atomics decide where it goes"
+            )
+        }
+    };
+    let mut all = format!(
+        "these inputs, {workgroups} workgroup{} of {each}, subgroups of {}, loops whole, {orders}",
+        if workgroups == 1 { "" } else { "s" },
+        report.subgroup_size
+    );
+    for note in notes {
+        all += &format!("; {note}");
+    }
+    all
+}

@@ -1,0 +1,527 @@
+//! Chains of pointers, loads and stores.
+
+use litmus::{Access, Scope, StorageClass};
+use rspirv::spirv::{BuiltIn, Op};
+
+use crate::error::{Problem, malformed, unsupported};
+use crate::lift::{FindingKind, Identity};
+use crate::module::mask;
+use crate::order::MemoryOperands;
+
+use super::clock::{Moment, class_index};
+use super::machine::{Here, Machine, Step};
+use super::memory::{ADDRESS_BITS, Object};
+use super::program::{Inst, Kind, Layout, Program};
+use super::shadow::{Manner, Record};
+use super::value::{LOCAL, NOWHERE, OUTSIDE, Pointer, Taint, Value};
+
+/// Records at the words of one object at most.
+const WORD: u64 = 4;
+
+/// The part of what a pointer points to.
+pub(super) fn part(program: &Program<'_>, pointer: &Pointer, index: u64) -> Result<Pointer, Problem> {
+    let mut inner = *pointer;
+    inner.stride = 0;
+    match program.layout(pointer.ty)? {
+        Layout::Vector { element, count, bits, .. } => {
+            let step = match pointer.matrix_stride {
+                // A column of a matrix that lies in rows.
+                stride if stride > 0 && pointer.row_major => u64::from(stride),
+                _ => u64::from(bits / 8).max(1),
+            };
+            inner.beyond |= index >= u64::from(*count);
+            inner.offset = pointer.offset.wrapping_add(step.wrapping_mul(index));
+            inner.ty = *element;
+            inner.matrix_stride = 0;
+        }
+        Layout::Matrix { column, count, rows, bytes } => {
+            let own = if pointer.row_major { *count } else { *rows } * bytes;
+            let stride = if pointer.matrix_stride > 0 { pointer.matrix_stride } else { own };
+            let step = if pointer.row_major { *bytes } else { stride };
+            inner.beyond |= index >= u64::from(*count);
+            inner.offset = pointer.offset.wrapping_add(u64::from(step).wrapping_mul(index));
+            inner.ty = *column;
+            inner.matrix_stride = stride;
+        }
+        Layout::Array { element, stride, length } => {
+            inner.beyond |= length.is_some_and(|length| index >= length);
+            inner.offset = pointer.offset.wrapping_add(stride.wrapping_mul(index));
+            inner.ty = *element;
+            inner.stride = *stride;
+        }
+        Layout::Struct { members } => {
+            let member =
+                members.get(index as usize).ok_or_else(|| malformed("an index beyond its composite"))?;
+            inner.offset = pointer.offset.wrapping_add(member.offset);
+            inner.ty = member.ty;
+            inner.coherent |= member.coherent;
+            if member.matrix_stride > 0 {
+                inner.matrix_stride = member.matrix_stride;
+                inner.row_major = member.row_major;
+            }
+        }
+        _ => return Err(malformed("a chain into what has no parts")),
+    }
+    Ok(inner)
+}
+
+/// How many parts a type has.
+fn count(program: &Program<'_>, ty: u32) -> Result<u64, Problem> {
+    let count = match program.layout(ty)? {
+        Layout::Vector { count, .. } | Layout::Matrix { count, .. } => u64::from(*count),
+        Layout::Array { length: Some(length), .. } => *length,
+        Layout::Struct { members } => members.len() as u64,
+        Layout::Array { length: None, .. } => return Err(malformed("a value of an array without a length")),
+        _ => 0,
+    };
+    let bound = crate::layout::MAX_PARTS;
+    if count > bound as u64 { Err(Problem::Budget { what: "parts of a value", bound }) } else { Ok(count) }
+}
+
+/// An access beyond an end, in words.
+fn beyond_end(what: &str, object: &Object, pointer: &Pointer) -> String {
+    let name = if object.name.is_empty() { "a variable of the function" } else { object.name.as_str() };
+    if pointer.beyond {
+        return format!("{what} beyond the end of an array in `{name}`");
+    }
+    format!("{what} at byte {} of `{name}`, which has {}", pointer.offset as i64, object.bytes.len())
+}
+
+impl Machine<'_> {
+    pub(super) fn pointer(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<Pointer> {
+        match self.operand(here, inst, index)? {
+            Value::Pointer(pointer) => Ok(pointer),
+            Value::Bits(..) => Err(unsupported("a pointer made of an integer").into()),
+            _ => Err(unsupported("a pointer without a unique object").into()),
+        }
+    }
+
+    /// `first` is the operand of the first index behind the element of a `PtrAccessChain`.
+    pub(super) fn chain(&mut self, here: &mut Here<'_>, inst: &Inst, first: usize) -> Step<Value> {
+        let program = self.program;
+        let mut pointer = self.pointer(here, inst, 0)?;
+        let operands = program.module.operands(&inst.raw);
+        if first == 2 {
+            let ty = operands.first().map_or(0, |id| program.type_of(*id));
+            let declared = program.module.decorations.get(&ty).and_then(|decorations| decorations.stride);
+            let stride = declared.or((pointer.stride > 0).then_some(pointer.stride));
+            let stride = stride.unwrap_or_else(|| program.size(pointer.ty));
+            let (index, taint) = self.index(here, inst, 1)?;
+            pointer.taint |= taint;
+            pointer.offset = pointer.offset.wrapping_add(index.wrapping_mul(stride));
+            pointer.stride = stride;
+        }
+        for position in first..operands.len() {
+            let (index, taint) = self.index(here, inst, position)?;
+            pointer.taint |= taint;
+            if let Some(shared) = self.descriptor(&pointer, index)? {
+                pointer = shared;
+                continue;
+            }
+            pointer = part(program, &pointer, index)?;
+        }
+        Ok(Value::Pointer(pointer))
+    }
+
+    /// An index, as a signed number that wraps. What was read beyond an end decides nothing as long as nobody looks at it.
+    fn index(&mut self, here: &mut Here<'_>, inst: &Inst, position: usize) -> Step<(u64, Taint)> {
+        let program = self.program;
+        let id = program.module.operand(&inst.raw, position)?;
+        let bits = program.numbers(program.type_of(id)).map_or(32, |of| of.1);
+        let Value::Bits(index, taint) = self.value(here, id)? else {
+            return Err(malformed("an index that is no number").into());
+        };
+        if taint & OUTSIDE == 0 {
+            self.decides(here, taint, "an index")?;
+        }
+        Ok((crate::arithmetic::signed(index, bits) as u64, taint & OUTSIDE))
+    }
+
+    /// How many bytes a number has in memory, and what kind it is.
+    fn scalar(&self, ty: u32) -> Option<(Kind, u32)> {
+        match self.program.layout(ty).ok()? {
+            Layout::Scalar { kind, bits } => Some((*kind, bits.div_ceil(8))),
+            _ => None,
+        }
+    }
+
+    /// Reads a whole type.
+    pub(super) fn load(
+        &mut self,
+        here: &mut Here<'_>,
+        pointer: &Pointer,
+        operands: MemoryOperands,
+    ) -> Step<Value> {
+        if let Some((kind, bytes)) = self.scalar(pointer.ty) {
+            return self.load_scalar(here, pointer, kind, bytes, operands);
+        }
+        match self.program.layout(pointer.ty)? {
+            Layout::Image => return Ok(Value::Image(pointer.object)),
+            Layout::Handle => return Ok(Value::Nothing(super::value::OPAQUE)),
+            _ => {}
+        }
+        let count = count(self.program, pointer.ty)?;
+        let parts = (0..count).map(|index| {
+            let inner = part(self.program, pointer, index)?;
+            self.load(here, &inner, operands)
+        });
+        Ok(Value::many(parts.collect::<Step<Vec<_>>>()?))
+    }
+
+    fn load_scalar(
+        &mut self,
+        here: &mut Here<'_>,
+        pointer: &Pointer,
+        kind: Kind,
+        bytes: u32,
+        operands: MemoryOperands,
+    ) -> Step<Value> {
+        let Some(object) = self.object(here, pointer.object) else {
+            self.decides(here, pointer.taint & !OUTSIDE, "an address")?;
+            let message = "a read through an address of nothing".to_owned();
+            let taint = pointer.taint & OUTSIDE | self.outside(here, message);
+            return Ok(self.zero(pointer.ty, kind, taint));
+        };
+        if pointer.taint & OUTSIDE != 0 {
+            return Ok(self.zero(pointer.ty, kind, pointer.taint));
+        }
+        if pointer.beyond || !object.holds(pointer.offset, bytes) {
+            let given = object.given || pointer.beyond;
+            let message = beyond_end("a read", object, pointer);
+            self.note_unknown_length(here, pointer);
+            // Where nothing is said of the length, nothing is beyond it.
+            let taint = if given { self.outside(here, message) } else { 0 };
+            return Ok(self.zero(pointer.ty, kind, taint));
+        }
+        let (bits, mut taint) = object.read(pointer.offset, bytes);
+        let (class, coherent) = (object.class, object.coherent);
+        if let Some(class) = class {
+            let manner = self.plain(class, coherent || pointer.coherent, false, operands)?;
+            self.meet(here, pointer, bytes, class, manner);
+            taint |= pointer.taint;
+        }
+        Ok(match kind {
+            Kind::Address => Value::Pointer(self.pointer_at(bits, self.pointee(pointer.ty), taint)),
+            Kind::Bool => Value::Bits(u64::from(bits != 0), taint),
+            _ => Value::Bits(bits, taint),
+        })
+    }
+
+    fn zero(&self, ty: u32, kind: Kind, taint: Taint) -> Value {
+        match kind {
+            Kind::Address => Value::Pointer(Pointer::null(self.pointee(ty), taint)),
+            _ => Value::Bits(0, taint),
+        }
+    }
+
+    fn pointee(&self, ty: u32) -> u32 {
+        self.program.pointee(ty).map_or(0, |to| to.1)
+    }
+
+    /// The pointer of an address.
+    pub(super) fn pointer_at(&self, address: u64, ty: u32, taint: Taint) -> Pointer {
+        let number = (address >> ADDRESS_BITS) as u32;
+        let object = match number.checked_sub(1) {
+            Some(index) if (index as usize) < self.objects.len() => index,
+            _ => NOWHERE,
+        };
+        let offset = address & mask(ADDRESS_BITS);
+        Pointer { offset, taint, ..Pointer::to(object, ty) }
+    }
+
+    /// The address of a pointer.
+    pub(super) fn address_of(&self, pointer: &Pointer) -> u64 {
+        if pointer.object == NOWHERE {
+            return pointer.offset;
+        }
+        ((u64::from(pointer.object) + 1) << ADDRESS_BITS).wrapping_add(pointer.offset)
+    }
+
+    /// Says that the length of a buffer was assumed, where something lies beyond it.
+    fn note_unknown_length(&mut self, here: &mut Here<'_>, pointer: &Pointer) {
+        let unknown = self.object(here, pointer.object).filter(|object| !object.given);
+        if let Some(name) = unknown.map(|object| object.name.clone()) {
+            self.notes
+                .insert(format!("nothing is said of `{name}`, which is accessed beyond the bytes assumed"));
+        }
+    }
+
+    /// Writes a whole type.
+    pub(super) fn store(
+        &mut self,
+        here: &mut Here<'_>,
+        pointer: &Pointer,
+        value: &Value,
+        operands: MemoryOperands,
+    ) -> Step<()> {
+        if let Some((_, bytes)) = self.scalar(pointer.ty) {
+            return self.store_scalar(here, pointer, value, bytes, operands);
+        }
+        let count = count(self.program, pointer.ty)?;
+        for index in 0..count {
+            let inner = part(self.program, pointer, index)?;
+            let element = self.component(value, index as usize)?;
+            self.store(here, &inner, &element, operands)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn component(&self, value: &Value, index: usize) -> Result<Value, Problem> {
+        match value {
+            Value::Many(parts) => {
+                parts.get(index).cloned().ok_or_else(|| malformed("an index beyond its composite"))
+            }
+            Value::Nothing(taint) => Ok(Value::Nothing(*taint)),
+            _ => Err(malformed("a part of what has none")),
+        }
+    }
+
+    fn store_scalar(
+        &mut self,
+        here: &mut Here<'_>,
+        pointer: &Pointer,
+        value: &Value,
+        bytes: u32,
+        operands: MemoryOperands,
+    ) -> Step<()> {
+        let (bits, taint) = match value {
+            Value::Bits(bits, taint) => (*bits, *taint),
+            Value::Pointer(to) => (self.address_of(to), to.taint),
+            other => (0, other.taint()),
+        };
+        if pointer.object & LOCAL == 0 {
+            self.decides(here, pointer.taint, "an address")?;
+            self.looks_outside(taint);
+        }
+        let Some(object) = self.object(here, pointer.object) else {
+            self.finding(here, FindingKind::OutOfBounds, "a write through an address of nothing".to_owned());
+            return Ok(());
+        };
+        if pointer.beyond || !object.holds(pointer.offset, bytes) {
+            let message = beyond_end("a write", object, pointer);
+            if object.given || pointer.beyond {
+                self.finding(here, FindingKind::OutOfBounds, message);
+            }
+            self.note_unknown_length(here, pointer);
+            return Ok(());
+        }
+        let (class, coherent) = (object.class, object.coherent);
+        let changed = object.read(pointer.offset, bytes) != (bits, taint);
+        object.write(pointer.offset, bytes, bits, taint);
+        if let Some(class) = class {
+            self.changes += u64::from(changed);
+            let manner = self.plain(class, coherent || pointer.coherent, true, operands)?;
+            self.meet(here, pointer, bytes, class, manner);
+        }
+        Ok(())
+    }
+
+    /// How a plain access accesses.
+    pub(super) fn plain(
+        &self,
+        class: StorageClass,
+        coherent: bool,
+        writes: bool,
+        operands: MemoryOperands,
+    ) -> Result<Manner, Problem> {
+        let program = self.program;
+        let number = |id| program.specialized.number(id);
+        let access = operands.access(class, program.module.vulkan, coherent, writes, number)?;
+        let manner = Manner {
+            writes,
+            atomic: false,
+            private: access == Access::Private,
+            published: false,
+            scope: Scope::Device,
+            operation: 0,
+        };
+        Ok(match access {
+            Access::Coherent { scope } => Manner { published: true, scope, ..manner },
+            _ => manner,
+        })
+    }
+
+    /// Looks at who else was at the words of an access. Whether an atomic that is not ordered with it was there.
+    pub(super) fn meet(
+        &mut self,
+        here: &mut Here<'_>,
+        pointer: &Pointer,
+        bytes: u32,
+        class: StorageClass,
+        manner: Manner,
+    ) -> bool {
+        self.accesses += 1;
+        let at = class_index(class);
+        let epoch = here.workgroup.epochs[at];
+        let site = self.site_of(&here.workgroup.invocations[here.index]);
+        let me = &here.workgroup.invocations[here.index];
+        let moment =
+            Moment { invocation: me.number, workgroup: me.identity.workgroup_index, time: me.time, epoch };
+        let (subgroup, identity) = (me.subgroup, me.identity);
+        let view = me.views[at].clone();
+        let fine = self.setup.fine;
+        let Some(object) = self.object(here, pointer.object) else { return false };
+        let end = pointer.offset + u64::from(bytes);
+        let mut unordered = false;
+        let mut conflict = None;
+        for word in pointer.offset / WORD..end.div_ceil(WORD) {
+            let first = pointer.offset.max(word * WORD) - word * WORD;
+            let last = end.min((word + 1) * WORD) - word * WORD;
+            let covered = (mask(last as u32) & !mask(first as u32)) as u8;
+            let record = Record { moment, subgroup, site, manner, mask: covered };
+            let met = object.shadow.entry(word as u32).or_default().meet(&record, &view, fine);
+            unordered |= met.unordered;
+            if let (Some((earlier, standing)), None) = (met.conflict, &conflict) {
+                conflict = Some((earlier, record, standing, word));
+            }
+        }
+        if let Some((earlier, later, standing, word)) = conflict {
+            let name = self.element(here, pointer, word * WORD);
+            let other = self.identity_of(earlier.moment.invocation);
+            self.race(&name, (&earlier, other), (&later, identity), standing);
+        }
+        unordered
+    }
+
+    pub(super) fn identity_of(&self, number: u32) -> Identity {
+        let count: u32 = self.setup.local_size.iter().product();
+        let (index, local_index) = (number / count.max(1), number % count.max(1));
+        let ([gx, gy, _], [x, y, _]) = (self.setup.grid, self.setup.local_size);
+        Identity {
+            workgroup: [index % gx, index / gx % gy, index / gx / gy],
+            local: [local_index % x, local_index / x % y, local_index / x / y],
+            workgroup_index: index,
+            local_index,
+        }
+    }
+
+    /// What a reader calls the place of an access.
+    fn element(&mut self, here: &mut Here<'_>, pointer: &Pointer, offset: u64) -> String {
+        let program = self.program;
+        let Some(object) = self.object(here, pointer.object) else { return String::new() };
+        let mut name = object.name.clone();
+        let variable = object.variable;
+        if let Some(texels) = object.texels {
+            let texel = offset / 16;
+            let [width, height, _] = texels.size.map(|size| u64::from(size.max(1)));
+            return format!("{name}[{},{}]", texel % width, texel / width % height);
+        }
+        let Some(mut ty) = program.module.variables.get(&variable).map(|variable| variable.ty) else {
+            return format!("{name}+{offset}");
+        };
+        let mut rest = offset;
+        for _ in 0..16 {
+            match program.layout(ty) {
+                Ok(Layout::Array { element, stride, .. }) if *stride > 0 => {
+                    name += &format!("[{}]", rest / stride);
+                    rest %= stride;
+                    ty = *element;
+                }
+                Ok(Layout::Struct { members }) => {
+                    let found = members.iter().enumerate().rfind(|(_, member)| member.offset <= rest);
+                    let Some((index, member)) = found else { break };
+                    if let Some(known) = program.module.member_names.get(&(ty, index as u32)) {
+                        name += &format!(".{known}");
+                    }
+                    rest -= member.offset;
+                    ty = member.ty;
+                }
+                _ => break,
+            }
+        }
+        name
+    }
+
+    /// Writes a value into an object that nobody else sees yet.
+    pub(super) fn fill(
+        &self,
+        object: &mut Object,
+        at: &Pointer,
+        ty: u32,
+        value: &Value,
+    ) -> Result<(), Problem> {
+        if let Some((_, bytes)) = self.scalar(ty) {
+            if let Value::Bits(bits, taint) = value
+                && object.holds(at.offset, bytes)
+            {
+                object.write(at.offset, bytes, *bits, *taint);
+            }
+            return Ok(());
+        }
+        let at = Pointer { ty, ..*at };
+        for index in 0..count(self.program, ty)? {
+            let inner = part(self.program, &at, index)?;
+            self.fill(object, &inner, inner.ty, &self.component(value, index as usize)?)?;
+        }
+        Ok(())
+    }
+
+    /// What a variable of an invocation's inputs holds.
+    pub(super) fn built_in(&self, variable: u32, ty: u32, me: &Identity) -> Result<Value, Problem> {
+        let setup = self.setup;
+        let all: u32 = setup.local_size.iter().product();
+        let vector =
+            |of: [u32; 3]| Value::many(of.iter().map(|number| Value::Bits(u64::from(*number), 0)).collect());
+        let scalar = |number: u32| Value::Bits(u64::from(number), 0);
+        let lane = me.local_index % setup.subgroup_size;
+        let lanes = |from: u32, to: u32| {
+            let bits = |word: u32| {
+                let mine = |lane: &u32| lane / 32 == word;
+                Value::Bits((from..to).filter(mine).fold(0, |all, lane| all | 1 << (lane % 32)), 0)
+            };
+            Value::many((0..4).map(bits).collect())
+        };
+        let size = setup.subgroup_size;
+        let Some(built_in) = self.program.module.decorations(variable).built_in else {
+            return self.program.filled(ty, super::value::UNDEFINED);
+        };
+        Ok(match built_in {
+            BuiltIn::NumWorkgroups => vector(setup.grid),
+            BuiltIn::WorkgroupSize => vector(setup.local_size),
+            BuiltIn::WorkgroupId => vector(me.workgroup),
+            BuiltIn::LocalInvocationId => vector(me.local),
+            BuiltIn::GlobalInvocationId => vector([0, 1, 2].map(|axis: usize| {
+                me.workgroup[axis].wrapping_mul(setup.local_size[axis]).wrapping_add(me.local[axis])
+            })),
+            BuiltIn::LocalInvocationIndex => scalar(me.local_index),
+            BuiltIn::SubgroupSize => scalar(size),
+            BuiltIn::NumSubgroups => scalar(all.div_ceil(size)),
+            BuiltIn::SubgroupId => scalar(me.local_index / size),
+            BuiltIn::SubgroupLocalInvocationId => scalar(lane),
+            BuiltIn::SubgroupEqMask => lanes(lane, lane + 1),
+            BuiltIn::SubgroupLtMask => lanes(0, lane),
+            BuiltIn::SubgroupLeMask => lanes(0, lane + 1),
+            BuiltIn::SubgroupGtMask => lanes(lane + 1, size),
+            BuiltIn::SubgroupGeMask => lanes(lane, size),
+            BuiltIn::DeviceIndex | BuiltIn::ViewIndex => scalar(0),
+            other => return Err(unsupported(format!("built-in {other:?}"))),
+        })
+    }
+
+    /// Copies what one pointer points to to another.
+    pub(super) fn copy(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+        if inst.raw.op == Op::CopyMemorySized {
+            return Err(unsupported("OpCopyMemorySized").into());
+        }
+        let (to, from) = (self.pointer(here, inst, 0)?, self.pointer(here, inst, 1)?);
+        let operands = self.program.module.operands(&inst.raw);
+        let operands = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
+        let value = self.load(here, &from, operands)?;
+        self.store(here, &to, &value, operands)?;
+        here.frame()?.at += 1;
+        Ok(())
+    }
+
+    /// The element of an array of descriptors.
+    fn descriptor(&self, pointer: &Pointer, index: u64) -> Step<Option<Pointer>> {
+        let Some(elements) = self.descriptors.get(&pointer.object) else { return Ok(None) };
+        if pointer.ty != elements.ty {
+            return Ok(None);
+        }
+        let object = elements.objects.get(index as usize).copied();
+        let object = object.ok_or_else(|| {
+            unsupported(format!("descriptor {index} of an array, of which nothing is said"))
+        })?;
+        Ok(Some(Pointer { coherent: pointer.coherent, ..Pointer::to(object, elements.element) }))
+    }
+}

@@ -1,0 +1,188 @@
+//! Atomic instructions.
+
+use rspirv::spirv::Op;
+
+use crate::arithmetic::signed;
+use crate::error::{malformed, unsupported};
+use crate::lift::FindingKind;
+use crate::module::mask;
+use crate::order::{scope, semantics};
+
+use super::compute::{bits_of, float_of};
+use super::machine::{Here, Machine, Step};
+use super::program::{Inst, Kind, Layout};
+use super::shadow::Manner;
+use super::value::{LOCAL, OPEN, Taint, UNDEFINED, Value};
+
+/// What a read-modify-write stores.
+fn updated(op: Op, old: u64, value: u64, bits: u32) -> Option<u64> {
+    let (x, y) = (signed(old, bits), signed(value, bits));
+    let float =
+        |compute: fn(f64, f64) -> f64| bits_of(compute(float_of(old, bits), float_of(value, bits)), bits);
+    let result = match op {
+        Op::AtomicIAdd | Op::AtomicIIncrement => old.wrapping_add(value),
+        Op::AtomicISub | Op::AtomicIDecrement => old.wrapping_sub(value),
+        Op::AtomicAnd => old & value,
+        Op::AtomicOr => old | value,
+        Op::AtomicXor => old ^ value,
+        Op::AtomicUMin => old.min(value),
+        Op::AtomicUMax => old.max(value),
+        Op::AtomicSMin => x.min(y) as u64,
+        Op::AtomicSMax => x.max(y) as u64,
+        Op::AtomicExchange | Op::AtomicStore => value,
+        Op::AtomicFAddEXT => float(|a, b| a + b),
+        Op::AtomicFMinEXT => float(f64::min),
+        Op::AtomicFMaxEXT => float(f64::max),
+        _ => return None,
+    };
+    Some(result & mask(bits))
+}
+
+/// Operations that give the same in any order have the same number; 0 is for those that do not.
+fn commuting(op: Op) -> u16 {
+    match op {
+        Op::AtomicIAdd | Op::AtomicIIncrement | Op::AtomicISub | Op::AtomicIDecrement => 1,
+        Op::AtomicAnd => 2,
+        Op::AtomicOr => 3,
+        Op::AtomicXor => 4,
+        Op::AtomicUMin => 5,
+        Op::AtomicUMax => 6,
+        Op::AtomicSMin => 7,
+        Op::AtomicSMax => 8,
+        Op::AtomicFMinEXT => 9,
+        Op::AtomicFMaxEXT => 10,
+        _ => 0,
+    }
+}
+
+impl Machine<'_> {
+    pub(super) fn atomic(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+        let program = self.program;
+        let op = inst.raw.op;
+        let pointer = self.pointer(here, inst, 0)?;
+        let compare = matches!(op, Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak);
+        let at = scope(self.number(here, inst, 1, "a scope")?, program.module.vulkan)?;
+        let order = super::sync::narrowed(semantics(self.number(here, inst, 2, "semantics")?)?);
+        let unequal = match compare {
+            true => super::sync::narrowed(semantics(self.number(here, inst, 3, "semantics")?)?),
+            false => order,
+        };
+        let Layout::Scalar { kind: Kind::Integer | Kind::Float, bits } = *program.layout(pointer.ty)? else {
+            return Err(unsupported(format!("Op{op:?} on what is no number")).into());
+        };
+        let (value, value_taint) = match op {
+            Op::AtomicLoad => (0, 0),
+            Op::AtomicIIncrement | Op::AtomicIDecrement => (1, 0),
+            _ => self.bits(here, inst, if compare { 4 } else { 3 })?,
+        };
+        let (expected, expected_taint) = if compare { self.bits(here, inst, 5)? } else { (0, 0) };
+        self.decides(here, pointer.taint, "an address")?;
+        self.looks_outside(value_taint | expected_taint);
+        let bytes = bits / 8;
+        let Some(object) = self.object(here, pointer.object) else {
+            self.finding(
+                here,
+                FindingKind::OutOfBounds,
+                "an atomic through an address of nothing".to_owned(),
+            );
+            return self.set(here, inst, Value::Bits(0, UNDEFINED));
+        };
+        if pointer.beyond || !object.holds(pointer.offset, bytes) {
+            let message = format!("an atomic beyond the end of an array in `{}`", object.name);
+            if object.given || pointer.beyond {
+                self.finding(here, FindingKind::OutOfBounds, message);
+            } else {
+                let note = format!(
+                    "nothing is said of `{}`, which is accessed beyond the bytes assumed",
+                    object.name
+                );
+                self.notes.insert(note);
+            }
+            return self.set(here, inst, Value::Bits(0, UNDEFINED));
+        }
+        let (old, old_taint) = object.read(pointer.offset, bytes);
+        let class = object.class;
+        let (reads, mut writes) = (op != Op::AtomicStore, op != Op::AtomicLoad);
+        let mut taint = old_taint | value_taint | expected_taint;
+        let new = match compare {
+            true => {
+                writes = old == expected;
+                value
+            }
+            false if op == Op::AtomicLoad => old,
+            false => updated(op, old, value, bits).ok_or_else(|| unsupported(format!("Op{op:?}")))?,
+        };
+        let order = if compare && !writes { unequal } else { order };
+        if let Some(class) = class {
+            self.events += 1;
+            let manner = Manner {
+                writes,
+                atomic: true,
+                private: false,
+                published: true,
+                scope: at,
+                operation: commuting(op),
+            };
+            let unordered = self.meet(here, &pointer, bytes, class, manner);
+            // Which value it finds is a matter of the order, and which one stays where operations differ.
+            let alone = self.alone;
+            let place = (self.place_of(here, pointer.object), pointer.offset);
+            let key = (place.0.0, place.0.1, place.1);
+            let found = self.messages.get(&key).cloned().unwrap_or_default();
+            let me = here.me();
+            if reads {
+                me.receive(&found, at, order);
+            }
+            if writes {
+                let mut carried = me.carried(class, at, order);
+                if reads {
+                    carried.extend(found.iter().cloned());
+                }
+                match carried.is_empty() && found.is_empty() {
+                    true => {}
+                    false => {
+                        self.messages.insert(key, carried);
+                    }
+                }
+            }
+            let stays = if commuting(op) != 0 && !unordered { old_taint | value_taint } else { taint | OPEN };
+            let stays = match op {
+                Op::AtomicStore if !unordered => value_taint,
+                _ if alone => taint,
+                _ => stays,
+            };
+            taint |= if reads && !alone { OPEN } else { 0 };
+            if writes {
+                self.changes += u64::from(new != old);
+                if let Some(object) = self.object(here, pointer.object) {
+                    object.write(pointer.offset, bytes, new, stays);
+                }
+            }
+        } else if writes
+            && pointer.object & LOCAL != 0
+            && let Some(object) = self.object(here, pointer.object)
+        {
+            object.write(pointer.offset, bytes, new, taint);
+        }
+        self.set(here, inst, Value::Bits(old, taint))
+    }
+
+    /// An object by numbers that are the same for all who mean it.
+    pub(super) fn place_of(&self, here: &Here<'_>, object: u32) -> (u32, u32) {
+        if object & super::machine::SHARED != 0 {
+            (object, here.workgroup.invocations[here.index].identity.workgroup_index)
+        } else {
+            (object, 0)
+        }
+    }
+
+    /// A number with what is to be known of it.
+    pub(super) fn bits(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<(u64, Taint)> {
+        match self.operand(here, inst, index)? {
+            Value::Bits(bits, taint) => Ok((bits, taint)),
+            Value::Nothing(taint) => Ok((0, taint)),
+            Value::Pointer(pointer) => Ok((self.address_of(&pointer), pointer.taint)),
+            _ => Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
+        }
+    }
+}

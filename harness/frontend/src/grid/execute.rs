@@ -1,0 +1,275 @@
+//! What instructions do that are neither control flow nor memory's own.
+
+use rspirv::spirv::{Op, StorageClass};
+
+use crate::error::{malformed, unsupported};
+use crate::order::{MemoryOperands, scope, semantics};
+
+use super::machine::{Doing, Here, Machine, Step, Stop};
+use super::memory::Object;
+use super::program::{Family, Inst, Layout};
+use super::value::{LOCAL, OPAQUE, Pointer, UNDEFINED, Value};
+
+impl Machine<'_> {
+    /// Does an instruction and goes on to the next.
+    pub(super) fn execute(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+        let program = self.program;
+        let operands = program.module.operands(&inst.raw);
+        let value = match inst.raw.op {
+            Op::Variable => self.variable(here, inst)?,
+            Op::Load => {
+                let pointer = self.pointer(here, inst, 0)?;
+                let memory = MemoryOperands::parse(operands.get(1..).unwrap_or_default());
+                self.load(here, &pointer, memory)?
+            }
+            Op::Store => {
+                let pointer = self.pointer(here, inst, 0)?;
+                let value = self.operand(here, inst, 1)?;
+                let memory = MemoryOperands::parse(operands.get(2..).unwrap_or_default());
+                self.store(here, &pointer, &value, memory)?;
+                Value::Nothing(0)
+            }
+            Op::CopyMemory | Op::CopyMemorySized => return self.copy(here, inst),
+            Op::AccessChain | Op::InBoundsAccessChain => self.chain(here, inst, 1)?,
+            Op::PtrAccessChain | Op::InBoundsPtrAccessChain => self.chain(here, inst, 2)?,
+            Op::ArrayLength => self.array_length(here, inst)?,
+            Op::Undef => program.filled(inst.raw.ty, UNDEFINED)?,
+            Op::CompositeConstruct => self.construct(here, inst)?,
+            Op::CompositeExtract => {
+                let mut value = self.operand(here, inst, 0)?;
+                for index in &operands[1..] {
+                    value = self.component(&value, *index as usize)?;
+                }
+                value
+            }
+            Op::CompositeInsert => {
+                let (value, into) = (self.operand(here, inst, 0)?, self.operand(here, inst, 1)?);
+                self.inserted(&into, operands.get(2..).unwrap_or_default(), value)?
+            }
+            Op::VectorExtractDynamic => {
+                let (value, index) = (self.operand(here, inst, 0)?, self.bits(here, inst, 1)?);
+                match self.component(&value, index.0 as usize) {
+                    Ok(element) => element.tainted(index.1),
+                    Err(_) => Value::Bits(0, index.1 | UNDEFINED),
+                }
+            }
+            Op::VectorInsertDynamic => {
+                let (into, value) = (self.operand(here, inst, 0)?, self.operand(here, inst, 1)?);
+                let index = self.bits(here, inst, 2)?;
+                match self.inserted(&into, &[index.0 as u32], value) {
+                    Ok(all) => all.tainted(index.1),
+                    Err(_) => into.tainted(index.1 | UNDEFINED),
+                }
+            }
+            Op::VectorShuffle => {
+                let (left, right) = (self.operand(here, inst, 0)?, self.operand(here, inst, 1)?);
+                let (Value::Many(left), Value::Many(right)) = (&left, &right) else {
+                    return Err(malformed("a shuffle of what are no vectors").into());
+                };
+                let all: Vec<&Value> = left.iter().chain(right.iter()).collect();
+                let pick = |index: &u32| {
+                    all.get(*index as usize).map_or(Value::Bits(0, UNDEFINED), |v| (*v).clone())
+                };
+                Value::many(operands[2..].iter().map(pick).collect())
+            }
+            Op::CopyObject | Op::CopyLogical => self.operand(here, inst, 0)?,
+            Op::Select => self.select(here, inst)?,
+            Op::Bitcast | Op::ConvertUToPtr | Op::ConvertPtrToU => self.bitcast(here, inst)?,
+            Op::PtrEqual | Op::PtrNotEqual | Op::PtrDiff => {
+                let (left, right) = (self.bits(here, inst, 0)?, self.bits(here, inst, 1)?);
+                if inst.raw.op == Op::PtrDiff {
+                    return Err(unsupported("OpPtrDiff").into());
+                }
+                Value::truth((left.0 == right.0) == (inst.raw.op == Op::PtrEqual), left.1 | right.1)
+            }
+            Op::Any | Op::All => {
+                let mut all = Vec::new();
+                super::compute::flattened(&self.operand(here, inst, 0)?, &mut all);
+                let holds = match inst.raw.op {
+                    Op::Any => all.iter().any(|one| one.0 != 0),
+                    _ => all.iter().all(|one| one.0 != 0),
+                };
+                Value::truth(holds, all.iter().fold(0, |taint, one| taint | one.1))
+            }
+            Op::IAddCarry | Op::ISubBorrow | Op::UMulExtended | Op::SMulExtended => self.wide(here, inst)?,
+            Op::Dot
+            | Op::VectorTimesScalar
+            | Op::MatrixTimesScalar
+            | Op::VectorTimesMatrix
+            | Op::MatrixTimesVector
+            | Op::MatrixTimesMatrix
+            | Op::OuterProduct
+            | Op::Transpose => self.product(here, inst)?,
+            Op::ExtInst => self.extended(here, inst)?,
+            Op::ControlBarrier | Op::MemoryBarrier => return self.barrier(here, inst),
+            Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixStoreKHR => self.matrix(here, inst)?,
+            Op::CooperativeMatrixMulAddKHR => Value::Nothing(OPAQUE),
+            _ => match inst.family {
+                Family::Atomic => return self.atomic(here, inst),
+                Family::Image => return self.image(here, inst),
+                Family::Collective => return Err(self.waits(here)),
+                Family::Ballot => return self.alone_in_group(here, inst),
+                Family::Other => self.elementwise(here, inst)?,
+            },
+        };
+        self.set(here, inst, value)
+    }
+
+    /// The invocation waits for others.
+    fn waits(&mut self, here: &mut Here<'_>) -> Stop {
+        let instance = self.instance(&here.workgroup.invocations[here.index]);
+        here.me().doing = Doing::Waits(instance);
+        Stop::Waits
+    }
+
+    fn barrier(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+        self.events += 1;
+        if inst.raw.op == Op::ControlBarrier {
+            return Err(self.waits(here));
+        }
+        let vulkan = self.program.module.vulkan;
+        let at = scope(self.number(here, inst, 0, "a scope")?, vulkan)?;
+        let order = super::sync::narrowed(semantics(self.number(here, inst, 1, "semantics")?)?);
+        here.me().fence(at, order);
+        here.frame()?.at += 1;
+        Ok(())
+    }
+
+    fn variable(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
+        let program = self.program;
+        let Some((class, to)) = program.pointee(inst.raw.ty) else {
+            return Err(malformed("a variable whose type is no pointer").into());
+        };
+        if class != StorageClass::Function {
+            return Err(malformed("a variable of another class in a function").into());
+        }
+        let size = usize::try_from(program.size(to)).ok().filter(|size| *size <= 1 << 22);
+        let size = size.ok_or_else(|| unsupported("a variable of more than 4 MiB"))?;
+        let mut object = Object::undefined(inst.raw.result, String::new(), None, size);
+        if let Some(initializer) = program.module.operands(&inst.raw).get(1) {
+            let value = self.value(here, *initializer)?;
+            self.fill(&mut object, &Pointer::to(0, to), to, &value)?;
+        }
+        let me = here.me();
+        me.locals.push(object);
+        Ok(Value::Pointer(Pointer::to(LOCAL | (me.locals.len() - 1) as u32, to)))
+    }
+
+    fn array_length(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
+        let program = self.program;
+        let pointer = self.pointer(here, inst, 0)?;
+        let member = u64::from(program.module.operand(&inst.raw, 1)?);
+        let array = super::access::part(program, &pointer, member)?;
+        let Layout::Array { stride, .. } = program.layout(array.ty)? else {
+            return Err(malformed("OpArrayLength of what is no array").into());
+        };
+        let bytes = self.object(here, array.object).map_or(0, |object| object.bytes.len() as u64);
+        Ok(Value::Bits(bytes.saturating_sub(array.offset) / (*stride).max(1), 0))
+    }
+
+    fn construct(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
+        let program = self.program;
+        let operands = program.module.operands(&inst.raw);
+        let mut parts = Vec::with_capacity(operands.len());
+        let vector = matches!(program.layout(inst.raw.ty)?, Layout::Vector { .. });
+        for id in operands {
+            match self.value(here, *id)? {
+                // Vectors are made of numbers and of vectors.
+                Value::Many(inner) if vector => parts.extend(inner.iter().cloned()),
+                other => parts.push(other),
+            }
+        }
+        if matches!(program.layout(inst.raw.ty)?, Layout::Handle) {
+            return Ok(Value::Nothing(OPAQUE));
+        }
+        Ok(Value::many(parts))
+    }
+
+    fn inserted(&self, into: &Value, path: &[u32], value: Value) -> Step<Value> {
+        let Some((first, rest)) = path.split_first() else { return Ok(value) };
+        match into {
+            Value::Many(parts) => {
+                let mut parts = (**parts).clone();
+                let inner = parts.get(*first as usize).cloned();
+                let inner = inner.ok_or_else(|| malformed("an index beyond its composite"))?;
+                parts[*first as usize] = self.inserted(&inner, rest, value)?;
+                Ok(Value::many(parts))
+            }
+            Value::Nothing(taint) => Ok(Value::Nothing(*taint | OPAQUE)),
+            _ => Err(malformed("a part of what has none").into()),
+        }
+    }
+
+    fn select(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
+        let (yes, no) = (self.operand(here, inst, 1)?, self.operand(here, inst, 2)?);
+        match self.operand(here, inst, 0)? {
+            Value::Bits(condition, taint) => {
+                let chosen = if condition != 0 { yes } else { no };
+                Ok(chosen.tainted(taint))
+            }
+            Value::Many(conditions) => {
+                let mut parts = Vec::with_capacity(conditions.len());
+                for (index, condition) in conditions.iter().enumerate() {
+                    let Value::Bits(holds, taint) = condition else {
+                        return Err(malformed("a condition that is no truth").into());
+                    };
+                    let from = if *holds != 0 { &yes } else { &no };
+                    parts.push(self.component(from, index)?.tainted(*taint));
+                }
+                Ok(Value::many(parts))
+            }
+            other => Ok(yes.tainted(other.taint() | OPAQUE)),
+        }
+    }
+
+    /// Loads and stores of cooperative matrices: every element is accessed by some lane of the subgroup, each by one.
+    fn matrix(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
+        let program = self.program;
+        let loads = inst.raw.op == Op::CooperativeMatrixLoadKHR;
+        let operands = program.module.operands(&inst.raw);
+        let pointer = self.pointer(here, inst, 0)?;
+        let ty = if loads { inst.raw.ty } else { program.type_of(program.module.operand(&inst.raw, 1)?) };
+        let shape = program.module.handles.get(&ty).map_or(&[][..], Vec::as_slice);
+        let [component, matrix_scope, rows, columns, ..] = *shape else {
+            return Err(malformed("a matrix of no matrix type").into());
+        };
+        let number =
+            |id: u32| program.specialized.number(id).ok_or_else(|| unsupported("a matrix of no fixed size"));
+        let (rows, columns) = (number(rows)?, number(columns)?);
+        if number(matrix_scope)? != 3 {
+            return Err(unsupported("cooperative matrices of a scope other than a subgroup's").into());
+        }
+        let first = if loads { 1 } else { 2 };
+        let by_columns = self.number(here, inst, first, "the layout of a matrix")? == 1;
+        let stride = match operands.get(first + 1) {
+            Some(_) => self.number(here, inst, first + 1, "the stride of a matrix")?,
+            None => return Err(unsupported("a matrix without a stride").into()),
+        };
+        let memory = MemoryOperands::parse(operands.get(first + 2..).unwrap_or_default());
+        // The stride counts elements of what the pointer points to.
+        let unit = program.size(pointer.ty);
+        let bytes = program.size(component);
+        let lanes = u64::from(self.setup.subgroup_size);
+        let lane = u64::from(here.me().lane);
+        let (outer, inner) = if by_columns { (columns, rows) } else { (rows, columns) };
+        if outer.saturating_mul(inner) > 1 << 16 {
+            return Err(unsupported("a matrix of so many elements").into());
+        }
+        self.notes.insert("elements of matrices are shared out among the lanes in one way".to_owned());
+        for element in 0..outer * inner {
+            if (element + u64::from(self.rotation)) % lanes != lane {
+                continue;
+            }
+            let (line, at) = (element / inner, element % inner);
+            let offset = pointer.offset.wrapping_add(line.wrapping_mul(stride).wrapping_mul(unit));
+            let place = Pointer { offset: offset.wrapping_add(at * bytes), ty: component, ..pointer };
+            if loads {
+                self.load(here, &place, memory)?;
+            } else {
+                let value = Value::Bits(0, OPAQUE);
+                self.store(here, &place, &value, memory)?;
+            }
+        }
+        Ok(Value::Nothing(OPAQUE))
+    }
+}

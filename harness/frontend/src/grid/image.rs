@@ -1,0 +1,253 @@
+//! Images: texels are places of memory, of four components of 32 bits each.
+
+use rspirv::spirv::{ImageOperands, Op};
+
+use litmus::Scope;
+
+use crate::error::{malformed, unsupported};
+use crate::lift::FindingKind;
+
+use super::compute::flattened;
+use super::machine::{Here, Machine, Step};
+use super::memory::Texels;
+use super::program::{Inst, Kind};
+use super::shadow::Manner;
+use super::value::{OPAQUE, Pointer, Taint, Value};
+
+/// Bytes of a texel.
+pub(super) const TEXEL: u64 = 16;
+
+/// The size of a level.
+fn level_size(texels: &Texels, level: u32) -> [u32; 3] {
+    texels.size.map(|size| (size >> level.min(31)).max(1))
+}
+
+/// Where a level begins, in texels.
+fn level_start(texels: &Texels, level: u32) -> u64 {
+    (0..level)
+        .map(|level| level_size(texels, level).iter().map(|size| u64::from(*size)).product::<u64>())
+        .sum()
+}
+
+/// Texels of all levels.
+pub(super) fn texel_count(texels: &Texels) -> u64 {
+    level_start(texels, texels.levels)
+}
+
+impl Machine<'_> {
+    pub(super) fn image(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+        let value = match inst.raw.op {
+            Op::Image | Op::SampledImage => self.operand(here, inst, 0)?,
+            Op::ImageFetch | Op::ImageRead => self.read_texel(here, inst)?,
+            Op::ImageWrite => {
+                self.write_texel(here, inst)?;
+                Value::Nothing(0)
+            }
+            Op::ImageTexelPointer => self.texel_pointer(here, inst)?,
+            Op::ImageQuerySize | Op::ImageQuerySizeLod => {
+                let level =
+                    if inst.raw.op == Op::ImageQuerySizeLod { self.bits(here, inst, 1)? } else { (0, 0) };
+                let texels = self.texels(here, inst)?;
+                let size = level_size(&texels, level.0 as u32);
+                let part = |size: &u32| Value::Bits(u64::from(*size), level.1);
+                match self.program.numbers(inst.raw.ty).and_then(|of| of.2) {
+                    Some(count) => Value::many(size.iter().take(count as usize).map(part).collect()),
+                    None => part(&size[0]),
+                }
+            }
+            Op::ImageQueryLevels => Value::Bits(u64::from(self.texels(here, inst)?.levels), 0),
+            Op::ImageQuerySamples => Value::Bits(1, 0),
+            op if format!("{op:?}").starts_with("ImageSample")
+                || matches!(op, Op::ImageGather | Op::ImageDrefGather | Op::ImageQueryLod) =>
+            {
+                self.notes.insert("what samplers filter is not computed".to_owned());
+                self.program.filled(inst.raw.ty, OPAQUE)?
+            }
+            op => return Err(unsupported(format!("Op{op:?}")).into()),
+        };
+        self.set(here, inst, value)
+    }
+
+    fn texels(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Texels> {
+        let Value::Image(object) = self.operand(here, inst, 0)? else {
+            return Err(malformed("an image expected").into());
+        };
+        let texels = self.object(here, object).and_then(|object| object.texels);
+        Ok(texels.ok_or_else(|| unsupported("an image of which nothing is said"))?)
+    }
+
+    /// The texel of an access, `None` beyond the image; with what is known of its coordinate.
+    fn texel(
+        &mut self,
+        here: &mut Here<'_>,
+        inst: &Inst,
+        object: u32,
+        level: u32,
+    ) -> Step<(Option<u64>, Taint)> {
+        let Some(shared) = self.object(here, object) else { return Err(malformed("no such image").into()) };
+        let name = shared.name.clone();
+        let Some(texels) = shared.texels else {
+            return Err(unsupported(format!("image `{name}`, of which nothing is said")).into());
+        };
+        let mut at = Vec::new();
+        flattened(&self.operand(here, inst, 1)?, &mut at);
+        let taint = at.iter().fold(0, |all, one| all | one.1);
+        let size = level_size(&texels, level);
+        let mut index = 0_u64;
+        for (axis, size) in size.iter().enumerate().rev() {
+            let coordinate = at.get(axis).map_or(0, |one| one.0);
+            if coordinate >= u64::from(*size) {
+                return Ok((None, taint));
+            }
+            index = index * u64::from(*size) + coordinate;
+        }
+        let inside = level < texels.levels;
+        Ok((inside.then(|| (level_start(&texels, level) + index) * TEXEL), taint))
+    }
+
+    /// Level and manner of an access, from its image operands.
+    fn way(&mut self, here: &mut Here<'_>, inst: &Inst, first: usize, writes: bool) -> Step<(u32, Manner)> {
+        let program = self.program;
+        let operands = program.module.operands(&inst.raw).get(first..).unwrap_or_default();
+        let bits = ImageOperands::from_bits_retain(operands.first().copied().unwrap_or(0));
+        let mut ids = operands.iter().skip(1);
+        let mut next = |flag: ImageOperands| bits.contains(flag).then(|| ids.next().copied()).flatten();
+        next(ImageOperands::BIAS);
+        let level = next(ImageOperands::LOD);
+        if bits.intersects(ImageOperands::GRAD | ImageOperands::CONST_OFFSETS) {
+            return Err(unsupported("image operands other than levels and samples").into());
+        }
+        if next(ImageOperands::CONST_OFFSET).is_some() || next(ImageOperands::OFFSET).is_some() {
+            return Err(unsupported("an offset of an image access").into());
+        }
+        next(ImageOperands::SAMPLE);
+        next(ImageOperands::MIN_LOD);
+        let available = next(ImageOperands::MAKE_TEXEL_AVAILABLE);
+        let visible = next(ImageOperands::MAKE_TEXEL_VISIBLE);
+        let level = match level {
+            Some(id) => match self.value(here, id)? {
+                Value::Bits(level, taint) => {
+                    self.decides(here, taint, "a level of an image")?;
+                    level as u32
+                }
+                _ => return Err(malformed("a level that is no number").into()),
+            },
+            None => 0,
+        };
+        let mut manner = Manner {
+            writes,
+            atomic: false,
+            private: true,
+            published: false,
+            scope: Scope::Device,
+            operation: 0,
+        };
+        let made = if writes { available } else { visible };
+        if let Some(id) = made {
+            let number =
+                program.specialized.number(id).ok_or_else(|| unsupported("a scope that is no constant"))?;
+            let scope = crate::order::scope(number, program.module.vulkan)?;
+            manner = Manner { private: false, published: true, scope, ..manner };
+        } else if bits.contains(ImageOperands::NON_PRIVATE_TEXEL) {
+            manner.private = false;
+        }
+        Ok((level, manner))
+    }
+
+    fn coherent(&mut self, here: &mut Here<'_>, object: u32, manner: Manner) -> Manner {
+        let coherent = self.object(here, object).is_some_and(|object| object.coherent);
+        if coherent && !self.program.module.vulkan {
+            Manner { private: false, published: true, scope: Scope::QueueFamily, ..manner }
+        } else {
+            manner
+        }
+    }
+
+    fn read_texel(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
+        let Value::Image(object) = self.operand(here, inst, 0)? else {
+            return Ok(self.program.filled(inst.raw.ty, OPAQUE)?);
+        };
+        let (level, manner) = self.way(here, inst, 2, false)?;
+        let manner = self.coherent(here, object, manner);
+        let (place, taint) = self.texel(here, inst, object, level)?;
+        let shape = self.program.numbers(inst.raw.ty);
+        let (kind, bits, count) = shape.ok_or_else(|| malformed("a texel that is no number"))?;
+        let Some(offset) = place else {
+            self.notes.insert("texels beyond an image are read as zero".to_owned());
+            return Ok(self.program.filled(inst.raw.ty, taint)?);
+        };
+        let mut class = None;
+        let mut parts = Vec::new();
+        if let Some(shared) = self.object(here, object) {
+            class = shared.class;
+            for index in 0..4 {
+                let (number, mut of) = shared.read(offset + 4 * index, 4);
+                let number = match (kind, bits) {
+                    (Kind::Float, 32) => number,
+                    (Kind::Float, _) => super::compute::bits_of(super::compute::float_of(number, 32), bits),
+                    _ => number,
+                };
+                // What was written to texels of fewer bits is rounded.
+                let rounded = shared.texels.is_some_and(|texels| texels.rounded);
+                of |= taint | if rounded && class.is_some() { OPAQUE } else { 0 };
+                parts.push(Value::Bits(number, of));
+            }
+        }
+        if let Some(class) = class {
+            let pointer = Pointer { offset, ..Pointer::to(object, 0) };
+            self.meet(here, &pointer, TEXEL as u32, class, manner);
+        }
+        Ok(match count {
+            Some(count) => Value::many(parts.into_iter().take(count as usize).collect()),
+            None => parts.into_iter().next().unwrap_or(Value::Bits(0, OPAQUE)),
+        })
+    }
+
+    fn write_texel(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+        let Value::Image(object) = self.operand(here, inst, 0)? else {
+            return Err(malformed("an image expected").into());
+        };
+        let (level, manner) = self.way(here, inst, 3, true)?;
+        let manner = self.coherent(here, object, manner);
+        let (place, taint) = self.texel(here, inst, object, level)?;
+        self.decides(here, taint, "a coordinate of an image")?;
+        // Writes beyond an image have no effect.
+        let Some(offset) = place else { return Ok(()) };
+        let value = self.operand(here, inst, 2)?;
+        let of = self.program.type_of(self.program.module.operand(&inst.raw, 2)?);
+        let (kind, bits) = self.program.numbers(of).map_or((Kind::Integer, 32), |of| (of.0, of.1));
+        let mut parts = Vec::new();
+        flattened(&value, &mut parts);
+        let mut class = None;
+        if let Some(shared) = self.object(here, object) {
+            class = shared.class;
+            for (index, (number, taint)) in parts.iter().enumerate().take(4) {
+                let number = match (kind, bits) {
+                    (Kind::Float, 32) => *number,
+                    (Kind::Float, _) => super::compute::bits_of(super::compute::float_of(*number, bits), 32),
+                    _ => *number,
+                };
+                shared.write(offset + 4 * index as u64, 4, number, *taint);
+            }
+        }
+        self.changes += 1;
+        if let Some(class) = class {
+            let pointer = Pointer { offset, ..Pointer::to(object, 0) };
+            self.meet(here, &pointer, TEXEL as u32, class, manner);
+        }
+        Ok(())
+    }
+
+    fn texel_pointer(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<Value> {
+        let pointer = self.pointer(here, inst, 0)?;
+        let Some((_, ty)) = self.program.pointee(inst.raw.ty) else {
+            return Err(malformed("a texel pointer that is no pointer").into());
+        };
+        let (place, taint) = self.texel(here, inst, pointer.object, 0)?;
+        if place.is_none() {
+            self.finding(here, FindingKind::OutOfBounds, "an atomic beyond the end of an image".to_owned());
+        }
+        let offset = place.unwrap_or(u64::MAX / 2);
+        Ok(Value::Pointer(Pointer { offset, taint, ..Pointer::to(pointer.object, ty) }))
+    }
+}

@@ -1,0 +1,599 @@
+//! The machine that walks a grid: its invocations, their frames, and control flow.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use rspirv::spirv::{Op, StorageClass};
+
+use crate::error::{Place, Problem, malformed, unsupported};
+use crate::lift::{FindingKind, Identity};
+use crate::module::mask;
+
+use super::clock::{Message, View};
+use super::memory::Object;
+use super::program::{GLOBAL, Inst, NONE, Program};
+use super::shadow::{Record, Standing};
+use super::value::{FIRST_OUTSIDE, LOCAL, OPAQUE, OPEN, OUTSIDE, Pointer, Taint, UNDEFINED, Value};
+
+/// Calls in calls at most.
+const MAX_CALLS: usize = 64;
+/// Objects of each workgroup: their pointers say so and which.
+pub(super) const SHARED: u32 = 1 << 30;
+
+/// A call that is not over.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub function: usize,
+    pub at: usize,
+    pub block: u32,
+    pub values: Vec<Value>,
+    /// Headers of the loops around, with the bodies begun.
+    pub loops: Vec<(u32, u32)>,
+    /// Where the result of the call goes.
+    result: u32,
+    /// Objects of the invocation before the call.
+    locals: usize,
+}
+
+/// What an invocation does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Doing {
+    Runs,
+    /// It waits at a control barrier, or with others at an operation of its subgroup: which instance.
+    Waits(Rc<Vec<u32>>),
+    Ended,
+}
+
+/// An invocation.
+#[derive(Clone, Debug)]
+pub(super) struct Invocation {
+    pub identity: Identity,
+    pub number: u32,
+    pub subgroup: u32,
+    pub lane: u32,
+    pub frames: Vec<Frame>,
+    pub locals: Vec<Object>,
+    pub time: u32,
+    pub views: [View; 3],
+    pub doing: Doing,
+    /// Releases of memory barriers, for the atomics and barriers that follow.
+    pub released: Vec<Rc<Message>>,
+    /// What atomics and barriers took, for memory barriers that follow.
+    pub taken: Vec<Rc<Message>>,
+    /// The last instruction before the end.
+    pub last: u32,
+}
+
+/// A workgroup.
+#[derive(Clone, Debug)]
+pub(super) struct Workgroup {
+    pub invocations: Vec<Invocation>,
+    pub objects: Vec<Object>,
+    /// Control barriers of the whole workgroup so far, for each class.
+    pub epochs: [u32; 3],
+}
+
+/// Something that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub kind: FindingKind,
+    pub message: String,
+    /// Site, invocation, and whether it writes.
+    pub at: Vec<(u32, Identity, Option<bool>)>,
+}
+
+/// What decides how a walk goes on.
+pub(super) struct Setup {
+    pub grid: [u32; 3],
+    pub local_size: [u32; 3],
+    pub subgroup_size: u32,
+    pub function: usize,
+    /// Variables of each workgroup and of each invocation, in the order of their objects.
+    pub of_workgroup: Vec<u32>,
+    pub of_invocation: Vec<u32>,
+    /// Whether more than barriers of workgroups orders invocations.
+    pub fine: bool,
+}
+
+/// Everything of one walk.
+#[derive(Clone)]
+pub(super) struct Machine<'a> {
+    pub setup: &'a Setup,
+    pub program: &'a Program<'a>,
+    pub globals: Vec<Value>,
+    pub objects: Vec<Object>,
+    pub descriptors: HashMap<u32, super::setup::Descriptors>,
+    pub workgroups: BTreeMap<u32, Workgroup>,
+    /// What atomics stored releases, by object and offset.
+    pub messages: HashMap<(u32, u32, u64), Vec<Rc<Message>>>,
+    pub found: Vec<Found>,
+    pub known: std::collections::BTreeSet<(FindingKind, Vec<u32>)>,
+    /// Whether the order of the invocations decides where control goes or what is accessed.
+    pub open: bool,
+    /// What else a reader should know.
+    pub notes: std::collections::BTreeSet<String>,
+    pub steps: u64,
+    /// How often memory or the state of an invocation changed for others.
+    pub changes: u64,
+    /// Events that other invocations may come between.
+    pub events: u64,
+    /// Accesses of memory that others see.
+    pub accesses: u64,
+    /// How lanes share the elements of matrices.
+    pub rotation: u32,
+    /// Reads beyond an end, in the order of their bits among what is to be known of a value.
+    pub outside: Vec<Found>,
+    /// Whether there is one invocation only.
+    pub alone: bool,
+}
+
+/// Why a step did not lead to the next.
+pub(super) enum Stop {
+    Refused(Problem),
+    Waits,
+    Ended,
+}
+
+impl From<Problem> for Stop {
+    fn from(problem: Problem) -> Stop {
+        Stop::Refused(problem)
+    }
+}
+
+pub(super) type Step<T> = Result<T, Stop>;
+
+/// An invocation with its workgroup.
+pub(super) struct Here<'w> {
+    pub workgroup: &'w mut Workgroup,
+    pub index: usize,
+}
+
+impl Here<'_> {
+    pub fn me(&mut self) -> &mut Invocation {
+        &mut self.workgroup.invocations[self.index]
+    }
+
+    pub fn frame(&mut self) -> Step<&mut Frame> {
+        self.me().frames.last_mut().ok_or(Stop::Ended)
+    }
+}
+
+impl Machine<'_> {
+    /// The value of an operand.
+    pub fn operand(&self, here: &Here<'_>, inst: &Inst, index: usize) -> Step<Value> {
+        let id = self.program.module.operand(&inst.raw, index)?;
+        self.value(here, id)
+    }
+
+    /// The value of an id.
+    pub fn value(&self, here: &Here<'_>, id: u32) -> Step<Value> {
+        let slot = self.program.slot(id);
+        let found = if slot == NONE {
+            None
+        } else if slot & GLOBAL != 0 {
+            self.globals.get((slot & !GLOBAL) as usize)
+        } else {
+            let frame = here.workgroup.invocations[here.index].frames.last();
+            frame.and_then(|frame| frame.values.get(slot as usize))
+        };
+        found
+            .cloned()
+            .ok_or_else(|| malformed(format!("{} has no value", self.program.module.name(id))).into())
+    }
+
+    /// A number that decides something.
+    pub fn number(&mut self, here: &mut Here<'_>, inst: &Inst, index: usize, what: &str) -> Step<u64> {
+        match self.operand(here, inst, index)? {
+            Value::Bits(bits, taint) => {
+                self.decides(here, taint, what)?;
+                Ok(bits)
+            }
+            Value::Nothing(taint) => {
+                self.decides(here, taint, what)?;
+                Ok(0)
+            }
+            _ => Err(malformed(format!("Op{:?} with other operands", inst.raw.op)).into()),
+        }
+    }
+
+    /// A value decides where control goes or what is accessed.
+    pub fn decides(&mut self, here: &mut Here<'_>, taint: Taint, what: &str) -> Step<()> {
+        if taint == 0 {
+            return Ok(());
+        }
+        if taint & OPAQUE != 0 {
+            return Err(Problem::Opaque { what: what.to_owned() }.into());
+        }
+        self.looks_outside(taint);
+        if taint & UNDEFINED != 0 {
+            let message = format!("{what} depends on memory that nobody wrote");
+            self.finding(here, FindingKind::UninitialisedRead, message);
+        }
+        self.open |= taint & OPEN != 0;
+        Ok(())
+    }
+
+    /// A read beyond an end, which is told once somebody looks at what it gave: the bit for that.
+    pub fn outside(&mut self, here: &mut Here<'_>, message: String) -> Taint {
+        let me = &here.workgroup.invocations[here.index];
+        let (site, identity) = (self.site_of(me), me.identity);
+        let known = self.outside.iter().position(|found| found.at.first().is_some_and(|at| at.0 == site));
+        let at = known.unwrap_or_else(|| {
+            let at = vec![(site, identity, Some(false))];
+            self.outside.push(Found { kind: FindingKind::OutOfBounds, message, at });
+            self.outside.len() - 1
+        });
+        1 << (FIRST_OUTSIDE + at as u32).min(31)
+    }
+
+    /// Tells the reads beyond an end that a value comes from.
+    pub fn looks_outside(&mut self, taint: Taint) {
+        if taint & OUTSIDE == 0 {
+            return;
+        }
+        for at in 0..self.outside.len() {
+            if taint >> (FIRST_OUTSIDE + at as u32).min(31) & 1 != 0 {
+                self.found(self.outside[at].clone());
+            }
+        }
+    }
+
+    /// The number of the instruction where an invocation stands.
+    pub fn site_of(&self, invocation: &Invocation) -> u32 {
+        let Some(frame) = invocation.frames.last() else { return invocation.last };
+        let function = self.program.functions.get(frame.function);
+        function.map_or(0, |function| function.first_site) + frame.at as u32
+    }
+
+    /// Notes something about the invocation where it stands.
+    pub fn finding(&mut self, here: &mut Here<'_>, kind: FindingKind, message: String) {
+        let me = &here.workgroup.invocations[here.index];
+        let at = vec![(self.site_of(me), me.identity, None)];
+        self.found(Found { kind, message, at });
+    }
+
+    /// Notes something, once for each set of places.
+    pub fn found(&mut self, found: Found) {
+        let mut sites: Vec<u32> = found
+            .at
+            .iter()
+            .map(|(site, ..)| match self.program.place(*site) {
+                (0, _) => *site | GLOBAL,
+                (line, _) => line,
+            })
+            .collect();
+        sites.sort_unstable();
+        if self.known.insert((found.kind, sites)) {
+            self.found.push(found);
+        }
+    }
+
+    /// Two accesses that nothing orders.
+    pub fn race(
+        &mut self,
+        name: &str,
+        earlier: (&Record, Identity),
+        later: (&Record, Identity),
+        standing: Standing,
+    ) {
+        let does = |record: &Record| match (record.manner.atomic, record.manner.writes) {
+            (true, true) => "atomically writes",
+            (true, false) => "atomically reads",
+            (false, true) => "writes",
+            (false, false) => "reads",
+        };
+        let (kind, why) = match standing {
+            Standing::Unpublished => (
+                FindingKind::UnpublishedRead,
+                "the write happens before, but is not made available and visible to the read",
+            ),
+            _ if earlier.0.manner.atomic && later.0.manner.atomic => {
+                (FindingKind::Race, "both are atomic, but not in each other's scope or of one size")
+            }
+            _ if (earlier.0.moment.workgroup, earlier.0.subgroup)
+                == (later.0.moment.workgroup, later.0.subgroup) =>
+            {
+                (FindingKind::Race, "nothing orders the two, lanes of one subgroup as they are")
+            }
+            _ => (FindingKind::Race, "nothing orders the two"),
+        };
+        let message = format!(
+            "data race on `{name}`: invocation {} {} it, invocation {} {} it, and {why}",
+            earlier.1,
+            does(earlier.0),
+            later.1,
+            does(later.0)
+        );
+        let spot =
+            |(record, identity): (&Record, Identity)| (record.site, identity, Some(record.manner.writes));
+        self.found(Found { kind, message, at: vec![spot(earlier), spot(later)] });
+    }
+
+    pub fn set(&self, here: &mut Here<'_>, inst: &Inst, value: Value) -> Step<()> {
+        let frame = here.frame()?;
+        if let Some(place) = frame.values.get_mut(inst.result as usize) {
+            *place = value;
+        }
+        frame.at += 1;
+        Ok(())
+    }
+
+    /// A frame for a function.
+    pub fn enter(&self, function: usize, arguments: Vec<Value>, result: u32, locals: usize) -> Step<Frame> {
+        let Some(ready) = self.program.functions.get(function) else {
+            return Err(malformed("no such function").into());
+        };
+        let mut values = vec![Value::Bits(0, UNDEFINED); ready.slots as usize];
+        for (slot, argument) in ready.parameters.iter().zip(arguments) {
+            if let Some(place) = values.get_mut(*slot as usize) {
+                *place = argument;
+            }
+        }
+        Ok(Frame { function, at: 0, block: 0, values, loops: Vec::new(), result, locals })
+    }
+
+    /// The instance of where an invocation stands: calls and loops with their bodies, in an order in which what comes
+    /// first in the program is less.
+    pub fn instance(&self, invocation: &Invocation) -> Rc<Vec<u32>> {
+        let mut all = Vec::new();
+        for frame in &invocation.frames {
+            let function = &self.program.functions[frame.function];
+            for (header, bodies) in &frame.loops {
+                all.push(function.labels.get(header).copied().unwrap_or(0) as u32);
+                all.push(*bodies);
+            }
+            all.push(frame.at as u32);
+        }
+        Rc::new(all)
+    }
+
+    /// Goes on by one instruction.
+    pub fn step(&mut self, here: &mut Here<'_>) -> Step<()> {
+        let program = self.program;
+        let frame = here.workgroup.invocations[here.index].frames.last().ok_or(Stop::Ended)?;
+        let function = &program.functions[frame.function];
+        let Some(inst) = function.code.get(frame.at) else {
+            return Err(malformed("control leaves a function at its end").into());
+        };
+        self.steps += 1;
+        here.me().time += 1;
+        match inst.raw.op {
+            Op::Label => {
+                let frame = here.frame()?;
+                if frame.block == 0 {
+                    frame.block = inst.raw.result;
+                }
+                frame.at += 1;
+                Ok(())
+            }
+            Op::SelectionMerge | Op::LoopMerge | Op::Nop | Op::Phi => {
+                here.frame()?.at += 1;
+                Ok(())
+            }
+            Op::Branch => {
+                let target = program.module.operand(&inst.raw, 0)?;
+                self.jump(here, target)
+            }
+            Op::BranchConditional => {
+                let operands = program.module.operands(&inst.raw);
+                // Which way is no matter where both are one.
+                let taken = match operands {
+                    [_, yes, no, ..] if yes == no => 1,
+                    _ if self.operand(here, inst, 0)?.taint() & OPAQUE != 0 => {
+                        return self.both_ways(here, inst);
+                    }
+                    _ => self.number(here, inst, 0, "a condition")?,
+                };
+                let target = program.module.operand(&inst.raw, if taken != 0 { 1 } else { 2 })?;
+                self.jump(here, target)
+            }
+            Op::Switch => self.switch(here, inst),
+            Op::Return | Op::ReturnValue => {
+                let value = match inst.raw.op {
+                    Op::ReturnValue => self.operand(here, inst, 0)?,
+                    _ => Value::Nothing(0),
+                };
+                self.leave(here, value)
+            }
+            Op::FunctionCall => {
+                let callee = program.module.operand(&inst.raw, 0)?;
+                let count = program.module.operands(&inst.raw).len();
+                let arguments =
+                    (1..count).map(|index| self.operand(here, inst, index)).collect::<Step<Vec<_>>>()?;
+                let Some(function) = program.by_id.get(&callee) else {
+                    return Err(malformed("a call of what is no function").into());
+                };
+                if here.me().frames.len() >= MAX_CALLS {
+                    return Err(Problem::Budget { what: "calls in calls", bound: MAX_CALLS }.into());
+                }
+                let locals = here.me().locals.len();
+                let frame = self.enter(*function, arguments, inst.result, locals)?;
+                here.me().frames.push(frame);
+                Ok(())
+            }
+            Op::Unreachable => {
+                self.finding(here, FindingKind::UndefinedBehaviour, "OpUnreachable is reached".to_owned());
+                Err(Stop::Ended)
+            }
+            Op::Kill | Op::TerminateInvocation => Err(Stop::Ended),
+            _ => self.execute(here, inst),
+        }
+    }
+
+    fn switch(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
+        let program = self.program;
+        let selected = self.number(here, inst, 0, "a selector")?;
+        let operands = program.module.operands(&inst.raw);
+        let bits =
+            operands.first().and_then(|id| program.numbers(program.type_of(*id))).map_or(32, |of| of.1);
+        let mut target = *operands.get(1).ok_or_else(|| malformed("OpSwitch without a default"))?;
+        for case in operands[2..].chunks_exact(if bits > 32 { 3 } else { 2 }) {
+            let literal = u64::from(case[0]) | if bits > 32 { u64::from(case[1]) << 32 } else { 0 };
+            if literal & mask(bits) == selected {
+                target = case[case.len() - 1];
+                break;
+            }
+        }
+        self.jump(here, target)
+    }
+
+    fn leave(&mut self, here: &mut Here<'_>, value: Value) -> Step<()> {
+        let site = self.site_of(&here.workgroup.invocations[here.index]);
+        let me = here.me();
+        let Some(left) = me.frames.pop() else { return Err(Stop::Ended) };
+        if me.frames.is_empty() {
+            me.last = site;
+            return Err(Stop::Ended);
+        }
+        me.locals.truncate(left.locals);
+        let frame = here.frame()?;
+        if let Some(place) = frame.values.get_mut(left.result as usize) {
+            *place = value;
+        }
+        frame.at += 1;
+        Ok(())
+    }
+
+    pub fn jump(&mut self, here: &mut Here<'_>, target: u32) -> Step<()> {
+        let program = self.program;
+        let frame = here.frame()?;
+        let function = &program.functions[frame.function];
+        let Some(position) = function.labels.get(&target).copied() else {
+            return Err(malformed("a jump to what is no label").into());
+        };
+        let inside = |header: &u32| {
+            let start = function.labels.get(header).copied().unwrap_or(0);
+            let (merge, end) = function.loops.get(header).copied().unwrap_or((0, 0));
+            target != merge && position >= start && position <= end
+        };
+        while let Some((header, _)) = frame.loops.last() {
+            if *header == target || inside(header) {
+                break;
+            }
+            frame.loops.pop();
+        }
+        if function.loops.contains_key(&target) {
+            match frame.loops.last_mut() {
+                Some((header, bodies)) if *header == target => *bodies += 1,
+                _ => frame.loops.push((target, 0)),
+            }
+        }
+        let previous = std::mem::replace(&mut frame.block, target);
+        frame.at = position + 1;
+        let mut values = Vec::new();
+        let mut at = position + 1;
+        while let Some(inst) = function.code.get(at).filter(|inst| inst.raw.op == Op::Phi) {
+            let pair = program.module.operands(&inst.raw).chunks_exact(2).find(|pair| pair[1] == previous);
+            let Some(pair) = pair else { return Err(malformed("OpPhi without its predecessor").into()) };
+            values.push((inst.result, pair[0]));
+            at += 1;
+        }
+        let values = values
+            .into_iter()
+            .map(|(slot, id)| Ok((slot, self.value(here, id)?)))
+            .collect::<Step<Vec<_>>>()?;
+        let frame = here.frame()?;
+        for (slot, value) in values {
+            if let Some(place) = frame.values.get_mut(slot as usize) {
+                *place = value;
+            }
+        }
+        frame.at = at;
+        Ok(())
+    }
+
+    /// The workgroup of an index, begun.
+    pub fn begin(&mut self, index: u32) -> Result<Workgroup, Problem> {
+        let setup = self.setup;
+        let count: u32 = setup.local_size.iter().product();
+        let [x, y, _] = setup.grid;
+        let workgroup = [index % x, index / x % y, index / x / y];
+        let mut begun = Workgroup { invocations: Vec::new(), objects: Vec::new(), epochs: [0; 3] };
+        for variable in &setup.of_workgroup {
+            begun.objects.push(self.object_of(*variable, Some(litmus::StorageClass::Workgroup))?);
+        }
+        for local_index in 0..count {
+            let [x, y, _] = setup.local_size;
+            let local = [local_index % x, local_index / x % y, local_index / x / y];
+            let identity = Identity { workgroup, local, workgroup_index: index, local_index };
+            let (subgroup, lane) = (local_index / setup.subgroup_size, local_index % setup.subgroup_size);
+            let mut locals = Vec::new();
+            for variable in &setup.of_invocation {
+                locals.push(self.own_object(*variable, &identity)?);
+            }
+            let frame = self.enter(setup.function, Vec::new(), NONE, locals.len());
+            let Ok(frame) = frame else { return Err(malformed("no such function")) };
+            begun.invocations.push(Invocation {
+                identity,
+                number: index * count + local_index,
+                subgroup,
+                lane,
+                frames: vec![frame],
+                locals,
+                time: 0,
+                views: Default::default(),
+                doing: Doing::Runs,
+                released: Vec::new(),
+                taken: Vec::new(),
+                last: 0,
+            });
+        }
+        Ok(begun)
+    }
+
+    /// An object for a variable, as it is at first.
+    fn object_of(&self, variable: u32, class: Option<litmus::StorageClass>) -> Result<Object, Problem> {
+        let program = self.program;
+        let Some(declared) = program.module.variables.get(&variable) else {
+            return Err(malformed("no such variable"));
+        };
+        let size = program.size(declared.ty);
+        let bytes = usize::try_from(size).ok().filter(|size| *size <= 1 << 24);
+        let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
+        let name = program.module.name(variable);
+        let mut object = Object::undefined(variable, name, class, bytes);
+        let initializer = program.module.constants.get(&declared.initializer);
+        if matches!(initializer, Some((_, crate::module::Constant::Null))) {
+            object.taint.clear();
+        } else if declared.initializer != 0 {
+            let slot = program.slot(declared.initializer);
+            if let Some(value) = self.globals.get((slot & !GLOBAL) as usize).filter(|_| slot != NONE) {
+                self.fill(&mut object, &Pointer::to(0, declared.ty), declared.ty, value)?;
+            }
+        }
+        Ok(object)
+    }
+
+    fn own_object(&self, variable: u32, identity: &Identity) -> Result<Object, Problem> {
+        let program = self.program;
+        let mut object = self.object_of(variable, None)?;
+        let class = program.module.variables.get(&variable).map(|variable| variable.class);
+        if let Some(ty) = program.module.variables.get(&variable).map(|variable| variable.ty)
+            && class == Some(StorageClass::Input)
+        {
+            let value = self.built_in(variable, ty, identity)?;
+            self.fill(&mut object, &Pointer::to(0, ty), ty, &value)?;
+        }
+        Ok(object)
+    }
+
+    /// The place of the instruction where an invocation stands.
+    pub fn place(&self, site: u32) -> Place {
+        let (line, place) = self.program.place(site);
+        match self.program.module.lines.get(line as usize) {
+            Some(source) if line > 0 => Place::Line(source.line),
+            _ => place,
+        }
+    }
+
+    /// The object that a pointer is to.
+    pub fn object<'m>(&'m mut self, here: &'m mut Here<'_>, number: u32) -> Option<&'m mut Object> {
+        if number & LOCAL != 0 {
+            here.me().locals.get_mut((number & !LOCAL) as usize)
+        } else if number & SHARED != 0 {
+            here.workgroup.objects.get_mut((number & !SHARED) as usize)
+        } else {
+            self.objects.get_mut(number as usize)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Memory of a walk: objects of bytes, with what is known of each byte and who was there.
+
+use std::collections::HashMap;
+
+use litmus::StorageClass;
+
+use super::shadow::Cell;
+use super::value::{Taint, UNDEFINED};
+
+/// Bytes of all objects of a dispatch at most.
+pub(super) const MAX_BYTES: u64 = 1 << 31;
+/// Where the addresses of one object end.
+pub(super) const ADDRESS_BITS: u32 = 32;
+
+/// The texels of an image.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Texels {
+    pub size: [u32; 3],
+    pub levels: u32,
+    /// Whether components have less than 32 bits.
+    pub rounded: bool,
+}
+
+/// An object of memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Object {
+    /// Its variable; 0 for what an address points to.
+    pub variable: u32,
+    pub name: String,
+    /// `None` where nobody writes.
+    pub class: Option<StorageClass>,
+    pub bytes: Vec<u8>,
+    /// Empty where nothing is to be known.
+    pub taint: Vec<Taint>,
+    pub shadow: HashMap<u32, Cell, rustc_hash::FxBuildHasher>,
+    pub coherent: bool,
+    /// Whether its length was given.
+    pub given: bool,
+    pub texels: Option<Texels>,
+}
+
+impl Object {
+    pub fn new(variable: u32, name: String, class: Option<StorageClass>, bytes: Vec<u8>) -> Object {
+        Object { variable, name, class, bytes, given: true, ..Object::default() }
+    }
+
+    /// Memory that nobody wrote yet.
+    pub fn undefined(variable: u32, name: String, class: Option<StorageClass>, bytes: usize) -> Object {
+        let taint = vec![UNDEFINED; bytes];
+        Object { taint, ..Object::new(variable, name, class, vec![0; bytes]) }
+    }
+
+    pub fn holds(&self, offset: u64, bytes: u32) -> bool {
+        offset.checked_add(u64::from(bytes)).is_some_and(|end| end <= self.bytes.len() as u64)
+    }
+
+    /// A number; the caller has looked at the bounds.
+    pub fn read(&self, offset: u64, bytes: u32) -> (u64, Taint) {
+        let at = offset as usize;
+        let end = at + bytes.min(8) as usize;
+        let Some(place) = self.bytes.get(at..end) else { return (0, UNDEFINED) };
+        let mut all = [0; 8];
+        all[..place.len()].copy_from_slice(place);
+        let taint = self.taint.get(at..end).unwrap_or_default().iter().fold(0, |all, taint| all | taint);
+        (u64::from_le_bytes(all), taint)
+    }
+
+    pub fn write(&mut self, offset: u64, bytes: u32, value: u64, taint: Taint) {
+        let at = offset as usize;
+        let end = at + bytes.min(8) as usize;
+        let Some(place) = self.bytes.get_mut(at..end) else { return };
+        place.copy_from_slice(&value.to_le_bytes()[..bytes.min(8) as usize]);
+        if taint != 0 && self.taint.is_empty() {
+            self.taint = vec![0; self.bytes.len()];
+        }
+        if let Some(place) = self.taint.get_mut(at..end) {
+            place.fill(taint);
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! A module made ready for stepping through it: instructions with their places among the values, layouts by type.
+
+use std::collections::HashMap;
+
+use rspirv::spirv::{Op, StorageClass};
+
+use crate::error::{Place, Problem, malformed, unsupported};
+use crate::layout::Specialized;
+use crate::module::{Instruction, Module, Type};
+
+use super::value::{Pointer, Taint, Value};
+
+/// Ids of a module at most.
+const MAX_IDS: usize = 1 << 22;
+/// A slot that is no value of its function but one of the module.
+pub(super) const GLOBAL: u32 = 1 << 31;
+/// No slot.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What kind of number a scalar is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Bool,
+    Integer,
+    Float,
+    Address,
+}
+
+/// How a type lies in memory.
+#[derive(Clone, Debug)]
+pub(super) enum Layout {
+    Scalar {
+        kind: Kind,
+        bits: u32,
+    },
+    Vector {
+        element: u32,
+        count: u32,
+        kind: Kind,
+        bits: u32,
+    },
+    Matrix {
+        column: u32,
+        count: u32,
+        rows: u32,
+        bytes: u32,
+    },
+    Array {
+        element: u32,
+        stride: u64,
+        length: Option<u64>,
+    },
+    Struct {
+        members: Vec<Member>,
+    },
+    Image,
+    /// Whatever has no bytes: samplers, cooperative matrices.
+    Handle,
+    Void,
+}
+
+/// A member of a structure.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Member {
+    pub offset: u64,
+    pub ty: u32,
+    pub coherent: bool,
+    /// Bytes from one column, or row, of a matrix to the next; 0 where it is no matrix.
+    pub matrix_stride: u32,
+    pub row_major: bool,
+}
+
+/// An instruction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inst {
+    pub raw: Instruction,
+    pub result: u32,
+    pub family: Family,
+}
+
+/// What kind of instruction it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Family {
+    Atomic,
+    Image,
+    /// Lanes of a subgroup have to come together for it.
+    Collective,
+    /// A lane does it with the ballot of its subgroup.
+    Ballot,
+    Other,
+}
+
+fn family(op: Op) -> Family {
+    let name = format!("{op:?}");
+    if name.starts_with("Atomic") {
+        Family::Atomic
+    } else if name.starts_with("Image") || op == Op::SampledImage {
+        Family::Image
+    } else if super::group::is_collective(op) {
+        Family::Collective
+    } else if name.starts_with("Group") {
+        Family::Ballot
+    } else {
+        Family::Other
+    }
+}
+
+/// A function.
+#[derive(Debug, Default)]
+pub(super) struct Function {
+    pub code: Vec<Inst>,
+    pub labels: HashMap<u32, usize>,
+    pub parameters: Vec<u32>,
+    pub slots: u32,
+    /// For each header the merge block and the last jump back.
+    pub loops: HashMap<u32, (u32, usize)>,
+    /// The number of its first instruction among those of the module.
+    pub first_site: u32,
+}
+
+/// A module made ready.
+pub(super) struct Program<'m> {
+    pub module: &'m Module,
+    pub specialized: &'m Specialized<'m>,
+    pub functions: Vec<Function>,
+    pub by_id: HashMap<u32, usize>,
+    slots: Vec<u32>,
+    types: Vec<u32>,
+    layouts: Vec<Option<Layout>>,
+    pub globals: Vec<Value>,
+    /// Ids of the variables of the module, with their slots among the globals.
+    pub variables: Vec<(u32, usize)>,
+}
+
+impl<'m> Program<'m> {
+    pub fn new(
+        specialized: &'m Specialized<'m>,
+        loops: &HashMap<u32, HashMap<u32, (u32, usize)>>,
+    ) -> Result<Program<'m>, Problem> {
+        let module = specialized.module;
+        let bound = module.bound();
+        if bound > MAX_IDS {
+            return Err(Problem::Budget { what: "ids", bound: MAX_IDS });
+        }
+        let mut program = Program {
+            module,
+            specialized,
+            functions: Vec::new(),
+            by_id: HashMap::new(),
+            slots: vec![NONE; bound],
+            types: vec![0; bound],
+            layouts: vec![None; bound],
+            globals: Vec::new(),
+            variables: Vec::new(),
+        };
+        let mut ids: Vec<u32> = module.types.keys().copied().filter(|id| (*id as usize) < bound).collect();
+        ids.sort_unstable();
+        for id in &ids {
+            program.layouts[*id as usize] = Some(program.layout_of(*id)?);
+        }
+        let mut constants: Vec<(&u32, u32)> =
+            module.constants.iter().map(|(id, (ty, _))| (id, *ty)).collect();
+        constants.sort_unstable();
+        for (id, ty) in constants {
+            // Zeros of a large type are zeros wherever one looks.
+            let value = match program.constant(*id, ty) {
+                Err(Problem::Budget { .. }) => Value::Nothing(0),
+                value => value?,
+            };
+            program.global(*id, ty, value)?;
+        }
+        for id in module.variables.keys() {
+            let ty = module.variable_types.get(id).copied().unwrap_or(0);
+            let slot = program.globals.len();
+            program.variables.push((*id, slot));
+            program.global(*id, ty, Value::Bits(0, 0))?;
+        }
+        let mut site = 0;
+        for (id, function) in &module.functions {
+            let ready = program.function(function, loops.get(id), site)?;
+            site += ready.code.len() as u32;
+            program.by_id.insert(*id, program.functions.len());
+            program.functions.push(ready);
+        }
+        Ok(program)
+    }
+
+    fn global(&mut self, id: u32, ty: u32, value: Value) -> Result<(), Problem> {
+        let at = id as usize;
+        if at >= self.slots.len() {
+            return Err(malformed("an id beyond the bound"));
+        }
+        self.slots[at] = GLOBAL | self.globals.len() as u32;
+        self.types[at] = ty;
+        self.globals.push(value);
+        Ok(())
+    }
+
+    fn function(
+        &mut self,
+        function: &crate::module::Function,
+        loops: Option<&HashMap<u32, (u32, usize)>>,
+        first_site: u32,
+    ) -> Result<Function, Problem> {
+        let mut ready = Function { labels: function.labels.clone(), first_site, ..Function::default() };
+        ready.loops = loops.cloned().unwrap_or_default();
+        let mut own = HashMap::new();
+        let mut types: Vec<(&u32, &u32)> = function.types.iter().collect();
+        types.sort_unstable();
+        for (id, ty) in types {
+            let Some(slot) = self.slots.get_mut(*id as usize) else {
+                return Err(malformed("an id beyond the bound"));
+            };
+            if *slot != NONE {
+                return Err(malformed("two results of one id"));
+            }
+            *slot = own.len() as u32;
+            own.insert(*id, *slot);
+            self.types[*id as usize] = *ty;
+        }
+        ready.slots = own.len() as u32;
+        ready.parameters =
+            function.parameters.iter().map(|id| own.get(id).copied().unwrap_or(NONE)).collect();
+        for instruction in &function.code {
+            let result = own.get(&instruction.result).copied().unwrap_or(NONE);
+            ready.code.push(Inst { raw: *instruction, result, family: family(instruction.op) });
+        }
+        Ok(ready)
+    }
+
+    /// The slot of an id.
+    pub fn slot(&self, id: u32) -> u32 {
+        self.slots.get(id as usize).copied().unwrap_or(NONE)
+    }
+
+    /// The type of an id.
+    pub fn type_of(&self, id: u32) -> u32 {
+        self.types.get(id as usize).copied().unwrap_or(0)
+    }
+
+    pub fn layout(&self, ty: u32) -> Result<&Layout, Problem> {
+        let found = self.layouts.get(ty as usize).and_then(Option::as_ref);
+        found.ok_or_else(|| malformed(format!("{} is no type", self.module.name(ty))))
+    }
+
+    /// What a pointer type points to, with its class.
+    pub fn pointee(&self, ty: u32) -> Option<(StorageClass, u32)> {
+        match self.module.types.get(&ty) {
+            Some(Type::Pointer { class, to }) => Some((*class, *to)),
+            _ => None,
+        }
+    }
+
+    /// Kind, bits and elements of numbers; no elements for a scalar.
+    pub fn numbers(&self, ty: u32) -> Option<(Kind, u32, Option<u32>)> {
+        match self.layout(ty).ok()? {
+            Layout::Scalar { kind, bits } => Some((*kind, *bits, None)),
+            Layout::Vector { kind, bits, count, .. } => Some((*kind, *bits, Some(*count))),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a type.
+    pub fn size(&self, ty: u32) -> u64 {
+        self.specialized.size(ty).unwrap_or(0)
+    }
+
+    fn layout_of(&self, ty: u32) -> Result<Layout, Problem> {
+        let module = self.module;
+        let scalar = |ty: u32| match module.types.get(&ty) {
+            Some(Type::Bool) => Some((Kind::Bool, 32)),
+            Some(Type::Integer { bits, .. }) => Some((Kind::Integer, *bits)),
+            Some(Type::Float { bits }) => Some((Kind::Float, *bits)),
+            _ => None,
+        };
+        if let Some((kind, bits)) = scalar(ty) {
+            return Ok(Layout::Scalar { kind, bits });
+        }
+        Ok(match module.ty(ty)? {
+            Type::Vector { element, count } => {
+                let (kind, bits) = scalar(*element).ok_or_else(|| unsupported("a vector of no numbers"))?;
+                Layout::Vector { element: *element, count: *count, kind, bits }
+            }
+            Type::Matrix { column, count } => {
+                let Some(Type::Vector { element, count: rows }) = module.types.get(column) else {
+                    return Err(malformed("a matrix whose columns are no vectors"));
+                };
+                let bytes = scalar(*element).map_or(4, |(_, bits)| bits / 8);
+                Layout::Matrix { column: *column, count: *count, rows: *rows, bytes }
+            }
+            Type::Array { element, length } => {
+                let stride = module.decorations.get(&ty).and_then(|decorations| decorations.stride);
+                let stride = stride.unwrap_or_else(|| self.size(*element));
+                Layout::Array { element: *element, stride, length: Some(self.specialized.length(*length)?) }
+            }
+            Type::RuntimeArray { element } => {
+                let stride = module.decorations.get(&ty).and_then(|decorations| decorations.stride);
+                let stride = stride.unwrap_or_else(|| self.size(*element));
+                Layout::Array { element: *element, stride, length: None }
+            }
+            Type::Struct { members } => {
+                let members = members.iter().enumerate().map(|(index, member)| {
+                    let decorations = module.member_decorations.get(&(ty, index as u32));
+                    Ok(Member {
+                        offset: self.specialized.part_of(ty, index as u64)?.offset,
+                        ty: *member,
+                        coherent: decorations.is_some_and(|known| known.coherent || known.volatile),
+                        matrix_stride: decorations.and_then(|known| known.matrix_stride).unwrap_or(0) as u32,
+                        row_major: decorations.is_some_and(|known| known.row_major),
+                    })
+                });
+                Layout::Struct { members: members.collect::<Result<_, Problem>>()? }
+            }
+            Type::Pointer { .. } => Layout::Scalar { kind: Kind::Address, bits: 64 },
+            Type::Handle(Op::TypeImage | Op::TypeSampledImage) => Layout::Image,
+            Type::Handle(_) => Layout::Handle,
+            _ => Layout::Void,
+        })
+    }
+
+    /// A constant as a value.
+    fn constant(&self, id: u32, ty: u32) -> Result<Value, Problem> {
+        let value = self.specialized.constant(id).ok_or_else(|| malformed("no such constant"))?;
+        self.converted(value, ty, 0)
+    }
+
+    fn converted(&self, value: &crate::value::Value, ty: u32, depth: u32) -> Result<Value, Problem> {
+        use crate::value::Value as Known;
+        if depth > 64 {
+            return Err(malformed("constants too deep"));
+        }
+        Ok(match value {
+            Known::Known(bits) => match self.layout(ty)? {
+                // A matrix of which all components are one number.
+                Layout::Handle => Value::Nothing(0),
+                _ => Value::Bits(*bits, 0),
+            },
+            Known::Null => self.filled(ty, 0)?,
+            Known::Undefined(_) => self.filled(ty, super::value::UNDEFINED)?,
+            Known::Composite(parts) => {
+                if matches!(self.layout(ty)?, Layout::Handle) {
+                    return Ok(Value::Nothing(0));
+                }
+                let parts = parts.iter().enumerate().map(|(index, part)| {
+                    let inner = self.part_type(ty, index as u32)?;
+                    self.converted(part, inner, depth + 1)
+                });
+                Value::many(parts.collect::<Result<Vec<_>, _>>()?)
+            }
+            _ => Value::Bits(0, super::value::OPAQUE),
+        })
+    }
+
+    /// The type of a part of a composite.
+    pub fn part_type(&self, ty: u32, index: u32) -> Result<u32, Problem> {
+        match self.layout(ty)? {
+            Layout::Vector { element, .. } | Layout::Array { element, .. } => Ok(*element),
+            Layout::Matrix { column, .. } => Ok(*column),
+            Layout::Struct { members } => members
+                .get(index as usize)
+                .map(|member| member.ty)
+                .ok_or_else(|| malformed("an index beyond its composite")),
+            _ => Err(malformed(format!("{} has no parts", self.module.name(ty)))),
+        }
+    }
+
+    /// A value of a type with zeros everywhere.
+    pub fn filled(&self, ty: u32, taint: Taint) -> Result<Value, Problem> {
+        let many = |ty: u32, count: u64| {
+            if count > crate::layout::MAX_PARTS as u64 {
+                let bound = crate::layout::MAX_PARTS;
+                return Err(Problem::Budget { what: "parts of a value", bound });
+            }
+            let one = self.filled(ty, taint)?;
+            Ok(Value::many(vec![one; count as usize]))
+        };
+        match self.layout(ty)? {
+            Layout::Scalar { kind: Kind::Address, .. } => {
+                Ok(Value::Pointer(Pointer::null(self.pointee(ty).map_or(0, |to| to.1), taint)))
+            }
+            Layout::Scalar { .. } => Ok(Value::Bits(0, taint)),
+            Layout::Vector { element, count, .. } => many(*element, u64::from(*count)),
+            Layout::Matrix { column, count, .. } => many(*column, u64::from(*count)),
+            Layout::Array { element, length: Some(length), .. } => many(*element, *length),
+            Layout::Array { length: None, .. } => Err(malformed("a value of an array without a length")),
+            Layout::Struct { members } => {
+                let parts = members.iter().map(|member| self.filled(member.ty, taint));
+                Ok(Value::many(parts.collect::<Result<Vec<_>, _>>()?))
+            }
+            Layout::Image | Layout::Handle | Layout::Void => Ok(Value::Nothing(taint)),
+        }
+    }
+
+    /// The instruction of a number.
+    pub fn site(&self, site: u32) -> Option<&Inst> {
+        let at = self.functions.partition_point(|function| function.first_site <= site);
+        let function = self.functions.get(at.checked_sub(1)?)?;
+        function.code.get((site - function.first_site) as usize)
+    }
+
+    /// Source line and place of an instruction.
+    pub fn place(&self, site: u32) -> (u32, Place) {
+        self.site(site).map_or((0, Place::Module), |inst| (inst.raw.line, inst.raw.place))
+    }
+}

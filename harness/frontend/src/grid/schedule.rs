@@ -1,0 +1,379 @@
+//! In which order the invocations go on, and where they meet.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::Hasher;
+use std::rc::Rc;
+
+use rspirv::spirv::Op;
+
+use litmus::Scope;
+
+use crate::error::{Place, Problem, Refusal, unsupported};
+use crate::lift::FindingKind;
+use crate::order::{scope, semantics};
+
+use super::machine::{Doing, Found, Here, Machine, Step, Stop, Workgroup};
+use super::sync::{self, Barrier};
+use super::value::Value;
+
+/// Steps after which an invocation that neither waits nor ends lets others go on.
+const QUANTUM: u64 = 20_000;
+/// Rounds in which nothing changes before it is asked whether anything ever will.
+const IDLE: u32 = 3;
+/// Steps within which a loop that changes nothing is seen to come round.
+const COMES_ROUND: u32 = 20_000;
+
+/// An order of the invocations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plan {
+    /// One after the other, each as far as it comes.
+    Forward,
+    /// The same from the last to the first.
+    Backward,
+    /// At random, with changes at atomics and barriers.
+    Random(u64),
+}
+
+/// What is drawn at random.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % bound.max(1)
+    }
+
+    fn shuffle<T>(&mut self, all: &mut [T]) {
+        for at in (1..all.len()).rev() {
+            all.swap(at, self.below(at + 1));
+        }
+    }
+}
+
+impl Machine<'_> {
+    /// Walks the whole grid once, with `budget` steps at most.
+    pub(super) fn run(&mut self, plan: Plan, budget: u64) -> Result<(), Refusal> {
+        let count = self.setup.grid.iter().product::<u32>();
+        let mut left: Vec<u32> = (0..count).collect();
+        let seed = if let Plan::Random(seed) = plan { seed } else { 1 };
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        if plan == Plan::Backward {
+            left.reverse();
+        }
+        let (mut idle, mut patience) = (0, IDLE);
+        while !left.is_empty() {
+            let before = self.changes;
+            if matches!(plan, Plan::Random(_)) {
+                random.shuffle(&mut left);
+            }
+            let mut still = Vec::new();
+            for index in left {
+                let mut workgroup = match self.workgroups.remove(&index) {
+                    Some(workgroup) => workgroup,
+                    None => self.begin(index).map_err(|problem| problem.at(Place::Module))?,
+                };
+                self.turn(&mut workgroup, plan, &mut random, budget)?;
+                if workgroup.invocations.iter().any(|invocation| invocation.doing != Doing::Ended) {
+                    self.workgroups.insert(index, workgroup);
+                    still.push(index);
+                }
+            }
+            left = still;
+            idle = if self.changes == before { idle + 1 } else { 0 };
+            if idle > patience {
+                if self.stuck()? {
+                    return Ok(());
+                }
+                (idle, patience) = (0, patience.saturating_mul(2));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the invocations of a workgroup go on until they end, or until all that go on only wait for memory.
+    fn turn(
+        &mut self,
+        workgroup: &mut Workgroup,
+        plan: Plan,
+        random: &mut Random,
+        budget: u64,
+    ) -> Result<(), Refusal> {
+        loop {
+            let mut order: Vec<usize> = (0..workgroup.invocations.len())
+                .filter(|index| workgroup.invocations[*index].doing == Doing::Runs)
+                .collect();
+            let events = match plan {
+                Plan::Forward => u64::MAX,
+                Plan::Backward => {
+                    order.reverse();
+                    u64::MAX
+                }
+                Plan::Random(_) => {
+                    random.shuffle(&mut order);
+                    1 + random.below(6) as u64
+                }
+            };
+            for index in order {
+                if self.steps > budget {
+                    let bound = usize::try_from(budget).unwrap_or(usize::MAX);
+                    return Err(Problem::Budget { what: "steps", bound }.at(Place::Module));
+                }
+                let mut here = Here { workgroup, index };
+                self.go(&mut here, events)?;
+            }
+            let met = self.meet_subgroups(workgroup, false)? | self.meet_workgroup(workgroup)?;
+            let runs = workgroup.invocations.iter().any(|invocation| invocation.doing == Doing::Runs);
+            if !met && (runs || workgroup.invocations.iter().all(|one| one.doing == Doing::Ended)) {
+                return Ok(());
+            }
+            if !met && !runs {
+                return Ok(());
+            }
+            if matches!(plan, Plan::Random(_)) && random.below(3) == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn go(&mut self, here: &mut Here<'_>, events: u64) -> Result<(), Refusal> {
+        let (steps, until) = (self.steps, self.events.saturating_add(events));
+        while self.steps - steps < QUANTUM && self.events < until {
+            match self.step(here) {
+                Ok(()) => {}
+                Err(Stop::Waits) => break,
+                Err(Stop::Ended) => {
+                    let site = self.site_of(&here.workgroup.invocations[here.index]);
+                    let me = here.me();
+                    me.last = site;
+                    me.doing = Doing::Ended;
+                    me.frames.clear();
+                    me.locals.clear();
+                    self.changes += 1;
+                    break;
+                }
+                Err(Stop::Refused(problem)) => {
+                    let site = self.site_of(&here.workgroup.invocations[here.index]);
+                    return Err(problem.at(self.place(site)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What an invocation waits at, where it does.
+    fn waits_at(&self, workgroup: &Workgroup, index: usize) -> Option<(Rc<Vec<u32>>, Op, u32)> {
+        let invocation = &workgroup.invocations[index];
+        let Doing::Waits(instance) = &invocation.doing else { return None };
+        let site = self.site_of(invocation);
+        Some((instance.clone(), self.program.site(site)?.raw.op, site))
+    }
+
+    /// The control barrier at a site: who meets, the scope of memory, and the semantics.
+    fn barrier_at(&self, site: u32) -> Result<(Scope, Barrier), Refusal> {
+        let program = self.program;
+        let found = || {
+            let Some(inst) = program.site(site) else { return Err(unsupported("no such barrier")) };
+            let number = |index: usize| {
+                let id = program.module.operand(&inst.raw, index)?;
+                program.specialized.number(id).ok_or_else(|| unsupported("a scope that is no constant"))
+            };
+            let who = scope(number(0)?, program.module.vulkan)?;
+            if !matches!(who, Scope::Subgroup | Scope::Workgroup) {
+                return Err(unsupported(format!("a control barrier of {who:?} scope")));
+            }
+            let barrier = Barrier {
+                scope: scope(number(1)?, program.module.vulkan)?,
+                semantics: sync::narrowed(semantics(number(2)?)?),
+            };
+            Ok((who, barrier))
+        };
+        found().map_err(|problem: Problem| problem.at(self.place(site)))
+    }
+
+    /// Operations and barriers of subgroups, where all lanes have come that will. `forced` leaves out those that go on.
+    fn meet_subgroups(&mut self, workgroup: &mut Workgroup, forced: bool) -> Result<bool, Refusal> {
+        let size = self.setup.subgroup_size as usize;
+        let count = workgroup.invocations.len();
+        let mut met = false;
+        for start in (0..count).step_by(size.max(1)) {
+            let lanes = start..(start + size).min(count);
+            if !forced && lanes.clone().any(|index| workgroup.invocations[index].doing == Doing::Runs) {
+                continue;
+            }
+            let mut waiting = Vec::new();
+            for index in lanes.clone() {
+                let Some((instance, op, site)) = self.waits_at(workgroup, index) else { continue };
+                let narrow = op != Op::ControlBarrier || self.barrier_at(site)?.0 == Scope::Subgroup;
+                if narrow {
+                    waiting.push((instance, index, op, site));
+                }
+            }
+            let Some((instance, _, op, site)) = waiting.iter().min_by_key(|one| one.0.clone()).cloned()
+            else {
+                continue;
+            };
+            let together: Vec<usize> =
+                waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();
+            met = true;
+            if op == Op::ControlBarrier {
+                if together.len() < lanes.len() {
+                    self.divergent(workgroup, &together, lanes.clone().collect(), "subgroup");
+                }
+                self.pass(workgroup, &together, self.barrier_at(site)?.1, false);
+            } else {
+                let done = self.together(workgroup, &together);
+                refused(done).map_err(|problem| problem.at(self.place(site)))?;
+            }
+        }
+        Ok(met)
+    }
+
+    /// Control barriers of the workgroup, where all have come that will.
+    fn meet_workgroup(&mut self, workgroup: &mut Workgroup) -> Result<bool, Refusal> {
+        let mut waiting = Vec::new();
+        for index in 0..workgroup.invocations.len() {
+            match (&workgroup.invocations[index].doing, self.waits_at(workgroup, index)) {
+                (Doing::Ended, _) => {}
+                (_, Some((instance, Op::ControlBarrier, site)))
+                    if self.barrier_at(site)?.0 == Scope::Workgroup =>
+                {
+                    waiting.push((instance, index, site));
+                }
+                _ => return Ok(false),
+            }
+        }
+        let Some((instance, _, site)) = waiting.iter().min_by_key(|one| one.0.clone()).cloned() else {
+            return Ok(false);
+        };
+        let together: Vec<usize> = waiting.iter().filter(|one| one.0 == instance).map(|one| one.1).collect();
+        let all = workgroup.invocations.len();
+        if together.len() < all {
+            self.divergent(workgroup, &together, (0..all).collect(), "workgroup");
+        }
+        self.pass(workgroup, &together, self.barrier_at(site)?.1, together.len() == all);
+        Ok(true)
+    }
+
+    fn pass(&mut self, workgroup: &mut Workgroup, together: &[usize], barrier: Barrier, whole: bool) {
+        sync::meet(workgroup, together, barrier, whole, self.setup.fine);
+        for index in together {
+            let me = &mut workgroup.invocations[*index];
+            me.doing = Doing::Runs;
+            if let Some(frame) = me.frames.last_mut() {
+                frame.at += 1;
+            }
+        }
+        self.changes += 1;
+    }
+
+    fn divergent(&mut self, workgroup: &Workgroup, together: &[usize], all: Vec<usize>, who: &str) {
+        let missing: Vec<usize> = all.iter().copied().filter(|index| !together.contains(index)).collect();
+        let (Some(here), Some(other)) = (together.first(), missing.first()) else { return };
+        let (here, other) = (&workgroup.invocations[*here], &workgroup.invocations[*other]);
+        let what = if other.doing == Doing::Ended { "has ended" } else { "waits elsewhere" };
+        let message = format!(
+            "control barrier in divergent control flow: {} of {} invocations of the {who} come to it; invocation {} {what}",
+            together.len(),
+            all.len(),
+            other.identity
+        );
+        let at = vec![(self.site_of(here), here.identity, None), (self.site_of(other), other.identity, None)];
+        self.found(Found { kind: FindingKind::DivergentBarrier, message, at });
+    }
+
+    /// Nothing has changed for some time: whether nothing ever will, which is told.
+    fn stuck(&mut self) -> Result<bool, Refusal> {
+        let indices: Vec<u32> = self.workgroups.keys().copied().collect();
+        // Lanes that wait for a lane that waits for memory go on without it.
+        for index in &indices {
+            let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
+            let met = self.meet_subgroups(&mut workgroup, true);
+            self.workgroups.insert(*index, workgroup);
+            if met? {
+                return Ok(false);
+            }
+        }
+        let mut spins = None;
+        for index in &indices {
+            let Some(mut workgroup) = self.workgroups.remove(index) else { continue };
+            let mut all = true;
+            for at in 0..workgroup.invocations.len() {
+                if workgroup.invocations[at].doing == Doing::Runs {
+                    let mut here = Here { workgroup: &mut workgroup, index: at };
+                    let site = self.comes_round(&mut here);
+                    all &= site.is_some();
+                    let identity = workgroup.invocations[at].identity;
+                    spins = spins.or(site.map(|site| (site, identity)));
+                }
+            }
+            self.workgroups.insert(*index, workgroup);
+            if !all {
+                return Ok(false);
+            }
+        }
+        let Some((site, identity)) = spins else { return Ok(true) };
+        let message =
+            format!("invocation {identity} repeats a loop for good: nobody changes any more what it reads");
+        self.found(Found { kind: FindingKind::Hang, message, at: vec![(site, identity, None)] });
+        Ok(true)
+    }
+
+    /// Whether an invocation comes back to where it was with the same values, and where.
+    fn comes_round(&mut self, here: &mut Here<'_>) -> Option<u32> {
+        let kept = here.workgroup.invocations[here.index].clone();
+        let before = self.changes;
+        let mut seen = std::collections::BTreeSet::new();
+        let mut found = None;
+        for _ in 0..COMES_ROUND {
+            let frame = here.workgroup.invocations[here.index].frames.last()?;
+            let at = frame.at;
+            let progress = self.step(here);
+            if progress.is_err() || self.changes != before {
+                break;
+            }
+            let me = &here.workgroup.invocations[here.index];
+            let jumped_back = me.frames.last().is_some_and(|frame| frame.at < at);
+            if jumped_back && !seen.insert(fingerprint(me)) {
+                found = Some(self.site_of(me));
+                break;
+            }
+        }
+        here.workgroup.invocations[here.index] = kept;
+        found
+    }
+}
+
+/// What of an invocation decides how it goes on.
+fn fingerprint(invocation: &super::machine::Invocation) -> u64 {
+    fn add(hasher: &mut DefaultHasher, value: &Value) {
+        match value {
+            Value::Bits(bits, _) => hasher.write_u64(*bits),
+            Value::Many(parts) => parts.iter().for_each(|part| add(hasher, part)),
+            Value::Pointer(pointer) => {
+                hasher.write_u32(pointer.object);
+                hasher.write_u64(pointer.offset);
+            }
+            Value::Image(object) => hasher.write_u32(*object),
+            Value::Nothing(_) => hasher.write_u8(0),
+        }
+    }
+    let mut hasher = DefaultHasher::new();
+    for frame in &invocation.frames {
+        hasher.write_usize(frame.function);
+        hasher.write_usize(frame.at);
+        frame.values.iter().for_each(|value| add(&mut hasher, value));
+    }
+    for object in &invocation.locals {
+        hasher.write(&object.bytes);
+    }
+    hasher.finish()
+}
+
+fn refused(step: Step<()>) -> Result<(), Problem> {
+    match step {
+        Err(Stop::Refused(problem)) => Err(problem),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,385 @@
+//! What a walk begins with: the objects of a dispatch with their contents.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use litmus::{Order, Scope};
+use rspirv::spirv::{Op, StorageClass};
+
+use crate::error::{Place, Problem, Refusal, malformed, unsupported};
+use crate::inputs::{AddressInput, filled};
+use crate::layout::Specialized;
+use crate::lift::{Options, local_size, loops};
+use crate::module::{Module, Type};
+use crate::order::{scope, semantics};
+
+use super::image::{TEXEL, texel_count};
+use super::machine::{Machine, SHARED, Setup};
+use super::memory::{ADDRESS_BITS, MAX_BYTES, Object, Texels};
+use super::program::{Layout, Program};
+use super::value::{LOCAL, Pointer, Value};
+
+/// Bytes of a buffer that nothing is said of.
+const DEFAULT_BYTES: u64 = 64 * 1024;
+/// Invocations of a grid at most.
+const MAX_INVOCATIONS: u64 = 1 << 20;
+/// Invocations of a workgroup at most.
+const MAX_WORKGROUP: u64 = 1 << 12;
+
+/// An array of descriptors.
+#[derive(Clone, Debug)]
+pub(super) struct Descriptors {
+    pub ty: u32,
+    pub element: u32,
+    pub objects: Vec<u32>,
+}
+
+/// Makes a machine for a kernel and hands it on.
+pub(super) fn with<T>(
+    module: &Module,
+    options: &Options,
+    function: u32,
+    then: impl FnOnce(&Machine<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let nowhere = |problem: Problem| problem.at(Place::Module);
+    let by_id = &options.specialization;
+    let by_result = HashMap::new();
+    if module.annotations != crate::annotations::Annotations::default() {
+        return Err(nowhere(unsupported("annotations of a text, for a whole grid")));
+    }
+    let local_size = local_size(module, by_id, &by_result, function).map_err(nowhere)?;
+    let specialized = Specialized::new(module, by_id, &by_result, Some(local_size)).map_err(nowhere)?;
+    let loops = loops(module);
+    let program = Program::new(&specialized, &loops).map_err(nowhere)?;
+    let grid = options.grid.unwrap_or([1, 1, 1]);
+    let each: u64 = local_size.iter().map(|n| u64::from(*n)).product();
+    let all = grid.iter().fold(each, |all, n| all.saturating_mul(u64::from(*n)));
+    if all > MAX_INVOCATIONS || each > MAX_WORKGROUP {
+        let bound = if each > MAX_WORKGROUP { MAX_WORKGROUP } else { MAX_INVOCATIONS };
+        return Err(nowhere(Problem::Budget { what: "invocations", bound: bound as usize }));
+    }
+    let subgroup_size = options.subgroup_size.unwrap_or(each.clamp(1, 128) as u32).clamp(1, 128);
+    let Some(entry) = program.by_id.get(&function).copied() else {
+        return Err(nowhere(malformed("the entry point is no function")));
+    };
+    let mut building =
+        Building { options, program: &program, objects: Vec::new(), descriptors: HashMap::new(), bytes: 0 };
+    let mut globals = program.globals.clone();
+    let (of_workgroup, of_invocation) = building.variables(&mut globals).map_err(nowhere)?;
+    building.addresses(&globals).map_err(nowhere)?;
+    let (objects, descriptors) = (building.objects, building.descriptors);
+    let setup = Setup {
+        grid,
+        local_size,
+        subgroup_size,
+        function: entry,
+        of_workgroup,
+        of_invocation,
+        fine: orders_finely(module, &specialized),
+    };
+    let machine = Machine {
+        setup: &setup,
+        program: &program,
+        globals,
+        objects,
+        descriptors,
+        workgroups: BTreeMap::new(),
+        messages: HashMap::new(),
+        found: Vec::new(),
+        known: BTreeSet::new(),
+        open: false,
+        notes: BTreeSet::new(),
+        steps: 0,
+        changes: 0,
+        events: 0,
+        accesses: 0,
+        rotation: 1,
+        outside: Vec::new(),
+        alone: all <= 1,
+    };
+    then(&machine)
+}
+
+/// Whether anything orders invocations but control barriers of whole workgroups.
+fn orders_finely(module: &Module, specialized: &Specialized<'_>) -> bool {
+    let code = module.functions.values().flat_map(|function| &function.code);
+    let mut atomics = false;
+    let mut wide = false;
+    for instruction in code {
+        let operand =
+            |index: usize| module.operands(instruction).get(index).and_then(|id| specialized.number(*id));
+        let relaxed = |index: usize| {
+            operand(index)
+                .and_then(|number| semantics(number).ok())
+                .is_some_and(|of| of.order == Order::Relaxed)
+        };
+        let scope_of = |index: usize| operand(index).and_then(|number| scope(number, module.vulkan).ok());
+        match instruction.op {
+            Op::MemoryBarrier => return true,
+            Op::ControlBarrier => {
+                if scope_of(0) != Some(Scope::Workgroup) || scope_of(1) == Some(Scope::Subgroup) {
+                    return true;
+                }
+                wide |= scope_of(1) != Some(Scope::Workgroup);
+            }
+            op if format!("{op:?}").starts_with("Atomic") => {
+                atomics = true;
+                let compares = matches!(op, Op::AtomicCompareExchange | Op::AtomicCompareExchangeWeak);
+                if !relaxed(2) || compares && !relaxed(3) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    atomics && wide
+}
+
+/// Objects that are being made.
+struct Building<'a> {
+    options: &'a Options,
+    program: &'a Program<'a>,
+    objects: Vec<Object>,
+    descriptors: HashMap<u32, Descriptors>,
+    bytes: u64,
+}
+
+impl Building<'_> {
+    /// Makes the objects of all variables and says in the globals where they are; the variables of each workgroup and of
+    /// each invocation.
+    fn variables(&mut self, globals: &mut [Value]) -> Result<(Vec<u32>, Vec<u32>), Problem> {
+        let program = self.program;
+        let (mut of_workgroup, mut of_invocation) = (Vec::new(), Vec::new());
+        let mut by_binding: HashMap<(u32, u32, bool), u32> = HashMap::new();
+        for (variable, slot) in &program.variables {
+            let Some(declared) = program.module.variables.get(variable) else { continue };
+            let number = match declared.class {
+                // Blocks in workgroup memory share storage.
+                StorageClass::Workgroup
+                    if program.module.decorations.get(&declared.ty).is_some_and(|known| known.block) =>
+                {
+                    let at = of_workgroup.iter().position(|known| {
+                        let ty = program.module.variables.get(known).map_or(0, |known| known.ty);
+                        program.module.decorations.get(&ty).is_some_and(|known| known.block)
+                    });
+                    let at = at.unwrap_or_else(|| {
+                        of_workgroup.push(*variable);
+                        of_workgroup.len() - 1
+                    });
+                    // The largest of them is the object.
+                    let size =
+                        |id: &u32| program.module.variables.get(id).map_or(0, |known| program.size(known.ty));
+                    if size(variable) > size(&of_workgroup[at]) {
+                        of_workgroup[at] = *variable;
+                    }
+                    SHARED | at as u32
+                }
+                StorageClass::Workgroup => {
+                    of_workgroup.push(*variable);
+                    SHARED | (of_workgroup.len() - 1) as u32
+                }
+                StorageClass::Private | StorageClass::Input | StorageClass::Output => {
+                    of_invocation.push(*variable);
+                    LOCAL | (of_invocation.len() - 1) as u32
+                }
+                StorageClass::PushConstant => {
+                    let size = program.size(declared.ty);
+                    let mut bytes = vec![0; self.room(size)?];
+                    for (at, byte) in &self.options.push {
+                        if let Some(place) = usize::try_from(*at).ok().and_then(|at| bytes.get_mut(at)) {
+                            *place = *byte;
+                        }
+                    }
+                    self.add(Object::new(*variable, program.module.name(*variable), None, bytes))
+                }
+                class => {
+                    let decorations = program.module.decorations(*variable);
+                    let binding = decorations.binding.unwrap_or(u32::MAX - *variable);
+                    let image = class == StorageClass::UniformConstant;
+                    let key = (decorations.set.unwrap_or(0), binding, image);
+                    let found = match by_binding.get(&key) {
+                        Some(found) => *found,
+                        None => self.bound(*variable, declared.ty, class, (key.0, key.1))?,
+                    };
+                    by_binding.insert(key, found);
+                    if let Some(object) = self.objects.get_mut(found as usize) {
+                        object.coherent |= decorations.coherent || decorations.volatile;
+                    }
+                    found
+                }
+            };
+            if let Some(place) = globals.get_mut(*slot) {
+                *place = Value::Pointer(Pointer::to(number, declared.ty));
+            }
+        }
+        Ok((of_workgroup, of_invocation))
+    }
+
+    fn room(&mut self, bytes: u64) -> Result<usize, Problem> {
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes > MAX_BYTES {
+            return Err(Problem::Budget { what: "bytes of memory", bound: MAX_BYTES as usize });
+        }
+        Ok(bytes as usize)
+    }
+
+    fn add(&mut self, object: Object) -> u32 {
+        self.objects.push(object);
+        (self.objects.len() - 1) as u32
+    }
+
+    /// The object at a binding.
+    fn bound(&mut self, variable: u32, ty: u32, class: StorageClass, at: (u32, u32)) -> Result<u32, Problem> {
+        let program = self.program;
+        let array = match program.layout(ty)? {
+            Layout::Array { element, length, .. } => {
+                let part = program.layout(*element)?;
+                let opaque = matches!(part, Layout::Image | Layout::Handle);
+                let block = matches!(part, Layout::Struct { .. })
+                    && program.module.decorations.get(&ty).and_then(|known| known.stride).is_none();
+                (opaque || block).then_some((*element, length.unwrap_or(1).min(1 << 10)))
+            }
+            _ => None,
+        };
+        if let Some((element, length)) = array {
+            let holder = self.add(Object::new(variable, program.module.name(variable), None, Vec::new()));
+            let levels = self.options.images.get(&at).map_or(1, |image| u64::from(image.levels));
+            let length = if matches!(program.layout(ty)?, Layout::Array { length: None, .. }) {
+                levels
+            } else {
+                length
+            };
+            let mut objects = Vec::new();
+            for index in 0..length {
+                objects.push(self.single(variable, element, class, at, Some(index as u32))?);
+            }
+            self.descriptors.insert(holder, Descriptors { ty, element, objects });
+            return Ok(holder);
+        }
+        self.single(variable, ty, class, at, None)
+    }
+
+    fn single(
+        &mut self,
+        variable: u32,
+        ty: u32,
+        class: StorageClass,
+        at: (u32, u32),
+        index: Option<u32>,
+    ) -> Result<u32, Problem> {
+        let program = self.program;
+        let mut name = program.module.name(variable);
+        // Blocks without a name of their own go by that of their type.
+        if name.starts_with('%') && !program.module.name(ty).starts_with('%') {
+            name = program.module.name(ty);
+        }
+        if let Some(index) = index {
+            name += &format!("[{index}]");
+        }
+        if matches!(program.layout(ty)?, Layout::Image) {
+            return self.image(variable, ty, at, index, name);
+        }
+        let block = program.module.decorations.get(&ty).is_some_and(|known| known.block);
+        let shared = match class {
+            StorageClass::StorageBuffer => Some(litmus::StorageClass::Buffer),
+            StorageClass::Uniform if !block => Some(litmus::StorageClass::Buffer),
+            _ => None,
+        };
+        let size = program.size(ty);
+        let given = self.options.buffers.get(&at);
+        let (bytes, given) = match given {
+            Some(bytes) => (bytes.clone(), true),
+            None if has_open_array(program, ty) => (vec![0; DEFAULT_BYTES.max(size) as usize], false),
+            None => {
+                let room = self.room(size)?;
+                (vec![0; room], true)
+            }
+        };
+        self.room(bytes.len() as u64)?;
+        let object = Object { given, ..Object::new(variable, name, shared, bytes) };
+        Ok(self.add(object))
+    }
+
+    fn image(
+        &mut self,
+        variable: u32,
+        ty: u32,
+        at: (u32, u32),
+        index: Option<u32>,
+        name: String,
+    ) -> Result<u32, Problem> {
+        let module = self.program.module;
+        let mut handle = module.handles.get(&ty).cloned().unwrap_or_default();
+        let sampled_with = matches!(module.types.get(&ty), Some(Type::Handle(Op::TypeSampledImage)));
+        if sampled_with {
+            handle = handle.first().and_then(|image| module.handles.get(image)).cloned().unwrap_or_default();
+        }
+        let [_, dimension, _, _, _, sampled, format, ..] = handle[..] else {
+            return Err(malformed("an image of no image type"));
+        };
+        let Some(given) = self.options.images.get(&at) else {
+            return Ok(self.add(Object::new(variable, name, None, Vec::new())));
+        };
+        let halve = |size: u32| index.map_or(size, |index| (size >> index.min(31)).max(1));
+        // Rgba32f, R32f, Rg32f, and the integers of 32 bits.
+        let whole = matches!(format, 1 | 3 | 6 | 21 | 24 | 25 | 30 | 33 | 35);
+        let texels = Texels {
+            size: if dimension == 0 {
+                [halve(given.size[0]), 1, 1]
+            } else {
+                [halve(given.size[0]), halve(given.size[1]), given.size[2]]
+            },
+            levels: if index.is_some() { 1 } else { given.levels.clamp(1, 16) },
+            rounded: !whole,
+        };
+        let count = texel_count(&texels);
+        self.room(count.saturating_mul(TEXEL))?;
+        let bytes =
+            filled(&given.fill, count * TEXEL).ok_or_else(|| unsupported("such contents of an image"))?;
+        // Storage images are written; what is sampled is not.
+        let class = (sampled == 2).then_some(litmus::StorageClass::Image);
+        let object = Object { texels: Some(texels), ..Object::new(variable, name, class, bytes) };
+        Ok(self.add(object))
+    }
+
+    /// Makes the buffers that addresses point to, and writes the addresses.
+    fn addresses(&mut self, globals: &[Value]) -> Result<(), Problem> {
+        let inputs: Vec<AddressInput> = self.options.addresses.clone();
+        for address in inputs {
+            self.room(address.bytes.len() as u64)?;
+            let class = Some(litmus::StorageClass::Buffer);
+            let number = self.add(Object::new(0, address.name.clone(), class, address.bytes));
+            let value = (u64::from(number) + 1) << ADDRESS_BITS;
+            let mut placed = false;
+            for (variable, slot) in &self.program.variables {
+                let Some(Value::Pointer(pointer)) = globals.get(*slot) else { continue };
+                let Some(declared) = self.program.module.variables.get(variable) else { continue };
+                let decorations = self.program.module.decorations(*variable);
+                let here = match address.place {
+                    None => declared.class == StorageClass::PushConstant,
+                    Some((set, binding)) => {
+                        (decorations.set, decorations.binding) == (Some(set), Some(binding))
+                    }
+                };
+                if let Some(object) = self.objects.get_mut(pointer.object as usize).filter(|_| here) {
+                    placed |= object.holds(address.offset, 8);
+                    object.write(address.offset, 8, value, 0);
+                }
+            }
+            if !placed {
+                return Err(Problem::Annotation(format!("`{}`: no such place for an address", address.name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a type ends in an array of no fixed length.
+fn has_open_array(program: &Program<'_>, ty: u32) -> bool {
+    match program.layout(ty) {
+        Ok(Layout::Array { length: None, .. }) => true,
+        Ok(Layout::Struct { members }) => {
+            members.last().is_some_and(|member| has_open_array(program, member.ty))
+        }
+        _ => false,
+    }
+}

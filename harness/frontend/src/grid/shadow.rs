@@ -1,0 +1,182 @@
+//! Who was at a place of memory, and whether two of them race.
+
+use litmus::Scope;
+
+use super::clock::{Moment, View, reaches};
+
+/// Records of one kind at one place at most, where barriers alone order: of each of so many workgroups.
+const WORKGROUPS: usize = 3;
+/// Records of one kind of one workgroup between two barriers at most, where barriers alone order.
+const EACH: usize = 2;
+/// Records of a place at most.
+const MAX_RECORDS: usize = 1 << 12;
+
+/// How memory is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Manner {
+    pub writes: bool,
+    pub atomic: bool,
+    /// Whether no other invocation is ordered with it.
+    pub private: bool,
+    /// Whether it makes itself available, or visible, to its scope.
+    pub published: bool,
+    pub scope: Scope,
+    /// Which read-modify-write it is; equal ones give the same sum in any order. 0 for others.
+    pub operation: u16,
+}
+
+/// An access.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub moment: Moment,
+    pub subgroup: u32,
+    pub site: u32,
+    pub manner: Manner,
+    /// Bytes of the word.
+    pub mask: u8,
+}
+
+impl Record {
+    fn who(&self) -> (u32, u32, u32) {
+        (self.moment.invocation, self.moment.workgroup, self.subgroup)
+    }
+}
+
+/// How two accesses stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    Ordered,
+    /// Both are atomic and in each other's scope.
+    Mutual,
+    Race,
+    /// The earlier happens before, but what it wrote is not available, or not visible.
+    Unpublished,
+}
+
+/// How an access stands to an earlier one.
+pub(super) fn standing(earlier: &Record, later: &Record, view: &View) -> Standing {
+    let (a, b) = (&earlier.manner, &later.manner);
+    let same = earlier.moment.invocation == later.moment.invocation;
+    if same || earlier.mask & later.mask == 0 || !a.writes && !b.writes {
+        return Standing::Ordered;
+    }
+    let (one, other) = (earlier.who(), later.who());
+    let joined = reaches(a.scope, one, other) && reaches(b.scope, one, other);
+    if a.atomic && b.atomic && joined && earlier.mask == later.mask {
+        return Standing::Mutual;
+    }
+    let workgroup = later.moment.workgroup;
+    let known = view.before.knows(workgroup, &earlier.moment);
+    if !a.private && !b.private {
+        let (from, to) =
+            (a.published && reaches(a.scope, one, other), b.published && reaches(b.scope, one, other));
+        let ordered = match (a.writes, b.writes) {
+            (false, _) => known,
+            (true, true) => from && known || view.available.knows(workgroup, &earlier.moment),
+            (true, false) => match (from, to) {
+                (true, true) => known,
+                (true, false) => view.visible.knows(workgroup, &earlier.moment),
+                (false, true) => view.available.knows(workgroup, &earlier.moment),
+                (false, false) => view.published.knows(workgroup, &earlier.moment),
+            },
+        };
+        if ordered {
+            return Standing::Ordered;
+        }
+    }
+    if known && a.writes && !b.writes { Standing::Unpublished } else { Standing::Race }
+}
+
+/// Who was at a word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cell {
+    records: Vec<Record>,
+    writes: bool,
+}
+
+/// What comes of an access.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    pub conflict: Option<(Record, Standing)>,
+    /// Whether an atomic of another kind, or one that overwrites, is not ordered with it.
+    pub unordered: bool,
+}
+
+impl Cell {
+    /// Looks at all who were here, and stays. `fine` is whether more than barriers of workgroups orders invocations.
+    pub fn meet(&mut self, new: &Record, view: &View, fine: bool) -> Met {
+        let mut met = Met::default();
+        if self.writes || new.manner.writes {
+            for record in &self.records {
+                match standing(record, new, view) {
+                    Standing::Ordered => {}
+                    Standing::Mutual => {
+                        let known = view.before.knows(new.moment.workgroup, &record.moment);
+                        let same =
+                            record.manner.operation == new.manner.operation && new.manner.operation != 0;
+                        met.unordered |= !known && !same && record.manner.writes;
+                    }
+                    found => {
+                        let better = match &met.conflict {
+                            None => true,
+                            Some((_, Standing::Unpublished)) => found == Standing::Race,
+                            Some(_) => false,
+                        };
+                        if better {
+                            met.conflict = Some((*record, found));
+                        }
+                    }
+                }
+            }
+        }
+        self.keep(new, view, fine);
+        met
+    }
+
+    fn keep(&mut self, new: &Record, view: &View, fine: bool) {
+        let workgroup = new.moment.workgroup;
+        if new.manner.writes && !new.manner.private {
+            self.records.retain(|record| {
+                let covered = record.mask & !new.mask == 0 && !record.manner.private;
+                let mine = record.moment.invocation == new.moment.invocation;
+                let known = mine || view.before.knows(workgroup, &record.moment);
+                let ordered = mine || standing(record, new, view) == Standing::Ordered;
+                // Whoever conflicts with the earlier is to conflict with the new one, which atomics do less.
+                let stronger =
+                    !new.manner.atomic || record.manner.atomic && record.manner.scope == new.manner.scope;
+                !(covered && known && ordered && stronger)
+            });
+        }
+        let alike = |record: &Record| record.manner == new.manner && record.mask == new.mask;
+        let mut workgroups: Vec<u32> = Vec::new();
+        let mut each = 0;
+        for record in &mut self.records {
+            if !alike(record) {
+                continue;
+            }
+            if record.moment.invocation == new.moment.invocation {
+                *record = *new;
+                return;
+            }
+            if fine {
+                continue;
+            }
+            if record.moment.workgroup == workgroup {
+                if record.moment.epoch < new.moment.epoch && !new.manner.private && !new.manner.writes {
+                    *record = *new;
+                    return;
+                }
+                each += 1;
+            } else if !workgroups.contains(&record.moment.workgroup) {
+                workgroups.push(record.moment.workgroup);
+            }
+        }
+        if !fine && (each >= EACH || each == 0 && workgroups.len() >= WORKGROUPS) {
+            return;
+        }
+        if self.records.len() < MAX_RECORDS {
+            self.writes |= new.manner.writes;
+            self.records.push(*new);
+        }
+    }
+}

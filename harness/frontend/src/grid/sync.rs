@@ -1,0 +1,214 @@
+//! What orders invocations: releases and acquires of atomics, memory barriers and control barriers.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
+
+use super::clock::{CLASSES, Clock, Message, class_index, reaches};
+use super::machine::{Invocation, Workgroup};
+
+/// What a control barrier is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Barrier {
+    pub scope: Scope,
+    pub semantics: Semantics,
+}
+
+impl Invocation {
+    pub fn who(&self) -> (u32, u32, u32) {
+        (self.number, self.identity.workgroup_index, self.subgroup)
+    }
+
+    /// What a release of this invocation gives.
+    pub fn message(&self, scope: Scope, semantics: Semantics) -> Rc<Message> {
+        let known = [0, 1, 2].map(|class: usize| {
+            let view = &self.views[class];
+            let (mut before, mut available) = (view.before.clone(), view.available.clone());
+            if semantics.classes.contains(CLASSES[class]) {
+                before.learn(self.number, self.time);
+                if semantics.make_available {
+                    available.learn(self.number, self.time);
+                }
+            }
+            (before, available)
+        });
+        let (invocation, workgroup, subgroup) = self.who();
+        let classes = semantics.classes;
+        Rc::new(Message { invocation, workgroup, subgroup, scope, classes, known: Rc::new(known) })
+    }
+
+    /// Takes what a release gives, where both reach each other.
+    pub fn take(&mut self, message: &Message, scope: Scope, semantics: Semantics) {
+        let (mine, theirs) = (self.who(), (message.invocation, message.workgroup, message.subgroup));
+        if !reaches(scope, mine, theirs) || !reaches(message.scope, mine, theirs) {
+            return;
+        }
+        for class in CLASSES {
+            if !semantics.classes.contains(class) || !message.classes.contains(class) {
+                continue;
+            }
+            let (before, available) = &message.known[class_index(class)];
+            let view = &mut self.views[class_index(class)];
+            view.before.join(mine.1, before, theirs.1);
+            view.available.join(mine.1, available, theirs.1);
+            if semantics.make_visible {
+                view.visible = view.before.clone();
+                view.published = view.available.clone();
+            }
+        }
+    }
+
+    /// A memory barrier.
+    pub fn fence(&mut self, scope: Scope, semantics: Semantics) {
+        if semantics.order.acquires() {
+            for message in self.taken.clone() {
+                self.take(&message, scope, semantics);
+            }
+        }
+        if semantics.order.releases() {
+            let message = self.message(scope, semantics);
+            // A later barrier of the same scope and classes gives all that an earlier one gave.
+            self.released.retain(|earlier| earlier.scope != scope || earlier.classes != semantics.classes);
+            self.released.push(message);
+        }
+    }
+
+    /// What an atomic write of a class carries: its own release and those of the barriers before it.
+    pub fn carried(&self, class: StorageClass, scope: Scope, semantics: Semantics) -> Vec<Rc<Message>> {
+        let mut all: Vec<Rc<Message>> =
+            self.released.iter().filter(|message| message.classes.contains(class)).cloned().collect();
+        if semantics.order.releases() {
+            all.push(self.message(scope, semantics));
+        }
+        all
+    }
+
+    /// An atomic read takes what the write carried.
+    pub fn receive(&mut self, messages: &[Rc<Message>], scope: Scope, semantics: Semantics) {
+        for message in messages {
+            if semantics.order.acquires() {
+                self.take(message, scope, semantics);
+            }
+            if message.invocation == self.number {
+                continue;
+            }
+            self.taken.retain(|earlier| {
+                earlier.invocation != message.invocation || earlier.classes != message.classes
+            });
+            self.taken.push(message.clone());
+        }
+    }
+}
+
+/// The invocations `together` of a workgroup meet at a control barrier; `whole` is whether they are all of it.
+pub(super) fn meet(workgroup: &mut Workgroup, together: &[usize], barrier: Barrier, whole: bool, fine: bool) {
+    let Barrier { scope, semantics } = barrier;
+    let both = semantics.order.releases() && semantics.order.acquires();
+    let wide = !matches!(scope, Scope::Invocation | Scope::Subgroup);
+    let covered = |message: &Rc<Message>| {
+        CLASSES.iter().all(|class| !message.classes.contains(*class) || semantics.classes.contains(*class))
+    };
+    let plain = together.iter().all(|index| workgroup.invocations[*index].released.iter().all(covered));
+    if both && whole && wide {
+        join_all(workgroup, together, semantics);
+        if !plain {
+            exchange(workgroup, together, None);
+        }
+    } else {
+        let own = (semantics.order != Order::Relaxed).then_some(barrier);
+        exchange(workgroup, together, own);
+    }
+    for index in together {
+        let me = &mut workgroup.invocations[*index];
+        // The barrier is a memory barrier as well.
+        if fine && semantics.order != Order::Relaxed {
+            me.fence(scope, semantics);
+        }
+    }
+}
+
+/// Everybody of the workgroup knows all of it from here on.
+fn join_all(workgroup: &mut Workgroup, together: &[usize], semantics: Semantics) {
+    let Some(first) = together.first() else { return };
+    let number = workgroup.invocations[*first].identity.workgroup_index;
+    for class in CLASSES.into_iter().filter(|class| semantics.classes.contains(*class)) {
+        let at = class_index(class);
+        workgroup.epochs[at] += 1;
+        let epoch = workgroup.epochs[at];
+        let (mut before, mut available) = (Clock::default(), Clock::default());
+        for index in together {
+            let view = &workgroup.invocations[*index].views[at];
+            before.join(number, &view.before, number);
+            available.join(number, &view.available, number);
+        }
+        before.epoch = epoch;
+        if semantics.make_available {
+            available.epoch = epoch;
+        }
+        for index in together {
+            let view = &mut workgroup.invocations[*index].views[at];
+            (view.before, view.available) = (before.clone(), available.clone());
+            if semantics.make_visible {
+                (view.visible, view.published) = (before.clone(), available.clone());
+            }
+        }
+    }
+}
+
+/// Memory barriers before the control barrier, and its own release, reach acquires at or behind it.
+fn exchange(workgroup: &mut Workgroup, together: &[usize], own: Option<Barrier>) {
+    let mut groups: BTreeMap<(u32, String), Vec<Rc<Message>>> = BTreeMap::new();
+    for index in together {
+        let me = &workgroup.invocations[*index];
+        let mut all = me.released.clone();
+        if let Some(own) = own.filter(|own| own.semantics.order.releases()) {
+            all.push(me.message(own.scope, own.semantics));
+        }
+        for message in all {
+            let narrow = if message.scope == Scope::Subgroup { me.subgroup + 1 } else { 0 };
+            groups
+                .entry((narrow, format!("{:?}{:?}", message.scope, message.classes)))
+                .or_default()
+                .push(message);
+        }
+    }
+    let merged: Vec<Rc<Message>> = groups.into_values().filter_map(|all| merge(&all)).collect();
+    for index in together {
+        let me = &mut workgroup.invocations[*index];
+        for message in &merged {
+            if message.scope == Scope::Subgroup && message.subgroup != me.subgroup {
+                continue;
+            }
+            if let Some(own) = own.filter(|own| own.semantics.order.acquires()) {
+                me.take(message, own.scope, own.semantics);
+            }
+            me.taken.retain(|earlier| {
+                earlier.invocation != message.invocation
+                    || earlier.classes != message.classes
+                    || earlier.scope != message.scope
+            });
+            me.taken.push(message.clone());
+        }
+    }
+}
+
+/// What several releases of one workgroup give together.
+fn merge(all: &[Rc<Message>]) -> Option<Rc<Message>> {
+    let first = all.first()?;
+    let number = first.workgroup;
+    let mut known = (*first.known).clone();
+    for message in &all[1..] {
+        for (mine, theirs) in known.iter_mut().zip(message.known.iter()) {
+            mine.0.join(number, &theirs.0, number);
+            mine.1.join(number, &theirs.1, number);
+        }
+    }
+    Some(Rc::new(Message { known: Rc::new(known), ..(**first).clone() }))
+}
+
+/// The classes of semantics, as those of the classes that are kept apart.
+pub(super) fn narrowed(semantics: Semantics) -> Semantics {
+    let classes = CLASSES.into_iter().filter(|class| semantics.classes.contains(*class));
+    Semantics { classes: classes.fold(StorageClassSet::EMPTY, StorageClassSet::with), ..semantics }
+}

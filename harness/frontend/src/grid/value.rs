@@ -1,0 +1,106 @@
+//! Values of a walk over a whole grid: bits with what is to be known of where they come from.
+
+use std::rc::Rc;
+
+/// What is to be known of a value, as bits.
+pub(super) type Taint = u32;
+/// Nobody gave it.
+pub(super) const UNDEFINED: Taint = 1;
+/// Another order of the invocations may give another value.
+pub(super) const OPEN: Taint = 2;
+/// It is not computed here: filtered texels, results of matrices.
+pub(super) const OPAQUE: Taint = 4;
+/// It was read beyond the end of its object: a bit for each place that does, the last for all further ones.
+pub(super) const OUTSIDE: Taint = 0xffff_ff00;
+/// The first of these bits.
+pub(super) const FIRST_OUTSIDE: u32 = 8;
+
+/// A pointer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pointer {
+    /// Index among the objects that are shared, or with [`LOCAL`] among those of the invocation.
+    pub object: u32,
+    pub offset: u64,
+    /// What it points to.
+    pub ty: u32,
+    /// Bytes from one column, or row, of a matrix to the next.
+    pub matrix_stride: u32,
+    pub row_major: bool,
+    pub coherent: bool,
+    /// Whether an index on the way was beyond its array.
+    pub beyond: bool,
+    pub taint: Taint,
+    /// Bytes from one element to the next of the array that it points into; 0 where it is none.
+    pub stride: u64,
+}
+
+/// Objects of one invocation alone.
+pub(super) const LOCAL: u32 = 1 << 31;
+/// The object of no address.
+pub(super) const NOWHERE: u32 = LOCAL - 1;
+
+impl Pointer {
+    pub fn to(object: u32, ty: u32) -> Pointer {
+        Pointer {
+            object,
+            offset: 0,
+            ty,
+            matrix_stride: 0,
+            row_major: false,
+            coherent: false,
+            beyond: false,
+            taint: 0,
+            stride: 0,
+        }
+    }
+
+    pub fn null(ty: u32, taint: Taint) -> Pointer {
+        Pointer { taint, ..Pointer::to(NOWHERE, ty) }
+    }
+}
+
+/// A value.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Bits(u64, Taint),
+    Many(Rc<Vec<Value>>),
+    Pointer(Pointer),
+    /// An image: its object, and whether it is read with a sampler.
+    Image(u32),
+    /// Something without bits.
+    Nothing(Taint),
+}
+
+impl Value {
+    pub fn many(parts: Vec<Value>) -> Value {
+        Value::Many(Rc::new(parts))
+    }
+
+    pub fn truth(holds: bool, taint: Taint) -> Value {
+        Value::Bits(u64::from(holds), taint)
+    }
+
+    /// All that is to be known of it.
+    pub fn taint(&self) -> Taint {
+        match self {
+            Value::Bits(_, taint) | Value::Nothing(taint) => *taint,
+            Value::Many(parts) => parts.iter().fold(0, |all, part| all | part.taint()),
+            Value::Pointer(pointer) => pointer.taint,
+            Value::Image(_) => 0,
+        }
+    }
+
+    /// The same value, of which more is to be known.
+    pub fn tainted(self, more: Taint) -> Value {
+        if more == 0 {
+            return self;
+        }
+        match self {
+            Value::Bits(bits, taint) => Value::Bits(bits, taint | more),
+            Value::Nothing(taint) => Value::Nothing(taint | more),
+            Value::Many(parts) => Value::many(parts.iter().map(|part| part.clone().tainted(more)).collect()),
+            Value::Pointer(pointer) => Value::Pointer(Pointer { taint: pointer.taint | more, ..pointer }),
+            Value::Image(object) => Value::Image(object),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether a kernel is racy: the walk over its whole grid, and for small grids the model itself where the walk leaves
+//! something open.
+
+use litmus::Race;
+use model::{Budget, Model};
+
+use crate::answer::{Asking, answer};
+use crate::error::Refusal;
+use crate::grid::{self, GridFinding, GridSpot, Report, Verdict};
+use crate::lift::{FindingKind, Identity, Lifted, Options, Spot, lift};
+use crate::module::Module;
+
+/// Looks for everything that is wrong with a kernel.
+///
+/// # Errors
+/// What of it is malformed or beyond the walk and the model, with its place.
+pub fn judge(
+    module: &Module,
+    options: &Options,
+    model: &Model,
+    budget: Budget<'_>,
+) -> Result<Report, Refusal> {
+    let walked = grid::walk(module, options);
+    match &walked {
+        Ok(report)
+            if report.verdict == Verdict::Racy || report.verdict == Verdict::Clean && !report.ordered =>
+        {
+            return walked;
+        }
+        _ => {}
+    }
+    let Ok(lifted) = lift(module, options) else { return walked };
+    let asking = Asking { budget, race: true, question: false, places: true };
+    let Ok(answered) = answer(&lifted, model, &asking) else { return walked };
+    let mut findings: Vec<GridFinding> = lifted
+        .findings
+        .iter()
+        .map(|found| finding(&lifted, found.kind, found.message.clone(), &found.at))
+        .collect();
+    if let Some(found) = &answered.race_found {
+        let message = found.message(&lifted.invocations);
+        findings.push(finding(&lifted, FindingKind::Race, message, &found.at));
+    } else if answered.race == Race::Racy {
+        let message = "data race: where is not known".to_owned();
+        findings.push(GridFinding { kind: FindingKind::Race, message, at: Vec::new() });
+    }
+    let complete = answered.race == Race::Free && !lifted.sampled;
+    if findings.is_empty() && !complete {
+        return walked;
+    }
+    let verdict = if findings.is_empty() { Verdict::Clean } else { Verdict::Racy };
+    let entry = lifted.entry.clone();
+    let mut report = match walked {
+        Ok(report) => report,
+        Err(_) => Report::of(&lifted, entry),
+    };
+    report.coverage = format!(
+        "these inputs, {} invocations, every execution that `{}` allows",
+        lifted.invocations.len(),
+        model.name()
+    );
+    (report.verdict, report.findings, report.why, report.ordered) = (verdict, findings, None, false);
+    Ok(report)
+}
+
+fn finding(lifted: &Lifted, kind: FindingKind, message: String, at: &[Spot]) -> GridFinding {
+    let invocation = |spot: &Spot| {
+        lifted.invocations.get(usize::from(spot.thread)).copied().unwrap_or_else(Identity::default)
+    };
+    let at = at
+        .iter()
+        .map(|spot| GridSpot {
+            line: spot.line,
+            place: spot.place,
+            invocation: invocation(spot),
+            access: spot.access,
+        })
+        .collect();
+    GridFinding { kind, message, at }
+}

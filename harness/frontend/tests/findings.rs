@@ -1,0 +1,188 @@
+//! What walks over whole grids find, and what they do not: a kernel for each kind.
+
+use frontend::{FindingKind, Options, Refusal, grid};
+
+/// A kernel of 64 invocations: declarations and body.
+fn kernel(body: &str) -> String {
+    format!(
+        "OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\"
+OpExecutionMode %main LocalSize 64 1 1
+OpDecorate %array ArrayStride 4
+OpMemberDecorate %block 0 Offset 0
+OpDecorate %block Block
+OpDecorate %data DescriptorSet 0
+OpDecorate %data Binding 0
+OpDecorate %flags DescriptorSet 0
+OpDecorate %flags Binding 1
+OpDecorate %flags Coherent
+OpDecorate %id BuiltIn LocalInvocationIndex
+OpDecorate %group BuiltIn WorkgroupId
+%void = OpTypeVoid
+%bool = OpTypeBool
+%u32 = OpTypeInt 32 0
+%f32 = OpTypeFloat 32
+%v3 = OpTypeVector %u32 3
+%v4 = OpTypeVector %u32 4
+%array = OpTypeRuntimeArray %u32
+%block = OpTypeStruct %array
+%to_block = OpTypePointer StorageBuffer %block
+%to_u32 = OpTypePointer StorageBuffer %u32
+%64 = OpConstant %u32 64
+%local = OpTypeArray %u32 %64
+%to_local = OpTypePointer Workgroup %local
+%to_shared = OpTypePointer Workgroup %u32
+%to_input = OpTypePointer Input %u32
+%to_input3 = OpTypePointer Input %v3
+%function = OpTypeFunction %void
+%0 = OpConstant %u32 0
+%1 = OpConstant %u32 1
+%2 = OpConstant %u32 2
+%3 = OpConstant %u32 3
+%63 = OpConstant %u32 63
+%264 = OpConstant %u32 264
+%72 = OpConstant %u32 72
+%true = OpConstantTrue %bool
+%data = OpVariable %to_block StorageBuffer
+%flags = OpVariable %to_block StorageBuffer
+%shared = OpVariable %to_local Workgroup
+%id = OpVariable %to_input Input
+%group = OpVariable %to_input3 Input
+%main = OpFunction %void None %function
+%entry = OpLabel
+%me = OpLoad %u32 %id
+%groups = OpLoad %v3 %group
+%wg = OpCompositeExtract %u32 %groups 0
+%next = OpIAdd %u32 %me %1
+%near = OpBitwiseXor %u32 %me %1
+%first = OpIEqual %bool %me %0
+%mine = OpAccessChain %to_shared %shared %me
+%its = OpAccessChain %to_shared %shared %near
+%beyond = OpAccessChain %to_shared %shared %next
+%out = OpAccessChain %to_u32 %data %0 %me
+%flag = OpAccessChain %to_u32 %flags %0 %0
+{body}
+OpReturn
+OpFunctionEnd
+"
+    )
+}
+
+const WRITE: &str = "OpStore %mine %me\n";
+const BARRIER: &str = "OpControlBarrier %2 %2 %264\n";
+const READ: &str = "%got = OpLoad %u32 %its\n";
+
+fn walked(body: &str, workgroups: u32) -> Result<grid::Report, Refusal> {
+    let module = frontend::read(kernel(body).as_bytes())?;
+    let mut options =
+        Options { grid: Some([workgroups, 1, 1]), subgroup_size: Some(32), ..Options::default() };
+    for binding in 0..2 {
+        options.buffers.insert((0, binding), vec![0; 256]);
+    }
+    grid::walk(&module, &options)
+}
+
+#[track_caller]
+fn found(body: &str, workgroups: u32) -> Vec<FindingKind> {
+    let report = walked(body, workgroups).unwrap_or_else(|error| panic!("{error}"));
+    let mut kinds: Vec<FindingKind> = report.findings.iter().map(|finding| finding.kind).collect();
+    kinds.dedup();
+    kinds
+}
+
+#[test]
+fn barriers_order_what_they_say() {
+    use FindingKind::{Race, UnpublishedRead};
+    assert_eq!(found(&[WRITE, READ].concat(), 1), [Race]);
+    assert_eq!(found(&[WRITE, BARRIER, READ].concat(), 256), []);
+    // Without semantics a barrier orders nothing, and that of a subgroup reaches no other.
+    assert_eq!(found(&[WRITE, "OpControlBarrier %2 %2 %0\n", READ].concat(), 1), [Race]);
+    assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", READ].concat(), 1), []);
+    let far = "%far = OpBitwiseXor %u32 %me %63\n%there = OpAccessChain %to_shared %shared %far\n%got = OpLoad %u32 %there\n";
+    assert_eq!(found(&[WRITE, "OpControlBarrier %3 %3 %264\n", far].concat(), 1), [Race]);
+    // Semantics of workgroup memory alone leave buffers as they are.
+    let buffers = |barrier: &str, name: &str| {
+        format!(
+            "%place = OpAccessChain %to_u32 %{name} %0 %me\n%other = OpAccessChain %to_u32 %{name} %0 %near\n\
+             OpStore %place %me\n{barrier}%seen = OpLoad %u32 %other\n"
+        )
+    };
+    assert_eq!(found(&buffers(BARRIER, "flags"), 1), [Race]);
+    assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 1), []);
+    assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "data"), 1), [UnpublishedRead]);
+    // Workgroups share no barrier.
+    assert_eq!(found(&buffers("OpControlBarrier %2 %2 %72\n", "flags"), 2), [Race]);
+}
+
+#[test]
+fn control_flow_and_bounds() {
+    use FindingKind::{DivergentBarrier, OutOfBounds, UninitialisedRead};
+    let branch = |body: &str| {
+        format!(
+            "OpSelectionMerge %m None\nOpBranchConditional %first %t %m\n%t = OpLabel\n{body}OpBranch %m\n%m = OpLabel\n"
+        )
+    };
+    assert_eq!(found(&branch(BARRIER), 1), [DivergentBarrier]);
+    assert_eq!(
+        found(&branch("OpReturn\n%dead = OpLabel\n").replace("OpReturn\n%dead", "OpBranch %m\n%dead"), 1),
+        []
+    );
+    assert_eq!(found("OpStore %beyond %me\n", 1), [OutOfBounds]);
+    // What is read beyond the end is told where somebody looks at it.
+    let read = [WRITE, BARRIER, "%got = OpLoad %u32 %beyond\n"].concat();
+    assert_eq!(found(&read, 1), []);
+    assert_eq!(found(&[&read, "OpStore %out %got\n"].concat(), 1), [OutOfBounds]);
+    let last = "%last = OpIEqual %bool %me %63\n%kept = OpSelect %u32 %last %0 %got\nOpStore %out %kept\n";
+    assert_eq!(found(&[&read, last].concat(), 1), []);
+    // Nobody wrote the condition.
+    let undefined = "%got = OpLoad %u32 %mine\n%is = OpIEqual %bool %got %0\nOpSelectionMerge %n None\n\
+                     OpBranchConditional %is %u %n\n%u = OpLabel\nOpBranch %n\n%n = OpLabel\n";
+    assert_eq!(found(undefined, 1), [UninitialisedRead]);
+}
+
+#[test]
+fn atomics_and_spinning() {
+    use FindingKind::{Hang, Race};
+    let add = "%old = OpAtomicIAdd %u32 %flag %1 %0 %1\n";
+    assert_eq!(found(add, 4), []);
+    assert_eq!(found(&add.replace("%flag %1", "%flag %2"), 4), [Race]);
+    assert_eq!(found(&[add, "%plain = OpLoad %u32 %flag\n"].concat(), 1), [Race]);
+    let spin = "OpBranch %loop\n%loop = OpLabel\nOpLoopMerge %done %more None\nOpBranch %body\n%body = OpLabel\n\
+                %now = OpAtomicLoad %u32 %flag %1 %0\n%set = OpINotEqual %bool %now %0\nOpBranch %more\n%more = OpLabel\n\
+                OpBranchConditional %set %done %loop\n%done = OpLabel\n";
+    assert_eq!(found(spin, 1), [Hang]);
+    let sets = "OpAtomicStore %flag %1 %0 %1\n";
+    assert_eq!(found(&[sets, spin].concat(), 2), []);
+}
+
+#[test]
+fn subgroups_and_large_grids() {
+    // Which lanes write is known, and nothing is ordered.
+    let elect = "%chosen = OpGroupNonUniformElect %bool %3\nOpSelectionMerge %m None\nOpBranchConditional %chosen %t %m\n\
+                 %t = OpLabel\nOpStore %mine %me\nOpBranch %m\n%m = OpLabel\n";
+    assert_eq!(found(elect, 1), []);
+    let all = "%bits = OpGroupNonUniformBallot %v4 %3 %true\n%word = OpCompositeExtract %u32 %bits 0\nOpStore %its %word\n";
+    assert_eq!(found(&[all, "%got = OpLoad %u32 %mine\n"].concat(), 1), [FindingKind::Race]);
+    // 256 workgroups of 64: 16,384 invocations that each write their own.
+    let own = "%start = OpIMul %u32 %wg %64\n%at = OpIAdd %u32 %start %me\n%place = OpAccessChain %to_u32 %flags %0 %at\n";
+    let module =
+        frontend::read(kernel(&[own, "OpStore %place %me\n"].concat()).as_bytes()).expect("a module");
+    let mut options = Options { grid: Some([256, 1, 1]), ..Options::default() };
+    options.buffers.insert((0, 1), vec![0; 4 * 64 * 256]);
+    let report = grid::walk(&module, &options).expect("a walk");
+    assert_eq!((report.findings.len(), report.ordered), (0, false), "{:?}", report.findings);
+    options.buffers.insert((0, 1), vec![0; 4 * 64 * 256 - 4]);
+    let report = grid::walk(&module, &options).expect("a walk");
+    assert_eq!(report.findings[0].kind, FindingKind::OutOfBounds);
+    assert_eq!(report.findings[0].at[0].invocation.to_string(), "(63,0,0) of workgroup (255,0,0)");
+}
+
+#[test]
+fn what_is_not_computed_is_refused_where_it_decides() {
+    let image = "OpDPdx";
+    let text = kernel(&[WRITE, "%f = OpConvertUToF %f32 %me\n%d = OpDPdx %f32 %f\n"].concat());
+    let module = frontend::read(text.as_bytes()).expect("a module");
+    let refused = grid::walk(&module, &Options::default()).expect_err("a refusal");
+    assert!(refused.to_string().contains(image), "{refused}");
+}

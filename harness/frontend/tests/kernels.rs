@@ -1,0 +1,120 @@
+//! Real kernels with their cases: what is said of each over its whole grid. The table is `kernels.tsv`; with VK_LITMUS_BLESS
+//! in the environment it is written.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use frontend::grid::{Report, Verdict};
+use frontend::{Module, inputs, judge};
+use model::{Budget, Model};
+
+/// Rows whose expectation is not met, each with why.
+const DIFFERENT: [(&str, &str); 1] = [(
+    "ggml_argsort_new",
+    "an invocation reads both elements of its pair before its partner, which exchanges them, comes to a barrier",
+)];
+
+/// A kernel as the manifest has it.
+struct Row {
+    id: String,
+    expected: String,
+    /// Lines of which one is to be named.
+    lines: Vec<u32>,
+}
+
+fn rows(corpus: &Path) -> Vec<Row> {
+    let mut reader = csv::Reader::from_path(corpus.join("manifest.csv")).expect("a manifest");
+    let headers = reader.headers().expect("a header").clone();
+    let column = |name: &str| headers.iter().position(|header| header == name).expect("a column");
+    let (id, expected, lines) = (column("id"), column("expected"), column("racy_lines"));
+    let mut rows: Vec<Row> = reader
+        .records()
+        .map(|record| {
+            let record = record.expect("a row");
+            let numbers = record[lines].split(|c: char| !c.is_ascii_digit());
+            Row {
+                id: record[id].to_owned(),
+                expected: record[expected].to_owned(),
+                lines: numbers.filter_map(|number| number.parse().ok()).collect(),
+            }
+        })
+        .collect();
+    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    rows
+}
+
+/// The verdict, and kind and lines of each finding.
+fn said(module: &Module, report: &Report) -> String {
+    let verdict = match report.verdict {
+        Verdict::Racy => "racy",
+        Verdict::Clean if report.ordered => "clean in the orders tried",
+        Verdict::Clean => "clean",
+        Verdict::Undecided => "undecided",
+    };
+    let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for finding in &report.findings {
+        let line = |line: u32| module.source_line(line).map_or("?".to_owned(), |line| line.line.to_string());
+        let lines: Vec<String> = finding.at.iter().map(|spot| line(spot.line)).collect();
+        found.entry(finding.kind.name()).or_default().push(lines.join("/"));
+    }
+    let mut text = verdict.to_owned();
+    for (kind, lines) in found {
+        write!(text, "\t{kind} {}", lines.join(" ")).expect("text");
+    }
+    text
+}
+
+#[test]
+fn kernels_get_their_verdicts() {
+    let corpus = std::env::var_os("VK_LITMUS_CORPORA").map(|corpora| PathBuf::from(corpora).join("kernels"));
+    let Some(corpus) = corpus.filter(|corpus| corpus.join("manifest.csv").exists()) else {
+        println!("skipped: VK_LITMUS_CORPORA has no kernels");
+        return;
+    };
+    let model = Model::shipped("vulkan").expect("a model").expect("it compiles");
+    let (mut table, mut wrong) = (String::new(), Vec::new());
+    for row in rows(&corpus) {
+        let folder = corpus.join(&row.id);
+        let text = std::fs::read_to_string(folder.join("case.toml")).expect("a case");
+        let case = inputs::case_file(&text).expect("a case that is understood");
+        let bytes = std::fs::read(folder.join(case.module.as_deref().unwrap_or("k.spv"))).expect("a module");
+        let module = frontend::read(&bytes).expect("a module that is read");
+        let started = Instant::now();
+        let judged = judge(&module, &case.options, &model, Budget::default().at_most(2_000_000));
+        let took = started.elapsed();
+        assert!(took < Duration::from_secs(60), "{}: {took:?}", row.id);
+        let line = match &judged {
+            Ok(report) => said(&module, report),
+            Err(refusal) => format!("refused\t{refusal}"),
+        };
+        writeln!(table, "{}\t{line}", row.id).expect("text");
+        let named = judged.as_ref().is_ok_and(|report| {
+            let spots = report.findings.iter().flat_map(|finding| &finding.at);
+            let mut lines = spots.filter_map(|spot| module.source_line(spot.line)).map(|line| line.line);
+            lines.any(|line| row.lines.contains(&line))
+        });
+        let clean = judged.as_ref().is_ok_and(|report| report.verdict == Verdict::Clean);
+        let as_expected = match row.expected.as_str() {
+            expected if ["racy", "divergent", "out-of"].iter().any(|start| expected.starts_with(start)) => {
+                named
+            }
+            expected if expected.starts_with("race-free") => clean,
+            _ => true,
+        };
+        let explained = DIFFERENT.iter().any(|(id, _)| *id == row.id);
+        if as_expected == explained {
+            wrong.push(format!("{}: {}; {line}", row.id, row.expected));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels.tsv");
+    if std::env::var_os("VK_LITMUS_BLESS").is_some() {
+        std::fs::write(&committed, &table).expect("written");
+    }
+    let committed = std::fs::read_to_string(committed).expect("a table");
+    let changed: Vec<(&str, &str)> =
+        committed.lines().zip(table.lines()).filter(|(before, now)| before != now).collect();
+    assert!(committed == table, "{changed:#?}");
+}
