@@ -1,7 +1,5 @@
 //! `race`: what is wrong with shaders, over whole grids.
 
-use std::path::Path;
-
 use campaign::patience::patience;
 use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
 use frontend::{Module, Options, Place, Refusal};
@@ -12,6 +10,7 @@ use results::write::json::Lines;
 use crate::arguments::{Race, RaceFormat};
 use crate::exit::{Failure, Outcome};
 use crate::output::{Data, cannot_print, say};
+use crate::source::{self, Shader, SourceError};
 
 /// Runs the command.
 ///
@@ -24,11 +23,14 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
     let model = model.map_err(|error| Failure::input_message(error.to_string()))?;
     let (mut out, mut outcome) = (Data::new(), Outcome::Success);
     for file in &arguments.shaders {
-        for line in lines(file, &options, &model, arguments) {
+        let shader = source::load(file, &arguments.kernel);
+        // A compiler that is missing is no mistake of the shader.
+        let refusal = shader.as_ref().err().map_or(Outcome::Input, |error| Outcome::from(&error.failure()));
+        for line in lines(file, shader, &options, &model, arguments) {
             outcome.note(match line.verdict {
                 RaceVerdict::Racy => Outcome::RuleBroken,
                 RaceVerdict::Clean => Outcome::Success,
-                RaceVerdict::Refused => Outcome::Input,
+                RaceVerdict::Refused => refusal,
                 RaceVerdict::Undecided => Outcome::Environment,
             });
             if let Some(why) = line.why.as_ref().filter(|_| !quiet && arguments.format == RaceFormat::Json) {
@@ -44,10 +46,20 @@ pub fn race(arguments: &Race, quiet: bool) -> Result<Outcome, Failure> {
 }
 
 /// What is said of each entry point of a shader, or of the one that is asked for.
-fn lines(file: &str, options: &Options, model: &Model, arguments: &Race) -> Vec<RaceLine> {
-    let module = match module_of(file) {
+fn lines(
+    file: &str,
+    shader: Result<Shader, SourceError>,
+    options: &Options,
+    model: &Model,
+    arguments: &Race,
+) -> Vec<RaceLine> {
+    let shader = match shader {
+        Ok(shader) => shader,
+        Err(why) => return vec![refused(file, "", why.to_string())],
+    };
+    let module = match frontend::read(&shader.module) {
         Ok(module) => module,
-        Err(why) => return vec![refused(file, "", why)],
+        Err(why) => return vec![refused(file, "", format!("{file}:{why}"))],
     };
     let entries: Vec<String> = match &options.entry {
         Some(entry) => vec![entry.clone()],
@@ -65,15 +77,6 @@ fn lines(file: &str, options: &Options, model: &Model, arguments: &Race) -> Vec<
         }
     };
     entries.into_iter().map(judged).collect()
-}
-
-fn module_of(file: &str) -> Result<Module, String> {
-    let extension = Path::new(file).extension().and_then(|extension| extension.to_str()).unwrap_or("");
-    if super::check::kernel::is_kernel(file) && !["spv", "spvasm"].contains(&extension) {
-        return Err(format!("{file}: not available: compile it to SPIR-V with debug lines first"));
-    }
-    let bytes = std::fs::read(file).map_err(|error| format!("{file}: {error}"))?;
-    frontend::read(&bytes).map_err(|refusal| format!("{file}:{refusal}"))
 }
 
 /// A refusal with the source that its line is of.
