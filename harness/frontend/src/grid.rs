@@ -6,6 +6,7 @@
 
 mod access;
 mod atomic;
+mod begin;
 mod both;
 mod clock;
 mod compute;
