@@ -129,10 +129,12 @@ pub(crate) fn verdict(lifted: &Lifted, model: &Model, asking: &Asking<'_>) -> Re
             (Race::Unknown, _) | (_, Race::Unknown) => Race::Unknown,
             (Race::Free, Race::Free) => Race::Free,
         };
-        all.cut += prediction.cut;
-        all.runs += prediction.runs;
-        all.candidate_executions += prediction.candidate_executions;
-        all.consistent_executions += prediction.consistent_executions;
+        // Counts that the engine gave up at are at their largest.
+        all.cut = all.cut.saturating_add(prediction.cut);
+        all.runs = all.runs.saturating_add(prediction.runs);
+        all.candidate_executions = all.candidate_executions.saturating_add(prediction.candidate_executions);
+        all.consistent_executions =
+            all.consistent_executions.saturating_add(prediction.consistent_executions);
         let sought = sought(&case.test, &prediction);
         found |= sought == Some(true);
         excluded &= sought == Some(false);

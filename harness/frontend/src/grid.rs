@@ -6,6 +6,7 @@
 
 mod access;
 mod atomic;
+mod begin;
 mod both;
 mod clock;
 mod compute;
@@ -30,7 +31,7 @@ use machine::Machine;
 use schedule::Plan;
 
 /// Steps of all walks of a kernel at most.
-const MAX_STEPS: u64 = 400_000_000;
+const MAX_STEPS: u64 = 150_000_000;
 /// Orders that are tried where the order decides.
 const ORDERS: u64 = 12;
 /// Findings at most.

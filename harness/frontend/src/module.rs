@@ -143,6 +143,8 @@ pub struct Module {
     pub(crate) variables: BTreeMap<u32, Variable>,
     pub(crate) functions: BTreeMap<u32, Function>,
     pub(crate) entry_points: Vec<EntryPoint>,
+    /// How deep each type is.
+    depths: HashMap<u32, u32>,
     /// Pointers that are declared behind their use.
     forward: BTreeSet<u32>,
     local_sizes: HashMap<u32, ([u32; 3], bool)>,
@@ -476,11 +478,13 @@ impl Module {
                     if matches!(ty, Type::Handle(_)) {
                         self.handles.insert(result, operands);
                     }
+                    let depth = self.depth_of(&ty);
+                    if depth > MAX_DEPTH {
+                        return Err(malformed(format!("types more than {MAX_DEPTH} deep")));
+                    }
+                    self.depths.insert(result, depth);
                     if self.types.insert(result, ty).is_some() {
                         return Err(malformed("two types of one id"));
-                    }
-                    if self.depth_of(result) > MAX_DEPTH {
-                        return Err(malformed(format!("types more than {MAX_DEPTH} deep")));
                     }
                 }
             }
@@ -554,38 +558,17 @@ impl Module {
         }))
     }
 
-    fn depth_of(&self, ty: u32) -> u32 {
-        // What a type consists of is no deeper than the bound, since it was checked before.
-        1 + match self.types.get(&ty) {
-            Some(
-                Type::Vector { element, .. } | Type::Array { element, .. } | Type::RuntimeArray { element },
-            ) => self.chain(*element),
-            Some(Type::Matrix { column, .. }) => self.chain(*column),
-            Some(Type::Struct { members }) => {
-                members.iter().map(|member| self.chain(*member)).max().unwrap_or(0)
+    /// How deep types are in a type: what it consists of was declared before it.
+    fn depth_of(&self, ty: &Type) -> u32 {
+        let depth = |id: &u32| self.depths.get(id).copied().unwrap_or(0);
+        1 + match ty {
+            Type::Vector { element, .. } | Type::Array { element, .. } | Type::RuntimeArray { element } => {
+                depth(element)
             }
+            Type::Matrix { column, .. } => depth(column),
+            Type::Struct { members } => members.iter().map(depth).max().unwrap_or(0),
             _ => 0,
         }
-    }
-
-    /// Depth along first members and elements: what bounds the recursions of layouts is checked there again.
-    fn chain(&self, ty: u32) -> u32 {
-        let mut depth = 0;
-        let mut ty = ty;
-        while depth <= MAX_DEPTH {
-            depth += 1;
-            ty = match self.types.get(&ty) {
-                Some(
-                    Type::Vector { element, .. }
-                    | Type::Array { element, .. }
-                    | Type::RuntimeArray { element },
-                ) => *element,
-                Some(Type::Matrix { column, .. }) => *column,
-                Some(Type::Struct { members }) if !members.is_empty() => members[0],
-                _ => break,
-            };
-        }
-        depth
     }
 
     /// The type of an id.

@@ -24,25 +24,21 @@ struct Row {
     lines: Vec<u32>,
 }
 
-fn rows(corpus: &Path) -> Vec<Row> {
-    let mut reader = csv::Reader::from_path(corpus.join("manifest.csv")).expect("a manifest");
-    let headers = reader.headers().expect("a header").clone();
-    let column = |name: &str| headers.iter().position(|header| header == name).expect("a column");
-    let (id, expected, lines) = (column("id"), column("expected"), column("racy_lines"));
-    let mut rows: Vec<Row> = reader
-        .records()
-        .map(|record| {
-            let record = record.expect("a row");
-            let numbers = record[lines].split(|c: char| !c.is_ascii_digit());
-            Row {
-                id: record[id].to_owned(),
-                expected: record[expected].to_owned(),
-                lines: numbers.filter_map(|number| number.parse().ok()).collect(),
-            }
-        })
-        .collect();
+fn rows(corpus: &Path) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+    let mut reader = csv::Reader::from_path(corpus.join("manifest.csv"))?;
+    let headers = reader.headers()?.clone();
+    let column = |name: &str| headers.iter().position(|header| header == name);
+    let columns = column("id").zip(column("expected")).zip(column("racy_lines"));
+    let ((id, expected), lines) = columns.ok_or("a column is missing")?;
+    let mut rows = Vec::new();
+    for record in reader.records() {
+        let record = record?;
+        let numbers = record[lines].split(|c: char| !c.is_ascii_digit());
+        let lines = numbers.filter_map(|number| number.parse().ok()).collect();
+        rows.push(Row { id: record[id].to_owned(), expected: record[expected].to_owned(), lines });
+    }
     rows.sort_by(|a, b| a.id.cmp(&b.id));
-    rows
+    Ok(rows)
 }
 
 /// The verdict, and kind and lines of each finding.
@@ -61,7 +57,7 @@ fn said(module: &Module, report: &Report) -> String {
     }
     let mut text = verdict.to_owned();
     for (kind, lines) in found {
-        write!(text, "\t{kind} {}", lines.join(" ")).expect("text");
+        text += &format!("\t{kind} {}", lines.join(" "));
     }
     text
 }
@@ -75,7 +71,7 @@ fn kernels_get_their_verdicts() {
     };
     let model = Model::shipped("vulkan").expect("a model").expect("it compiles");
     let (mut table, mut wrong) = (String::new(), Vec::new());
-    for row in rows(&corpus) {
+    for row in rows(&corpus).expect("a manifest") {
         let folder = corpus.join(&row.id);
         let text = std::fs::read_to_string(folder.join("case.toml")).expect("a case");
         let case = inputs::case_file(&text).expect("a case that is understood");

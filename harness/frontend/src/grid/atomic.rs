@@ -141,7 +141,7 @@ impl Machine<'_> {
                 match carried.is_empty() && found.is_empty() {
                     true => {}
                     false => {
-                        self.messages.insert(key, carried);
+                        self.messages.insert(key, super::sync::gathered(carried));
                     }
                 }
             }

@@ -307,8 +307,8 @@ impl Machine<'_> {
     pub(super) fn alone_in_group(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
         let op = inst.raw.op;
         let lane = here.me().lane;
-        let size = self.setup.subgroup_size.min(127);
-        let all = (1_u128 << size) - 1;
+        let size = self.setup.subgroup_size;
+        let all = 1_u128.checked_shl(size).unwrap_or(0).wrapping_sub(1);
         let refuse = || unsupported(format!("Op{op:?}"));
         let value = match op {
             Op::GroupNonUniformInverseBallot => {
@@ -325,8 +325,8 @@ impl Machine<'_> {
                 let (bits, taint) = ballot_of(&self.operand(here, inst, 2)?);
                 let counted = match way {
                     Some(GroupOperation::Reduce) => bits & all,
-                    Some(GroupOperation::InclusiveScan) => bits & ((2_u128 << lane) - 1),
-                    Some(GroupOperation::ExclusiveScan) => bits & ((1_u128 << lane) - 1),
+                    Some(GroupOperation::InclusiveScan) => bits & (2_u128 << lane).wrapping_sub(1),
+                    Some(GroupOperation::ExclusiveScan) => bits & (1_u128 << lane).wrapping_sub(1),
                     _ => return Err(refuse().into()),
                 };
                 Value::Bits(u64::from(counted.count_ones()), taint)

@@ -8,6 +8,11 @@ use litmus::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 use super::clock::{CLASSES, Clock, Message, class_index, reaches};
 use super::machine::{Invocation, Workgroup};
 
+/// No invocation: of what several gave.
+const NOBODY: u32 = u32::MAX;
+/// Releases that one write carries before they are gathered.
+const FEW: usize = 8;
+
 /// What a control barrier is.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Barrier {
@@ -20,18 +25,18 @@ impl Invocation {
         (self.number, self.identity.workgroup_index, self.subgroup)
     }
 
-    /// What a release of this invocation gives.
-    pub fn message(&self, scope: Scope, semantics: Semantics) -> Rc<Message> {
+    /// What a release of this invocation gives. What it makes available stays so for later ones.
+    pub fn message(&mut self, scope: Scope, semantics: Semantics) -> Rc<Message> {
         let known = [0, 1, 2].map(|class: usize| {
-            let view = &self.views[class];
-            let (mut before, mut available) = (view.before.clone(), view.available.clone());
+            let view = &mut self.views[class];
+            let mut before = view.before.clone();
             if semantics.classes.contains(CLASSES[class]) {
                 before.learn(self.number, self.time);
                 if semantics.make_available {
-                    available.learn(self.number, self.time);
+                    view.available.learn(self.number, self.time);
                 }
             }
-            (before, available)
+            (before, view.available.clone())
         });
         let (invocation, workgroup, subgroup) = self.who();
         let classes = semantics.classes;
@@ -75,7 +80,7 @@ impl Invocation {
     }
 
     /// What an atomic write of a class carries: its own release and those of the barriers before it.
-    pub fn carried(&self, class: StorageClass, scope: Scope, semantics: Semantics) -> Vec<Rc<Message>> {
+    pub fn carried(&mut self, class: StorageClass, scope: Scope, semantics: Semantics) -> Vec<Rc<Message>> {
         let mut all: Vec<Rc<Message>> =
             self.released.iter().filter(|message| message.classes.contains(class)).cloned().collect();
         if semantics.order.releases() {
@@ -93,10 +98,15 @@ impl Invocation {
             if message.invocation == self.number {
                 continue;
             }
-            self.taken.retain(|earlier| {
-                earlier.invocation != message.invocation || earlier.classes != message.classes
-            });
+            self.keep(message);
+        }
+    }
+
+    /// What a memory barrier behind it may still take.
+    fn keep(&mut self, message: &Rc<Message>) {
+        if !self.taken.iter().any(|known| Rc::ptr_eq(known, message)) {
             self.taken.push(message.clone());
+            self.taken = gathered(std::mem::take(&mut self.taken));
         }
     }
 }
@@ -158,22 +168,15 @@ fn join_all(workgroup: &mut Workgroup, together: &[usize], semantics: Semantics)
 
 /// Memory barriers before the control barrier, and its own release, reach acquires at or behind it.
 fn exchange(workgroup: &mut Workgroup, together: &[usize], own: Option<Barrier>) {
-    let mut groups: BTreeMap<(u32, String), Vec<Rc<Message>>> = BTreeMap::new();
+    let mut all = Vec::new();
     for index in together {
-        let me = &workgroup.invocations[*index];
-        let mut all = me.released.clone();
+        let me = &mut workgroup.invocations[*index];
+        all.extend(me.released.iter().cloned());
         if let Some(own) = own.filter(|own| own.semantics.order.releases()) {
             all.push(me.message(own.scope, own.semantics));
         }
-        for message in all {
-            let narrow = if message.scope == Scope::Subgroup { me.subgroup + 1 } else { 0 };
-            groups
-                .entry((narrow, format!("{:?}{:?}", message.scope, message.classes)))
-                .or_default()
-                .push(message);
-        }
     }
-    let merged: Vec<Rc<Message>> = groups.into_values().filter_map(|all| merge(&all)).collect();
+    let merged = grouped(all);
     for index in together {
         let me = &mut workgroup.invocations[*index];
         for message in &merged {
@@ -183,28 +186,42 @@ fn exchange(workgroup: &mut Workgroup, together: &[usize], own: Option<Barrier>)
             if let Some(own) = own.filter(|own| own.semantics.order.acquires()) {
                 me.take(message, own.scope, own.semantics);
             }
-            me.taken.retain(|earlier| {
-                earlier.invocation != message.invocation
-                    || earlier.classes != message.classes
-                    || earlier.scope != message.scope
-            });
-            me.taken.push(message.clone());
+            me.keep(message);
         }
     }
 }
 
-/// What several releases of one workgroup give together.
+/// What several releases of one subgroup give together.
 fn merge(all: &[Rc<Message>]) -> Option<Rc<Message>> {
     let first = all.first()?;
-    let number = first.workgroup;
+    if all.len() == 1 {
+        return Some(first.clone());
+    }
     let mut known = (*first.known).clone();
     for message in &all[1..] {
         for (mine, theirs) in known.iter_mut().zip(message.known.iter()) {
-            mine.0.join(number, &theirs.0, number);
-            mine.1.join(number, &theirs.1, number);
+            mine.0.join(first.workgroup, &theirs.0, message.workgroup);
+            mine.1.join(first.workgroup, &theirs.1, message.workgroup);
         }
     }
-    Some(Rc::new(Message { known: Rc::new(known), ..(**first).clone() }))
+    Some(Rc::new(Message { invocation: NOBODY, known: Rc::new(known), ..(**first).clone() }))
+}
+
+/// Releases, those of one subgroup with the same scope and classes as one.
+fn grouped(all: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
+    let mut groups = BTreeMap::new();
+    for message in all {
+        let classes = CLASSES.iter().filter(|class| message.classes.contains(**class));
+        let classes: Vec<usize> = classes.map(|class| class_index(*class)).collect();
+        let key = (message.workgroup, message.subgroup, message.scope, classes);
+        groups.entry(key).or_insert_with(Vec::new).push(message);
+    }
+    groups.into_values().filter_map(|all| merge(&all)).collect()
+}
+
+/// The same, where they are not few.
+pub(super) fn gathered(all: Vec<Rc<Message>>) -> Vec<Rc<Message>> {
+    if all.len() <= FEW { all } else { grouped(all) }
 }
 
 /// The classes of semantics, as those of the classes that are kept apart.
