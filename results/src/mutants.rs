@@ -53,3 +53,48 @@ impl<'a> Mutants<'a> {
         self.seen(line).into_iter().map(told).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::RunOutcome;
+
+    fn line(id: &str, verdict: VerdictWord, mutants: &[&str]) -> RunLine {
+        let mutants = mutants.iter().map(|id| (*id).to_owned()).collect();
+        RunLine { id: id.to_owned(), device: "here".to_owned(), verdict, mutants, ..RunLine::default() }
+    }
+
+    fn shows(count: u64, line: RunLine) -> RunLine {
+        let outcome = |count, witness| RunOutcome {
+            state: Default::default(),
+            count,
+            batches: None,
+            allowed: true,
+            weak: true,
+            filtered: false,
+            thin_air: false,
+            witness: Some(witness),
+            hsa: None,
+        };
+        let outcomes = vec![outcome(70, false), outcome(count, true)];
+        RunLine { instances: count + 70, outcomes, ..line }
+    }
+
+    #[test]
+    fn what_was_seen_of_mutants_stands_beside_what_conforms() {
+        let lines = [
+            line("strong", VerdictWord::Conforms, &["seen", "unseen", "skipped", "elsewhere"]),
+            line("blind", VerdictWord::Conforms, &["unseen"]),
+            line("alone", VerdictWord::Conforms, &[]),
+            line("broken", VerdictWord::Violates, &["seen"]),
+            shows(1234, line("seen", VerdictWord::Undefined, &[])),
+            shows(0, line("unseen", VerdictWord::Conforms, &[])),
+            line("skipped", VerdictWord::Skipped, &[]),
+            RunLine { device: "there".to_owned(), ..shows(5, line("elsewhere", VerdictWord::Conforms, &[])) },
+        ];
+        let mutants = Mutants::of(&lines);
+        let words: Vec<String> = lines.iter().take(4).map(|line| mutants.words(line)).collect();
+        assert_eq!(words, ["1 of 2 mutants seen", "nothing seen: weak evidence", "", ""]);
+        assert_eq!(mutants.how_often(&lines[0]), ["seen: 1,234 of 1,304", "unseen: 0 of 70"]);
+    }
+}

@@ -262,7 +262,7 @@ pub struct RejectedLine {
 }
 
 /// A line of `run --format json` and of the journal: the verdict on a test and a device.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunLine {
     /// [`RUN_SCHEMA`].
     pub schema: String,
@@ -390,7 +390,9 @@ pub struct DriverRecord {
 }
 
 /// The verdict on a test and a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum VerdictWord {
     /// Exercised, and nothing forbidden was seen.
@@ -400,6 +402,7 @@ pub enum VerdictWord {
     /// The program races.
     Undefined,
     /// Nothing can be said.
+    #[default]
     Inconclusive,
     /// Not run.
     Skipped,

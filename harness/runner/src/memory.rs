@@ -104,6 +104,13 @@ impl Workgroups {
     }
 }
 
+/// Overwrites the first words of what the host reads, where it can be reached for that.
+fn spoil(prepared: &mut dyn Prepared, buffer: BufferId, words: usize, value: u32) {
+    if let Ok(memory) = prepared.write(buffer) {
+        start_of(memory, words).fill(value);
+    }
+}
+
 impl Layout {
     /// The plan that runs `program` over result memory full of `poison`, and gives back its locations where
     /// `with_locations` says so.
@@ -394,8 +401,12 @@ impl Layout {
                     self.fill_locations(words, parameters, room);
                     self.filled = Some(layout);
                 }
+                // The device fills its own memory. Where it skips that with all the rest, what the last dispatch left for the host
+                // must not be there.
+                spoil(prepared, RESULTS_BACK, slots * instances, parameters.poison);
             }
-            Sharing::Counted => {}
+            // No counts are the right number of none.
+            Sharing::Counted => spoil(prepared, COUNTERS_BACK, usize::MAX, 0),
         }
         Ok(())
     }

@@ -333,6 +333,11 @@ impl Place<'_> {
             tally.note(0);
             return Ok(());
         }
+        if counted.instances() == 0 {
+            // Not even the counting was done. What lies in the memory of the device is of an earlier dispatch.
+            tally.note(instances as u64);
+            return Ok(());
+        }
         let mut own = tally.counter.emptied();
         let not_executed = self.count(parameters, instances, &mut own)?;
         tally.counter.absorb(&own);

@@ -54,6 +54,35 @@ fn every_format_is_written_and_the_table_is_that_of_the_run() {
     assert!(page.contains("st.atom.rel") || page.contains("st.atom"), "the source is there");
 }
 
+/// What the device showed of a test's mutants stands beside its verdict, in every format for people and in the document.
+#[test]
+fn mutants_stand_beside_what_conforms() {
+    let folder = tempdir().unwrap();
+    let tests = ["mp/MP+rel-acq", "mp/MP+rel-rlx", "mp/MP+rlx-acq", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"];
+    let mut command =
+        vk_litmus(["run", "--device", "sim", "--seed", "1", "--instances", "4000", "--out", "o"]);
+    let ran = Ran::of(command.args(tests).current_dir(folder.path()));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    const WORDS: &str = "conforms (2 of 2 mutants seen)";
+    assert_eq!(ran.stdout.matches(WORDS).count(), 1, "{ran:?}");
+    let report = |format| in_folder(folder.path(), &["report", "o", "--format", format]).stdout;
+    assert_eq!(report("md").matches(WORDS).count(), 1);
+    assert_eq!(report("html").matches("(2 of 2 mutants seen)").count(), 1);
+    let document: Value = serde_json::from_str(&report("json")).unwrap();
+    let told = |id: &str| {
+        let all = document["confidence"].as_array().unwrap();
+        let seen = all.iter().find(|line| line["id"] == id).unwrap()["mutants"].as_array().cloned();
+        seen.unwrap_or_default()
+    };
+    let seen = told("mp/MP+rel-acq");
+    let ids: Vec<&str> = seen.iter().map(|mutant| mutant["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["mp/MP+rel-rlx", "mp/MP+rlx-acq"]);
+    assert!(seen.iter().all(|mutant| mutant["seen"].as_u64() > Some(0)), "{seen:?}");
+    // Weaker than none, and of another workgroup than the others.
+    assert!(["mp/MP+rel-rlx", "mp/MP+rel-acq.wg", "sb/SB+rlx-rlx"].iter().all(|id| told(id).is_empty()));
+    assert_eq!(document["runs"][0]["verdict"], "conforms");
+}
+
 #[test]
 fn junit_and_herd_come_from_run_as_well() {
     let folder = tempdir().unwrap();
