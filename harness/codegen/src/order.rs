@@ -10,17 +10,17 @@ use crate::align::{Alignment, Source};
 use crate::form::Unit;
 use crate::machine::{LineKind, Machine, Operation};
 
-/// What became of an order.
+/// What became of an order; of several parts the last of these decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// All that it needs is there.
     Kept,
     /// Part of it is there.
     Weakened,
-    /// Nothing orders the two accesses, or they stand the other way round.
-    Lost,
     /// No row of the table says it, or the text does not tell the accesses apart.
     Unknown,
+    /// Nothing orders the two accesses, or they stand the other way round.
+    Lost,
 }
 
 /// Two accesses of a thread that an instruction of the test orders.

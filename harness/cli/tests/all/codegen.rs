@@ -185,7 +185,7 @@ fn null_devices_execute_nothing() {
         &["tune", "--out", "stress.toml"],
     ];
     for arguments in commands {
-        let mut command = vk_litmus(arguments);
+        let mut command = vk_litmus(arguments.iter().copied());
         let ran = Ran::of(command.args(["--device", "radv:navi21"]).current_dir(folder.path()));
         assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{arguments:?}: {}", ran.stderr);
         let text = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
