@@ -324,7 +324,7 @@ pub fn choose_compile_only(
         }
         if family == "*" {
             found.extend(all_compile_only(std::slice::from_ref(mesa)));
-        } else if knows || vendor.family(family).is_none() {
+        } else if knows || (vendor.family(family).is_none() && mesa.refuses_unknown()) {
             match probe_compile_only(mesa, family) {
                 Ok(device) => found.push(device),
                 Err(death) => deaths.push(death),

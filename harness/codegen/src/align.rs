@@ -28,24 +28,30 @@ pub enum Source {
 pub struct Alignment {
     /// In the order of the lines; `None` for what is no access, and for accesses that belong to no instruction.
     pub sources: Vec<Option<Source>>,
-    /// Where each access of the test goes, as far as the text shows that.
-    told: Vec<(Source, (u32, u64))>,
+    /// The accesses whose line is sure.
+    certain: Vec<Source>,
+    /// Those whose line is so if results are written last.
+    likely: Vec<Source>,
 }
 
 impl Alignment {
-    /// Whether the text tells two accesses apart by where they go; else they are known by their order alone.
-    pub fn tells_apart(&self, one: Source, other: Source) -> bool {
-        let place = |source| self.told.iter().find(|(known, _)| *known == source).map(|(_, place)| *place);
-        matches!((place(one), place(other)), (Some(one), Some(other)) if one != other)
+    /// Whether the line of an access is sure: the only one of its kind that goes where the only such access of the test
+    /// does. Others are known by their order alone, which compilers may change.
+    pub fn is_certain(&self, source: Source) -> bool {
+        self.certain.contains(&source)
+    }
+
+    /// Whether it is sure, or is so if a thread's results are written behind its accesses, as kernels say.
+    pub fn is_likely(&self, source: Source) -> bool {
+        self.is_certain(source) || self.likely.contains(&source)
     }
 }
 
 /// An access that some line should show.
 struct Expected {
     source: Source,
-    /// Which storage it goes to, results behind all others, and where in it, in bytes.
+    /// Which storage it goes to, results behind all others.
     storage: u32,
-    within: u64,
     /// The place in the text, where it is known by that.
     place: Option<u64>,
     operation: Operation,
@@ -60,6 +66,9 @@ pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Alignment {
     let mut expected = expected(test, unit);
     let texts: Vec<&str> = machine.lines.iter().map(|line| line.text.as_str()).collect();
     let places = (machine.dialect.places)(&texts);
+    // Buffers by address and by descriptor look the same there.
+    let by_address =
+        !machine.dialect.constant_addresses && expected.iter().any(|one| one.path == Path::Address);
     if !machine.dialect.constant_addresses {
         for one in &mut expected {
             one.offset = None;
@@ -67,10 +76,12 @@ pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Alignment {
                 one.path = Path::Address;
             }
         }
-        place(&mut expected, machine, &places);
+        if !by_address {
+            place(&mut expected, machine, &places);
+        }
     }
-    let is_told = |one: &&Expected| one.offset.is_some() || one.place.is_some();
-    let told = expected.iter().filter(is_told).map(|one| (one.source, (one.storage, one.within))).collect();
+    let (certain, likely) =
+        if by_address { (Vec::new(), Vec::new()) } else { certain(&expected, machine, &places) };
     let mut current: Option<ThreadId> = None;
     let sources = machine
         .lines
@@ -87,7 +98,41 @@ pub fn align(test: &Test, unit: &Unit, machine: &Machine) -> Alignment {
             _ => None,
         })
         .collect();
-    Alignment { sources, told }
+    Alignment { sources, certain, likely }
+}
+
+/// The accesses whose line is sure, and those whose line is so if results are written last.
+fn certain(expected: &[Expected], machine: &Machine, places: &[Option<u64>]) -> (Vec<Source>, Vec<Source>) {
+    let key = |one: &Expected| (one.operation, one.path, one.offset, one.place);
+    let (mut sure, mut likely) = (Vec::new(), Vec::new());
+    for one in expected {
+        let lines = machine.lines.iter().zip(places);
+        let shown = lines
+            .filter(
+                |(line, place)| matches!(line.kind, LineKind::Access(access) if fits(one, &access, **place)),
+            )
+            .count();
+        let others: Vec<&Expected> =
+            expected.iter().filter(|other| key(other) == key(one) && other.source != one.source).collect();
+        let twice = expected.iter().filter(|other| other.source == one.source).count() > 1;
+        if shown != others.len() + 1 || twice {
+            continue;
+        }
+        if others.is_empty() {
+            sure.push(one.source);
+        } else if others.iter().all(|other| matches!(other.source, Source::Result(_))) {
+            likely.push(one.source);
+        }
+    }
+    (sure, likely)
+}
+
+/// Whether a line may be an access of the test.
+fn fits(one: &Expected, access: &Access, place: Option<u64>) -> bool {
+    one.operation == access.operation
+        && one.path == access.path
+        && one.offset.is_none_or(|offset| offset == access.offset)
+        && (one.place.is_none() || one.place == place)
 }
 
 /// Finds out which place of the text is which storage: both are numbered in the order of bindings, so that they are the same
@@ -129,13 +174,7 @@ fn best(
     place: Option<u64>,
     current: Option<ThreadId>,
 ) -> Option<usize> {
-    let fits = |one: &Expected| {
-        !one.found
-            && one.operation == access.operation
-            && one.path == access.path
-            && one.offset.is_none_or(|offset| offset == access.offset)
-            && (one.place.is_none() || one.place == place)
-    };
+    let fits = |one: &Expected| !one.found && fits(one, access, place);
     let mut candidates = expected.iter().enumerate().filter(|(_, one)| fits(one)).map(|(index, _)| index);
     let of_thread = |index: &usize| {
         expected.get(*index).is_some_and(|one| current.is_none_or(|current| thread_of(one.source) == current))
@@ -161,7 +200,6 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
             all.push(Expected {
                 source: Source::Instruction(*thread, index),
                 storage: storage_number(test, location),
-                within: u64::from(offset),
                 place: None,
                 operation,
                 path,
@@ -175,7 +213,6 @@ fn expected(test: &Test, unit: &Unit) -> Vec<Expected> {
                 all.push(Expected {
                     source: Source::Result(*thread),
                     storage: u32::MAX,
-                    within: u64::from(slot),
                     place: None,
                     operation: Operation::Store,
                     path: Path::Buffer,

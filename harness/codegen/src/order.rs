@@ -10,17 +10,17 @@ use crate::align::{Alignment, Source};
 use crate::form::Unit;
 use crate::machine::{LineKind, Machine, Operation};
 
-/// What became of an order.
+/// What became of an order; of several parts the last of these decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// All that it needs is there.
     Kept,
     /// Part of it is there.
     Weakened,
-    /// Nothing orders the two accesses, or they stand the other way round.
-    Lost,
     /// No row of the table says it, or the text does not tell the accesses apart.
     Unknown,
+    /// Nothing orders the two accesses, or they stand the other way round.
+    Lost,
 }
 
 /// Two accesses of a thread that an instruction of the test orders.
@@ -34,6 +34,8 @@ pub struct Asked {
     pub first: Source,
     /// The second.
     pub second: Source,
+    /// Whether the second has to see what others have written: it is atomic or visible of its own, or made so.
+    pub visible: bool,
 }
 
 /// What was found of it.
@@ -68,13 +70,14 @@ pub fn asked(test: &Test, unit: &Unit) -> Vec<Asked> {
                        semantics: &Semantics,
                        (first, a): (usize, &MemoryAccess),
                        (second, b): (usize, &MemoryAccess)| {
+            let visible = b.strength.scope().is_some() || semantics.make_visible;
             let ordered =
                 semantics.classes.contains(a.place.class) && semantics.classes.contains(b.place.class);
             let (first, second) = (Source::Instruction(*thread, first), Source::Instruction(*thread, second));
             let known =
                 all.iter().any(|one: &Asked| (one.order, one.first, one.second) == (order, first, second));
             if ordered && !known {
-                all.push(Asked { order, scope, first, second });
+                all.push(Asked { order, scope, first, second, visible });
             }
         };
         for &(index, access) in &accesses {
@@ -109,6 +112,8 @@ pub fn asked(test: &Test, unit: &Unit) -> Vec<Asked> {
     all
 }
 
+const NOT_TOLD: &str = "the text does not tell the accesses apart";
+
 /// Looks for what an order needs between the lines of its two accesses, on chips of a compiler's `target`.
 pub fn check(asked: &Asked, machine: &Machine, alignment: &Alignment, target: &str) -> Found {
     let line_of = |source| alignment.sources.iter().position(|found| *found == Some(source));
@@ -122,9 +127,9 @@ pub fn check(asked: &Asked, machine: &Machine, alignment: &Alignment, target: &s
     let (Some(of_first), Some(of_second)) = (operation(first), operation(second)) else {
         return Found::new(Verdict::Unknown, "an access has no line");
     };
-    let alike = of_first == of_second && !alignment.tells_apart(asked.first, asked.second);
-    if alike {
-        return Found::new(Verdict::Unknown, "the text does not tell the two accesses apart");
+    let both = |is: fn(&Alignment, Source) -> bool| is(alignment, asked.first) && is(alignment, asked.second);
+    if !both(Alignment::is_likely) || (second < first && !both(Alignment::is_certain)) {
+        return Found::new(Verdict::Unknown, NOT_TOLD);
     }
     if second < first {
         return Found::new(Verdict::Lost, "the second access stands before the first");
@@ -137,8 +142,12 @@ pub fn check(asked: &Asked, machine: &Machine, alignment: &Alignment, target: &s
     let Some(need) = machine.dialect.needs.iter().find(holds) else {
         return Found::new(Verdict::Unknown, "no table says what this order needs here");
     };
-    let found = steps(need, machine, (first, second), of_second == Operation::Load);
+    let found = steps(need, machine, (first, second), of_second == Operation::Load && asked.visible);
     let found = Found { source: Some(need.source), ..found };
+    // What is only likely is not held against a compiler.
+    if found.verdict != Verdict::Kept && !both(Alignment::is_certain) {
+        return Found { verdict: Verdict::Unknown, why: NOT_TOLD.to_owned(), ..found };
+    }
     let narrow = !matches!(asked.scope, Scope::QueueFamily | Scope::Device | Scope::CrossDevice);
     if narrow && found.verdict != Verdict::Kept {
         let why = format!("{}; but the scope is narrower than the table's, and less may do", found.why);

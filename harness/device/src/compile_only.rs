@@ -157,6 +157,13 @@ impl Mesa {
         Ok(chosen.spellings.iter().map(|(family, _)| *family).collect())
     }
 
+    /// Whether it ends the process that asks for a chip that it does not know, so that one may be asked for that no list has.
+    /// Other shims take any text for some chip.
+    pub fn refuses_unknown(&self) -> bool {
+        let names = |way: &Way| matches!(way, Way::NullBackEnd { .. } | Way::Shim { names_chips: true, .. });
+        self.vendor.ways.iter().all(names)
+    }
+
     /// The command of a program in a process whose Vulkan is this driver for a family, by any of its names.
     pub fn command(&self, program: &Path, family: &str) -> Command {
         let meant = self.vendor.family(family);
