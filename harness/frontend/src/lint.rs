@@ -156,10 +156,10 @@ impl Facts {
                             (true, Some(StorageClass::Workgroup)) => {
                                 facts.shared_stores.insert(root);
                             }
-                            (false, Some(StorageClass::Workgroup)) => {
-                                if !facts.shared_loads.iter().any(|(known, _)| *known == root) {
-                                    facts.shared_loads.push((root, *instruction));
-                                }
+                            (false, Some(StorageClass::Workgroup))
+                                if facts.shared_loads.iter().all(|(known, _)| *known != root) =>
+                            {
+                                facts.shared_loads.push((root, *instruction));
                             }
                             _ => {}
                         }
