@@ -29,6 +29,7 @@ pub mod convert;
 pub mod corpus;
 pub mod cts;
 pub mod error;
+pub mod glsl;
 pub mod hsa;
 pub mod khronos;
 pub mod metadata;

@@ -11,6 +11,7 @@ pub mod junit;
 pub mod markdown;
 pub mod number;
 pub mod progress;
+pub mod sarif;
 pub mod text;
 
 use std::io::{self, Write};
@@ -35,23 +36,26 @@ pub enum Format {
     Herd,
     /// The protocol of Google Test.
     Gtest,
+    /// Findings on their lines, for GitHub and editors.
+    Sarif,
 }
 
 /// Every format with its name.
-pub const FORMATS: [(&str, Format); 6] = [
+pub const FORMATS: [(&str, Format); 7] = [
     ("text", Format::Text),
     ("json", Format::Json),
     ("csv", Format::Csv),
     ("junit", Format::Junit),
     ("herd", Format::Herd),
     ("gtest", Format::Gtest),
+    ("sarif", Format::Sarif),
 ];
 
 /// A format that there is not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// No such name.
-    #[error("unknown format `{0}`: expected one of text, json, csv, junit, herd, gtest")]
+    #[error("unknown format `{0}`: expected one of text, json, csv, junit, herd, gtest, sarif")]
     Unknown(String),
     /// The format is planned and not built.
     #[error("format `{0}` is not available")]
@@ -214,6 +218,7 @@ pub fn check_writer<'a>(
         Format::Json => Ok(Box::new(json::Lines::new(out))),
         Format::Csv => Ok(Box::new(csv::Check::new(out))),
         Format::Herd => Ok(Box::new(herd::Check::new(out))),
+        Format::Sarif => Ok(Box::new(sarif::Check::new(out))),
         other => Err(FormatError::NotAvailable(other.name())),
     }
 }
@@ -247,6 +252,7 @@ impl Format {
             Format::Junit => "junit",
             Format::Herd => "herd",
             Format::Gtest => "gtest",
+            Format::Sarif => "sarif",
         }
     }
 }

@@ -63,6 +63,8 @@ pub enum Command {
     Models(List),
     /// List the embedded tests.
     Tests(Tests),
+    /// Say what is wrong with a shader whatever its dispatch is; without one, list the rules.
+    Lint(Box<LintArguments>),
     /// Show ways to share memory between invocations, right and commonly wrong, as shaders and as tests.
     Patterns(Patterns),
     /// Show which statement of a model encodes which clause, which tests discriminate it, and what tests miss.
@@ -202,7 +204,7 @@ pub struct Check {
     /// A shipped model or a cat file; what suits the dialect when not given.
     #[arg(long, value_name = "M")]
     pub model: Option<String>,
-    /// text, json, csv or herd.
+    /// text, json, csv, herd or sarif (for GitHub and editors, which show findings on their lines).
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
     /// Time for each test, parsing included.
@@ -396,6 +398,8 @@ pub enum Syntax {
     Litmus,
     /// Khronos' one.
     Khronos,
+    /// A compute shader in GLSL with the same meaning.
+    Glsl,
 }
 
 /// `tune`.
@@ -512,6 +516,20 @@ pub struct List {
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,
+}
+
+/// `lint`.
+#[derive(Debug, Args)]
+pub struct LintArguments {
+    /// Shaders, as for `check`.
+    #[arg(value_name = "SHADER")]
+    pub shaders: Vec<String>,
+    /// text or json.
+    #[arg(long, value_enum, default_value = "text")]
+    pub format: ListFormat,
+    /// For shaders.
+    #[command(flatten)]
+    pub kernel: KernelArguments,
 }
 
 /// `patterns`.

@@ -13,6 +13,7 @@ pub mod explain;
 pub mod faults;
 pub mod generate;
 pub mod growth;
+pub mod lint;
 pub mod lists;
 pub mod merge;
 pub mod patterns;
@@ -53,6 +54,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
             Some(most) => growth::growth(&arguments, most),
             None => bench::bench(&arguments, quiet),
         },
+        Command::Lint(arguments) => lint::lint(&arguments, quiet),
         Command::Patterns(arguments) => patterns::patterns(&arguments),
         Command::Faults(arguments) => lists::faults(arguments.format),
         Command::Report(arguments) => report::report(&arguments),

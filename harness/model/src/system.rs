@@ -19,6 +19,8 @@ pub(crate) struct Mark {
 /// The events of an operation of the API, in the order in which they take place.
 pub(crate) fn operation_tags(operation: &SystemOperation) -> &'static [u64] {
     match operation {
+        // What names no access publishes nothing, and what comes after it is not carried on by it.
+        SystemOperation::Available(AccessMask::NONE) | SystemOperation::Visible(AccessMask::NONE) => &[0],
         SystemOperation::Available(mask) if mask.intersects(AccessMask::HOST_WRITE) => {
             &[Tags::DOMDEVICE, Tags::AVDEVICE]
         }

@@ -22,7 +22,7 @@ struct Differences {
     text: Vec<String>,
     /// Whether they are all about races that the engine alone sees.
     race_alone: bool,
-    /// Whether they are all about values of a circle that the witness alone tries.
+    /// Whether they are all about values of a circle that one of the two alone tries.
     values_alone: bool,
 }
 
@@ -59,7 +59,9 @@ fn difference(test: &Test, model: &Model, answer: &Answer, bound: u32) -> Option
             (engine, witness) => engine.is_none() == witness.is_none(),
         };
         if !agree {
-            (found.race_alone, found.values_alone) = (false, false);
+            let values = engine == Some(true) && thin_air.is_none();
+            found.race_alone = false;
+            found.values_alone &= values && answer.outcomes.values().any(|thin_air| *thin_air);
             found.text.push(format!(
                 "{outcome:?}: the engine {engine:?}, the witness {thin_air:?} (out of thin air)"
             ));

@@ -1,10 +1,26 @@
-//! What `patterns --format json` prints.
+//! What `patterns --format json` and `lint --format json` print.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::FindingRecord;
+
 /// Version of [`PatternsRecord`].
 pub const PATTERNS_SCHEMA: &str = "vk-litmus/patterns/1";
+
+/// Version of [`LintLine`].
+pub const LINT_SCHEMA: &str = "vk-litmus/lint/1";
+
+/// A line of `lint --format json`: what is said of a shader.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LintLine {
+    /// [`LINT_SCHEMA`].
+    pub schema: String,
+    /// The shader.
+    pub file: String,
+    /// What is found, each of a kind `lint:` and the name of a rule.
+    pub findings: Vec<FindingRecord>,
+}
 
 /// Patterns of shaders, right and commonly wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -6,8 +6,8 @@ use crate::lines::{check_lines, plan, rejected, run_lines};
 use jsonschema::Validator;
 use results::wire::{
     BaselineRecord, CheckLine, ClausesRecord, CodegenDiffLine, CodegenEditLine, CodegenExploreLine,
-    CodegenLine, CompareRecord, DiffRecord, MachineCodeLine, PatternsRecord, PlanRecord, RejectedLine,
-    ReportRecord, RunLine,
+    CodegenLine, CompareRecord, DiffRecord, LintLine, MachineCodeLine, PatternsRecord, PlanRecord,
+    RejectedLine, ReportRecord, RunLine,
 };
 use schemars::Schema;
 use serde_json::Value;
@@ -31,6 +31,7 @@ fn schemas() -> Vec<(&'static str, Schema)> {
         ("codegen-diff.schema.json", schemars::schema_for!(CodegenDiffLine)),
         ("codegen-edit.schema.json", schemars::schema_for!(CodegenEditLine)),
         ("machine-code.schema.json", schemars::schema_for!(MachineCodeLine)),
+        ("lint.schema.json", schemars::schema_for!(LintLine)),
         ("patterns.schema.json", schemars::schema_for!(PatternsRecord)),
     ]
 }

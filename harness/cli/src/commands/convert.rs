@@ -3,6 +3,7 @@
 use campaign::inputs;
 use campaign::source::Loaded;
 use litmus::convert::{to_khronos, to_vulkan};
+use litmus::glsl::{Glsl, to_glsl};
 
 use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
@@ -24,12 +25,22 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
     let converted = match arguments.to {
         Syntax::Litmus => to_vulkan(&loaded.test).map(|test| litmus::print(&test)),
         Syntax::Khronos => to_khronos(&loaded.test).map(|test| litmus::print(&test)),
+        Syntax::Glsl => to_vulkan(&loaded.test).and_then(|test| to_glsl(&test)).map(|glsl| shader(&glsl)),
     };
     let converted = converted
         .map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))?;
     // Its header is what others wrote.
     Data::new().print(&results::show::block(&converted))?;
     Ok(Outcome::Success)
+}
+
+/// A shader, under a comment that says how to ask about it.
+fn shader(glsl: &Glsl) -> String {
+    let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
+    let Glsl { source, workgroups, subgroup_size, .. } = glsl;
+    format!(
+        "// vk-litmus check FILE.comp --grid {workgroups} --subgroup-size {subgroup_size}{claim}\n{source}"
+    )
 }
 
 /// Prints the litmus test of a shader: of a kernel with values that nobody gave the one in which they are 0.

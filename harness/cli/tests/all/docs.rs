@@ -231,7 +231,7 @@ fn links_lead_somewhere() {
 }
 
 /// The part of a document between two marks, which is made from the code.
-fn generated(document: &str, what: &str, wanted: &str) {
+pub fn generated(document: &str, what: &str, wanted: &str) {
     let path = root().join("docs").join(document);
     let text = fs::read_to_string(&path).unwrap();
     let (start, end) =

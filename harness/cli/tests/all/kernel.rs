@@ -174,3 +174,50 @@ fn races_over_whole_grids() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stdout.contains("main`: racy\n  for these inputs"), "{}", ran.stdout);
 }
+
+#[test]
+fn findings_as_sarif() {
+    let sarif = |name: &str| {
+        let ran = Ran::of(&mut vk_litmus([
+            "check",
+            &shader(name),
+            "--grid",
+            "2",
+            "--assert",
+            "data.count == 2",
+            "--format",
+            "sarif",
+        ]));
+        (ran.code, serde_json::from_str::<Value>(&ran.stdout).unwrap())
+    };
+    let (code, log) = sarif("lock");
+    assert_eq!((code, &log["version"]), (1, &"2.1.0".into()));
+    let run = &log["runs"][0];
+    let found: Vec<(&str, &str)> = run["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|result| (result["ruleId"].as_str().unwrap(), result["level"].as_str().unwrap()))
+        .collect();
+    assert_eq!(found, [("race", "error"), ("claim", "error")]);
+    let known: Vec<&str> = run["tool"]["driver"]["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|rule| rule["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(known, ["claim", "race"]);
+    let race = &run["results"][0];
+    for place in [&race["locations"][0], &race["relatedLocations"][0]] {
+        let place = &place["physicalLocation"];
+        assert_eq!(place["artifactLocation"]["uri"], "lock.comp");
+        assert_eq!(place["region"]["startLine"], 21);
+    }
+    let (code, log) = sarif("lock-right");
+    assert_eq!((code, &log["runs"][0]["results"]), (0, &Value::Array(Vec::new())));
+    let ran = Ran::of(&mut vk_litmus(["check", "a b.spv", "--format", "sarif"]));
+    let log: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!((ran.code, &result["ruleId"]), (2, &"rejected".into()));
+    assert_eq!(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "a%20b.spv");
+}

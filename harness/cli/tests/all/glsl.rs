@@ -1,0 +1,203 @@
+//! Tests as GLSL: what is printed compiles, and lifts back to what it was.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use frontend::{Asking, Options};
+use litmus::glsl::{Glsl, to_glsl};
+use litmus::{Dialect, InstructionKind, Prediction, QuestionKind, Race, Test};
+use model::{Budget, Model};
+
+use crate::common::{Ran, installed, vk_litmus};
+use crate::docs::generated;
+
+/// Values out of thin air, which the model allows and marks, are not among the values that the front end looks for.
+const THIN_AIR: [&str; 3] = ["lb/LB+ctrl-ctrl", "lb/LB+data-data", "lb/LB+masked-data-data"];
+
+/// The corpus in the Vulkan dialect.
+fn corpus() -> Vec<(String, Test)> {
+    let tests = litmus::corpus::tests().into_iter();
+    let parsed = tests.map(|test| {
+        let parsed = litmus::parse(test.text, &test.id).unwrap();
+        (test.id, parsed)
+    });
+    parsed.filter(|(_, test)| test.dialect == Dialect::Vulkan).collect()
+}
+
+/// What a thread does to memory, in words without registers.
+fn events(code: &[litmus::Instruction], name: &dyn Fn(litmus::LocationId) -> String) -> Vec<String> {
+    let event = |kind: &InstructionKind| {
+        if let InstructionKind::ControlBarrier(barrier) = kind {
+            let (execution, memory) = (barrier.execution_scope, barrier.memory_scope);
+            return Some(format!("{execution:?} {memory:?} {:?}", barrier.semantics));
+        }
+        match kind.access() {
+            Some(access) => {
+                let does = match access.kind {
+                    litmus::AccessKind::Load(_) => "load",
+                    litmus::AccessKind::Store(_) => "store",
+                    _ => "update",
+                };
+                let unequal = access.unequal();
+                let (strength, class) = (access.strength, access.place.class);
+                Some(format!("{does} {} {strength:?} {unequal:?} {class:?}", name(access.place.location)))
+            }
+            None if kind.is_event() => Some(format!("{kind:?}")),
+            None => None,
+        }
+    };
+    let all = code.iter().filter_map(|instruction| event(&instruction.kind));
+    all.filter(|event| !event.contains(" result.")).collect()
+}
+
+/// Whether what is claimed holds.
+fn holds(test: &Test, prediction: &Prediction) -> Option<bool> {
+    match test.question.as_ref()?.kind {
+        QuestionKind::Forall => prediction.misses.map(|misses| !misses),
+        QuestionKind::Exists | QuestionKind::Final | QuestionKind::NotExists => {
+            prediction.meets.map(|meets| !meets)
+        }
+    }
+}
+
+/// What went wrong on the way there and back; `None` where an answer was not found.
+fn round_trip(test: &Test, glsl: &Glsl, module: &[u8], model: &Model) -> Option<Result<(), String>> {
+    let wrong = |what: String| Some(Err(what));
+    let module = match frontend::read(module) {
+        Ok(module) => module,
+        Err(refusal) => return wrong(refusal.to_string()),
+    };
+    let assertion = glsl.claim.as_ref().map(|claim| frontend::parse_formula(claim).unwrap());
+    let options = Options {
+        grid: Some([glsl.workgroups, 1, 1]),
+        subgroup_size: Some(glsl.subgroup_size),
+        assertion,
+        keep_all: true,
+        ..Options::default()
+    };
+    let lifted = match frontend::lift(&module, &options) {
+        Ok(lifted) => lifted,
+        Err(refusal) => return wrong(refusal.to_string()),
+    };
+    let case = &lifted.cases[0];
+    let straight = !test
+        .threads
+        .iter()
+        .flat_map(|thread| &thread.instructions)
+        .any(|instruction| matches!(instruction.kind, InstructionKind::Flow(_)));
+    let lifted_straight = |thread: &litmus::Thread| {
+        !thread.instructions.iter().any(|instruction| matches!(instruction.kind, InstructionKind::Flow(_)))
+    };
+    // A compare-exchange has two ways on where what it finds is kept.
+    if straight && case.test.threads.iter().all(lifted_straight) {
+        let before: Vec<Vec<String>> = test
+            .threads
+            .iter()
+            .map(|thread| {
+                events(&thread.instructions, &|id| {
+                    let name = &test.location(id).name;
+                    name.strip_prefix("m_").unwrap_or(name).to_owned()
+                })
+            })
+            .filter(|events| !events.is_empty())
+            .collect();
+        let after: Vec<Vec<String>> = case
+            .test
+            .threads
+            .iter()
+            .map(|thread| {
+                events(&thread.instructions, &|id| {
+                    let name = &case.names[usize::from(id.0)];
+                    name.strip_suffix(".value").unwrap_or(name).trim_start_matches("m_").to_owned()
+                })
+            })
+            .filter(|events| !events.is_empty())
+            .collect();
+        let sorted = |mut all: Vec<Vec<String>>| {
+            all.sort();
+            all
+        };
+        let (before, after) = (sorted(before), sorted(after));
+        if before != after {
+            return wrong(format!("events\n  {before:?}\n  {after:?}"));
+        }
+    }
+    let budget = Budget::steps(300_000);
+    let predicted = model::predict_growing(test, model, &model::Options { budget, unroll: 1 }).unwrap();
+    let asking = Asking { budget, race: true, question: true, places: false };
+    let answer = frontend::answer(&lifted, model, &asking).unwrap();
+    if predicted.race == Race::Unknown || answer.race == Race::Unknown {
+        return None;
+    }
+    if predicted.race != answer.race {
+        return wrong(format!("race: {:?}, {:?}", predicted.race, answer.race));
+    }
+    match (holds(test, &predicted), answer.holds) {
+        (Some(before), Some(after)) if before != after => wrong(format!("holds: {before}, {after}")),
+        (None, Some(_)) | (Some(_), None) => None,
+        _ => Some(Ok(())),
+    }
+}
+
+#[test]
+fn what_is_printed_lifts_back_to_the_same() {
+    let model = Model::shipped("vulkan").unwrap().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, module) = (folder.path().join("test.comp"), folder.path().join("test.spv"));
+    let compiles = installed("glslangValidator");
+    let (mut printed, mut open, mut wrong) = (0, 0, Vec::new());
+    let mut refused: BTreeMap<String, usize> = BTreeMap::new();
+    for (id, test) in corpus() {
+        let glsl = match to_glsl(&test) {
+            Ok(glsl) => glsl,
+            Err(error) => {
+                *refused.entry(error.to_string()).or_default() += 1;
+                continue;
+            }
+        };
+        printed += 1;
+        if !compiles {
+            continue;
+        }
+        fs::write(&file, &glsl.source).unwrap();
+        let mut command = Command::new("glslangValidator");
+        let ran =
+            Ran::of(command.args(["-V", "--target-env", "vulkan1.3"]).arg(&file).arg("-o").arg(&module));
+        if ran.code != 0 {
+            wrong.push(format!("{id}: {}\n{}", ran.stdout, glsl.source));
+            continue;
+        }
+        match round_trip(&test, &glsl, &fs::read(&module).unwrap(), &model) {
+            Some(Ok(())) if THIN_AIR.contains(&id.as_str()) => wrong.push(format!("{id}: as before")),
+            Some(Err(what)) if THIN_AIR.contains(&id.as_str()) => {
+                assert_eq!(what, "holds: false, true", "{id}");
+            }
+            Some(Ok(())) => {}
+            Some(Err(what)) => wrong.push(format!("{id}: {what}\n{}", glsl.source)),
+            None => open += 1,
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {printed}:\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(open * 20 < printed, "{open} of {printed} are not answered on both sides");
+    let rows: String = refused.iter().map(|(what, count)| format!("| {what} | {count} |\n")).collect();
+    let total: usize = refused.values().sum();
+    let table = format!(
+        "| of the {} tests of the corpus in this dialect | |\n|---|---|\n| printed | {printed} |\n{rows}",
+        printed + total
+    );
+    generated("language.md", "tests as GLSL", &table);
+}
+
+#[test]
+fn convert_prints_a_shader() {
+    let ran = Ran::of(&mut vk_litmus(["convert", "mp/MP+rel-acq", "--to", "glsl"]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stdout.starts_with("// vk-litmus check FILE.comp --grid 2 --subgroup-size 1"),
+        "{}",
+        ran.stdout
+    );
+    let ran = Ran::of(&mut vk_litmus(["convert", "ssw/MP+ssw.plain", "--to", "glsl"]));
+    assert_eq!(ran.code, 2, "{ran:?}");
+}

@@ -1,0 +1,124 @@
+//! Rules about shaders: each finds what it is for, and nothing in shaders that are right.
+
+use std::fs;
+
+use results::wire::LintLine;
+
+use crate::common::{Ran, assert_valid, installed, schemas, vk_litmus};
+
+const KHR: &str = "#version 450
+#pragma use_vulkan_memory_model
+#extension GL_KHR_memory_scope_semantics : require
+layout(local_size_x = 2) in;
+layout(set = 0, binding = 0) nonprivate buffer Data { uint value[2]; uint flag; } data;
+shared uint row[2];
+void main() {
+    uint id = gl_LocalInvocationIndex;
+";
+
+/// What the rules say of a body, as rule and line behind the head.
+fn said(body: &str) -> Vec<(String, u32)> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("k.comp");
+    fs::write(&file, format!("{KHR}{body}}}\n")).unwrap();
+    let ran = Ran::of(&mut vk_litmus(["lint", "--format", "json", file.to_str().unwrap()]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for schema in schemas("lint.schema.json", "lint.schema.json") {
+        assert_valid(&schema, &ran.json_lines()[0]);
+    }
+    let line: LintLine = serde_json::from_str(&ran.stdout).unwrap();
+    let head = KHR.lines().count() as u32;
+    line.findings.iter().map(|finding| (finding.kind.clone(), finding.at[0].line.unwrap() - head)).collect()
+}
+
+#[test]
+fn each_rule_finds_what_it_is_for() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let cases: [(&str, &[(&str, u32)]); 5] = [
+        ("memoryBarrier(gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsAcquireRelease);\n", &[]),
+        (
+            "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, gl_SemanticsRelease);\n",
+            &[("lint:no-availability", 2)],
+        ),
+        (
+            "data.value[id] = 1;\natomicStore(data.flag, 1u, gl_ScopeDevice, gl_StorageSemanticsBuffer, \
+             gl_SemanticsRelease | gl_SemanticsMakeAvailable);\n",
+            &[],
+        ),
+        ("row[id] = id;\ndata.value[id] = row[1 - id];\n", &[("lint:lockstep", 2)]),
+        ("row[id] = id;\nbarrier();\ndata.value[id] = row[1 - id];\n", &[]),
+    ];
+    for (body, expected) in cases {
+        let expected: Vec<(String, u32)> =
+            expected.iter().map(|(rule, line)| ((*rule).to_owned(), *line)).collect();
+        assert_eq!(said(body), expected, "{body}");
+    }
+}
+
+#[test]
+fn the_right_forms_of_patterns_are_clean() {
+    if !installed("glslangValidator") {
+        return;
+    }
+    let listed = Ran::of(&mut vk_litmus(["patterns", "--format", "json"]));
+    let all: results::wire::PatternsRecord = serde_json::from_str(&listed.stdout).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for pattern in &all.patterns {
+        let file = folder.path().join(format!("{}.comp", pattern.name));
+        fs::write(&file, &pattern.forms[0].glsl).unwrap();
+        let ran = Ran::of(&mut vk_litmus(["lint", file.to_str().unwrap(), "-q"]));
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{}", pattern.name);
+    }
+}
+
+#[test]
+fn rules_are_listed_with_clauses_that_there_are() {
+    let known = model::clauses::clauses();
+    let ran = Ran::of(&mut vk_litmus(["lint"]));
+    assert_eq!((ran.code, ran.stdout.lines().count()), (0, frontend::RULES.len()), "{ran:?}");
+    for (rule, _, clause) in frontend::RULES {
+        assert!(known.iter().any(|one| one.id == clause), "{rule}: no clause {clause}");
+        assert!(ran.stdout.contains(&format!("lint:{rule} ")), "{ran:?}");
+    }
+    let ran = Ran::of(&mut vk_litmus(["lint", "mp/MP+rel-acq"]));
+    assert_eq!(ran.code, 2, "{ran:?}");
+}
+
+/// glslang refuses them; other generators of SPIR-V write them.
+#[test]
+fn semantics_that_order_nothing() {
+    let text = "OpCapability Shader
+OpMemoryModel Logical GLSL450
+OpEntryPoint GLCompute %main \"main\"
+OpExecutionMode %main LocalSize 2 1 1
+%void = OpTypeVoid
+%uint = OpTypeInt 32 0
+%function = OpTypeFunction %void
+%subgroup = OpConstant %uint 3
+%relaxed = OpConstant %uint 0
+%acquire_release_subgroup = OpConstant %uint 136
+%acquire_release_shared = OpConstant %uint 264
+%main = OpFunction %void None %function
+%entry = OpLabel
+OpControlBarrier %subgroup %subgroup %acquire_release_subgroup
+OpControlBarrier %subgroup %subgroup %acquire_release_shared
+OpControlBarrier %subgroup %subgroup %relaxed
+OpMemoryBarrier %subgroup %relaxed
+OpReturn
+OpFunctionEnd
+";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("k.spvasm");
+    fs::write(&file, text).unwrap();
+    let ran = Ran::of(&mut vk_litmus(["lint", file.to_str().unwrap()]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let said: Vec<&str> = ran.stdout.lines().map(|line| line.rsplit('/').next().unwrap()).collect();
+    let expected = [
+        "k.spvasm:14: lint:orders-nothing: OpControlBarrier names SubgroupMemory alone, which Vulkan ignores: it orders nothing \
+         (VK-SEM-08)",
+        "k.spvasm:17: lint:orders-nothing: OpMemoryBarrier has no order: it orders nothing (VK-SEM-08)",
+    ];
+    assert_eq!(said, expected);
+}

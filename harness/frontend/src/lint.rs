@@ -1,0 +1,218 @@
+//! What can be said of a module without a grid: few rules, each about code that does not do what it is written for.
+
+use std::collections::BTreeSet;
+
+use rspirv::spirv::{MemoryAccess, MemorySemantics, Op, StorageClass};
+
+use crate::lift::Spot;
+use crate::module::{Constant, Instruction, Module, Type};
+
+/// Something that a rule says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lint {
+    /// The rule.
+    pub rule: &'static str,
+    /// In words.
+    pub message: String,
+    /// The clause that it rests on.
+    pub clause: &'static str,
+    /// Where; nobody in particular is there.
+    pub at: Spot,
+}
+
+/// The rules: name, what it is about, and the clause.
+pub const RULES: [(&str, &str, &str); 3] = [
+    (
+        "orders-nothing",
+        "a memory barrier without an order, or an order without a storage class that Vulkan knows",
+        "VK-SEM-08",
+    ),
+    (
+        "no-availability",
+        "a release that makes nothing available, or an acquire that makes nothing visible, where no access does so either",
+        "VK-LO-05",
+    ),
+    (
+        "lockstep",
+        "shared memory that is written and read in a shader without any control barrier",
+        "VK-SW-09",
+    ),
+];
+
+/// Storage classes that Vulkan's memory model orders.
+const ORDERED: u32 = MemorySemantics::UNIFORM_MEMORY.bits()
+    | MemorySemantics::WORKGROUP_MEMORY.bits()
+    | MemorySemantics::IMAGE_MEMORY.bits()
+    | MemorySemantics::OUTPUT_MEMORY.bits();
+/// Orders.
+const ORDERS: u32 = MemorySemantics::ACQUIRE.bits()
+    | MemorySemantics::RELEASE.bits()
+    | MemorySemantics::ACQUIRE_RELEASE.bits()
+    | MemorySemantics::SEQUENTIALLY_CONSISTENT.bits();
+
+/// What the rules say of a module, in the order of its instructions.
+pub fn lint(module: &Module) -> Vec<Lint> {
+    let mut found = BTreeSet::new();
+    let mut say = |number: usize, instruction: &Instruction, message: String| {
+        let Some((rule, _, clause)) = RULES.get(number) else { return };
+        let at = Spot { thread: 0, line: instruction.line, place: instruction.place, access: None };
+        found.insert(Lint { rule, message, clause, at });
+    };
+    let code = || module.functions.values().flat_map(|function| &function.code);
+    let facts = Facts::of(module);
+    for instruction in code() {
+        for semantics in semantics_of(module, instruction) {
+            let ordered = semantics & ORDERS != 0;
+            let name = format!("Op{:?}", instruction.op);
+            if instruction.op == Op::MemoryBarrier && !ordered {
+                say(0, instruction, format!("{name} has no order: it orders nothing"));
+            } else if ordered && semantics & ORDERED == 0 {
+                let named = if semantics & MemorySemantics::SUBGROUP_MEMORY.bits() != 0 {
+                    "SubgroupMemory alone, which Vulkan ignores"
+                } else {
+                    "no storage class that Vulkan knows"
+                };
+                say(0, instruction, format!("{name} names {named}: it orders nothing"));
+            }
+            let releases =
+                semantics & (MemorySemantics::RELEASE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
+            let acquires =
+                semantics & (MemorySemantics::ACQUIRE.bits() | MemorySemantics::ACQUIRE_RELEASE.bits()) != 0;
+            let buffers = module.vulkan && semantics & MemorySemantics::UNIFORM_MEMORY.bits() != 0;
+            if buffers
+                && releases
+                && semantics & MemorySemantics::MAKE_AVAILABLE.bits() == 0
+                && facts.stores_stay
+            {
+                say(1, instruction, format!("{name} releases, and nothing makes what was stored available"));
+            }
+            if buffers
+                && acquires
+                && semantics & MemorySemantics::MAKE_VISIBLE.bits() == 0
+                && facts.loads_stay
+            {
+                say(1, instruction, format!("{name} acquires, and nothing makes what is loaded visible"));
+            }
+        }
+    }
+    if !facts.meets {
+        for (variable, load) in &facts.shared_loads {
+            if facts.shared_stores.contains(variable) {
+                let name = module.name(*variable);
+                say(
+                    2,
+                    load,
+                    format!(
+                        "`{name}` is shared, stored to and loaded, and no barrier makes invocations wait"
+                    ),
+                );
+            }
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// What all of a module has or lacks.
+#[derive(Default)]
+struct Facts {
+    /// There are non-private stores to buffers, and none of them makes its memory available.
+    stores_stay: bool,
+    /// There are non-private loads from buffers, and none of them makes its memory visible.
+    loads_stay: bool,
+    /// There is a control barrier.
+    meets: bool,
+    shared_stores: BTreeSet<u32>,
+    /// For each shared variable that is loaded a load.
+    shared_loads: Vec<(u32, Instruction)>,
+}
+
+impl Facts {
+    fn of(module: &Module) -> Facts {
+        let mut facts = Facts::default();
+        let [mut stores, mut available, mut loads, mut visible] = [false; 4];
+        let several = module.entry_points.iter().any(|entry| {
+            let size = module.local_size(entry.function);
+            size.is_some_and(|(size, ids)| ids || size.iter().product::<u32>() > 1)
+        });
+        for function in module.functions.values() {
+            let mut roots = std::collections::HashMap::new();
+            for instruction in &function.code {
+                let operands = module.operands(instruction);
+                let pointer = operands.first().copied().unwrap_or(0);
+                let root = roots.get(&pointer).copied().unwrap_or(pointer);
+                match instruction.op {
+                    Op::AccessChain | Op::InBoundsAccessChain | Op::PtrAccessChain | Op::CopyObject => {
+                        roots.insert(instruction.result, root);
+                    }
+                    Op::ControlBarrier => facts.meets = true,
+                    Op::Load | Op::Store => {
+                        let store = instruction.op == Op::Store;
+                        let rest = operands.get(if store { 2 } else { 1 }..).unwrap_or_default();
+                        let mask = MemoryAccess::from_bits_retain(rest.first().copied().unwrap_or(0));
+                        let class = module.variables.get(&root).map(|variable| variable.class);
+                        let elsewhere = mask.contains(MemoryAccess::NON_PRIVATE_POINTER)
+                            && class != Some(StorageClass::Workgroup);
+                        match (store, class) {
+                            (true, Some(StorageClass::Workgroup)) => {
+                                facts.shared_stores.insert(root);
+                            }
+                            (false, Some(StorageClass::Workgroup))
+                                if facts.shared_loads.iter().all(|(known, _)| *known != root) =>
+                            {
+                                facts.shared_loads.push((root, *instruction));
+                            }
+                            _ => {}
+                        }
+                        if store {
+                            stores |= elsewhere;
+                            available |= mask.contains(MemoryAccess::MAKE_POINTER_AVAILABLE);
+                        } else {
+                            loads |= elsewhere;
+                            visible |= mask.contains(MemoryAccess::MAKE_POINTER_VISIBLE);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        facts.stores_stay = stores && !available;
+        facts.loads_stay = loads && !visible;
+        // One invocation waits for nobody.
+        facts.meets |= !several;
+        facts
+    }
+}
+
+/// The memory semantics that an instruction names, where they are known.
+fn semantics_of(module: &Module, instruction: &Instruction) -> Vec<u32> {
+    let at: &[usize] = match instruction.op {
+        Op::MemoryBarrier => &[1],
+        Op::ControlBarrier
+        | Op::AtomicLoad
+        | Op::AtomicStore
+        | Op::AtomicExchange
+        | Op::AtomicIIncrement
+        | Op::AtomicIDecrement
+        | Op::AtomicIAdd
+        | Op::AtomicISub
+        | Op::AtomicSMin
+        | Op::AtomicUMin
+        | Op::AtomicSMax
+        | Op::AtomicUMax
+        | Op::AtomicAnd
+        | Op::AtomicOr
+        | Op::AtomicXor => &[2],
+        Op::AtomicCompareExchange => &[2, 3],
+        _ => &[],
+    };
+    let operands = module.operands(instruction);
+    let number = |id: &u32| match module.constants.get(id) {
+        Some((ty, Constant::Scalar(number)))
+            if matches!(module.types.get(ty), Some(Type::Integer { .. })) =>
+        {
+            u32::try_from(*number).ok()
+        }
+        _ => None,
+    };
+    at.iter().filter_map(|index| number(operands.get(*index)?)).collect()
+}

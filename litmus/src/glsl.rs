@@ -1,0 +1,793 @@
+//! A test as a compute shader in GLSL with `GL_KHR_memory_scope_semantics`: one instance, a thread an invocation.
+//!
+//! Long because what GLSL cannot say is named at each place where it would be said.
+//!
+//! A name of memory is a buffer or a shared variable, a register a variable of its thread. Registers that a question is about
+//! are stored in a buffer of results by their thread at its end. Jumps become structured control flow.
+
+#![deny(clippy::wildcard_enum_match_arm)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::ops::Range;
+
+use crate::condition::{Comparison, Condition, QuestionKind, Term};
+use crate::convert::ConvertError;
+use crate::test::{
+    Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Dialect, Flow, Id,
+    InstructionKind, LabelId, LocationId, LocationInit, MemoryAccess, Operand, Order, Performer, Reference,
+    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, Test, Thread, ThreadId,
+};
+
+/// A shader, and what its dispatch needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glsl {
+    /// The shader.
+    pub source: String,
+    /// Workgroups of the dispatch.
+    pub workgroups: u32,
+    /// Invocations of a subgroup.
+    pub subgroup_size: u32,
+    /// What is claimed of every final state: the test's question, or that it is not met, in the words of the shader.
+    pub claim: Option<String>,
+}
+
+/// Prints a test as GLSL.
+///
+/// # Errors
+/// What GLSL cannot say, or this does not.
+pub fn to_glsl(test: &Test) -> Result<Glsl, ConvertError> {
+    let layout = Layout::of(test)?;
+    let printer = Printer { test, names: names(test)?, barriers: layout.meets };
+    let threads =
+        (0..test.threads.len()).map(|thread| printer.segments(thread)).collect::<Result<Vec<_>, _>>()?;
+    let claim = match &test.question {
+        None => None,
+        Some(question) => {
+            let condition = printer.condition(&question.condition)?;
+            Some(match question.kind {
+                QuestionKind::Forall => condition,
+                QuestionKind::Exists | QuestionKind::NotExists | QuestionKind::Final => {
+                    format!("not ({condition})")
+                }
+            })
+        }
+    };
+    let mut source = String::from("#version 450\n#pragma use_vulkan_memory_model\n");
+    source += "#extension GL_KHR_memory_scope_semantics : require\n";
+    if test.locations.iter().enumerate().any(|(index, _)| printer.names[index].shared) {
+        source += "#extension GL_EXT_null_initializer : require\n";
+    }
+    let _ = writeln!(source, "layout(local_size_x = {}) in;", layout.local_size);
+    printer.declare(&mut source);
+    let observed = printer.observed();
+    if !observed.is_empty() {
+        let members: Vec<String> =
+            observed.iter().map(|(thread, register)| printer.result(*thread, *register)).collect();
+        let binding = test.locations.len();
+        let members = members.iter().map(|name| format!("uint {name};")).collect::<Vec<_>>().join(" ");
+        let _ =
+            writeln!(source, "layout(set = 0, binding = {binding}) buffer Result {{ {members} }} result;");
+    }
+    source += "\nvoid main() {\n";
+    for (workgroup, members) in layout.workgroups.iter().enumerate() {
+        let last =
+            members.iter().filter_map(|(_, thread)| threads.get(*thread)).map(Vec::len).max().unwrap_or(0);
+        let _ = writeln!(source, "    if (gl_WorkGroupID.x == {workgroup}) {{");
+        for segment in 0..last {
+            for (lane, thread) in members {
+                let (Some(code), id) = (threads[*thread].get(segment), ThreadId(*thread as u16)) else {
+                    continue;
+                };
+                let mut body = code.text.clone();
+                if segment + 1 == threads[*thread].len() {
+                    for (_, register) in observed.iter().filter(|(of, _)| *of == id) {
+                        let name = printer.register(id, *register);
+                        let _ = writeln!(body, "result.{} = {name};", printer.result(id, *register));
+                    }
+                }
+                if body.is_empty() {
+                    continue;
+                }
+                let _ = writeln!(source, "        if (gl_LocalInvocationIndex == {lane}) {{");
+                body.lines().for_each(|line| {
+                    let _ = writeln!(source, "            {line}");
+                });
+                source += "        }\n";
+            }
+            let mut barriers =
+                members.iter().filter_map(|(_, thread)| threads[*thread].get(segment)?.barrier.as_ref());
+            if let Some(barrier) = barriers.next() {
+                let _ = writeln!(source, "        {}", control_barrier(barrier)?);
+            }
+        }
+        source += "    }\n";
+    }
+    source += "}\n";
+    Ok(Glsl {
+        source,
+        workgroups: layout.workgroups.len() as u32,
+        subgroup_size: layout.subgroup_size,
+        claim,
+    })
+}
+
+fn cannot(what: impl Into<String>) -> ConvertError {
+    ConvertError::NotExpressible { syntax: "GLSL", what: what.into() }
+}
+
+/// Which invocation is which thread.
+struct Layout {
+    /// For each workgroup its threads with their local index.
+    workgroups: Vec<Vec<(u32, usize)>>,
+    local_size: u32,
+    subgroup_size: u32,
+    meets: bool,
+}
+
+impl Layout {
+    fn of(test: &Test) -> Result<Layout, ConvertError> {
+        if test.dialect == Dialect::Hsa {
+            return Err(cannot("the HSA dialect: convert it to litmus first"));
+        }
+        if !test.system_sync.is_empty() {
+            return Err(cannot("order between dispatches (ssw)"));
+        }
+        if test.filter.is_some() {
+            return Err(cannot("filters"));
+        }
+        let mut families = BTreeSet::new();
+        let mut all: BTreeMap<u32, BTreeMap<u32, Vec<usize>>> = BTreeMap::new();
+        for (index, thread) in test.threads.iter().enumerate() {
+            let place = thread.place.placement().ok_or_else(|| cannot("threads of the host"))?;
+            families.insert(place.queue_family);
+            all.entry(place.workgroup).or_default().entry(place.subgroup).or_default().push(index);
+        }
+        if families.len() > 1 {
+            return Err(cannot("several queue families"));
+        }
+        let sizes = || all.values().flat_map(|subgroups| subgroups.values().map(Vec::len));
+        let subgroup_size = sizes().max().unwrap_or(1) as u32;
+        let workgroups: Vec<Vec<(u32, usize)>> = all
+            .values()
+            .map(|subgroups| {
+                let lanes = subgroups.values().enumerate().flat_map(|(subgroup, threads)| {
+                    let first = subgroup as u32 * subgroup_size;
+                    threads.iter().enumerate().map(move |(lane, thread)| (first + lane as u32, *thread))
+                });
+                lanes.collect()
+            })
+            .collect();
+        let last = workgroups.iter().flatten().map(|(lane, _)| lane + 1).max().unwrap_or(1);
+        let meets = test.threads.iter().any(|thread| {
+            thread.instructions.iter().any(|i| matches!(i.kind, InstructionKind::ControlBarrier(_)))
+        });
+        // Whoever plays no thread would not come to a barrier that a workgroup meets in.
+        let idle = |threads: &Vec<(u32, usize)>| {
+            threads.len() != last as usize
+                && threads.iter().any(|(_, thread)| {
+                    let mut code = test.threads[*thread].instructions.iter();
+                    code.any(|i| matches!(i.kind, InstructionKind::ControlBarrier(_)))
+                })
+        };
+        if workgroups.iter().any(idle) {
+            return Err(cannot("control barriers of workgroups or subgroups of different sizes"));
+        }
+        Ok(Layout { workgroups, local_size: last, subgroup_size, meets })
+    }
+}
+
+/// How a location is told.
+struct Name {
+    /// What stands in expressions.
+    text: String,
+    shared: bool,
+    /// What its plain accesses have in common.
+    qualifier: &'static str,
+    ty: &'static str,
+}
+
+/// Words that no variable may be called, as far as tests use them.
+const RESERVED: [&str; 17] = [
+    "buffer", "common", "data", "filter", "flat", "half", "in", "input", "out", "output", "result", "sample",
+    "shared", "smooth", "this", "lock", "main",
+];
+
+fn names(test: &Test) -> Result<Vec<Name>, ConvertError> {
+    let mut strengths: BTreeMap<LocationId, BTreeSet<&'static str>> = BTreeMap::new();
+    let mut classes: BTreeMap<LocationId, BTreeSet<StorageClass>> = BTreeMap::new();
+    let mut workgroups: BTreeMap<LocationId, BTreeSet<Option<u32>>> = BTreeMap::new();
+    let instructions = test.threads.iter().flat_map(|thread| {
+        let workgroup = thread.place.placement().map(|place| place.workgroup);
+        thread.instructions.iter().map(move |instruction| (workgroup, instruction))
+    });
+    for (workgroup, access) in
+        instructions.filter_map(|(of, instruction)| Some((of, instruction.kind.access()?)))
+    {
+        let location = access.place.location;
+        workgroups.entry(location).or_default().insert(workgroup);
+        classes.entry(location).or_default().insert(access.place.class);
+        let qualifier = match access.strength {
+            Access::Private => "",
+            Access::NonPrivate => "nonprivate ",
+            Access::Coherent { scope } => match scope {
+                Scope::Subgroup => "subgroupcoherent ",
+                Scope::Workgroup => "workgroupcoherent ",
+                Scope::QueueFamily => "queuefamilycoherent ",
+                Scope::Device => "devicecoherent ",
+                Scope::Invocation | Scope::ShaderCall | Scope::FragmentInterlock | Scope::CrossDevice => {
+                    return Err(cannot(
+                        "coherent accesses of the scopes of invocations, shader calls and interlocks",
+                    ));
+                }
+            },
+            Access::Atomic { .. } => continue,
+        };
+        strengths.entry(location).or_default().insert(qualifier);
+    }
+    let mut taken = BTreeSet::new();
+    let mut names = Vec::new();
+    for (index, location) in test.locations.iter().enumerate() {
+        let id = LocationId(index as u16);
+        let name = &location.name;
+        let class = match (location.reference, classes.get(&id).and_then(|classes| classes.first())) {
+            (Some(Reference::Address), _) => return Err(cannot("memory by its device address")),
+            (Some(reference), _) => reference.storage_class(),
+            (None, Some(class)) => *class,
+            (None, None) => StorageClass::Buffer,
+        };
+        let shared = match class {
+            StorageClass::Buffer => false,
+            StorageClass::Workgroup => true,
+            StorageClass::Image => return Err(cannot("storage images, in the form that this prints")),
+            StorageClass::Output => return Err(cannot("outputs of a compute shader")),
+        };
+        match location.init {
+            LocationInit::Constant(0) => {}
+            LocationInit::AliasOf(_) => return Err(cannot("several references to one storage")),
+            LocationInit::Constant(_)
+            | LocationInit::Components(_)
+            | LocationInit::CopyOf(_)
+            | LocationInit::AddressOf(_) => {
+                return Err(cannot("initial values but 0"));
+            }
+        }
+        let ty = match location.scalar_type() {
+            ScalarType::U32 => "uint",
+            ScalarType::I32 => "int",
+            ScalarType::U8
+            | ScalarType::U16
+            | ScalarType::U64
+            | ScalarType::I8
+            | ScalarType::I16
+            | ScalarType::I64 => {
+                return Err(cannot("integers but of 32 bits, in the form that this prints"));
+            }
+            ScalarType::F32 | ScalarType::F64 => return Err(cannot("floats, in the form that this prints")),
+        };
+        if location.is_vector() {
+            return Err(cannot("vectors, in the form that this prints"));
+        }
+        if location.host || location.noncoherent {
+            return Err(cannot("properties of memory"));
+        }
+        let strengths = strengths.get(&id).cloned().unwrap_or_default();
+        let qualifier = strengths.first().copied().unwrap_or("");
+        if strengths.len() > 1 {
+            return Err(cannot("plain accesses of one variable that differ in how they are coherent"));
+        }
+        if shared && workgroups.get(&id).is_some_and(|workgroups| workgroups.len() > 1) {
+            return Err(cannot("memory that workgroups share and that is not a buffer's"));
+        }
+        if shared && !strengths.is_empty() && qualifier != "workgroupcoherent " {
+            return Err(cannot("shared memory that is not coherent within its workgroup"));
+        }
+        let mut text: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
+        let bad =
+            text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) || text.starts_with("gl_");
+        while bad && !text.starts_with("m_")
+            || RESERVED.contains(&text.as_str())
+            || taken.contains(&text)
+            || text.contains("__")
+        {
+            text = format!("m_{}", text.replace("__", "_"));
+        }
+        taken.insert(text.clone());
+        let text = if shared { text } else { format!("{text}.value") };
+        names.push(Name { text, shared, qualifier: if shared { "" } else { qualifier }, ty });
+    }
+    Ok(names)
+}
+
+/// Code of a thread up to a control barrier.
+struct Segment {
+    text: String,
+    barrier: Option<ControlBarrier>,
+}
+
+struct Printer<'a> {
+    test: &'a Test,
+    names: Vec<Name>,
+    barriers: bool,
+}
+
+/// Where a jump out of a block goes, and the statement for it.
+type Exit = (LabelId, &'static str);
+
+impl Printer<'_> {
+    fn declare(&self, source: &mut String) {
+        for (binding, name) in self.names.iter().enumerate() {
+            let Name { text, shared, qualifier, ty } = name;
+            let _ = if *shared {
+                writeln!(source, "shared {ty} {text} = {{}};")
+            } else {
+                let instance = text.trim_end_matches(".value");
+                writeln!(
+                    source,
+                    "layout(set = 0, binding = {binding}) {qualifier}buffer Memory{binding} {{ {ty} value; }} {instance};"
+                )
+            };
+        }
+        for (index, thread) in self.test.threads.iter().enumerate() {
+            let names: Vec<String> = (0..thread.registers.len())
+                .map(|register| {
+                    format!("{} = 0u", self.register(ThreadId(index as u16), RegisterId(register as u16)))
+                })
+                .collect();
+            if !names.is_empty() {
+                let _ = writeln!(source, "uint {};", names.join(", "));
+            }
+        }
+    }
+
+    fn register(&self, thread: ThreadId, register: RegisterId) -> String {
+        let of = self.test.threads.get(usize::from(thread.0));
+        let name =
+            of.and_then(|of| of.registers.get(usize::from(register.0))).map_or("", |register| &register.name);
+        let number = of.map_or(0, |of| of.number);
+        let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        format!("P{number}_{name}{}", if name.is_empty() { register.0.to_string() } else { String::new() })
+    }
+
+    fn result(&self, thread: ThreadId, register: RegisterId) -> String {
+        self.register(thread, register)
+    }
+
+    /// The registers that the question is about.
+    fn observed(&self) -> BTreeSet<(ThreadId, RegisterId)> {
+        fn of(condition: &Condition, found: &mut BTreeSet<(ThreadId, RegisterId)>) {
+            match condition {
+                Condition::True => {}
+                Condition::Compare { left, right, .. } => {
+                    for term in [left, right] {
+                        if let Term::Register(thread, register) = term {
+                            found.insert((*thread, *register));
+                        }
+                    }
+                }
+                Condition::And(left, right) | Condition::Or(left, right) => {
+                    of(left, found);
+                    of(right, found);
+                }
+                Condition::Not(inner) => of(inner, found),
+            }
+        }
+        let mut found = BTreeSet::new();
+        if let Some(question) = &self.test.question {
+            of(&question.condition, &mut found);
+        }
+        found
+    }
+
+    fn condition(&self, condition: &Condition) -> Result<String, ConvertError> {
+        Ok(match condition {
+            Condition::True => "0 == 0".to_owned(),
+            Condition::Not(inner) => format!("not ({})", self.condition(inner)?),
+            Condition::And(left, right) => {
+                format!("({} and {})", self.condition(left)?, self.condition(right)?)
+            }
+            Condition::Or(left, right) => {
+                format!("({} or {})", self.condition(left)?, self.condition(right)?)
+            }
+            Condition::Compare { left, comparison, right } => {
+                let sign = match comparison {
+                    Comparison::Equal => "==",
+                    Comparison::NotEqual => "!=",
+                    Comparison::Less => "<",
+                    Comparison::LessOrEqual => "<=",
+                    Comparison::Greater => ">",
+                    Comparison::GreaterOrEqual => ">=",
+                };
+                let side = |term: &Term| match term {
+                    Term::Register(thread, register) => {
+                        Ok(format!("result.{}", self.result(*thread, *register)))
+                    }
+                    Term::Location(location, _) => {
+                        let name = self.names.get(usize::from(location.0));
+                        Ok(name.map(|name| name.text.clone()).unwrap_or_default())
+                    }
+                    Term::Constant(number) => Ok(number.to_string()),
+                    Term::Address(_) => Err(cannot("questions about addresses")),
+                };
+                format!("{} {sign} {}", side(left)?, side(right)?)
+            }
+        })
+    }
+
+    /// The code of a thread, cut where all invocations of its workgroup meet.
+    fn segments(&self, index: usize) -> Result<Vec<Segment>, ConvertError> {
+        let thread = &self.test.threads[index];
+        let id = ThreadId(index as u16);
+        let mut segments = Vec::new();
+        let mut start = 0;
+        if self.barriers {
+            for (at, instruction) in thread.instructions.iter().enumerate() {
+                if let InstructionKind::ControlBarrier(barrier) = &instruction.kind {
+                    self.same_for_all(index, segments.len(), barrier)?;
+                    let text = self.block(id, thread, start..at, &[])?;
+                    segments.push(Segment { text, barrier: Some(barrier.clone()) });
+                    start = at + 1;
+                }
+            }
+        }
+        let text = self.block(id, thread, start..thread.instructions.len(), &[])?;
+        segments.push(Segment { text, barrier: None });
+        Ok(segments)
+    }
+
+    /// Refuses barriers that are not the same instruction for the whole workgroup.
+    fn same_for_all(
+        &self,
+        index: usize,
+        number: usize,
+        barrier: &ControlBarrier,
+    ) -> Result<(), ConvertError> {
+        let place = self.test.threads[index].place.placement();
+        let others = self.test.threads.iter().filter(|thread| {
+            let other = thread.place.placement();
+            place
+                .zip(other)
+                .is_some_and(|(a, b)| a.instance(Scope::Workgroup) == b.instance(Scope::Workgroup))
+        });
+        for other in others {
+            let mut barriers = other.instructions.iter().filter_map(|instruction| match &instruction.kind {
+                InstructionKind::ControlBarrier(barrier) => Some(barrier),
+                InstructionKind::Access(_)
+                | InstructionKind::Fence { .. }
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(_)
+                | InstructionKind::Flow(_) => None,
+            });
+            if barriers.nth(number) != Some(barrier) {
+                return Err(cannot("control barriers that are not the same for all of a workgroup"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Statements for a range of instructions.
+    fn block(
+        &self,
+        id: ThreadId,
+        thread: &Thread,
+        range: Range<usize>,
+        exits: &[Exit],
+    ) -> Result<String, ConvertError> {
+        let jumps = || cannot("jumps that no loop or condition says");
+        let label_at = |at: usize| match thread.instructions.get(at).map(|i| &i.kind) {
+            Some(InstructionKind::Flow(Flow::Label(label))) => Some(*label),
+            _ => None,
+        };
+        let position =
+            |label: LabelId| (0..thread.instructions.len()).find(|at| label_at(*at) == Some(label));
+        let mut text = String::new();
+        let mut at = range.start;
+        while at < range.end {
+            let kind = &thread.instructions[at].kind;
+            let flow = match kind {
+                InstructionKind::Flow(flow) => flow,
+                InstructionKind::Access(_)
+                | InstructionKind::Fence { .. }
+                | InstructionKind::ControlBarrier(_)
+                | InstructionKind::System(_)
+                | InstructionKind::ShaderCall(_)
+                | InstructionKind::Interlock(_)
+                | InstructionKind::Compute(_) => {
+                    text += &self.statement(id, kind)?;
+                    at += 1;
+                    continue;
+                }
+            };
+            match flow {
+                Flow::Label(label) => {
+                    let back = (at + 1..range.end).rev().find(|later| {
+                        let kind = &thread.instructions[*later].kind;
+                        let InstructionKind::Flow(Flow::Goto(target) | Flow::Branch { target, .. }) = kind
+                        else {
+                            return false;
+                        };
+                        target == label
+                    });
+                    let Some(back) = back else {
+                        at += 1;
+                        continue;
+                    };
+                    let behind = (back + 1..).map_while(label_at).map(|label| (label, "break;"));
+                    let mut inner: Vec<Exit> = behind.collect();
+                    let kind = &thread.instructions[back].kind;
+                    let end = if let InstructionKind::Flow(Flow::Branch { relation, left, right, .. }) = kind
+                    {
+                        format!("while ({});", self.comparison(id, *relation, *left, *right))
+                    } else {
+                        inner.push((*label, "continue;"));
+                        "while (true);".to_owned()
+                    };
+                    let body = self.block(id, thread, at + 1..back, &inner)?;
+                    let _ = write!(text, "do {{\n{}}} {end}\n", indented(&body));
+                    at = back + 1;
+                }
+                Flow::Goto(target) => {
+                    if let Some((_, statement)) = exits.iter().find(|(label, _)| label == target) {
+                        let _ = writeln!(text, "{statement}");
+                    } else if position(*target).is_none_or(|position| position < at || position > range.end)
+                        || (at + 1..position(*target).unwrap_or(at))
+                            .any(|between| label_at(between).is_none())
+                    {
+                        return Err(jumps());
+                    }
+                    at += 1;
+                }
+                Flow::Branch { relation, left, right, target } => {
+                    let condition = self.comparison(id, *relation, *left, *right);
+                    if let Some((_, statement)) = exits.iter().find(|(label, _)| label == target) {
+                        let _ = writeln!(text, "if ({condition}) {statement}");
+                        at += 1;
+                        continue;
+                    }
+                    let join = position(*target)
+                        .filter(|join| *join > at && *join <= range.end)
+                        .ok_or_else(jumps)?;
+                    // The end of what is skipped may itself skip the other case.
+                    let over = match thread.instructions.get(join.saturating_sub(1)).map(|i| &i.kind) {
+                        Some(InstructionKind::Flow(Flow::Goto(over))) if join > at + 1 => {
+                            position(*over).filter(|over| *over > join && *over <= range.end)
+                        }
+                        _ => None,
+                    };
+                    let negated = self.comparison(id, opposite(*relation), *left, *right);
+                    match over {
+                        Some(over) => {
+                            let (then, other) = (at + 1..join - 1, join..over);
+                            let then = self.block(id, thread, then, exits)?;
+                            let other = self.block(id, thread, other, exits)?;
+                            let _ = write!(
+                                text,
+                                "if ({negated}) {{\n{}}} else {{\n{}}}\n",
+                                indented(&then),
+                                indented(&other)
+                            );
+                            at = over;
+                        }
+                        None => {
+                            let then = self.block(id, thread, at + 1..join, exits)?;
+                            let _ = write!(text, "if ({negated}) {{\n{}}}\n", indented(&then));
+                            at = join;
+                        }
+                    }
+                }
+                Flow::BranchIf { .. } => return Err(cannot("branches of HSA")),
+            }
+        }
+        Ok(text)
+    }
+
+    fn operand(&self, thread: ThreadId, operand: Operand) -> String {
+        match operand {
+            Operand::Constant(number) => format!("{}u", number as u32),
+            Operand::Register(register) => self.register(thread, register),
+        }
+    }
+
+    fn comparison(
+        &self,
+        thread: ThreadId,
+        relation: BranchRelation,
+        left: Operand,
+        right: Operand,
+    ) -> String {
+        let (left, right) = (self.operand(thread, left), self.operand(thread, right));
+        let signed = |sign: &str| format!("int({left}) {sign} int({right})");
+        match relation {
+            BranchRelation::Equal => format!("{left} == {right}"),
+            BranchRelation::NotEqual => format!("{left} != {right}"),
+            BranchRelation::GreaterOrEqual => signed(">="),
+            BranchRelation::LessOrEqual => signed("<="),
+            BranchRelation::Greater => signed(">"),
+            BranchRelation::Less => signed("<"),
+        }
+    }
+
+    fn statement(&self, thread: ThreadId, kind: &InstructionKind) -> Result<String, ConvertError> {
+        Ok(match kind {
+            InstructionKind::Access(access) => format!("{};\n", self.access(thread, access)?),
+            InstructionKind::Fence { scope, semantics } => {
+                format!("memoryBarrier({});\n", ordered(*scope, *semantics)?)
+            }
+            InstructionKind::Compute(compute) => match compute {
+                Compute::Arithmetic { destination, operation, left, right } => {
+                    let (left, right) = (self.operand(thread, *left), self.operand(thread, *right));
+                    let infix = |sign: &str| format!("{left} {sign} {right}");
+                    let value = match operation {
+                        ArithmeticOperation::Add => infix("+"),
+                        ArithmeticOperation::Subtract => infix("-"),
+                        ArithmeticOperation::Multiply => infix("*"),
+                        ArithmeticOperation::And => infix("&"),
+                        ArithmeticOperation::Or => infix("|"),
+                        ArithmeticOperation::Xor => infix("^"),
+                        ArithmeticOperation::Minimum => format!("min({left}, {right})"),
+                        ArithmeticOperation::Maximum => format!("max({left}, {right})"),
+                        ArithmeticOperation::Divide => {
+                            return Err(cannot("a quotient by zero, which is 0 for the model"));
+                        }
+                    };
+                    format!("{} = {value};\n", self.register(thread, *destination))
+                }
+                Compute::Move { destination, value } => {
+                    format!("{} = {};\n", self.register(thread, *destination), self.operand(thread, *value))
+                }
+                Compute::Compare { .. } => return Err(cannot("comparisons of HSA")),
+            },
+            InstructionKind::ControlBarrier(_) => return Err(cannot("control barriers under conditions")),
+            InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Flow(_) => {
+                return Err(cannot(kind.name()));
+            }
+        })
+    }
+
+    fn access(&self, thread: ThreadId, access: &MemoryAccess) -> Result<String, ConvertError> {
+        let place = &access.place;
+        let Some(name) = self.names.get(place.location.index()) else { return Ok(String::new()) };
+        let whole = place.offset == 0
+            && place.scalar.is_none_or(|ty| ty == self.test.location(place.location).scalar_type());
+        if !whole || access.is_vector() {
+            return Err(cannot("accesses to parts of a location, in the form that this prints"));
+        }
+        if place.address.is_some() {
+            return Err(cannot("addresses that depend on a register"));
+        }
+        if access.performer == Performer::Cooperative {
+            return Err(cannot("cooperative accesses, in the form that this prints"));
+        }
+        let at = &name.text;
+        let typed = |value: Operand| {
+            let value = self.operand(thread, value);
+            if name.ty == "int" { format!("int({value})") } else { value }
+        };
+        let taken = |destination: RegisterId, value: String| {
+            let value = if name.ty == "int" { format!("uint({value})") } else { value };
+            format!("{} = {value}", self.register(thread, destination))
+        };
+        let atomic = match access.strength {
+            Access::Atomic { scope, semantics } => Some(ordered(scope, semantics)?),
+            Access::Private | Access::NonPrivate | Access::Coherent { .. } => None,
+        };
+        Ok(match (access.kind, atomic) {
+            (AccessKind::Load(to), None) => taken(to.first(), at.clone()),
+            (AccessKind::Load(to), Some(order)) => taken(to.first(), format!("atomicLoad({at}, {order})")),
+            (AccessKind::Store(value), None) => format!("{at} = {}", typed(value.first())),
+            (AccessKind::Store(value), Some(order)) => {
+                format!("atomicStore({at}, {}, {order})", typed(value.first()))
+            }
+            (AccessKind::Rmw { destination, operation }, order) => {
+                let order = order.unwrap_or_default();
+                let call = match operation {
+                    RmwOperation::Exchange(value) => {
+                        format!("atomicExchange({at}, {}, {order})", typed(value))
+                    }
+                    RmwOperation::CompareExchange { compare, value, unequal } => {
+                        let (classes, semantics) = semantics_words(unequal)?;
+                        let (compare, value) = (typed(compare), typed(value));
+                        format!("atomicCompSwap({at}, {compare}, {value}, {order}, {classes}, {semantics})")
+                    }
+                    RmwOperation::Fetch(operation, value) => {
+                        let function = match operation {
+                            ArithmeticOperation::Add => "atomicAdd",
+                            ArithmeticOperation::And => "atomicAnd",
+                            ArithmeticOperation::Or => "atomicOr",
+                            ArithmeticOperation::Xor => "atomicXor",
+                            ArithmeticOperation::Minimum => "atomicMin",
+                            ArithmeticOperation::Maximum => "atomicMax",
+                            ArithmeticOperation::Subtract
+                            | ArithmeticOperation::Multiply
+                            | ArithmeticOperation::Divide => {
+                                return Err(cannot("atomic differences, products and quotients"));
+                            }
+                        };
+                        format!("{function}({at}, {}, {order})", typed(value))
+                    }
+                };
+                match destination {
+                    Some(destination) => taken(destination, call),
+                    None => call,
+                }
+            }
+            (AccessKind::Await { .. }, _) => return Err(cannot("awaits of HSA")),
+        })
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}
+
+fn opposite(relation: BranchRelation) -> BranchRelation {
+    match relation {
+        BranchRelation::Equal => BranchRelation::NotEqual,
+        BranchRelation::NotEqual => BranchRelation::Equal,
+        BranchRelation::GreaterOrEqual => BranchRelation::Less,
+        BranchRelation::LessOrEqual => BranchRelation::Greater,
+        BranchRelation::Greater => BranchRelation::LessOrEqual,
+        BranchRelation::Less => BranchRelation::GreaterOrEqual,
+    }
+}
+
+fn scope_word(scope: Scope) -> Result<&'static str, ConvertError> {
+    Ok(match scope {
+        Scope::Invocation => "gl_ScopeInvocation",
+        Scope::Subgroup => "gl_ScopeSubgroup",
+        Scope::Workgroup => "gl_ScopeWorkgroup",
+        Scope::QueueFamily => "gl_ScopeQueueFamily",
+        Scope::Device => "gl_ScopeDevice",
+        Scope::ShaderCall => return Err(cannot("the scope of shader calls in a compute shader")),
+        Scope::FragmentInterlock => return Err(cannot("the scope of interlocks")),
+        Scope::CrossDevice => return Err(cannot("the scope of all devices")),
+    })
+}
+
+/// The words for storage classes and for order.
+fn semantics_words(semantics: Semantics) -> Result<(String, String), ConvertError> {
+    let mut classes = Vec::new();
+    for class in semantics.classes.iter() {
+        classes.push(match class {
+            StorageClass::Buffer => "gl_StorageSemanticsBuffer",
+            StorageClass::Workgroup => "gl_StorageSemanticsShared",
+            StorageClass::Image => "gl_StorageSemanticsImage",
+            StorageClass::Output => "gl_StorageSemanticsOutput",
+        });
+    }
+    let mut words = vec![match semantics.order {
+        Order::Relaxed => "gl_SemanticsRelaxed",
+        Order::Acquire => "gl_SemanticsAcquire",
+        Order::Release => "gl_SemanticsRelease",
+        Order::AcquireRelease => "gl_SemanticsAcquireRelease",
+    }];
+    if semantics.make_available {
+        words.push("gl_SemanticsMakeAvailable");
+    }
+    if semantics.make_visible {
+        words.push("gl_SemanticsMakeVisible");
+    }
+    let classes = if classes.is_empty() { "gl_StorageSemanticsNone".to_owned() } else { classes.join(" | ") };
+    Ok((classes, words.join(" | ")))
+}
+
+fn ordered(scope: Scope, semantics: Semantics) -> Result<String, ConvertError> {
+    let (classes, words) = semantics_words(semantics)?;
+    Ok(format!("{}, {classes}, {words}", scope_word(scope)?))
+}
+
+fn control_barrier(barrier: &ControlBarrier) -> Result<String, ConvertError> {
+    if barrier.resource.is_some() || barrier.quorum.is_some() {
+        return Err(cannot("named barriers"));
+    }
+    if barrier.execution_scope != Scope::Workgroup {
+        return Err(cannot("control barriers but of the workgroup, in the form that this prints"));
+    }
+    let order = ordered(barrier.memory_scope, barrier.semantics.unwrap_or(Semantics::RELAXED))?;
+    Ok(format!("controlBarrier({}, {order});", scope_word(barrier.execution_scope)?))
+}

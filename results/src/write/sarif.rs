@@ -1,0 +1,136 @@
+//! SARIF 2.1.0: what is wrong with shaders on their lines, as GitHub and editors show it.
+//!
+//! The few of its many objects that a reader of findings needs are written here; a crate with all of them brings a generator
+//! and some twelve crates along.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::{Value, json};
+
+use super::CheckWriter;
+use crate::wire::{CheckLine, FindingPlace, FindingRecord, RejectedLine};
+
+/// Writes one log at the end.
+pub struct Check<W> {
+    out: W,
+    /// What is said, with the rule that says it.
+    results: Vec<Value>,
+    rules: BTreeMap<String, &'static str>,
+}
+
+impl<W: Write> Check<W> {
+    /// Writes to a stream.
+    pub fn new(out: W) -> Check<W> {
+        Check { out, results: Vec::new(), rules: BTreeMap::new() }
+    }
+
+    fn say(&mut self, rule: &str, message: &str, at: &[Value]) {
+        let (about, level) = about(rule);
+        self.rules.entry(rule.to_owned()).or_insert(about);
+        let mut result = json!({ "ruleId": rule, "level": level, "message": { "text": message } });
+        if let (Some(first), Value::Object(fields)) = (at.first(), &mut result) {
+            fields.insert("locations".to_owned(), json!([first]));
+            if at.len() > 1 {
+                fields.insert("relatedLocations".to_owned(), json!(at[1..]));
+            }
+        }
+        self.results.push(result);
+    }
+}
+
+impl<W: Write> CheckWriter for Check<W> {
+    fn answered(&mut self, line: &CheckLine) -> io::Result<()> {
+        for FindingRecord { kind, message, at } in line.findings.iter().flatten() {
+            let places: Vec<Value> = at.iter().map(|place| location(&line.file, place)).collect();
+            self.say(kind, message, &places);
+        }
+        for query in &line.queries {
+            if let (Some(holds), Some(expected)) = (query.holds, query.expected)
+                && holds != expected
+            {
+                let word = if holds { "holds" } else { "does not hold" };
+                let place = physical(&line.file, None, None);
+                self.say("claim", &format!("`{}` {word} under {}", query.text, line.model), &[place]);
+            }
+        }
+        Ok(())
+    }
+
+    fn rejected(&mut self, line: &RejectedLine) -> io::Result<()> {
+        let place = physical(&line.file, Some(line.line), Some(line.column));
+        self.say("rejected", &line.error, &[place]);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let rules: Vec<Value> = self
+            .rules
+            .iter()
+            .map(|(id, about)| json!({ "id": id, "shortDescription": { "text": about } }))
+            .collect();
+        let driver = json!({ "name": "vk-litmus", "version": env!("CARGO_PKG_VERSION"), "rules": rules });
+        let log = json!({
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [{ "tool": { "driver": driver }, "columnKind": "unicodeCodePoints", "results": self.results }],
+        });
+        writeln!(self.out, "{log:#}")
+    }
+}
+
+/// What a rule is about, and how bad it is.
+fn about(rule: &str) -> (&'static str, &'static str) {
+    match rule {
+        "race" => ("Two accesses race: behaviour is undefined", "error"),
+        "divergent-barrier" => ("A control barrier that not all invocations reach", "error"),
+        "out-of-bounds" => ("An access out of bounds", "error"),
+        "uninitialised-read" => ("A value that nobody wrote is read", "error"),
+        "undefined-behaviour" => ("Behaviour that is undefined", "error"),
+        "hang" => ("An invocation may wait for ever", "error"),
+        "claim" => ("A claim about final states does not hold", "error"),
+        "rejected" => ("What is asked about cannot be read or lifted", "error"),
+        _ => ("Something that does not do what it is written for", "warning"),
+    }
+}
+
+/// A place of a finding.
+fn location(file: &str, place: &FindingPlace) -> Value {
+    let mut location = physical(place.file.as_deref().unwrap_or(file), place.line, None);
+    let who = match (&place.access, &place.invocation) {
+        (Some(access), Some(invocation)) => Some(format!("{access} by invocation {invocation}")),
+        (None, Some(invocation)) => Some(format!("invocation {invocation}")),
+        (_, None) => None,
+    };
+    if let (Some(who), Value::Object(fields)) = (who, &mut location) {
+        fields.insert("message".to_owned(), json!({ "text": who }));
+    }
+    location
+}
+
+fn physical(file: &str, line: Option<u32>, column: Option<u32>) -> Value {
+    let mut place = json!({ "artifactLocation": { "uri": uri(file) } });
+    if let (Some(line), Value::Object(fields)) = (line.filter(|line| *line > 0), &mut place) {
+        let region = match column {
+            Some(column) => json!({ "startLine": line, "startColumn": column }),
+            None => json!({ "startLine": line }),
+        };
+        fields.insert("region".to_owned(), region);
+    }
+    json!({ "physicalLocation": place })
+}
+
+/// A path as a reference: relative to where the program runs, unless it is absolute.
+fn uri(path: &str) -> String {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    let mut uri = if path.starts_with('/') { "file://".to_owned() } else { String::new() };
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' | b'~' | b'+' | b'@' => {
+                uri.push(char::from(byte));
+            }
+            other => uri += &format!("%{other:02X}"),
+        }
+    }
+    uri
+}
