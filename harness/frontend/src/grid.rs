@@ -207,11 +207,12 @@ fn coverage(report: &Report, notes: std::collections::BTreeSet<String>) -> Strin
     let orders = match (report.ordered, report.orders) {
         (false, _) => "every order of the invocations".to_owned(),
         (true, 1) => {
-            "the one order of the invocations tried, since results of atomics decide where it goes".to_owned()
+            "the one order of the invocations tried, since atomics decide where it goes or what is ordered"
+                .to_owned()
         }
         (true, orders) => {
             format!(
-                "the {orders} orders of the invocations tried, since results of atomics decide where it goes"
+                "the {orders} orders of the invocations tried, since atomics decide where it goes or what is ordered"
             )
         }
     };

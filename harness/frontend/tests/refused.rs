@@ -242,6 +242,7 @@ fn random_words_do_no_harm() {
         read += usize::from(module.is_ok());
         if let Ok(module) = module {
             let _ = frontend::lift(&module, &Options::default());
+            let _ = frontend::grid::walk(&module, &Options::default());
         }
     }
     assert!(read > 100, "{read}");

@@ -129,6 +129,8 @@ impl Machine<'_> {
             let place = (self.place_of(here, pointer.object), pointer.offset);
             let key = (place.0.0, place.0.1, place.1);
             let found = self.messages.get(&key).cloned().unwrap_or_default();
+            // Whose release it takes, and with it what is ordered, is a matter of the order.
+            self.open |= reads && !found.is_empty() && !alone;
             let me = here.me();
             if reads {
                 me.receive(&found, at, order);

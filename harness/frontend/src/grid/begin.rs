@@ -11,6 +11,11 @@ use super::memory::Object;
 use super::program::{GLOBAL, NONE};
 use super::value::Pointer;
 
+/// Bytes of a variable of a workgroup at most.
+const MAX_SHARED: usize = 1 << 22;
+/// Bytes of a variable of an invocation at most.
+const MAX_OWN: usize = 1 << 18;
+
 impl Machine<'_> {
     /// The workgroup of an index, begun.
     pub fn begin(&mut self, index: u32) -> Result<Workgroup, Problem> {
@@ -58,7 +63,8 @@ impl Machine<'_> {
             return Err(malformed("no such variable"));
         };
         let size = program.size(declared.ty);
-        let bytes = usize::try_from(size).ok().filter(|size| *size <= 1 << 24);
+        let most = if class.is_some() { MAX_SHARED } else { MAX_OWN };
+        let bytes = usize::try_from(size).ok().filter(|size| *size <= most);
         let bytes = bytes.ok_or_else(|| unsupported(format!("a variable of {size} bytes")))?;
         let name = program.module.name(variable);
         let mut object = Object::undefined(variable, name, class, bytes);

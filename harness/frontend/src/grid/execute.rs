@@ -10,6 +10,9 @@ use super::memory::Object;
 use super::program::{Family, Inst, Layout};
 use super::value::{LOCAL, OPAQUE, Pointer, UNDEFINED, Value};
 
+/// Bytes of a variable of a function at most.
+const MAX_OWN: usize = 1 << 18;
+
 impl Machine<'_> {
     /// Does an instruction and goes on to the next.
     pub(super) fn execute(&mut self, here: &mut Here<'_>, inst: &Inst) -> Step<()> {
@@ -143,8 +146,8 @@ impl Machine<'_> {
         if class != StorageClass::Function {
             return Err(malformed("a variable of another class in a function").into());
         }
-        let size = usize::try_from(program.size(to)).ok().filter(|size| *size <= 1 << 22);
-        let size = size.ok_or_else(|| unsupported("a variable of more than 4 MiB"))?;
+        let size = usize::try_from(program.size(to)).ok().filter(|size| *size <= MAX_OWN);
+        let size = size.ok_or_else(|| unsupported(format!("a variable of more than {MAX_OWN} bytes")))?;
         let mut object = Object::undefined(inst.raw.result, String::new(), None, size);
         if let Some(initializer) = program.module.operands(&inst.raw).get(1) {
             let value = self.value(here, *initializer)?;
