@@ -249,7 +249,7 @@ impl Calibration {
 const HOPELESS: u64 = 20;
 /// What a run by time does however short its time is: so many instances, or for so long.
 const LEAST_INSTANCES: u64 = 10_000;
-const LEAST_TIME: Duration = Duration::from_millis(50);
+const LEAST_TIME: Duration = Duration::from_millis(20);
 /// How long a wait lasts before the progress callback is called again.
 const WAIT: Duration = Duration::from_millis(50);
 /// What a [`shaders::ResultSlot::Done`] holds.
