@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
+use crate::calibration::Calibration;
 use crate::classify::{COMPARED, Classifier, Classify, numbers, words_of};
 use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
@@ -204,44 +205,6 @@ impl Tally {
             batches: self.counter.batches(),
             stretches: self.stretches.histograms(),
         }
-    }
-}
-
-/// Which part of the drawn rounds a dispatch makes, so that a submission takes as long as it should.
-#[derive(Debug)]
-struct Calibration {
-    scale: f64,
-    aim: Duration,
-    /// Dispatches to leave out: a driver may build the kernel on the first one.
-    warm_up: u32,
-    on: bool,
-}
-
-impl Calibration {
-    const FIRST: f64 = 1.0 / 32.0;
-
-    fn new(stress: &Stress) -> Calibration {
-        let (scale, warm_up) = if stress.calibrate { (Calibration::FIRST, 1) } else { (1.0, 0) };
-        let aim = Duration::from_millis(stress.submission_ms.into());
-        Calibration { scale, aim, warm_up, on: stress.calibrate }
-    }
-
-    fn learn(&mut self, took: Duration) {
-        if !self.on {
-            return;
-        }
-        if self.warm_up > 0 {
-            self.warm_up -= 1;
-        } else if took > self.aim {
-            self.scale /= 2.0;
-        } else if took < self.aim / 3 {
-            self.scale = (self.scale * 2.0).min(1.0);
-        }
-    }
-
-    /// Whether even one round is too long.
-    fn stuck(&self, rounds: u32, took: Duration) -> bool {
-        self.on && self.warm_up == 0 && rounds == 1 && took > self.aim
     }
 }
 
