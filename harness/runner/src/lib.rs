@@ -7,6 +7,7 @@
 //! executes nothing. [`classic`] and [`native`] are what rates are compared with.
 
 mod affinity;
+mod calibration;
 pub mod canary;
 pub mod classic;
 mod classify;

@@ -9,6 +9,7 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
 
+use crate::calibration::Calibration;
 use crate::classify::{COMPARED, Classifier, Classify, numbers, words_of};
 use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
@@ -207,49 +208,11 @@ impl Tally {
     }
 }
 
-/// Which part of the drawn rounds a dispatch makes, so that a submission takes as long as it should.
-#[derive(Debug)]
-struct Calibration {
-    scale: f64,
-    aim: Duration,
-    /// Dispatches to leave out: a driver may build the kernel on the first one.
-    warm_up: u32,
-    on: bool,
-}
-
-impl Calibration {
-    const FIRST: f64 = 1.0 / 32.0;
-
-    fn new(stress: &Stress) -> Calibration {
-        let (scale, warm_up) = if stress.calibrate { (Calibration::FIRST, 1) } else { (1.0, 0) };
-        let aim = Duration::from_millis(stress.submission_ms.into());
-        Calibration { scale, aim, warm_up, on: stress.calibrate }
-    }
-
-    fn learn(&mut self, took: Duration) {
-        if !self.on {
-            return;
-        }
-        if self.warm_up > 0 {
-            self.warm_up -= 1;
-        } else if took > self.aim {
-            self.scale /= 2.0;
-        } else if took < self.aim / 3 {
-            self.scale = (self.scale * 2.0).min(1.0);
-        }
-    }
-
-    /// Whether even one round is too long.
-    fn stuck(&self, rounds: u32, took: Duration) -> bool {
-        self.on && self.warm_up == 0 && rounds == 1 && took > self.aim
-    }
-}
-
 /// Dispatches without a single one counted after which a run gives up.
 const HOPELESS: u64 = 20;
 /// What a run by time does however short its time is: so many instances, or for so long.
 const LEAST_INSTANCES: u64 = 10_000;
-const LEAST_TIME: Duration = Duration::from_millis(50);
+const LEAST_TIME: Duration = Duration::from_millis(20);
 /// How long a wait lasts before the progress callback is called again.
 const WAIT: Duration = Duration::from_millis(50);
 /// What a [`shaders::ResultSlot::Done`] holds.

@@ -280,7 +280,11 @@ mod tests {
         let over = AtomicBool::new(false);
         let beside_others = std::thread::scope(|scope| {
             for _ in 0..8 {
-                scope.spawn(|| while !over.load(Ordering::Relaxed) {});
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
             }
             let found = all();
             over.store(true, Ordering::Relaxed);

@@ -1,0 +1,47 @@
+//! How large dispatches are.
+
+use std::time::Duration;
+
+use crate::stress::Stress;
+
+/// Which part of the drawn rounds a dispatch makes, so that a submission takes as long as it should.
+#[derive(Debug)]
+pub(crate) struct Calibration {
+    /// That part.
+    pub scale: f64,
+    aim: Duration,
+    /// Dispatches to leave out: a driver may build the kernel on the first one.
+    warm_up: u32,
+    /// Whether it learns; without it the drawn parameters depend on the seed alone.
+    pub on: bool,
+}
+
+impl Calibration {
+    const FIRST: f64 = 1.0 / 32.0;
+
+    /// At the start of a run.
+    pub fn new(stress: &Stress) -> Calibration {
+        let (scale, warm_up) = if stress.calibrate { (Calibration::FIRST, 1) } else { (1.0, 0) };
+        let aim = Duration::from_millis(stress.submission_ms.into());
+        Calibration { scale, aim, warm_up, on: stress.calibrate }
+    }
+
+    /// Takes note of what a dispatch took.
+    pub fn learn(&mut self, took: Duration) {
+        if !self.on {
+            return;
+        }
+        if self.warm_up > 0 {
+            self.warm_up -= 1;
+        } else if took > self.aim {
+            self.scale /= 2.0;
+        } else if took < self.aim / 3 {
+            self.scale = (self.scale * 2.0).min(1.0);
+        }
+    }
+
+    /// Whether even one round is too long.
+    pub fn stuck(&self, rounds: u32, took: Duration) -> bool {
+        self.on && self.warm_up == 0 && rounds == 1 && took > self.aim
+    }
+}
