@@ -196,7 +196,7 @@ fn compile_only(text: &str) -> Option<Meant> {
         Some((family, version)) => (family, Some(version.to_owned())),
         None => (name, None),
     };
-    Some(Meant::CompileOnly { vendor: vendor, family: family.to_owned(), version })
+    Some(Meant::CompileOnly { vendor, family: family.to_owned(), version })
 }
 
 /// A compile-only device, and the Mesa that makes it.

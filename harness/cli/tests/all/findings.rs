@@ -75,6 +75,24 @@ fn f2_a_consumer_loses_its_acquire() {
     assert_eq!(explored.stdout.matches("reachable mp/MP+rel-acq on radv:").count(), 4, "{}", explored.stdout);
 }
 
+#[test]
+fn f2_other_vendors_lose_it_too() {
+    if std::env::var_os("VK_LITMUS_COMPILERS").is_none_or(|folder| folder.is_empty()) {
+        println!("1 skipped: VK_LITMUS_COMPILERS names no folder of ci/compilers: F2 is asked of RADV alone");
+        return;
+    }
+    let commands = commands("F2-consumer-acquire.md");
+    let ran = run(&commands[2], &[("VK_LITMUS_COMPILERS=DIR ", "")]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let acquires = |verdict: &str| {
+        let of = |line: &&str| line.trim_start().starts_with(verdict) && line.contains(" acquire at dv");
+        ran.stdout.lines().filter(of).count()
+    };
+    // RADV and two of ANV; NVK and Turnip; Honeykrisp.
+    assert_eq!((acquires("lost"), acquires("unknown"), acquires("kept")), (3, 2, 1), "{}", ran.stdout);
+    assert_eq!(ran.stdout.matches("`reorderable` although it is `atomic`").count(), 3, "{}", ran.stdout);
+}
+
 /// The text of a function of assembly.
 fn function<'a>(assembly: &'a str, name: &str) -> &'a str {
     let start = assembly.find(&format!("\n{name}:")).unwrap();
