@@ -45,12 +45,17 @@ struct Compiler {
     tested: bool,
 }
 
+/// What glslang is given for GLSL, and for HLSL.
+const GLSLANG: &[&str] = &["-V", "--target-env", "vulkan1.3", "-S", "{stage}", "-g", "{in}", "-o", "{out}"];
+const GLSLANG_HLSL: &[&str] =
+    &["-V", "-D", "--target-env", "vulkan1.3", "-S", "comp", "-e", "{entry}", "-g", "{in}", "-o", "{out}"];
+
 /// The compilers, for each language in the order in which they are looked for.
 const COMPILERS: [Compiler; 8] = [
     Compiler {
         program: "glslangValidator",
         extensions: GLSL,
-        flags: &["-V", "--target-env", "vulkan1.3", "-S", "{stage}", "-g", "{in}", "-o", "{out}"],
+        flags: GLSLANG,
         preprocessor: Some(["-D", "-I"]),
         install: "the package glslang-tools, or the Vulkan SDK",
         tested: true,
@@ -58,7 +63,7 @@ const COMPILERS: [Compiler; 8] = [
     Compiler {
         program: "glslang",
         extensions: GLSL,
-        flags: &["-V", "--target-env", "vulkan1.3", "-S", "{stage}", "-g", "{in}", "-o", "{out}"],
+        flags: GLSLANG,
         preprocessor: Some(["-D", "-I"]),
         install: "the Vulkan SDK",
         tested: false,
@@ -66,20 +71,7 @@ const COMPILERS: [Compiler; 8] = [
     Compiler {
         program: "glslangValidator",
         extensions: &["hlsl"],
-        flags: &[
-            "-V",
-            "-D",
-            "--target-env",
-            "vulkan1.3",
-            "-S",
-            "comp",
-            "-e",
-            "{entry}",
-            "-g",
-            "{in}",
-            "-o",
-            "{out}",
-        ],
+        flags: GLSLANG_HLSL,
         preprocessor: Some(["-D", "-I"]),
         install: "the package glslang-tools, or the Vulkan SDK",
         tested: true,
@@ -87,20 +79,7 @@ const COMPILERS: [Compiler; 8] = [
     Compiler {
         program: "glslang",
         extensions: &["hlsl"],
-        flags: &[
-            "-V",
-            "-D",
-            "--target-env",
-            "vulkan1.3",
-            "-S",
-            "comp",
-            "-e",
-            "{entry}",
-            "-g",
-            "{in}",
-            "-o",
-            "{out}",
-        ],
+        flags: GLSLANG_HLSL,
         preprocessor: Some(["-D", "-I"]),
         install: "the Vulkan SDK",
         tested: false,

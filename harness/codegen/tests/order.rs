@@ -3,6 +3,7 @@
 //!
 //! `tests/texts/VENDOR-CHIP/FORM.THREAD.txt` holds the last NIR and the machine code, as `codegen --emit ir` shows them with
 //! Mesa 26.2.6.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::fmt::Write as _;
 use std::fs;
