@@ -1,7 +1,8 @@
 //! A hook for this tool's own tests: the worker of a test behaves as a broken driver would.
 //!
 //! `--misbehave HOW:ID` makes the parent give the worker of test ID a marked device selector; the worker acts on the mark
-//! when it opens the device. `crash` aborts the process, `hang` never returns, `lost` says that the device was lost.
+//! when it opens the device. `crash` aborts the process, `hang` never returns, `lost` says that the device was lost. `null:*`
+//! takes devices that compile and execute nothing as if they executed.
 
 use std::time::Duration;
 
@@ -18,9 +19,11 @@ enum How {
     Crash,
     Hang,
     Lost,
+    Null,
 }
 
-const HOWS: [(&str, How); 3] = [("crash", How::Crash), ("hang", How::Hang), ("lost", How::Lost)];
+const HOWS: [(&str, How); 4] =
+    [("crash", How::Crash), ("hang", How::Hang), ("lost", How::Lost), ("null", How::Null)];
 
 fn named(name: &str) -> Option<How> {
     HOWS.iter().find(|(known, _)| *known == name).map(|(_, how)| *how)
@@ -52,9 +55,14 @@ impl Misbehaviour {
     /// The selector that the worker of a test gets.
     pub fn selector(&self, id: &str, selector: &str) -> String {
         match self.rules.iter().find(|(_, wanted)| wanted == id || wanted == "*") {
-            Some((how, _)) => format!("{MARK}{how}"),
-            None => selector.to_owned(),
+            Some((how, _)) if named(how) != Some(How::Null) => format!("{MARK}{how}"),
+            Some(_) | None => selector.to_owned(),
         }
+    }
+
+    /// Whether devices that execute nothing are taken all the same.
+    pub fn takes_null_devices(&self) -> bool {
+        self.rules.iter().any(|(how, _)| named(how) == Some(How::Null))
     }
 }
 
@@ -64,7 +72,7 @@ impl Misbehaviour {
 /// The device is lost, where that is the mark.
 pub fn act(selector: &str) -> Result<(), DeviceError> {
     match selector.strip_prefix(MARK).and_then(named) {
-        None => Ok(()),
+        None | Some(How::Null) => Ok(()),
         Some(How::Crash) => std::process::abort(),
         Some(How::Hang) => loop {
             std::thread::sleep(Duration::from_secs(3600));

@@ -91,6 +91,8 @@ pub struct Report {
     pub findings: Vec<GridFinding>,
     /// Whether the order of the invocations decides about control or addresses, so that a pass covers the orders tried.
     pub ordered: bool,
+    /// Whether the model answered, over every execution, where the walk left something open.
+    pub by_model: bool,
     /// Orders that were tried.
     pub orders: u64,
     /// Steps of all invocations.
@@ -116,6 +118,7 @@ impl Report {
             why: None,
             findings: Vec::new(),
             ordered: false,
+            by_model: false,
             orders: 0,
             steps: 0,
             coverage: String::new(),
@@ -141,6 +144,7 @@ pub fn walk(module: &Module, options: &Options) -> Result<Report, Refusal> {
             why: None,
             findings: Vec::new(),
             ordered: false,
+            by_model: false,
             orders: 0,
             steps: 0,
             coverage: String::new(),

@@ -60,6 +60,7 @@ pub fn judge(
         model.name()
     );
     (report.verdict, report.findings, report.why, report.ordered) = (verdict, findings, None, false);
+    report.by_model = true;
     Ok(report)
 }
 

@@ -17,20 +17,47 @@ pub struct RaceLine {
     pub file: String,
     /// The entry point; empty where the file could not be read.
     pub entry: String,
-    /// Workgroups; null where the kernel was refused.
-    pub grid: Option<[u32; 3]>,
+    /// Workgroups.
+    pub grid: [u32; 3],
     /// Invocations of a workgroup; null where the kernel was refused.
     pub local_size: Option<[u32; 3]>,
-    /// Invocations of a subgroup; null where the kernel was refused.
-    pub subgroup_size: Option<u32>,
+    /// Invocations of a subgroup; 0 where the kernel was refused and none were asked for.
+    pub subgroup_size: u32,
     /// What is said.
     pub verdict: RaceVerdict,
     /// Why it was refused, or is undecided, with the line.
     pub why: Option<String>,
     /// What is wrong.
     pub findings: Vec<FindingRecord>,
-    /// What `clean` covers, in words.
-    pub coverage: String,
+    /// What `clean` covers.
+    pub coverage: RaceCoverage,
+}
+
+/// What was looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RaceCoverage {
+    /// All of it in a sentence; empty where the kernel was refused.
+    pub words: String,
+    /// Who looked; null where the kernel was refused.
+    pub by: Option<RaceWitness>,
+    /// Invocations of the grid.
+    pub invocations: u64,
+    /// Whether the answer is for every order of the invocations.
+    pub every_order: bool,
+    /// Orders in which the invocations were walked.
+    pub orders: u64,
+    /// Steps of all invocations in all orders.
+    pub steps: u64,
+}
+
+/// Who looked at a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RaceWitness {
+    /// A walk, one instruction of one invocation after the other.
+    Walk,
+    /// The model, over every execution.
+    Model,
 }
 
 /// The verdict of `race`.

@@ -1,6 +1,7 @@
 //! `check`: which outcomes a model allows, test by test.
 
 pub mod kernel;
+mod walked;
 
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,9 @@ use campaign::patience::patience;
 use frontend::grid::{GridFinding, GridSpot, Report, Verdict};
 use frontend::{Module, Options, Place, Refusal};
 use model::{Budget, Model};
-use results::wire::{FindingPlace, FindingRecord, RACE_SCHEMA, RaceLine, RaceVerdict};
+use results::wire::{
+    FindingPlace, FindingRecord, RACE_SCHEMA, RaceCoverage, RaceLine, RaceVerdict, RaceWitness,
+};
 use results::write::json::Lines;
 
 use crate::arguments::{Race, RaceFormat};
@@ -55,25 +57,25 @@ fn lines(
 ) -> Vec<RaceLine> {
     let shader = match shader {
         Ok(shader) => shader,
-        Err(why) => return vec![refused(file, "", why.to_string())],
+        Err(why) => return vec![refused(file, "", options, why.to_string())],
     };
     let module = match frontend::read(&shader.module) {
         Ok(module) => module,
-        Err(why) => return vec![refused(file, "", format!("{file}:{why}"))],
+        Err(why) => return vec![refused(file, "", options, format!("{file}:{why}"))],
     };
     let entries: Vec<String> = match &options.entry {
         Some(entry) => vec![entry.clone()],
         None => module.entry_points().into_iter().map(str::to_owned).collect(),
     };
     if entries.is_empty() {
-        return vec![refused(file, "", format!("{file}: no entry point of a compute shader"))];
+        return vec![refused(file, "", options, format!("{file}: no entry point of a compute shader"))];
     }
     let judged = |entry: String| {
         let options = Options { entry: Some(entry.clone()), ..options.clone() };
         let stop = patience(arguments.timeout);
         match frontend::judge(&module, &options, model, Budget::until(&stop)) {
             Ok(report) => answered(file, &module, report),
-            Err(refusal) => refused(file, &entry, placed(file, &module, &refusal)),
+            Err(refusal) => refused(file, &entry, &options, placed(file, &module, &refusal)),
         }
     };
     entries.into_iter().map(judged).collect()
@@ -88,29 +90,30 @@ fn placed(file: &str, module: &Module, refusal: &Refusal) -> String {
     format!("{}:{refusal}", source.unwrap_or(file))
 }
 
-fn refused(file: &str, entry: &str, why: String) -> RaceLine {
+fn refused(file: &str, entry: &str, options: &Options, why: String) -> RaceLine {
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
         file: file.to_owned(),
         entry: entry.to_owned(),
-        grid: None,
+        grid: options.grid.unwrap_or([1; 3]),
         local_size: None,
-        subgroup_size: None,
+        subgroup_size: options.subgroup_size.unwrap_or_default(),
         verdict: RaceVerdict::Refused,
         why: Some(why),
         findings: Vec::new(),
-        coverage: String::new(),
+        coverage: RaceCoverage::default(),
     }
 }
 
 fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
+    let invocations = report.grid.iter().chain(&report.local_size).map(|count| u64::from(*count)).product();
     RaceLine {
         schema: RACE_SCHEMA.to_owned(),
         file: file.to_owned(),
         entry: report.entry,
-        grid: Some(report.grid),
+        grid: report.grid,
         local_size: Some(report.local_size),
-        subgroup_size: Some(report.subgroup_size),
+        subgroup_size: report.subgroup_size,
         verdict: match report.verdict {
             Verdict::Racy => RaceVerdict::Racy,
             Verdict::Clean => RaceVerdict::Clean,
@@ -118,11 +121,19 @@ fn answered(file: &str, module: &Module, report: Report) -> RaceLine {
         },
         why: report.why.map(|refusal| placed(file, module, &refusal)),
         findings: report.findings.iter().map(|found| record(file, module, found)).collect(),
-        coverage: report.coverage,
+        coverage: RaceCoverage {
+            words: report.coverage,
+            by: Some(if report.by_model { RaceWitness::Model } else { RaceWitness::Walk }),
+            invocations,
+            every_order: !report.ordered,
+            orders: report.orders,
+            steps: report.steps,
+        },
     }
 }
 
-fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord {
+/// A finding as it is published.
+pub fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord {
     let place = |spot: &GridSpot| {
         let source = module.source_line(spot.line);
         let named = source.filter(|source| !source.file.is_empty()).map(|source| source.file.clone());
@@ -146,8 +157,8 @@ fn record(file: &str, module: &Module, found: &GridFinding) -> FindingRecord {
 fn text(line: &RaceLine) -> String {
     let entry = if line.entry.is_empty() { String::new() } else { format!(" `{}`", line.entry) };
     let mut text = format!("{}{entry}: {}\n", line.file, line.verdict);
-    if !line.coverage.is_empty() {
-        text += &format!("  for {}\n", line.coverage);
+    if !line.coverage.words.is_empty() {
+        text += &format!("  for {}\n", line.coverage.words);
     }
     if let Some(why) = &line.why {
         text += &format!("  {why}\n");

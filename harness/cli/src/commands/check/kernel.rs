@@ -12,6 +12,7 @@ use results::wire::{
     CHECK_SCHEMA, CheckLine, Executions, FindingPlace, FindingRecord, ProgressAnswer, Query, RejectedLine,
 };
 
+use super::walked::Walked;
 use super::{Asked, Checked};
 use crate::arguments::KernelArguments;
 use crate::exit::{Failure, Outcome};
@@ -69,7 +70,12 @@ pub fn check(
                         Kernel { file, module: &module, compiler, options: &options, lifted: &lifted };
                     kernel.answered(model, asked, started).unwrap_or_else(rejected)
                 }
-                Err(refusal) => refused(&refusal),
+                // Whole grids are walked instead.
+                Err(refusal) => {
+                    let compiler = shader.compiler.as_deref();
+                    let walked = Walked { file, module: &module, compiler, options: &options };
+                    walked.answered(model, asked, started).unwrap_or_else(|| refused(&refusal))
+                }
             }
         })
         .collect()

@@ -1,0 +1,84 @@
+//! `check` of shaders that are beyond the lifter: what the walk over their whole grid finds.
+
+use std::path::Path;
+use std::time::Instant;
+
+use campaign::patience::patience;
+use frontend::grid::Verdict;
+use frontend::{DEFAULT_UNROLL, FindingKind, Module, Options};
+use litmus::Race;
+use model::Budget;
+use results::wire::{CHECK_SCHEMA, CheckLine, Executions, FindingRecord, Query};
+
+use super::{Asked, Checked};
+use crate::commands::race;
+use crate::exit::Outcome;
+
+/// A shader with what was made of it.
+pub struct Walked<'a> {
+    /// The file.
+    pub file: &'a str,
+    /// Its module.
+    pub module: &'a Module,
+    /// What compiled it, where it was a source.
+    pub compiler: Option<&'a str>,
+    /// The inputs, with the entry point.
+    pub options: &'a Options,
+}
+
+impl Walked<'_> {
+    /// The answer; nothing where the walk has none either, or something else is asked than it knows.
+    pub fn answered(&self, model: &model::Model, asked: Asked, started: Instant) -> Option<Checked> {
+        // It knows the newest text, and no fairness.
+        if model.name() != model::Model::default_for(litmus::Dialect::Vulkan) || asked.progress.is_some() {
+            return None;
+        }
+        let stop = patience(asked.timeout.saturating_sub(started.elapsed()));
+        let report = frontend::judge(self.module, self.options, model, Budget::until(&stop)).ok()?;
+        let races = |kind| matches!(kind, FindingKind::Race | FindingKind::UnpublishedRead);
+        let race = match report.verdict {
+            Verdict::Undecided => return None,
+            _ if report.findings.iter().any(|found| races(found.kind)) => Race::Racy,
+            Verdict::Clean if !report.ordered => Race::Free,
+            // What comes after something undefined, and other orders than those that were tried, are not known.
+            Verdict::Clean | Verdict::Racy => Race::Unknown,
+        };
+        let findings: Vec<FindingRecord> =
+            report.findings.iter().map(|found| race::record(self.file, self.module, found)).collect();
+        let mut outcome = if findings.is_empty() { Outcome::Success } else { Outcome::RuleBroken };
+        let compiled = self.compiler.map(|compiler| format!("{}: compiled by {compiler}", self.file));
+        let mut warnings: Vec<String> = compiled.into_iter().collect();
+        warnings.push(format!("{}: `{}` for {}", self.file, report.entry, report.coverage));
+        let queries: Vec<Query> = (self.options.assertion.iter())
+            .map(|formula| Query { text: format!("forall ({formula})"), holds: None, expected: Some(true) })
+            .collect();
+        for query in &queries {
+            outcome.note(Outcome::Environment);
+            warnings.push(format!("{}: `{}` stays unanswered on so large a grid", self.file, query.text));
+        }
+        let stem = Path::new(self.file).file_stem().and_then(|stem| stem.to_str()).unwrap_or(self.file);
+        let line = CheckLine {
+            schema: CHECK_SCHEMA.to_owned(),
+            id: format!("{stem}:{}", report.entry),
+            file: self.file.to_owned(),
+            name: report.entry,
+            model: model.name().to_owned(),
+            race: race.into(),
+            race_thin_air: false,
+            race_outside_filter: false,
+            level: None,
+            queries,
+            outcomes: Vec::new(),
+            executions: Executions { candidate: report.orders, consistent: report.orders },
+            bound: self.options.unroll.unwrap_or(DEFAULT_UNROLL),
+            cut: 0,
+            runs: report.orders,
+            micros: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            progress: None,
+            outcomes_listed: Some(false),
+            findings: Some(findings),
+            compiler: self.compiler.map(str::to_owned),
+        };
+        Some(Checked::Answered(Box::new(line), warnings, outcome))
+    }
+}
