@@ -36,14 +36,41 @@ pub struct ImageInput {
 /// A buffer behind an address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressInput {
-    /// What a reader calls it.
+    /// What a reader calls it; places that are given the same name point to one buffer.
     pub name: String,
-    /// Set and binding of the buffer in which the address stands; push constants where there is none.
-    pub place: Option<(u32, u32)>,
-    /// Where in it.
-    pub offset: u64,
+    /// Where the address stands.
+    pub at: AddressPlace,
     /// Contents.
     pub bytes: Vec<u8>,
+}
+
+/// Where an address stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddressPlace {
+    /// At an offset of the push constants.
+    Push(u64),
+    /// At an offset of the buffer that a set and a binding have.
+    Buffer((u32, u32), u64),
+    /// In a member by the names of the module: `block.member`, `block.members[2].pointer`.
+    Member(String),
+}
+
+impl Default for AddressPlace {
+    fn default() -> AddressPlace {
+        AddressPlace::Push(0)
+    }
+}
+
+impl AddressPlace {
+    /// Reads `push@OFFSET`, `SET.BINDING@OFFSET` or the name of a member; `None` for anything else.
+    pub fn parse(text: &str) -> Option<AddressPlace> {
+        match text.split_once('@') {
+            Some(("push", offset)) => offset.parse().ok().map(AddressPlace::Push),
+            Some((object, offset)) => Some(AddressPlace::Buffer(place(object)?, offset.parse().ok()?)),
+            None if text.is_empty() => None,
+            None => Some(AddressPlace::Member(text.to_owned())),
+        }
+    }
 }
 
 /// The contents of a buffer that a word names: `zeros`, `iota`, `random`, `floats`; `None` for other words.
@@ -147,26 +174,45 @@ fn image_of(key: &str, image: &Table) -> Result<ImageInput, Problem> {
         .and_then(Value::as_array)
         .map(|size| size.iter().filter_map(small).collect())
         .unwrap_or_default();
-    let at = |axis: usize| size.get(axis).copied().unwrap_or(1).max(1);
-    let texels = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
-    if size.is_empty() || texels > MAX_TEXELS {
-        return Err(wrong(key, "a size"));
-    }
     let levels = image.get("mips").and_then(small).unwrap_or(1);
-    let fill = image.get("fill").and_then(Value::as_str).unwrap_or("zeros").to_owned();
-    Ok(ImageInput { size: [at(0), at(1), at(2)], levels, fill })
+    let fill = image.get("fill").and_then(Value::as_str).unwrap_or("zeros");
+    ImageInput::new(&size, levels, fill).ok_or_else(|| wrong(key, "a size"))
+}
+
+impl ImageInput {
+    /// An image of one to three sizes; `None` where there are none or it is too large.
+    fn new(size: &[u32], levels: u32, fill: &str) -> Option<ImageInput> {
+        let at = |axis: usize| size.get(axis).copied().unwrap_or(1).max(1);
+        let texels = (0..3).fold(1_u64, |all, axis| all.saturating_mul(u64::from(at(axis))));
+        (!size.is_empty() && size.len() <= 3 && texels <= MAX_TEXELS).then(|| ImageInput {
+            size: [at(0), at(1), at(2)],
+            levels,
+            fill: fill.to_owned(),
+        })
+    }
+
+    /// Reads `WIDTH`, `WIDTHxHEIGHT` or `WIDTHxHEIGHTxDEPTH`, with `,mips=N` and `,fill=WORD` behind it.
+    pub fn parse(text: &str) -> Option<ImageInput> {
+        let mut parts = text.split(',');
+        let size = parts.next()?.split('x').map(|axis| axis.parse().ok()).collect::<Option<Vec<u32>>>()?;
+        let (mut levels, mut fill) = (1, "zeros");
+        for part in parts {
+            match part.split_once('=')? {
+                ("mips", count) => levels = count.parse().ok()?,
+                ("fill", word) => fill = word,
+                _ => return None,
+            }
+        }
+        filled(fill, 0)?;
+        ImageInput::new(&size, levels, fill)
+    }
 }
 
 fn address_of(key: &str, name: &str, address: &Table) -> Result<AddressInput, Problem> {
-    let at = address.get("at").and_then(Value::as_str);
-    let (object, offset) = at.and_then(|at| at.split_once('@')).ok_or_else(|| wrong(key, "PLACE@OFFSET"))?;
-    let place = match object {
-        "push" => None,
-        object => Some(place(object).ok_or_else(|| wrong(key, "push or SET.BINDING"))?),
-    };
-    let offset = offset.parse().map_err(|_| wrong(key, "an offset"))?;
+    let at = address.get("at").and_then(Value::as_str).and_then(AddressPlace::parse);
+    let at = at.ok_or_else(|| wrong(key, "push@OFFSET, SET.BINDING@OFFSET or a member"))?;
     let bytes = contents(key, address)?;
-    Ok(AddressInput { name: name.to_owned(), place, offset, bytes })
+    Ok(AddressInput { name: name.to_owned(), at, bytes })
 }
 
 fn wrong(key: &str, expected: &str) -> Problem {

@@ -27,8 +27,16 @@ pub struct KernelArguments {
     #[arg(long, value_name = "FILE|OFFSET=V,V…")]
     pub push: Vec<String>,
     /// Contents of a buffer: a file, zeros, iota, random or floats, and the bytes of these; 64 KiB of zeros when not given.
-    #[arg(long, value_name = "SET.BINDING=FILE|zeros|iota|random[:BYTES]", value_parser = pair)]
+    /// NAME is one that `--bind` gives.
+    #[arg(long, value_name = "SET.BINDING|NAME=FILE|zeros|iota|random[:BYTES]", value_parser = pair)]
     pub buffer: Vec<(String, String)>,
+    /// The address in a member of the push constants or of a buffer (`block.member`, `push@OFFSET`, `SET.BINDING@OFFSET`) is
+    /// that of a buffer, which gets this name; members that are given the same one point to one buffer.
+    #[arg(long, value_name = "MEMBER=NAME", value_parser = pair)]
+    pub bind: Vec<(String, String)>,
+    /// An image: its width, height, and depth or layers; its levels, and what its components hold, zeros when not given.
+    #[arg(long, value_name = "SET.BINDING=WxH[xD][,mips=N][,fill=zeros|iota|random|floats]", value_parser = pair)]
+    pub image: Vec<(String, String)>,
     /// A file that holds all of a shader's inputs.
     #[arg(long, value_name = "FILE.toml")]
     pub case: Option<PathBuf>,
@@ -73,6 +81,15 @@ fn file(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
     std::fs::read(path).map_err(|error| wrong(flag, path, &error.to_string()))
 }
 
+/// What a buffer holds: a word for it, with a number of bytes or without, or a file.
+fn contents(value: &str) -> Result<Vec<u8>, Failure> {
+    let (word, bytes) = match value.rsplit_once(':').map(|(word, bytes)| (word, bytes.parse().ok())) {
+        Some((word, Some(bytes))) => (word, bytes),
+        _ => (value, DEFAULT_BYTES),
+    };
+    inputs::filled(word, bytes).map_or_else(|| file("--buffer", value), Ok)
+}
+
 fn integer(text: &str) -> Option<u64> {
     match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
@@ -89,6 +106,8 @@ impl KernelArguments {
             && self.spec.is_empty()
             && self.push.is_empty()
             && self.buffer.is_empty()
+            && self.bind.is_empty()
+            && self.image.is_empty()
             && self.case.is_none()
             && self.assert.is_none()
             && self.define.is_empty()
@@ -140,17 +159,30 @@ impl KernelArguments {
                 at += 1;
             }
         }
+        for (member, name) in &self.bind {
+            let at = inputs::AddressPlace::parse(member);
+            let at = at.ok_or_else(|| {
+                wrong("--bind", member, "neither push@OFFSET, SET.BINDING@OFFSET nor a member")
+            })?;
+            let bytes = inputs::filled("zeros", DEFAULT_BYTES).unwrap_or_default();
+            options.addresses.push(inputs::AddressInput { name: name.clone(), at, bytes });
+        }
         for (name, value) in &self.buffer {
-            let place = inputs::place(name).ok_or_else(|| wrong("--buffer", name, "no SET.BINDING"))?;
-            let (word, bytes) = match value.rsplit_once(':').map(|(word, bytes)| (word, bytes.parse().ok())) {
-                Some((word, Some(bytes))) => (word, bytes),
-                _ => (value.as_str(), DEFAULT_BYTES),
-            };
-            let contents = match inputs::filled(word, bytes) {
-                Some(contents) => contents,
-                None => file("--buffer", value)?,
-            };
-            options.buffers.insert(place, contents);
+            let contents = contents(value)?;
+            let mut bound = options.addresses.iter_mut().filter(|address| address.name == *name).peekable();
+            if bound.peek().is_some() {
+                bound.for_each(|address| address.bytes.clone_from(&contents));
+            } else {
+                let place = inputs::place(name)
+                    .ok_or_else(|| wrong("--buffer", name, "neither SET.BINDING nor a name of --bind"))?;
+                options.buffers.insert(place, contents);
+            }
+        }
+        for (name, value) in &self.image {
+            let place = inputs::place(name).ok_or_else(|| wrong("--image", name, "no SET.BINDING"))?;
+            let image = inputs::ImageInput::parse(value);
+            let image = image.ok_or_else(|| wrong("--image", value, "no image such as 64x64,fill=iota"))?;
+            options.images.insert(place, image);
         }
         if let Some(text) = &self.assert {
             let formula = frontend::parse_formula(text);

@@ -145,6 +145,35 @@ fn race(name: &str, arguments: &[&str]) -> (Ran, Value) {
 }
 
 #[test]
+fn addresses_and_images_are_given_by_name() {
+    let image = ["--image", "0.0=8x8"];
+    // Buffers of their own: nobody reads what others write.
+    let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "Push.b=B"], &image[..]].concat());
+    assert_eq!((ran.code, &line["verdict"]), (0, &"clean".into()), "{ran:?}");
+    // One name is one buffer, wherever its address stands.
+    let (ran, line) = race("addresses", &[&["--bind", "pc.a=A", "--bind", "push@16=A"], &image[..]].concat());
+    assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"race".into()), "{ran:?}");
+    assert!(line["findings"][0]["message"].as_str().unwrap().contains("`A+4`"), "{line}");
+    // What it holds has a length, beyond which nothing is.
+    let bound = ["--bind", "pc.a=A", "--bind", "pc.b=B", "--buffer", "B=iota:16"];
+    let (ran, line) = race("addresses", &[&bound, &image[..]].concat());
+    assert_eq!((ran.code, &line["findings"][0]["kind"]), (1, &"out-of-bounds".into()), "{ran:?}");
+    for (wrong, told) in [
+        (["--bind", "pc.c=A"], "no such place for an address"),
+        (["--bind", "7@x=A"], "neither push@OFFSET, SET.BINDING@OFFSET nor a member"),
+        (["--buffer", "C=iota"], "neither SET.BINDING nor a name of --bind"),
+        (["--image", "0.0=8y"], "no image such as"),
+        (["--bind", "pc.a=A"], "`--image SET.BINDING=WxH`"),
+    ] {
+        let ran = Ran::of(vk_litmus(["race", &shader("addresses")]).args(wrong));
+        assert_eq!(ran.code, 2, "{wrong:?}: {ran:?}");
+        let words =
+            |text: &str| text.split_whitespace().filter(|word| *word != "│").collect::<Vec<_>>().join(" ");
+        assert!(words(&(ran.stdout + &ran.stderr)).contains(told), "{wrong:?}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn grids_beyond_the_lifter_are_walked() {
     let answer = |name: &str, arguments: &[&str]| {
         let shader = shader(name);

@@ -73,7 +73,8 @@ impl Machine<'_> {
             return Err(malformed("an image expected").into());
         };
         let texels = self.object(here, object).and_then(|object| object.texels);
-        Ok(texels.ok_or_else(|| unsupported("an image of which nothing is said"))?)
+        Ok(texels
+            .ok_or_else(|| unsupported("an image whose size nothing says (`--image SET.BINDING=WxH`)"))?)
     }
 
     /// The texel of an access, `None` beyond the image; with what is known of its coordinate.
@@ -87,7 +88,10 @@ impl Machine<'_> {
         let Some(shared) = self.object(here, object) else { return Err(malformed("no such image").into()) };
         let name = shared.name.clone();
         let Some(texels) = shared.texels else {
-            return Err(unsupported(format!("image `{name}`, of which nothing is said")).into());
+            return Err(unsupported(format!(
+                "image `{name}` whose size nothing says (`--image SET.BINDING=WxH`)"
+            ))
+            .into());
         };
         let mut at = Vec::new();
         flattened(&self.operand(here, inst, 1)?, &mut at);
@@ -218,6 +222,7 @@ impl Machine<'_> {
         let (kind, bits) = self.program.numbers(of).map_or((Kind::Integer, 32), |of| (of.0, of.1));
         let mut parts = Vec::new();
         flattened(&value, &mut parts);
+        self.looks_outside(parts.iter().fold(0, |all, part| all | part.1));
         let mut class = None;
         if let Some(shared) = self.object(here, object) {
             class = shared.class;

@@ -6,7 +6,7 @@ use litmus::{Order, Scope};
 use rspirv::spirv::{Op, StorageClass};
 
 use crate::error::{Place, Problem, Refusal, malformed, unsupported};
-use crate::inputs::{AddressInput, filled};
+use crate::inputs::{AddressPlace, filled};
 use crate::layout::Specialized;
 use crate::lift::{Options, local_size, loops};
 use crate::module::{Module, Type};
@@ -343,26 +343,26 @@ impl Building<'_> {
 
     /// Makes the buffers that addresses point to, and writes the addresses.
     fn addresses(&mut self, globals: &[Value]) -> Result<(), Problem> {
-        let inputs: Vec<AddressInput> = self.options.addresses.clone();
-        for address in inputs {
-            self.room(address.bytes.len() as u64)?;
-            let class = Some(litmus::StorageClass::Buffer);
-            let number = self.add(Object::new(0, address.name.clone(), class, address.bytes));
+        let mut named: HashMap<&str, u32> = HashMap::new();
+        let options = self.options;
+        for address in &options.addresses {
+            let number = match named.get(address.name.as_str()) {
+                Some(number) => *number,
+                None => {
+                    self.room(address.bytes.len() as u64)?;
+                    let class = Some(litmus::StorageClass::Buffer);
+                    self.add(Object::new(0, address.name.clone(), class, address.bytes.clone()))
+                }
+            };
+            named.insert(&address.name, number);
             let value = (u64::from(number) + 1) << ADDRESS_BITS;
             let mut placed = false;
             for (variable, slot) in &self.program.variables {
                 let Some(Value::Pointer(pointer)) = globals.get(*slot) else { continue };
-                let Some(declared) = self.program.module.variables.get(variable) else { continue };
-                let decorations = self.program.module.decorations(*variable);
-                let here = match address.place {
-                    None => declared.class == StorageClass::PushConstant,
-                    Some((set, binding)) => {
-                        (decorations.set, decorations.binding) == (Some(set), Some(binding))
-                    }
-                };
-                if let Some(object) = self.objects.get_mut(pointer.object as usize).filter(|_| here) {
-                    placed |= object.holds(address.offset, 8);
-                    object.write(address.offset, 8, value, 0);
+                let Some(offset) = self.offset_in(*variable, &address.at) else { continue };
+                if let Some(object) = self.objects.get_mut(pointer.object as usize) {
+                    placed |= object.holds(offset, 8);
+                    object.write(offset, 8, value, 0);
                 }
             }
             if !placed {
@@ -370,6 +370,48 @@ impl Building<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Where in a variable a place is; `None` where it is in another one.
+    fn offset_in(&self, variable: u32, at: &AddressPlace) -> Option<u64> {
+        let module = self.program.module;
+        let declared = module.variables.get(&variable)?;
+        let decorations = module.decorations(variable);
+        match at {
+            AddressPlace::Push(offset) => (declared.class == StorageClass::PushConstant).then_some(*offset),
+            AddressPlace::Buffer((set, binding), offset) => {
+                ((decorations.set, decorations.binding) == (Some(*set), Some(*binding))).then_some(*offset)
+            }
+            AddressPlace::Member(path) => {
+                let block = matches!(
+                    declared.class,
+                    StorageClass::PushConstant | StorageClass::StorageBuffer | StorageClass::Uniform
+                );
+                // Members of a block without a name of its own go by its type's, or by theirs alone.
+                let names = [module.name(variable), module.name(declared.ty)];
+                let behind =
+                    names.iter().find_map(|name| path.strip_prefix(name.as_str())?.strip_prefix('.'));
+                block.then(|| self.member(declared.ty, behind.unwrap_or(path)))?
+            }
+        }
+    }
+
+    /// The offset of a path of members and elements, such as `a.b[2].c`, in a type.
+    fn member(&self, mut ty: u32, path: &str) -> Option<u64> {
+        let specialized = self.program.specialized;
+        let mut offset = 0_u64;
+        for word in path.split('.') {
+            let (name, elements) = word.split_at(word.find('[').unwrap_or(word.len()));
+            let mut steps = vec![self.program.module.member_of(ty, name)?];
+            for element in elements.split_terminator(']') {
+                steps.push(element.strip_prefix('[')?.parse().ok()?);
+            }
+            for step in steps {
+                let part = specialized.part_of(ty, step).ok()?;
+                (ty, offset) = (part.ty, offset.checked_add(part.offset)?);
+            }
+        }
+        Some(offset)
     }
 }
 
