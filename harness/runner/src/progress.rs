@@ -513,7 +513,9 @@ impl Runs<'_> {
             }
         }
         if !any_hung {
-            return Ok(if stop == 0 { Once::Ended { waited } } else { Once::NotExecuted });
+            // It may have come to its end by itself just when it was asked to.
+            let by_itself = stop == 0 || asked.is_some();
+            return Ok(if by_itself { Once::Ended { waited } } else { Once::NotExecuted });
         }
         witnesses.sort_by_key(|(most, witness)| (std::cmp::Reverse(*most), witness.copy));
         witnesses.truncate(WITNESSES);

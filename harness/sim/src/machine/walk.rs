@@ -153,6 +153,11 @@ impl Machine {
         self.walk = Some(Box::new(walk));
     }
 
+    /// Whether a way was found that can be gone for ever.
+    pub fn goes_round(&self) -> bool {
+        self.walk.as_ref().is_some_and(|walk| walk.round.is_some())
+    }
+
     /// From now on everybody goes on: the host has written.
     pub fn let_go(&mut self) {
         if let Some(walk) = &mut self.walk {
