@@ -35,7 +35,7 @@ pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
 }
 
 /// A shader, under a comment that says how to ask about it.
-fn shader(glsl: &Glsl) -> String {
+pub fn shader(glsl: &Glsl) -> String {
     let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
     let Glsl { source, workgroups, subgroup_size, .. } = glsl;
     format!(
