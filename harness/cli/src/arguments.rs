@@ -379,12 +379,16 @@ pub enum Emit {
 /// `convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
-    /// A test file, or the id of an embedded test; or a shader, whose litmus test it prints.
-    #[arg(value_name = "TEST|SHADER")]
-    pub test: String,
+    /// Test files, `-` for standard input, folders, or ids and globs of embedded tests; or a shader, whose litmus test it prints.
+    #[arg(value_name = "TEST|DIR|SHADER", required = true)]
+    pub tests: Vec<String>,
     /// The syntax.
     #[arg(long, value_enum)]
     pub to: Syntax,
+    /// A folder for the tests, a file each by its id; all on standard output when not given, each under a comment with its id
+    /// where there are several.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// How often a loop body of a shader is run at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub unroll: Option<u32>,
