@@ -135,9 +135,16 @@ pub struct Run {
     /// of them that does.
     #[arg(long, value_name = "i/n", value_parser = shard)]
     pub shard: Option<Shard>,
-    /// Go on with the run in the folder of --out.
-    #[arg(long, requires = "out")]
+    /// Go on with the run in the folder of --out; or alone, `--resume DIR`, with the run in DIR as it was asked for.
+    #[arg(long)]
     pub resume: bool,
+    /// On a terminal, show every test, where otherwise of more than a dozen only those that broke a rule or are not decided.
+    #[arg(long)]
+    pub table: bool,
+    /// For `git bisect run`: stop at the first violation, and exit with 1 for it, with 0 when at least one test ran and every
+    /// one conforms and was exercised, and with 125, which means that nothing can be said, in all other cases.
+    #[arg(long, conflicts_with_all = ["expect", "strict", "gtest_list_tests", "gtest_filter", "gtest_output"])]
+    pub bisect: bool,
     /// A folder of files `DEVICE-fails.txt`, `DEVICE-flakes.txt` and `DEVICE-skips.txt`, as deqp-runner reads them: what is
     /// listed there changes the exit code no more, and what is listed and did not happen does.
     #[arg(long, value_name = "DIR")]
