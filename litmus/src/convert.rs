@@ -4,8 +4,9 @@ use thiserror::Error;
 
 use crate::condition::{Comparison, Condition, QuestionKind, Term};
 use crate::hsa::{LoweringError, lower};
-use crate::khronos::{Khronos, NO_VALUE, Query, QueryKind, QueryTerm};
-use crate::metadata::Metadata;
+use crate::khronos::{Khronos, NO_VALUE, Query, QueryKind, QueryTerm, SizeComparison};
+use crate::metadata::{Expectation, Metadata, Reachability};
+use crate::outcome::Race;
 use crate::span::Span;
 use crate::syntax::khronos::{instruction_text, is_name};
 use crate::test::{
@@ -194,7 +195,9 @@ fn not_expressible(syntax: &'static str, what: &str) -> ConvertError {
 }
 
 /// A test in Khronos' `.test` format: one queue of constants stored and read, whose condition says what every read of it
-/// returns. `exists` becomes `SATISFIABLE consistent[X]`, `~exists` becomes `NOSOLUTION consistent[X]`.
+/// returns. What the test claims (`expect:` of `khronos-alloy`, else of `vulkan`) becomes its lines: `SATISFIABLE consistent[X]`
+/// where that is allowed, with `NOSOLUTION consistent[X] && #dr>0` where nothing races; `NOSOLUTION consistent[X]` where it is
+/// forbidden. Without a claim `exists` is taken for the first, and `~exists` for the last.
 ///
 /// # Errors
 /// When the format has no words for something in the test, or its values would mean something else there.
@@ -246,13 +249,24 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
     for index in &order {
         khronos.read_values.push(values.get(*index).cloned().unwrap_or_default());
     }
-    let kind = match test.question.as_ref().map(|question| question.kind) {
-        None => None,
-        Some(QuestionKind::Exists | QuestionKind::Final) => Some(QueryKind::Satisfiable),
-        Some(QuestionKind::NotExists) => Some(QueryKind::NoSolution),
-        Some(QuestionKind::Forall) => return Err(no("`forall`")),
+    let claim = claim(&test.metadata);
+    let kind = match (test.question.as_ref().map(|question| question.kind), claim) {
+        (Some(QuestionKind::Forall), _) => return Err(no("`forall`")),
+        (None, _) => None,
+        (Some(_), Some(Expectation { reachability: Reachability::Allowed, .. })) => {
+            Some(QueryKind::Satisfiable)
+        }
+        (Some(_), Some(Expectation { reachability: Reachability::Forbidden, .. })) => {
+            Some(QueryKind::NoSolution)
+        }
+        (Some(QuestionKind::Exists | QuestionKind::Final), None) => Some(QueryKind::Satisfiable),
+        (Some(QuestionKind::NotExists), None) => Some(QueryKind::NoSolution),
     };
     khronos.queries.extend(kind.map(|kind| Query::new(kind, false, vec![QueryTerm::Consistent])));
+    if kind == Some(QueryKind::Satisfiable) && claim.is_some_and(|claim| claim.race == Some(Race::Free)) {
+        let racing = vec![QueryTerm::Consistent, QueryTerm::Races(SizeComparison::Greater, 0)];
+        khronos.queries.push(Query::new(QueryKind::NoSolution, false, racing));
+    }
     for (index, thread) in converted.threads.iter().enumerate() {
         for (position, instruction) in thread.instructions.iter().enumerate() {
             let read = khronos.read_value(index, position);
@@ -270,6 +284,12 @@ pub fn to_khronos(test: &Test) -> Result<Test, ConvertError> {
         no(&first.unwrap_or_else(|| errors.to_string()))
     })?;
     Ok(converted)
+}
+
+/// What a test claims of the model whose tests the format holds, else of the specification's.
+fn claim(metadata: &Metadata) -> Option<&Expectation> {
+    let of = |model: &str| metadata.expectations.iter().find(|claim| claim.model == model);
+    of("khronos-alloy").or_else(|| of("vulkan"))
 }
 
 /// What a conjunction of equalities of registers and numbers says; `None` for another condition.

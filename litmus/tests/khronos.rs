@@ -187,6 +187,22 @@ st.atom.scopedev.sc0 y = 1
 NOSOLUTION consistent[X]
 ";
     assert_eq!(print(&to_khronos(&test).unwrap()), lines);
+    // What the test claims weighs more than how it asks.
+    let (program, asked) = lines.rsplit_once("NOSOLUTION").unwrap();
+    for (claims, queries) in [
+        ("expect: vulkan allowed", "SATISFIABLE consistent[X]\n".to_owned()),
+        ("expect: vulkan allowed racy", "SATISFIABLE consistent[X]\n".to_owned()),
+        (
+            "expect: vulkan allowed free",
+            "SATISFIABLE consistent[X]\nNOSOLUTION consistent[X] && #dr>0\n".to_owned(),
+        ),
+        ("expect: vulkan forbidden free", format!("NOSOLUTION{asked}")),
+        ("expect: vulkan forbidden\nexpect: khronos-alloy allowed", "SATISFIABLE consistent[X]\n".to_owned()),
+        ("expect: sc allowed", format!("NOSOLUTION{asked}")),
+    ] {
+        let claiming = parse(&text.replacen("t\n", &format!("t\n{claims}\n"), 1), "t.litmus").unwrap();
+        assert_eq!(print(&to_khronos(&claiming).unwrap()), format!("{program}{queries}"), "{claims}");
+    }
     for (from, to) in [
         ("== 0)", "== 7)"),
         ("~exists", "forall"),

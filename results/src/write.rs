@@ -151,6 +151,8 @@ pub struct Layout {
     pub width: Option<u16>,
     /// Whether to use colours.
     pub colour: bool,
+    /// Whether to leave out, of many tests, those that broke no rule: the results folder has them.
+    pub brief: bool,
 }
 
 /// Writes what a model says of tests.

@@ -149,10 +149,10 @@ impl<'w> Book<'w> {
 
     /// Books a verdict that is in the journal already.
     pub fn know(&mut self, cell: usize, line: RunLine) -> Result<(), Failure> {
+        self.watch.advances(&line);
         if let Some(place) = self.lines.get_mut(cell) {
             *place = Some(line);
         }
-        self.watch.advances();
         while let Some(Some(line)) = self.lines.get(self.written) {
             self.writer.judged(line).map_err(cannot_print)?;
             self.written += 1;

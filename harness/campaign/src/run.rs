@@ -25,8 +25,8 @@ use crate::workers::{self, Task};
 pub trait Watch {
     /// A test goes on: so many instances in so many seconds of dispatches.
     fn shows(&self, device: &str, id: &str, instances: u64, seconds: f64);
-    /// A test has ended.
-    fn advances(&self);
+    /// A test has ended, with this verdict.
+    fn advances(&self, line: &RunLine);
     /// A message comes.
     fn says(&self, text: &str);
     /// All tests have ended.

@@ -91,7 +91,7 @@ struct Nobody;
 
 impl Watch for Nobody {
     fn shows(&self, _: &str, _: &str, _: u64, _: f64) {}
-    fn advances(&self) {}
+    fn advances(&self, _: &RunLine) {}
     fn says(&self, _: &str) {}
     fn ends(&self) {}
 }

@@ -73,6 +73,8 @@ pub enum Command {
     Faults(List),
     /// Write a report: results of one or several devices side by side, as a page, a table or a log.
     Report(Report),
+    /// Write all that somebody else needs to see what a test shows: kernels, a host in C, the explanation, a text for a tracker.
+    Repro(Repro),
     /// Say what changed between two results, and whether by more than chance.
     Diff(Diff),
     /// Merge the results of all shards of a run into one folder.
@@ -133,9 +135,16 @@ pub struct Run {
     /// of them that does.
     #[arg(long, value_name = "i/n", value_parser = shard)]
     pub shard: Option<Shard>,
-    /// Go on with the run in the folder of --out.
-    #[arg(long, requires = "out")]
+    /// Go on with the run in the folder of --out; or alone, `--resume DIR`, with the run in DIR as it was asked for.
+    #[arg(long)]
     pub resume: bool,
+    /// On a terminal, show every test, where otherwise of more than a dozen only those that broke a rule or are not decided.
+    #[arg(long)]
+    pub table: bool,
+    /// For `git bisect run`: stop at the first violation, and exit with 1 for it, with 0 when at least one test ran and every
+    /// one conforms and was exercised, and with 125, which means that nothing can be said, in all other cases.
+    #[arg(long, conflicts_with_all = ["expect", "strict", "gtest_list_tests", "gtest_filter", "gtest_output"])]
+    pub bisect: bool,
     /// A folder of files `DEVICE-fails.txt`, `DEVICE-flakes.txt` and `DEVICE-skips.txt`, as deqp-runner reads them: what is
     /// listed there changes the exit code no more, and what is listed and did not happen does.
     #[arg(long, value_name = "DIR")]
@@ -377,12 +386,16 @@ pub enum Emit {
 /// `convert`.
 #[derive(Debug, Args)]
 pub struct Convert {
-    /// A test file, or the id of an embedded test; or a shader, whose litmus test it prints.
-    #[arg(value_name = "TEST|SHADER")]
-    pub test: String,
+    /// Test files, `-` for standard input, folders, or ids and globs of embedded tests; or a shader, whose litmus test it prints.
+    #[arg(value_name = "TEST|DIR|SHADER", required = true)]
+    pub tests: Vec<String>,
     /// The syntax.
     #[arg(long, value_enum)]
     pub to: Syntax,
+    /// A folder for the tests, a file each by its id; all on standard output when not given, each under a comment with its id
+    /// where there are several.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
     /// How often a loop body of a shader is run at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub unroll: Option<u32>,
@@ -585,6 +598,34 @@ pub struct Report {
     /// The file to write; standard output when not given.
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
+}
+
+/// `repro`.
+#[derive(Debug, Args)]
+pub struct Repro {
+    /// A test file, or the id of an embedded test, with `@` and words behind it for another way to tell it; with --results the id
+    /// of a test there, which may be left out where one test violates.
+    #[arg(value_name = "TEST", required_unless_present = "results")]
+    pub test: Option<String>,
+    /// The folder to write: a new one, or an empty one.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// A results folder, or saved lines of `run --format json`, whose counts are told.
+    #[arg(long, value_name = "RESULTS")]
+    pub results: Option<PathBuf>,
+    /// The device that kernels are made for, and whose machine code is added: as for `codegen`. With --results the device of the
+    /// run, where it is here, when not given.
+    #[arg(long, value_name = "SEL")]
+    pub device: Option<String>,
+    /// The model that judges: a shipped one or a cat file.
+    #[arg(long, value_name = "M")]
+    pub model: Option<String>,
+    /// A folder with Mesas whose drivers make the compile-only devices: the root of a system, or what `ci/compilers` makes.
+    #[arg(long, value_name = "DIR", requires = "device")]
+    pub mesa: Option<PathBuf>,
+    /// Time for the prediction, and again for the explanation.
+    #[arg(long, value_name = "DUR", default_value = "10s", value_parser = duration)]
+    pub timeout: Duration,
 }
 
 /// `diff`.

@@ -19,6 +19,7 @@ pub mod merge;
 pub mod patterns;
 pub mod race;
 pub mod report;
+pub mod repro;
 pub mod run;
 pub mod tune;
 pub mod worker;
@@ -57,6 +58,7 @@ pub fn dispatch(command: Command, quiet: bool) -> Result<Outcome, Failure> {
         Command::Lint(arguments) => lint::lint(&arguments, quiet),
         Command::Patterns(arguments) => patterns::patterns(&arguments),
         Command::Faults(arguments) => lists::faults(arguments.format),
+        Command::Repro(arguments) => repro::repro(&arguments, quiet),
         Command::Report(arguments) => report::report(&arguments),
         Command::Diff(arguments) => diff::diff(&arguments, quiet),
         Command::Merge(arguments) => merge::merge(&arguments, quiet),

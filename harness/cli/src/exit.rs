@@ -12,6 +12,8 @@ pub const RULE_BROKEN: u8 = 1;
 pub const INPUT: u8 = 2;
 /// The environment failed: no device, a test that did not end, input or output.
 pub const ENVIRONMENT: u8 = 3;
+/// `git bisect run` skips the version.
+pub const UNTESTED: u8 = 125;
 
 /// What was wrong, besides nothing: what weighs more comes later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +27,8 @@ pub enum Outcome {
     RuleBroken,
     /// The input or the command line is wrong.
     Input,
+    /// For a bisection: nothing can be said of this version, whatever the reason.
+    Untested,
 }
 
 impl Outcome {
@@ -40,6 +44,7 @@ impl Outcome {
             Outcome::RuleBroken => RULE_BROKEN,
             Outcome::Input => INPUT,
             Outcome::Environment => ENVIRONMENT,
+            Outcome::Untested => UNTESTED,
         }
     }
 }

@@ -194,10 +194,14 @@ fn colour(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// How text on standard output is laid out.
-pub fn layout() -> Layout {
+/// How text on standard output is laid out: on a terminal in few lines, unless `whole`.
+pub fn layout(whole: bool) -> Layout {
     let terminal = io::stdout().is_terminal();
-    Layout { width: terminal.then(terminal_width).flatten(), colour: colour(terminal) }
+    Layout {
+        width: terminal.then(terminal_width).flatten(),
+        colour: colour(terminal),
+        brief: terminal && !whole,
+    }
 }
 
 /// Columns of the terminal behind standard output.

@@ -107,7 +107,7 @@ pub fn explained(
 }
 
 /// An outcome as a condition.
-fn condition(outcome: &str) -> Option<String> {
+pub fn condition(outcome: &str) -> Option<String> {
     let terms: Option<Vec<String>> = outcome
         .split(' ')
         .map(|word| {

@@ -160,14 +160,21 @@ impl<W: Write> RunWriter for Run<W> {
     }
 }
 
+/// Verdicts that are all shown, however brief a report is to be.
+const FEW: usize = 12;
+
 /// The whole report: table, weak histograms, particulars, summary.
 pub fn report(lines: &[RunLine], layout: Layout) -> String {
     let mut text = progress::report(lines, layout);
-    if text.is_empty() && !lines.is_empty() {
-        text += &table(lines, layout);
+    let is_brief = layout.brief && lines.len() > FEW && text.is_empty();
+    let is_told = |line: &RunLine| {
+        !is_brief || matches!(line.verdict, VerdictWord::Violates | VerdictWord::Inconclusive)
+    };
+    if text.is_empty() && lines.iter().any(is_told) {
+        text += &table(lines, &is_told, layout);
         text += "\n";
     }
-    for line in lines {
+    for line in lines.iter().filter(|line| !is_brief || line.verdict == VerdictWord::Violates) {
         text += &weak_histogram(line);
     }
     text += &particulars(lines);
@@ -177,7 +184,7 @@ pub fn report(lines: &[RunLine], layout: Layout) -> String {
     text
 }
 
-fn table(lines: &[RunLine], layout: Layout) -> String {
+fn table(lines: &[RunLine], is_told: &dyn Fn(&RunLine) -> bool, layout: Layout) -> String {
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
     match layout.width {
@@ -202,7 +209,7 @@ fn table(lines: &[RunLine], layout: Layout) -> String {
         }
     }
     let mutants = Mutants::of(lines);
-    for line in lines {
+    for line in lines.iter().filter(|line| is_told(line)) {
         let verdict = match (&line.reason, mutants.words(line)) {
             (Some(reason), _) => format!("{}: {}", line.verdict.text(), show::line(reason)),
             (None, words) if words.is_empty() => line.verdict.text().to_owned(),
@@ -274,9 +281,14 @@ fn weak_histogram(line: &RunLine) -> String {
             _ if outcome.thin_air => THIN_AIR_SEEN,
             _ => "",
         };
-        let unit = if line.batches.is_some() { " of batches" } else { "" };
+        // A count stands beside its own rate; where instances of a batch are not independent, what is said with confidence is of
+        // batches, and stands beside theirs.
+        let of_batches = line.batches.map_or_else(String::new, |_| {
+            let own = Proportion::new(outcome.count, resolved);
+            format!("{:>9}  of batches ", probability(own.rate()))
+        });
         text += &format!(
-            "  {:>13}  {:>9}  [{}, {}], anytime [{}, {}]{unit}  {}{mark}\n",
+            "  {:>13}  {of_batches}{:>9}  [{}, {}], anytime [{}, {}]  {}{mark}\n",
             count(outcome.count),
             probability(proportion.rate()),
             probability(interval.low),

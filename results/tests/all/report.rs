@@ -58,7 +58,7 @@ fn batches_are_what_confidence_counts() {
 
 #[test]
 fn run_text_fits_the_terminal() {
-    let report = run_report(Format::Text, Layout { width: Some(72), colour: false });
+    let report = run_report(Format::Text, Layout { width: Some(72), ..Layout::default() });
     let table: Vec<&str> = report.lines().take_while(|line| !line.is_empty()).collect();
     assert!(table.len() > 9, "{report}");
     assert!(table.iter().all(|line| line.chars().count() <= 72), "{report}");
@@ -67,7 +67,7 @@ fn run_text_fits_the_terminal() {
 #[test]
 fn colour_only_where_asked_for() {
     assert!(!run_report(Format::Text, Layout::default()).contains('\u{1b}'));
-    assert!(run_report(Format::Text, Layout { width: None, colour: true }).contains('\u{1b}'));
+    assert!(run_report(Format::Text, Layout { colour: true, ..Layout::default() }).contains('\u{1b}'));
 }
 
 #[test]

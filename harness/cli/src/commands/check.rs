@@ -335,7 +335,11 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
             let model = &prediction.model;
             warnings.push(format!("{file}: `{}` stays unanswered under {model}", query.text));
         }
-        line.queries.push(Query { text: query.text.clone(), holds, expected: None });
+        if holds == Some(false) {
+            outcome.note(Outcome::RuleBroken);
+            warnings.push(format!("{file}: `{}` is not so under {}", query.text, prediction.model));
+        }
+        line.queries.push(Query { text: query.text.clone(), holds, expected: Some(true) });
     }
     let termination = match progress.transpose() {
         Ok(termination) => termination,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use campaign::compiling::Kernel;
 use campaign::probe;
+use device::Listed;
 use litmus::convert::for_device;
 use runner::{Stress, Variant};
 use shaders::KernelConfig;
@@ -38,22 +39,14 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
         let (file, line) = (&loaded.source.file, error.span().line);
         Failure::input_message(format!("{file}:{line}: no kernel: {error}"))
     })?;
-    let target = match &arguments.device {
-        Some(text) if arguments.emit == Emit::Isa || text != SimDevice::NAME => {
-            targets::targets(std::slice::from_ref(text), None)?.into_iter().next()
+    let meant = match &arguments.device {
+        Some(device) if arguments.emit == Emit::Isa || device != SimDevice::NAME => {
+            Meant::of(targets::targets(std::slice::from_ref(device), None)?.into_iter().next())?
         }
-        _ => None,
+        Some(_) => Meant::simulated()?,
+        None => Meant::of(None)?,
     };
-    let simulated = arguments.device.as_ref().filter(|_| target.is_none());
-    let simulated = simulated.map(|_| probe::simulated(0, Fault::None));
-    let config = match target.as_ref().map(|target| &target.listed).or(simulated.as_ref()) {
-        None => KernelConfig::PLAIN,
-        Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities)
-            .map_err(Failure::environment_error)?
-            .kernel_config(&listed.capabilities),
-    };
-    // Who reads a kernel wants the test, not what keeps memory busy beside it.
-    let config = KernelConfig { stressed: false, ..config };
+    let Meant { target, config, .. } = meant;
     let program = shaders::program(&loaded.test, &variant.kernel_config(config), variant.pipelines)
         .map_err(|error| Failure::input_message(format!("{}: no kernel: {error}", loaded.source.file)))?;
     let kernels = match target.filter(|_| arguments.emit == Emit::Isa) {
@@ -93,6 +86,49 @@ pub fn compile(arguments: &Compile) -> Result<Outcome, Failure> {
     Ok(Outcome::Success)
 }
 
+/// What kernels are made for.
+pub struct Meant {
+    /// The device, where it has a compiler.
+    pub target: Option<Target>,
+    /// Sizes and features.
+    pub config: KernelConfig,
+    /// How tests are spread there.
+    pub stress: Stress,
+}
+
+impl Meant {
+    /// A device, or none in particular.
+    ///
+    /// # Errors
+    /// None for the presets that are shipped.
+    pub fn of(target: Option<Target>) -> Result<Meant, Failure> {
+        let listed = target.as_ref().map(|target| target.listed.clone());
+        Meant::made_for(target, listed.as_ref())
+    }
+
+    /// The simulated GPU.
+    ///
+    /// # Errors
+    /// None for the presets that are shipped.
+    pub fn simulated() -> Result<Meant, Failure> {
+        Meant::made_for(None, Some(&probe::simulated(0, Fault::None)))
+    }
+
+    fn made_for(target: Option<Target>, listed: Option<&Listed>) -> Result<Meant, Failure> {
+        let stress = match listed {
+            Some(listed) => Stress::for_device(&listed.identity, &listed.capabilities),
+            None => Stress::preset(ANY_DEVICE),
+        };
+        let stress = stress.map_err(Failure::environment_error)?;
+        let config = listed.map_or(KernelConfig::PLAIN, |listed| stress.kernel_config(&listed.capabilities));
+        // Who reads a kernel wants the test, not what keeps memory busy beside it.
+        Ok(Meant { target, config: KernelConfig { stressed: false, ..config }, stress })
+    }
+}
+
+/// The stress of a device that is not known.
+const ANY_DEVICE: &str = "gpu";
+
 /// What a device's compiler makes of the kernels, as it prints it.
 fn machine_code(target: &Target, program: &shaders::Program) -> Result<Vec<Vec<u8>>, Failure> {
     let asking = Asking { forms: false, patience: PATIENCE, misbehave: None };
@@ -110,7 +146,8 @@ fn machine_code(target: &Target, program: &shaders::Program) -> Result<Vec<Vec<u
 /// How long a compiler may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn bytes(words: &[u32], emit: Emit) -> Result<Vec<u8>, Failure> {
+/// The words of a kernel, as they are or as text.
+pub fn bytes(words: &[u32], emit: Emit) -> Result<Vec<u8>, Failure> {
     if emit != Emit::Spvasm {
         return Ok(words.iter().flat_map(|word| word.to_le_bytes()).collect());
     }
@@ -120,7 +157,7 @@ fn bytes(words: &[u32], emit: Emit) -> Result<Vec<u8>, Failure> {
 }
 
 /// Where a kernel is written: `k.spv`, then `k.1.spv` and so on.
-fn numbered(path: &Path, number: usize) -> PathBuf {
+pub fn numbered(path: &Path, number: usize) -> PathBuf {
     if number == 0 {
         return path.to_owned();
     }

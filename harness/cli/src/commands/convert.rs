@@ -1,41 +1,108 @@
 //! `convert`: a test in another syntax.
 
+use std::path::{Component, Path, PathBuf};
+
 use campaign::inputs;
-use campaign::source::Loaded;
+use campaign::source::{Loaded, Source};
 use litmus::convert::{to_khronos, to_vulkan};
 use litmus::glsl::{Glsl, to_glsl};
 
 use crate::arguments::{Convert, Syntax};
 use crate::exit::{Failure, Outcome};
-use crate::output::Data;
+use crate::output::{Data, complain, write_file};
 use crate::source::{self, is_shader};
 
-/// Runs the command.
+/// Runs the command. What one test lacks does not end the walk.
 ///
 /// # Errors
-/// When the test cannot be read, or the syntax cannot say it.
+/// When there is nothing to convert, or it cannot be written.
 pub fn convert(arguments: &Convert) -> Result<Outcome, Failure> {
-    if is_shader(&arguments.test) {
-        return kernel(arguments);
+    if let [only] = arguments.tests.as_slice()
+        && is_shader(only)
+    {
+        return kernel(arguments, only);
     }
     if !arguments.kernel.is_empty() || arguments.unroll.is_some() {
         return Err(Failure::input_message("what shaders are given needs a shader"));
     }
-    let loaded = one(&arguments.test)?;
-    let converted = match arguments.to {
+    if arguments.tests.iter().any(|test| is_shader(test)) {
+        return Err(Failure::input_message("a shader is converted alone"));
+    }
+    let sources = inputs::collect(&arguments.tests, None, None, || Ok(Vec::new()))?;
+    let several = sources.len() > 1;
+    let mut outcome = Outcome::Success;
+    let mut data = Data::new();
+    for source in sources {
+        let (id, file) = (source.id.clone(), source.file.clone());
+        let text = match converted(source, arguments.to) {
+            Ok(text) => text,
+            Err(failure) => {
+                complain(failure.report());
+                outcome.note(Outcome::from(&failure));
+                continue;
+            }
+        };
+        match &arguments.out {
+            // Its header is what others wrote.
+            None if several => data.print(&results::show::block(&arguments.to.titled(&id, &text)))?,
+            None => data.print(&results::show::block(&text))?,
+            Some(folder) => write_file(&inside(folder, &id, &file, arguments.to)?, text.as_bytes())?,
+        }
+    }
+    Ok(outcome)
+}
+
+/// The text of a test in a syntax.
+fn converted(source: Source, to: Syntax) -> Result<String, Failure> {
+    let loaded = source.load().map_err(|rejected| {
+        let (source, rejection) = *rejected;
+        rejection.failure(&source.file)
+    })?;
+    let converted = match to {
         Syntax::Litmus => to_vulkan(&loaded.test).map(|test| litmus::print(&test)),
         Syntax::Khronos => to_khronos(&loaded.test).map(|test| litmus::print(&test)),
         Syntax::Glsl => to_vulkan(&loaded.test).and_then(|test| to_glsl(&test)).map(|glsl| shader(&glsl)),
     };
-    let converted = converted
-        .map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))?;
-    // Its header is what others wrote.
-    Data::new().print(&results::show::block(&converted))?;
-    Ok(Outcome::Success)
+    converted.map_err(|error| Failure::input_message(format!("convert {}: {error}", loaded.source.file)))
+}
+
+/// The file of a test below a folder, whose folders are made.
+fn inside(folder: &Path, id: &str, file: &str, to: Syntax) -> Result<PathBuf, Failure> {
+    let relative = Path::new(id);
+    if !relative.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(Failure::input_message(format!("{file}: `{id}` is no place below {}", folder.display())));
+    }
+    let mut name = folder.join(relative).into_os_string();
+    name.push(to.extension());
+    let path = PathBuf::from(name);
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)
+            .map_err(|error| Failure::environment_message(format!("{}: {error}", parent.display())))?;
+    }
+    Ok(path)
+}
+
+impl Syntax {
+    /// How names of its files end.
+    fn extension(self) -> &'static str {
+        match self {
+            Syntax::Litmus => ".litmus",
+            Syntax::Khronos => ".test",
+            Syntax::Glsl => ".comp",
+        }
+    }
+
+    /// A text under a comment with its title.
+    fn titled(self, title: &str, text: &str) -> String {
+        match self {
+            Syntax::Litmus => format!("(* {title} *)\n{text}\n"),
+            Syntax::Khronos | Syntax::Glsl => format!("// {title}\n{text}\n"),
+        }
+    }
 }
 
 /// A shader, under a comment that says how to ask about it.
-fn shader(glsl: &Glsl) -> String {
+pub fn shader(glsl: &Glsl) -> String {
     let claim = glsl.claim.as_ref().map(|claim| format!(" --assert '{claim}'")).unwrap_or_default();
     let Glsl { source, workgroups, subgroup_size, .. } = glsl;
     format!(
@@ -44,11 +111,13 @@ fn shader(glsl: &Glsl) -> String {
 }
 
 /// Prints the litmus test of a shader: of a kernel with values that nobody gave the one in which they are 0.
-fn kernel(arguments: &Convert) -> Result<Outcome, Failure> {
+fn kernel(arguments: &Convert, file: &str) -> Result<Outcome, Failure> {
     if arguments.to != Syntax::Litmus {
         return Err(Failure::not_available("shaders but as --to litmus"));
     }
-    let file = &arguments.test;
+    if arguments.out.is_some() {
+        return Err(Failure::not_available("`--out` with a shader"));
+    }
     let wrong = |what: String| Failure::input_message(format!("{file}:{what}"));
     let shader = source::load(file, &arguments.kernel).map_err(|error| error.failure())?;
     let module = frontend::read(&shader.module).map_err(|refusal| wrong(refusal.to_string()))?;

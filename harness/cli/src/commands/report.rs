@@ -1,6 +1,6 @@
 //! `report`: results of one or several devices side by side.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -47,6 +47,11 @@ pub fn report(arguments: &arguments::Report) -> Result<Outcome, Failure> {
         _ => Vec::new(),
     };
     match &arguments.out {
+        None if arguments.format == ReportFormat::Html && std::io::stdout().is_terminal() => {
+            return Err(Failure::input_message(
+                "a page is nothing for a terminal: name a file with --out, or --format md",
+            ));
+        }
         None => {
             let mut out = Data::new();
             write::report(arguments.format, &results, &report, &pictures, &mut out).map_err(cannot_print)?;

@@ -4,6 +4,7 @@ pub mod gtest;
 mod progress;
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use campaign::misbehave::Misbehaviour;
 use campaign::run::{self, Ended, Kind, Processes};
 use campaign::source::Loaded;
 use campaign::{choice, inputs, shard, targets};
+use clap::Parser;
 use litmus::corpus::PROGRESS_SUITE;
 use results::Reason;
 use results::expectation::{Expectations, Standing};
@@ -29,11 +31,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use sim::{Fault, SimDevice};
 
-use crate::arguments::Run;
+use crate::arguments::{Command, Run};
 use crate::commands::codegen::beside;
 use crate::commands::report::read_failure;
 use crate::exit::{Failure, Outcome};
-use crate::output::{Data, cannot_print, complain, layout, say};
+use crate::output::{Data, cannot_print, complain, layout, say, write_file};
 use progress::Bar;
 
 /// The suite that is run when nothing else is asked for.
@@ -50,8 +52,71 @@ const DEVICE_VARIABLE: &str = "VK_LITMUS_DEVICE";
 /// # Errors
 /// What ended it before anything was run, or kept it from going on.
 pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
+    let resumed = resumed(arguments)?;
+    let arguments = resumed.as_ref().unwrap_or(arguments);
+    if !arguments.bisect {
+        return kinds(arguments, quiet, &mut Vec::new());
+    }
+    // Whatever kept tests from running says nothing of the version.
+    let mut verdicts = Vec::new();
+    let ended = kinds(arguments, quiet, &mut verdicts).unwrap_or_else(|failure| {
+        complain(failure.report());
+        Outcome::from(&failure)
+    });
+    Ok(bisected(&verdicts, ended))
+}
+
+/// What a bisection makes of verdicts, each with whether its test was exercised, and of how the run ended.
+fn bisected(verdicts: &[(VerdictWord, bool)], ended: Outcome) -> Outcome {
+    if verdicts.iter().any(|(verdict, _)| *verdict == VerdictWord::Violates) {
+        return Outcome::RuleBroken;
+    }
+    let good = |(verdict, exercised): &(VerdictWord, bool)| *verdict == VerdictWord::Conforms && *exercised;
+    let all_good = !verdicts.is_empty() && verdicts.iter().all(good);
+    if all_good && ended == Outcome::Success { Outcome::Success } else { Outcome::Untested }
+}
+
+/// The run that `--resume DIR` means, where that stands alone: as it was asked for when it was begun.
+fn resumed(arguments: &Run) -> Result<Option<Run>, Failure> {
+    if !arguments.resume || arguments.out.is_some() {
+        return Ok(None);
+    }
+    let [folder] = arguments.tests.as_slice() else {
+        return Err(Failure::input_message("`--resume` goes with `--out DIR`, or alone: `run --resume DIR`"));
+    };
+    let path = Path::new(folder).join(COMMAND);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
+    let words: Vec<String> = serde_json::from_str(&text)
+        .map_err(|error| Failure::input_message(format!("{}: {error}", path.display())))?;
+    let line = crate::CommandLine::try_parse_from(words)
+        .map_err(|error| Failure::input_message(format!("{}: {}", path.display(), error.kind())))?;
+    let Command::Run(mut run) = line.command else {
+        return Err(Failure::input_message(format!("{}: not the command of a run", path.display())));
+    };
+    run.resume = true;
+    run.out = Some(folder.into());
+    run.bisect = arguments.bisect;
+    Ok(Some(*run))
+}
+
+/// The file of a results folder with the words of the command line.
+const COMMAND: &str = "command.json";
+
+/// Keeps the words of the command line in a results folder, for `--resume DIR`.
+fn keep_command(arguments: &Run, folder: &Path) -> Result<(), Failure> {
+    if arguments.resume {
+        return Ok(());
+    }
+    let words: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
+    let text = words.and_then(|words| serde_json::to_string(&words).ok());
+    text.map_or(Ok(()), |text| write_file(&folder.join(COMMAND), (text + "\n").as_bytes()))
+}
+
+/// Runs tests of either kind. Verdicts are noted for a bisection.
+fn kinds(arguments: &Run, quiet: bool, verdicts: &mut Vec<(VerdictWord, bool)>) -> Result<Outcome, Failure> {
     if arguments.suite.as_deref() == Some(PROGRESS_SUITE) || arguments.progress.is_some() {
-        return forward_progress(arguments, quiet);
+        return forward_progress(arguments, quiet, verdicts);
     }
     // Runners of Google Test show everything on standard error as an error.
     let quiet = quiet || gtest::is_spoken(arguments);
@@ -62,7 +127,9 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         _ if output.is_some() => {
             return Err(Failure::input_message("`--gtest_output` goes with `--format gtest` alone"));
         }
-        format => Some(run_writer(format, Data::coloured(), layout()).map_err(Failure::input_error)?),
+        format => Some(
+            run_writer(format, Data::coloured(), layout(arguments.table)).map_err(Failure::input_error)?,
+        ),
     };
     let mut outcome = Outcome::Success;
     let (tests, ids) = load(arguments, &mut outcome)?;
@@ -70,7 +137,7 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
         outcome.note(gtest::list_tests(&tests)?);
         return Ok(outcome);
     }
-    let run = Prepared { arguments, quiet, ids, output };
+    let run = Prepared { arguments, quiet, ids, output, verdicts };
     let writer = writer.as_mut().map(|writer| writer.as_mut() as &mut dyn RunWriter);
     match run.tests(tests, writer) {
         Ok(ran) => outcome.note(ran),
@@ -84,7 +151,11 @@ pub fn run(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
 }
 
 /// `run --suite progress`: which loops end.
-fn forward_progress(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
+fn forward_progress(
+    arguments: &Run,
+    quiet: bool,
+    verdicts: &mut Vec<(VerdictWord, bool)>,
+) -> Result<Outcome, Failure> {
     let refused = [
         ("--fault", arguments.fault.is_some()),
         ("--stress", arguments.stress.is_some()),
@@ -100,8 +171,8 @@ fn forward_progress(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     let misbehaviour = Misbehaviour::parse(&arguments.misbehave)?;
     let scheduler =
         arguments.progress.as_deref().map(str::parse).transpose().map_err(Failure::input_error)?;
-    let mut writer =
-        run_writer(arguments.format, Data::coloured(), layout()).map_err(Failure::input_error)?;
+    let mut writer = run_writer(arguments.format, Data::coloured(), layout(arguments.table))
+        .map_err(Failure::input_error)?;
     let place = place(arguments, quiet);
     place.check()?;
     let chosen = choice::load(arguments.model.as_deref().unwrap_or(forward::MODEL))?;
@@ -128,8 +199,11 @@ fn forward_progress(arguments: &Run, quiet: bool) -> Result<Outcome, Failure> {
     let started = Instant::now();
     let kind =
         forward::Progress { plan: &plan, options, time: arguments.time, seed, misbehaviour: &misbehaviour };
-    let bar = Bar::new(kind.cells().len(), shows(arguments, quiet), None);
+    keep_command(arguments, folder.path())?;
+    let stop = arguments.bisect.then(|| interrupted.clone());
+    let bar = Bar::new(kind.cells().len(), shows(arguments, quiet), None, stop);
     let ended = go(&kind, folder, done, &Done::new(), writer.as_mut(), &bar, &interrupted)?;
+    note_verdicts(&ended, verdicts);
     let took = format!("{}, ", number::seconds(started.elapsed().as_secs_f64()));
     outcome.note(conclude(&ended, arguments, &expected, quiet, &took));
     Ok(outcome)
@@ -208,6 +282,7 @@ struct Prepared<'a> {
     /// The ids of all tests that were asked for, those of other parts too.
     ids: Vec<String>,
     output: Option<gtest::Output>,
+    verdicts: &'a mut Vec<(VerdictWord, bool)>,
 }
 
 /// What is expected of the devices.
@@ -244,7 +319,9 @@ impl Prepared<'_> {
         let options = &options(arguments);
         let (folder, seed, done) = place.open(plan.record(options, budget)?, &say)?;
         let kind = Litmus { plan, options, budget, seed, started, misbehaviour };
-        let bar = Bar::new(plan.cells.len(), shows(arguments, quiet), kind.whole_time());
+        keep_command(arguments, folder.path())?;
+        let stop = arguments.bisect.then(|| interrupted.clone());
+        let bar = Bar::new(plan.cells.len(), shows(arguments, quiet), kind.whole_time(), stop);
         let ended = match writer {
             Some(writer) => go(&kind, folder, done, &Done::new(), writer, &bar, &interrupted)?,
             None => {
@@ -264,6 +341,7 @@ impl Prepared<'_> {
                 ended
             }
         };
+        note_verdicts(&ended, self.verdicts);
         if !ended.interrupted {
             let known = results::read::machine_code(ended.folder.path()).map_err(read_failure)?;
             let codes = beside::violations(plan, &ended.lines, known)?;
@@ -300,6 +378,11 @@ impl Prepared<'_> {
     }
 }
 
+/// Notes verdicts for a bisection.
+fn note_verdicts(ended: &Ended, verdicts: &mut Vec<(VerdictWord, bool)>) {
+    verdicts.extend(ended.lines.iter().map(|line| (line.verdict, line.exercised)));
+}
+
 /// The devices of a run, with the fault that is asked for.
 fn devices(arguments: &Run, one: bool) -> Result<Vec<targets::Target>, Failure> {
     let stress = arguments.stress.as_deref().map(targets::stress).transpose()?;
@@ -331,8 +414,9 @@ fn conclude(ended: &Ended, arguments: &Run, expected: &Expected, quiet: bool, to
         say(&format!("error: {} messages of the validation layers", ended.validation_messages));
         outcome.note(Outcome::Environment);
     }
-    if ended.interrupted {
-        say(&format!("interrupted: go on with --resume --out {path}"));
+    let stopped = arguments.bisect && ended.lines.iter().any(|line| line.verdict == VerdictWord::Violates);
+    if ended.interrupted && !stopped {
+        say(&format!("interrupted: go on with `vk-litmus run --resume {path}`"));
         outcome.note(Outcome::Environment);
     }
     outcome.note(judgement_outcome(&ended.lines, arguments, expected, quiet));

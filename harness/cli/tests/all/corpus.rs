@@ -72,3 +72,21 @@ exists (y == 1)
         assert!(ran.stderr.contains("cut off at the bound"), "{}", ran.stderr);
     }
 }
+
+/// What a test claims is what its form in Khronos' format claims, and that is checked like any other claim.
+#[test]
+fn claims_survive_in_khronos_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("converted");
+    let converted = Ran::of(vk_litmus(["convert", "*/*", "--to", "khronos", "--out"]).arg(&out));
+    // Some tests have no form there.
+    assert_eq!(converted.code, 2, "{}", converted.stderr);
+    let checked = Ran::of(vk_litmus(["check", "--format", "json"]).arg(&out));
+    assert_eq!(checked.code, 0, "{}", checked.stderr);
+    let lines = checked.json_lines();
+    let claims = lines.iter().flat_map(|line| line["queries"].as_array().unwrap());
+    let kinds: Vec<&str> =
+        claims.map(|query| query["text"].as_str().unwrap().split(' ').next().unwrap()).collect();
+    let of_kind = |kind: &str| kinds.iter().filter(|known| **known == kind).count();
+    assert!(of_kind("SATISFIABLE") > 30 && of_kind("NOSOLUTION") > 60, "{}", kinds.len());
+}

@@ -26,6 +26,7 @@ mod progress;
 mod rates;
 mod readme;
 mod reports;
+mod repro;
 mod run;
 mod sim;
 mod source;

@@ -326,3 +326,57 @@ fn a_replay_command_is_one() {
     assert_eq!(again.json_lines()[0]["hashes"], line["hashes"]);
     assert_eq!(again.json_lines()[0]["replay"], line["replay"]);
 }
+
+/// `git bisect run` reads 0 as good, 1 as bad and 125 as neither.
+#[test]
+fn a_bisection_is_told_good_bad_or_neither() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let fixed = ["run", "--bisect", "--seed", "1", "--quiet"];
+        Ran::of(vk_litmus(fixed.iter().chain(more).copied()).arg("--out").arg(&out))
+    };
+    let (good, bad) = ("coherence/CoRR+rlx", "avvis/MP+rel-acq.av-semvis");
+    let sim = ["--device", "sim", "--instances", "2000"];
+    let faulty = ["--device", "sim", "--fault", "acquire-no-invalidate", "--instances", "2000"];
+    let code = |name: &str, tests: &[&str], more: &[&str]| run(name, &[tests, more].concat()).code;
+    assert_eq!(code("good", &[good, bad], &sim), 0);
+    assert_eq!(code("bad", &[good, bad], &faulty), 1);
+    // Not exercised, not run, no such device, no such test.
+    assert_eq!(code("few", &[good], &["--device", "sim", "--instances", "1"]), 125);
+    assert_eq!(code("skipped", &[good, "scopes/CoWW+mp.qf-families"], &sim), 125);
+    assert_eq!(code("nowhere", &[good], &["--device", "none such"]), 125);
+    assert_eq!(code("nothing", &["none/such"], &sim), 125);
+    assert_eq!(code("some", &[good, "none/such"], &sim), 125);
+    // The first violation ends the run, and is no interruption.
+    let many = run("many", &[&[bad, "sb/*", "mp/*"], &faulty[..]].concat());
+    assert_eq!(many.code, 1, "{}", many.stderr);
+    assert!(!many.stderr.contains("interrupted"), "{}", many.stderr);
+    let journal = std::fs::read_to_string(folder.path().join("many/run.jsonl")).unwrap();
+    let planned = std::fs::read_to_string(folder.path().join("many/plan.json")).unwrap();
+    let plan: serde_json::Value = serde_json::from_str(&planned).unwrap();
+    assert!(journal.lines().count() < plan["tests"].as_array().unwrap().len(), "{journal}");
+}
+
+#[test]
+fn resume_alone_goes_on_as_it_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| Ran::of(vk_litmus(arguments.iter().copied()).current_dir(folder.path()));
+    let asked =
+        ["run", "sb/SB+rlx-rlx", "mp/MP+rel-acq", "--device", "sim", "--instances", "2000", "--seed", "7"];
+    let whole = run(&[&asked[..], &["--format", "json", "--out", "whole"]].concat());
+    assert_eq!(whole.code, 0, "{}", whole.stderr);
+    let journal = folder.path().join("whole/run.jsonl");
+    let lines = std::fs::read_to_string(&journal).unwrap();
+    let (first, _) = lines.split_once('\n').unwrap();
+    std::fs::write(&journal, format!("{first}\n")).unwrap();
+    let again = run(&["run", "--resume", "whole"]);
+    assert_eq!(again.code, 0, "{}", again.stderr);
+    assert_eq!(again.json_lines().len(), 2, "{}", again.stdout);
+    assert_eq!(std::fs::read_to_string(&journal).unwrap().lines().count(), 2);
+    for (folder, told) in [("none", "none/command.json"), ("sb/SB+rlx-rlx", "command.json")] {
+        let wrong = run(&["run", "--resume", folder]);
+        assert_eq!(wrong.code, 2, "{}", wrong.stderr);
+        assert!(wrong.stderr.contains(told), "{}", wrong.stderr);
+    }
+}

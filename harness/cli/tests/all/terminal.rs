@@ -86,3 +86,28 @@ fn progress_is_for_terminals() {
     assert!(shown.contains("0/1") && shown.contains("left"), "{shown:?}");
     assert!(!quiet.contains("0/1"), "{quiet:?}");
 }
+
+#[test]
+fn a_terminal_gets_violations_at_once_few_rows_and_the_summary_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &str| {
+        let line = format!(
+            "stty cols 200; '{}' run 'coherence/*' avvis/MP+rel-acq.av-semvis --device sim --fault acquire-no-invalidate \
+             --instances 2000 --seed 1 {more}",
+            binary().display()
+        );
+        on_a_terminal(folder.path(), &line, true)
+    };
+    let (Some(brief), Some(whole)) = (run(""), run("--table")) else { return };
+    let rows =
+        |text: &str| text.lines().filter(|line| line.starts_with('│') && line.contains("conforms")).count();
+    assert!(rows(&brief) == 0 && rows(&whole) > 12, "{brief}\n{whole}");
+    for text in [&brief, &whole] {
+        let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}: {text}"));
+        assert!(at("violates: avvis/MP+rel-acq.av-semvis on sim: ") < at("┌"), "{text}");
+        assert!(at("FORBIDDEN") < at(" verdicts: "), "{text}");
+    }
+    let report = format!("'{}' report vk-litmus-out/*", binary().display());
+    let asked = on_a_terminal(folder.path(), &report, true).unwrap();
+    assert!(asked.contains("name a file with --out"), "{asked}");
+}

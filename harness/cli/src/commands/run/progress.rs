@@ -1,11 +1,15 @@
 //! A progress bar for people who watch.
 
 use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use campaign::run::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
 use results::show::line as shown;
+use results::state;
+use results::wire::{RunLine, VerdictWord};
 use results::write::number;
 
 /// A progress bar, or nothing where nobody watches.
@@ -14,14 +18,21 @@ pub struct Bar {
     started: Instant,
     /// How long it takes, where that is bounded.
     time: Option<Duration>,
+    /// Verdicts so far: those that violate, are inconclusive, and conform.
+    counts: [AtomicUsize; 3],
+    /// Set at the first violation, where that ends the run.
+    stop: Option<Arc<AtomicBool>>,
+    /// Whether somebody watches.
+    watched: bool,
 }
 
 impl Bar {
-    /// A bar over `tests` tests that take `time` together, where that is bounded.
-    pub fn new(tests: usize, wanted: bool, time: Option<Duration>) -> Bar {
-        let started = Instant::now();
+    /// A bar over `tests` tests that take `time` together, where that is bounded. The first violation sets `stop`, where there
+    /// is one.
+    pub fn new(tests: usize, wanted: bool, time: Option<Duration>, stop: Option<Arc<AtomicBool>>) -> Bar {
+        let (started, counts) = (Instant::now(), <[AtomicUsize; 3]>::default());
         if !wanted || !std::io::stderr().is_terminal() {
-            return Bar { bar: ProgressBar::hidden(), started, time };
+            return Bar { bar: ProgressBar::hidden(), started, time, counts, stop, watched: false };
         }
         let bar = ProgressBar::new(tests as u64);
         // The template is a constant; the default will do where it does not parse.
@@ -29,7 +40,36 @@ impl Bar {
             bar.set_style(style);
         }
         bar.enable_steady_tick(Duration::from_millis(250));
-        Bar { bar, started, time }
+        Bar { bar, started, time, counts, stop, watched: true }
+    }
+
+    /// How many verdicts of each kind there are, but for those of which there is none.
+    fn verdicts(&self) -> String {
+        let words = ["violate", "inconclusive", "conform"];
+        let counts = self.counts.iter().map(|count| count.load(Ordering::Relaxed));
+        words
+            .iter()
+            .zip(counts)
+            .filter(|(_, count)| *count > 0)
+            .map(|(word, count)| format!("{} {word}, ", number::count(count as u64)))
+            .collect()
+    }
+
+    /// A violation in a line: what was seen of it most, and how often.
+    fn violation(line: &RunLine) -> String {
+        let (id, device) = (shown(&line.id), shown(&line.device));
+        let forbidden = line.outcomes.iter().filter(|outcome| !outcome.allowed && outcome.count > 0);
+        let most = forbidden.max_by_key(|outcome| outcome.count);
+        let what = match most {
+            Some(outcome) => format!(
+                "{} of {} instances {}",
+                number::count(outcome.count),
+                number::count(line.instances),
+                state::text(&outcome.state)
+            ),
+            None => line.detail.clone().unwrap_or_default(),
+        };
+        format!("violates: {id} on {device}: {}", shown(&what))
     }
 
     /// How long it still takes: what is left of the time, or as long as the tests that are left would take.
@@ -58,14 +98,32 @@ impl Watch for Bar {
         };
         let left = self.left().map(|left| format!("{left}, ")).unwrap_or_default();
         self.bar.set_message(format!(
-            "{left}{} on {}: {}{rate}",
+            "{}{left}{} on {}: {}{rate}",
+            self.verdicts(),
             shown(id),
             shown(device),
             number::count(instances)
         ));
     }
 
-    fn advances(&self) {
+    fn advances(&self, line: &RunLine) {
+        let place = match line.verdict {
+            VerdictWord::Violates => Some(0),
+            VerdictWord::Inconclusive => Some(1),
+            VerdictWord::Conforms => Some(2),
+            VerdictWord::Undefined | VerdictWord::Skipped => None,
+        };
+        if let Some(count) = place.and_then(|place| self.counts.get::<usize>(place)) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        if line.verdict == VerdictWord::Violates {
+            if self.watched {
+                self.says(&Bar::violation(line));
+            }
+            if let Some(stop) = &self.stop {
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
         self.bar.inc(1);
     }
 

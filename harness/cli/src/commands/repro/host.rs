@@ -1,0 +1,232 @@
+//! The host in C: what is said of the test there, around which the rest is the same for every test.
+
+use std::fmt::Write;
+
+use litmus::{AccessMask, Observable, Prediction, ScalarType, Test, Value};
+use runner::Stress;
+use shaders::{Binding, Program, ResultSlot};
+
+use crate::commands::compile::numbered;
+
+/// The program, with a mark where the test stands.
+const TEMPLATE: &str = include_str!("host.c");
+/// The mark.
+const MARK: &str = "@TEST@";
+/// The file of the first kernel.
+pub const KERNEL: &str = "kernel.spv";
+
+/// Why a test has no host in C.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoHost {
+    /// It keeps something in memory that the host does not make.
+    #[error("the host knows storage buffers and workgroup memory alone, and the test has {0}")]
+    Memory(&'static str),
+    /// A value that does not fit a word of the host's table.
+    #[error("the host counts values of a word, and `{0}` is none")]
+    Value(String),
+    /// A feature that it does not ask for.
+    #[error("the host does not ask devices for `{0}`")]
+    Feature(&'static str),
+    /// What is allowed is not known.
+    #[error("the model does not list the outcomes of the test")]
+    Outcomes,
+}
+
+/// Where devices say whether they have a feature: the version of Vulkan whose structure holds it.
+const FEATURES: [(&str, u32); 9] = [
+    ("shaderInt16", 10),
+    ("shaderInt64", 10),
+    ("storageBuffer16BitAccess", 11),
+    ("vulkanMemoryModel", 12),
+    ("vulkanMemoryModelDeviceScope", 12),
+    ("vulkanMemoryModelAvailabilityVisibilityChains", 12),
+    ("shaderInt8", 12),
+    ("storageBuffer8BitAccess", 12),
+    ("shaderBufferInt64Atomics", 12),
+];
+
+/// The host of a test.
+///
+/// # Errors
+/// What of the test it cannot do.
+pub fn write(
+    test: &Test,
+    program: &Program,
+    prediction: Option<&Prediction>,
+    stress: &Stress,
+) -> Result<String, NoHost> {
+    let predicted = prediction.filter(|prediction| prediction.complete).ok_or(NoHost::Outcomes)?;
+    let requirements: Vec<_> = program.kernels().map(|kernel| &kernel.requirements).collect();
+    for (memory, has) in [
+        ("images", program.kernels().any(|kernel| !kernel.images.is_empty())),
+        ("addresses", program.kernels().any(|kernel| kernel.addresses)),
+        ("locations in a memory of their own", !program.apart().is_empty()),
+        ("memory that the host reaches", requirements.iter().any(|kernel| kernel.host_visible)),
+    ] {
+        if has {
+            return Err(NoHost::Memory(memory));
+        }
+    }
+    let mut text = String::new();
+    let mut line = |part: String| {
+        text += &part;
+        text.push('\n');
+    };
+    let judged = !predicted.is_undefined();
+    line(format!("#define TEST {}", string(&test.name)));
+    line("/* 0: the program races, and nothing of it is forbidden. */".to_owned());
+    line(format!("#define JUDGED {}", u32::from(judged)));
+    line("/* Instances of a workgroup in a round; locations of an instance, in words; results of an instance. */".to_owned());
+    line(format!("#define LANES {}u", program.lanes));
+    line(format!("#define STORAGES {}u", program.storages.max(1)));
+    line(format!("#define STORAGE_WORDS {}u", program.storage_words.max(1)));
+    line(format!("#define SLOTS {}u", program.results.len()));
+    line(format!("#define CLASSES {}u", program.most_classes()));
+    line(format!("#define LOOP_TURNS {}u", program.loop_turns()));
+    let subgroup_size = requirements.iter().find_map(|kernel| kernel.subgroup_size).unwrap_or(0);
+    line("/* The subgroup size that the kernels are made for; 0 where any will do. */".to_owned());
+    line(format!("#define SUBGROUP_SIZE {subgroup_size}u"));
+
+    let mut features = String::new();
+    for feature in program.features() {
+        let (_, version) =
+            FEATURES.iter().find(|(known, _)| *known == feature).ok_or(NoHost::Feature(feature))?;
+        let _ = write!(features, " NEED(IN_{version}, {feature})");
+    }
+    line(format!("#define FEATURES(NEED){features}"));
+
+    line("/* Ranges that each dispatch draws from. */".to_owned());
+    let groups = if program.most_classes() == 1 { stress.groups_within } else { stress.groups };
+    for (name, (low, high)) in [
+        ("groups", groups),
+        ("rounds", stress.rounds),
+        ("spin", stress.spin),
+        ("interval", stress.interval),
+        ("hold", stress.hold),
+        ("spacing", stress.spacing),
+    ] {
+        line(format!("static const uint32_t {name}_range[2] = {{{low}, {high}}};"));
+    }
+
+    line("/* The kernels in their order: workgroups of a group, and what is bound: L locations, R results, M where workgroups".to_owned());
+    line(" * meet. Kernels of one phase are dispatched with nothing between them. */".to_owned());
+    line(format!("#define KERNELS {}", program.kernels().count()));
+    line(format!("#define PHASES {}", program.phases.len()));
+    line(
+        "struct kernel { const char *file; uint32_t classes; const char *bindings; uint32_t phase; };"
+            .to_owned(),
+    );
+    line("static const struct kernel kernels[] = {".to_owned());
+    let mut number = 0;
+    for (phase, parts) in program.phases.iter().enumerate() {
+        for part in &parts.parts {
+            let file = numbered(KERNEL.as_ref(), number);
+            number += 1;
+            let bindings = part.kernel.bindings.iter().map(|binding| match binding {
+                Binding::Results => 'R',
+                Binding::Rendezvous => 'M',
+                Binding::Locations | Binding::Apart | Binding::Scratch => 'L',
+            });
+            let (file, bindings) = (file.display(), bindings.collect::<String>());
+            line(format!(
+                "    {{\"{file}\", {}, \"{bindings}\", {phase}}},",
+                part.kernel.roles.classes.len()
+            ));
+        }
+    }
+    line("};".to_owned());
+    line("/* What stands before each phase. */".to_owned());
+    line("static const struct { VkAccessFlags available, visible; } between[PHASES] = {".to_owned());
+    for phase in &program.phases {
+        let (available, visible) = (accesses(phase.before.available), accesses(phase.before.visible));
+        line(format!("    {{{available}, {visible}}},"));
+    }
+    line("};".to_owned());
+    let initial = program.initial.iter().flat_map(|bits| {
+        (0..program.storage_words.max(1)).map(move |word| (bits >> (32 * word.min(3))) as u32)
+    });
+    line(format!("static const uint32_t initial_values[STORAGES * STORAGE_WORDS] = {{{}}};", list(initial)));
+    let done = program.results.iter().enumerate();
+    let done: Vec<String> = done
+        .filter(|(_, slot)| matches!(slot, ResultSlot::Done(_)))
+        .map(|(number, _)| number.to_string())
+        .collect();
+    line("/* Results that say that a thread has ended; -1 stands for none. */".to_owned());
+    let done = if done.is_empty() { "-1".to_owned() } else { done.join(", ") };
+    line(format!("static const int32_t done_slots[] = {{{done}}};"));
+
+    let observables = &predicted.observables;
+    if observables.is_empty() {
+        return Err(NoHost::Outcomes);
+    }
+    line("/* What an outcome is made of: a result, or a word of a location. */".to_owned());
+    line(format!("#define VALUES {}u", observables.len()));
+    line("struct value { const char *name; int in_memory; uint32_t number, word, shift, mask; int is_float; };".to_owned());
+    line("static const struct value values[VALUES] = {".to_owned());
+    for observable in observables {
+        line(format!("    {},", value(test, program, *observable)?));
+    }
+    line("};".to_owned());
+    line("/* What the model says of every outcome. */".to_owned());
+    line("static const struct { uint32_t values[VALUES]; const char *says; } outcomes[] = {".to_owned());
+    for (outcome, said) in &predicted.outcomes {
+        let says = match (judged, said.allowed, said.weak) {
+            (false, ..) => "",
+            (true, true, false) => "allowed",
+            (true, true, true) => "allowed, weak",
+            (true, false, _) => "forbidden",
+        };
+        line(format!(
+            "    {{{{{}}}, \"{says}\"}},",
+            list(outcome.0.iter().map(|value: &Value| value.0 as u32))
+        ));
+    }
+    line("};".to_owned());
+    Ok(TEMPLATE.replacen(MARK, &text, 1))
+}
+
+/// Where a value of the outcome is found.
+fn value(test: &Test, program: &Program, observable: Observable) -> Result<String, NoHost> {
+    let name = test.observable_name(observable);
+    let scalar = test.observable_type(observable);
+    let lacks = || NoHost::Value(name.clone());
+    // A word of C is compared bit by bit.
+    if scalar.bits() > 32 || matches!(scalar, ScalarType::I8 | ScalarType::I16) {
+        return Err(lacks());
+    }
+    let slot = program.results.iter().position(|slot| *slot == ResultSlot::Register(observable));
+    let shown = string(&name);
+    if let Some(slot) = slot {
+        return Ok(format!("{{{shown}, 0, {slot}, 0, 0, 0xffffffffu, 0}}"));
+    }
+    let (_, storage) = program.finals.iter().find(|(known, _)| *known == observable).ok_or_else(lacks)?;
+    // Components of a vector lie one after another.
+    let component = match observable {
+        Observable::Location(_, component) => u32::from(component),
+        Observable::Register(..) => 0,
+    };
+    let byte = component * scalar.bytes();
+    let mask = if scalar.bits() == 32 { u32::MAX } else { (1 << scalar.bits()) - 1 };
+    let (word, shift) = (byte / 4, 8 * (byte % 4));
+    let is_float = u32::from(scalar == ScalarType::F32);
+    Ok(format!("{{{shown}, 1, {storage}, {word}, {shift}, 0x{mask:x}u, {is_float}}}"))
+}
+
+/// The access mask of the API for that of a test.
+fn accesses(mask: AccessMask) -> String {
+    let names: Vec<String> =
+        mask.words().map(|name| format!("VK_ACCESS_{}_BIT", name.to_uppercase())).collect();
+    if names.is_empty() { "0".to_owned() } else { names.join(" | ") }
+}
+
+fn list(words: impl Iterator<Item = u32>) -> String {
+    let words: Vec<String> = words.map(|word| format!("{word}u")).collect();
+    words.join(", ")
+}
+
+/// A text as a string of C.
+fn string(text: &str) -> String {
+    let plain =
+        |c: char| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '?') || c == ' ' { c } else { '_' };
+    format!("\"{}\"", text.chars().map(plain).collect::<String>())
+}

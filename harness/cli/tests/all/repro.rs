@@ -1,0 +1,187 @@
+//! `repro`: a bundle needs nothing of ours.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Ran, installed, software_drivers, vk_litmus};
+
+/// A test, and a fault of the simulated GPU that lets it violate.
+const VIOLATING: &str = "avvis/MP+rel-acq.av-semvis";
+const FAULT: &str = "acquire-no-invalidate";
+
+fn bundle(arguments: &[&str], out: &Path) -> Ran {
+    let ran = Ran::of(vk_litmus(["repro"].iter().chain(arguments).copied()).arg("--out").arg(out));
+    assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
+    ran
+}
+
+fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+fn readme(folder: &Path) -> String {
+    fs::read_to_string(folder.join("README.md")).unwrap()
+}
+
+#[test]
+fn a_bundle_holds_what_its_text_lists() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("bundle");
+    let ran = bundle(&["mp/MP+rel-acq@split"], &out);
+    assert!(ran.stderr.contains("files in "), "{}", ran.stderr);
+    let there = files(&out);
+    let expected = [
+        "README.md",
+        "explanation.svg",
+        "explanation.txt",
+        "host.c",
+        "kernel.1.spv",
+        "kernel.1.spvasm",
+        "kernel.spv",
+        "kernel.spvasm",
+        "test.comp",
+        "test.litmus",
+    ];
+    assert_eq!(there, expected);
+    let text = readme(&out);
+    for name in there.iter().filter(|name| *name != "README.md") {
+        assert!(text.contains(&format!("`{name}`")), "{name} in {text}");
+    }
+    assert!(text.starts_with("# mp/MP+rel-acq@split: `vulkan` forbids 1 of 4 outcomes\n"), "{text}");
+    if installed("spirv-val") {
+        for kernel in ["kernel.spv", "kernel.1.spv"] {
+            let ran =
+                Ran::of(Command::new("spirv-val").args(["--target-env", "vulkan1.2"]).arg(out.join(kernel)));
+            assert_eq!(ran.code, 0, "{}", ran.stderr);
+        }
+    }
+    // The test that is in it is the one that was asked about.
+    let again = Ran::of(vk_litmus(["check", "--format", "json"]).arg(out.join("test.litmus")));
+    assert_eq!((again.code, &again.json_lines()[0]["queries"][0]["holds"]), (0, &serde_json::json!(false)));
+}
+
+#[test]
+fn what_cannot_be_said_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (test, told) in [
+        ("classes/MP+rel-acq.sc2", "No host in C: the host knows storage buffers"),
+        ("avvis/MP+rel-acq.address", "No host in C: the host knows storage buffers"),
+    ] {
+        let out = folder.path().join(test.replace('/', "-"));
+        bundle(&[test], &out);
+        assert!(readme(&out).contains(told), "{}", readme(&out));
+        assert!(!out.join("host.c").exists());
+    }
+}
+
+#[test]
+fn a_violation_of_a_run_is_told_with_its_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let (results, out) = (folder.path().join("results"), folder.path().join("bundle"));
+    let ran = Ran::of(
+        vk_litmus(["run", VIOLATING, "sb/SB+rlx-rlx", "--fault", FAULT, "--instances", "2000"])
+            .args(["--seed", "1", "--quiet", "--out"])
+            .arg(&results),
+    );
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    let results = results.to_str().unwrap();
+    bundle(&["--results", results], &out);
+    let text = readme(&out);
+    assert!(text.starts_with(&format!("# {VIOLATING}: sim shows what `vulkan` forbids\n")), "{text}");
+    let replay =
+        format!("vk-litmus run {VIOLATING} --device sim --seed 1 --instances 2000 --fault {FAULT}\n");
+    for part in ["| **forbidden** |", " instances on `sim`: violates", &replay, "## Why\n"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    // The outcome that is explained is the one that was seen.
+    assert!(text.contains("is forbidden"), "{text}");
+    let other = folder.path().join("other");
+    let missing = Ran::of(vk_litmus(["repro", "lb/LB+rlx-rlx", "--results", results, "--out"]).arg(&other));
+    assert_eq!(missing.code, 2, "{}", missing.stderr);
+    assert!(missing.stderr.contains("the results have no verdict on `lb/LB+rlx-rlx`") && !other.exists());
+}
+
+/// Whether a host can be compiled here: a C compiler, Vulkan's headers and a loader to link with.
+fn compiles() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("empty.c");
+    fs::write(&source, "#include <vulkan/vulkan.h>\nint main(void) { return 0; }\n").unwrap();
+    let made =
+        Command::new("cc").arg(&source).arg("-o").arg(folder.path().join("empty")).arg("-lvulkan").output();
+    let compiles = made.is_ok_and(|made| made.status.success());
+    if !compiles {
+        println!("1 skipped: no C compiler, or libvulkan-dev is not installed");
+    }
+    compiles
+}
+
+fn compile(out: &Path) {
+    let ran = Ran::of(
+        Command::new("cc")
+            .args(["-O2", "-Wall", "-Werror", "-o", "host", "host.c", "-lvulkan"])
+            .current_dir(out),
+    );
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+/// The driver file of lavapipe.
+fn lavapipe() -> Option<String> {
+    if !software_drivers().contains(&"lavapipe") {
+        return None;
+    }
+    let found = fs::read_dir("/usr/share/vulkan/icd.d")
+        .ok()?
+        .filter_map(|entry| entry.ok()?.path().into_os_string().into_string().ok());
+    found.into_iter().find(|path| path.contains("/lvp_icd"))
+}
+
+fn host(out: &Path, driver: &str) -> Ran {
+    Ran::of(
+        Command::new("./host")
+            .arg("1")
+            .current_dir(out)
+            .env("VK_ICD_FILENAMES", driver)
+            .env("VK_DRIVER_FILES", driver),
+    )
+}
+
+/// The counts of a host's table, with what stands behind them.
+fn table(ran: &Ran) -> Vec<(u64, &str)> {
+    let row = |line: &'_ str| Some(line.trim_start().split_once(' ')?.0.parse::<u64>().ok()?);
+    ran.stdout.lines().skip(2).filter_map(|line| Some((row(line)?, line))).collect()
+}
+
+#[test]
+fn the_host_in_c_runs_on_a_driver_and_counts_every_instance() {
+    if !compiles() {
+        return;
+    }
+    let Some(driver) = lavapipe() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    // Workgroups of their own, kernels of their own, one workgroup, several dispatches, memory in the outcome, loops.
+    for (id, model, code) in [
+        ("mp/MP+rel-acq", "vulkan", 0),
+        ("mp/MP+rel-acq@split", "vulkan", 0),
+        ("sb/SB+rlx-rlx", "sc", 1),
+        ("ssw/MP+ssw", "vulkan", 0),
+        ("2+2w/2+2W+rlx-rlx", "vulkan", 0),
+    ] {
+        let out = folder.path().join(id.replace(['/', '@'], "-"));
+        bundle(&[id, "--device", "lavapipe", "--model", model], &out);
+        compile(&out);
+        let ran = host(&out, &driver);
+        assert_eq!(ran.code, code, "{id}: {}{}", ran.stdout, ran.stderr);
+        let rows = table(&ran);
+        let instances: u64 = ran.stdout.lines().nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+        assert!(instances > 1000, "{id}: {}", ran.stdout);
+        assert_eq!(rows.iter().map(|(count, _)| count).sum::<u64>(), instances, "{id}: {}", ran.stdout);
+        let forbidden = rows.iter().any(|(_, line)| line.ends_with("forbidden"));
+        assert_eq!(forbidden, code == 1, "{id}: {}", ran.stdout);
+    }
+}
