@@ -27,8 +27,10 @@ static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 
 /// A shipped model and what it says.
 const NAMES: &[(&str, &str)] = &[
-    ("vulkan", "the Vulkan memory model, latest text"),
+    ("vulkan", "the Vulkan memory model, latest text: 1.4.360"),
     ("vulkan-nochains", "the same without availability and visibility chains"),
+    ("vulkan-1.4.305", "the Vulkan memory model, text of 1.3.301 to 1.4.350: without split barriers"),
+    ("vulkan-1.4.305-nochains", "the same without availability and visibility chains"),
     ("vulkan-2024", "the Vulkan memory model, text of 2024: from-reads without location order"),
     ("vulkan-2024-nochains", "the same without availability and visibility chains"),
     ("vulkan-1.2", "the Vulkan memory model, text of Vulkan 1.2"),

@@ -9,7 +9,9 @@ pub enum Text {
     Of12,
     /// 2024.
     Of2024,
-    /// The newest one.
+    /// 1.3.301 (November 2024) to 1.4.350.
+    Of14305,
+    /// The newest one: 1.4.360.
     Latest,
 }
 
@@ -28,7 +30,7 @@ impl Profile {
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Profile> {
-        [Text::Latest, Text::Of2024, Text::Of12, Text::Of2019]
+        [Text::Latest, Text::Of14305, Text::Of2024, Text::Of12, Text::Of2019]
             .into_iter()
             .flat_map(|text| [true, false].map(|chains| Profile { text, chains }))
     }
@@ -38,6 +40,8 @@ impl Profile {
         match (self.text, self.chains) {
             (Text::Latest, true) => "vulkan",
             (Text::Latest, false) => "vulkan-nochains",
+            (Text::Of14305, true) => "vulkan-1.4.305",
+            (Text::Of14305, false) => "vulkan-1.4.305-nochains",
             (Text::Of2024, true) => "vulkan-2024",
             (Text::Of2024, false) => "vulkan-2024-nochains",
             (Text::Of12, true) => "vulkan-1.2",
@@ -48,9 +52,9 @@ impl Profile {
     }
 
     /// VK-AC-02: "… earlier than the second operation in the second operation's scoped modification order **or location
-    /// order**" stands in the newest text alone.
+    /// order**" stands in the texts since 1.3.298.
     pub(crate) fn follows_location_order_in_from_reads(self) -> bool {
-        self.text == Text::Latest
+        self.text >= Text::Of14305
     }
 
     /// VK-SW-12, VK-DOM-07: fragment shader interlock came with 1.2.

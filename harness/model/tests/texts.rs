@@ -1,0 +1,155 @@
+//! The texts of the specification: which profile holds for which version, and what each change of the text since
+//! `vulkan-1.4.305` changes, test by test.
+//!
+//! `specifications.tsv` has the versions and `texts.tsv` the changes; which tests are judged differently is computed.
+//! `VK_LITMUS_BLESS=1` writes `docs/texts.md` anew.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::Path;
+
+use litmus::{Dialect, Race, Test};
+use model::mutation::Difference;
+use model::synthesis::{Standing, standing_of};
+use model::{Budget, Model, Options, Verdict, verdict};
+
+const OLD: &str = "vulkan-1.4.305";
+const NEW: &str = "vulkan";
+
+/// A change of the appendix.
+struct Change {
+    version: &'static str,
+    date: &'static str,
+    clauses: Vec<&'static str>,
+    what: &'static str,
+    /// Said where no test is judged differently.
+    without: &'static str,
+}
+
+fn fields<const N: usize>(text: &'static str) -> impl Iterator<Item = [&'static str; N]> {
+    text.lines().map(|line| {
+        line.split('\t').collect::<Vec<_>>().try_into().unwrap_or_else(|_| panic!("not a row: {line}"))
+    })
+}
+
+fn changes() -> Vec<Change> {
+    let rows = fields(include_str!("texts.tsv"));
+    let change = |[version, date, clauses, what, without]: [&'static str; 5]| Change {
+        version,
+        date,
+        clauses: clauses.split(' ').collect(),
+        what,
+        without,
+    };
+    rows.map(change).collect()
+}
+
+/// What a model says of the outcome that a test asks about, and of races.
+fn said(test: &Test, verdict: &Verdict) -> String {
+    let free = Verdict { race: Race::Free, ..verdict.clone() };
+    let reachable = if standing_of(test, &free) == Standing::Allowed { "allowed" } else { "forbidden" };
+    match verdict.race {
+        Race::Racy => format!("{reachable}, racy"),
+        _ => reachable.to_owned(),
+    }
+}
+
+/// A test that the two texts judge differently.
+struct Differing {
+    id: String,
+    clauses: Vec<String>,
+    old: String,
+    new: String,
+}
+
+/// The embedded tests that both texts answer, and those that they answer differently.
+fn compared() -> (usize, Vec<Differing>) {
+    let [old, new] = [OLD, NEW].map(|name| Model::shipped(name).unwrap().unwrap());
+    let options = Options { budget: Budget::steps(500_000), unroll: 1 };
+    let mut differing = Vec::new();
+    let mut compared = 0;
+    for entry in litmus::corpus::tests().into_iter().chain(litmus::corpus::model_only()) {
+        let test = litmus::parse(entry.text, &entry.path).unwrap();
+        if test.dialect == Dialect::Hsa {
+            continue;
+        }
+        let ask = |model| verdict(&test, model, &options).unwrap_or_else(|e| panic!("{}: {e}", entry.id));
+        let (first, second) = (ask(&old), ask(&new));
+        compared += 1;
+        if Difference::between(&first, &second).is_some() {
+            let (old, new) = (said(&test, &first), said(&test, &second));
+            let clauses = test.metadata.clauses.clone();
+            differing.push(Differing { id: entry.id, clauses, old, new });
+        }
+    }
+    (compared, differing)
+}
+
+fn page() -> String {
+    let (compared, differing) = compared();
+    let mut page = String::from(
+        "# The texts of the specification\n\n\
+         The memory model is an appendix of the Vulkan specification and changes with it. A profile is a model of one text; each has a\n\
+         `-nochains` twin for devices without `vulkanMemoryModelAvailabilityVisibilityChains`. Tests are judged by `vulkan` unless\n\
+         `--model` says otherwise. This page is made by `harness/model/tests/texts.rs`.\n\n\
+         ## Which profile holds for which version\n\n\
+         | specification | since | profile | what came in |\n|---|---|---|---|\n",
+    );
+    for [versions, since, profile, what] in fields(include_str!("specifications.tsv")) {
+        writeln!(page, "| {versions} | {since} | {profile} | {what} |").unwrap();
+    }
+    write!(
+        page,
+        "\n## What each change changes\n\n\
+         `vk-litmus compare --model {OLD} --model {NEW}` over the {compared} embedded tests: they differ on {}. Beside a test stands what\n\
+         the text before and the text of today say of the outcome that it asks about.\n",
+        differing.len()
+    )
+    .unwrap();
+    let mut attributed: BTreeSet<&str> = BTreeSet::new();
+    for Change { version, date, clauses, what, without } in changes() {
+        write!(page, "\n### {version} ({date}): {}\n\n{what}\n", clauses.join(", ")).unwrap();
+        let own: Vec<&Differing> = differing
+            .iter()
+            .filter(|test| test.clauses.iter().any(|clause| clauses.contains(&clause.as_str())))
+            .collect();
+        if own.is_empty() {
+            write!(page, "\nNo test is judged differently. {without}\n").unwrap();
+            continue;
+        }
+        write!(page, "\n| test | {OLD} | {NEW} |\n|---|---|---|\n").unwrap();
+        for test in own {
+            writeln!(page, "| `{}` | {} | {} |", test.id, test.old, test.new).unwrap();
+            attributed.insert(&test.id);
+        }
+    }
+    let unexplained: Vec<&str> =
+        differing.iter().map(|test| test.id.as_str()).filter(|id| !attributed.contains(id)).collect();
+    assert!(unexplained.is_empty(), "no change of the text explains {unexplained:?}: which clause do they turn on?");
+    page
+}
+
+#[test]
+fn the_page_is_what_the_texts_say() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/texts.md");
+    let current = page();
+    if std::env::var_os("VK_LITMUS_BLESS").is_some() {
+        std::fs::write(&path, &current).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap();
+    assert!(committed == current, "docs/texts.md is not what the models say: VK_LITMUS_BLESS=1 writes it");
+}
+
+#[test]
+fn changes_name_known_clauses_and_versions_known_profiles() {
+    let clauses: BTreeSet<&str> = model::clauses::clauses().iter().map(|clause| clause.id).collect();
+    for change in changes() {
+        for clause in change.clauses {
+            assert!(clauses.contains(clause), "{clause}");
+        }
+    }
+    for [versions, _, profile, _] in fields(include_str!("specifications.tsv")) {
+        assert!(Model::shipped(profile.trim_matches('`')).is_some(), "{versions}: {profile}");
+    }
+}
