@@ -1,8 +1,8 @@
 //! A test as one or several kernels: phases with dependencies between them, and in a phase the kernels that run together.
 //!
 //! Threads that system-synchronizes-with puts one after another run in different dispatches, with a dependency of the API
-//! between them. The threads of one phase run in one kernel, or in a kernel for each workgroup where [`Pipelines::Split`]
-//! asks for it: those are dispatched with nothing between them.
+//! between them. The threads of one phase run in one kernel for each queue family, or for each workgroup where
+//! [`Pipelines::Split`] asks for it: those are dispatched with nothing between them, each on a queue of its family.
 //!
 //! # Where things lie
 //! All kernels of a program share location memory and result memory, and play the same instances: they have the same
@@ -37,6 +37,8 @@ pub struct Program {
     /// Whether dependencies of all memory between the phases would make no more of it available or visible to what another
     /// phase has to do with it.
     pub all_memory: bool,
+    /// Queue families that its kernels run on.
+    pub queue_families: u32,
     /// Slots of a workgroup, in every kernel.
     pub lanes: u32,
     /// Units of location memory for one instance without padding; as [`Kernel::storages`].
@@ -65,6 +67,8 @@ pub struct Phase {
 pub struct Part {
     /// The threads, in the order of the test: number `i` here is thread `i` of the kernel.
     pub threads: Vec<ThreadId>,
+    /// Their queue family, numbered from 0 as the threads of the test name them.
+    pub queue_family: u32,
     /// The kernel. Its threads are numbered by their place in `threads`.
     pub kernel: Kernel,
 }
@@ -72,7 +76,7 @@ pub struct Part {
 /// Which threads of a phase share a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Pipelines {
-    /// All of them.
+    /// All of one queue family.
     #[default]
     Merged,
     /// Those of one workgroup: no kernel holds both sides of what workgroups say to each other, so that a compiler sees
@@ -156,7 +160,11 @@ impl From<Kernel> for Program {
             results: kernel.results.clone(),
             finals: kernel.finals.clone(),
             all_memory: true,
-            phases: vec![Phase { before: Dependency::default(), parts: vec![Part { threads, kernel }] }],
+            queue_families: 1,
+            phases: vec![Phase {
+                before: Dependency::default(),
+                parts: vec![Part { threads, queue_family: 0, kernel }],
+            }],
         }
     }
 }
@@ -191,18 +199,27 @@ fn with_parameters(
     fixed: Option<Parameters>,
 ) -> Result<Program, CompileError> {
     let all: Vec<ThreadId> = (0..test.threads.len()).map(|thread| ThreadId(thread as u16)).collect();
-    crate::rules::check(&part_of(test, &all))?;
+    crate::rules::check_program(&part_of(test, &all))?;
     let phases = phases(test)?;
     check_workgroups(test, &phases)?;
     let dependencies = dependency::between(test, &phases)?;
     let apart = dispatch::apart(test, config.variant)?;
-    if phases.len() == 1 && pipelines == Pipelines::Merged && !has_api_operation(test) {
+    let families = queue_families(test);
+    let family_of = |thread: &ThreadId| {
+        let place = test.thread(*thread).place.placement()?;
+        families.iter().position(|family| *family == place.queue_family)
+    };
+    if phases.len() == 1 && pipelines == Pipelines::Merged && families.len() == 1 && !has_api_operation(test)
+    {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
     let mut kernels: Vec<Vec<Vec<ThreadId>>> = Vec::with_capacity(phases.len());
     for threads in &phases {
         kernels.push(match pipelines {
-            Pipelines::Merged => vec![threads.clone()],
+            Pipelines::Merged => (0..families.len())
+                .map(|family| threads.iter().copied().filter(|own| family_of(own) == Some(family)).collect())
+                .filter(|threads: &Vec<ThreadId>| !threads.is_empty())
+                .collect(),
             Pipelines::Split => by_workgroup(test, threads),
         });
     }
@@ -235,7 +252,8 @@ fn with_parameters(
             let kernel = dispatch::compile(&part_of(test, threads), config, &company)?;
             first_class += kernel.roles.classes.len() as u32;
             results.extend(kernel.results.iter().map(|slot| with_threads_of_test(*slot, threads)));
-            phase.parts.push(Part { threads: threads.clone(), kernel });
+            let queue_family = threads.first().and_then(family_of).unwrap_or(0) as u32;
+            phase.parts.push(Part { threads: threads.clone(), queue_family, kernel });
         }
         made.push(phase);
     }
@@ -243,6 +261,7 @@ fn with_parameters(
     Ok(Program {
         phases: made,
         all_memory: dependencies.all_memory,
+        queue_families: families.len() as u32,
         lanes,
         storages: storages.count(),
         storage_words,
@@ -272,6 +291,17 @@ pub fn part_of(test: &Test, threads: &[ThreadId]) -> Test {
         question: None,
         ..test.clone()
     }
+}
+
+/// The queue families of a test, in the order in which its threads name them.
+pub(crate) fn queue_families(test: &Test) -> Vec<u32> {
+    let mut families = Vec::new();
+    for place in test.threads.iter().filter_map(|thread| thread.place.placement()) {
+        if !families.contains(&place.queue_family) {
+            families.push(place.queue_family);
+        }
+    }
+    families
 }
 
 fn with_threads_of_test(slot: ResultSlot, threads: &[ThreadId]) -> ResultSlot {

@@ -64,7 +64,7 @@ pub enum Rule {
     /// Roles are split by workgroup, and there is one.
     #[error("one workgroup: no roles to split")]
     OneWorkgroup,
-    /// One dispatch runs on one queue.
+    /// One dispatch runs on one queue: one kernel cannot hold the test, a [program](crate::program()) can.
     #[error("several queue families")]
     SeveralQueueFamilies,
     /// An access that starts at no multiple of its size, ends behind 16 bytes, or lies within a texel.
@@ -241,8 +241,19 @@ pub fn check(test: &Test) -> Result<(), Rule> {
     test.threads.iter().try_for_each(check_loops)
 }
 
-/// The same, for kernels whose loops may do more than wait.
+/// The same for a test whose threads may have several kernels: one for each queue family.
+pub(crate) fn check_program(test: &Test) -> Result<(), Rule> {
+    check_all_but_families(test)?;
+    test.threads.iter().try_for_each(check_loops)
+}
+
+/// The same as [`check`], for kernels whose loops may do more than wait.
 pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
+    check_all_but_families(test)?;
+    if crate::program::queue_families(test).len() > 1 { Err(Rule::SeveralQueueFamilies) } else { Ok(()) }
+}
+
+fn check_all_but_families(test: &Test) -> Result<(), Rule> {
     if test.dialect == Dialect::Hsa {
         return Err(Rule::Hsa);
     }
@@ -257,14 +268,10 @@ pub(crate) fn check_but_loops(test: &Test) -> Result<(), Rule> {
 }
 
 fn check_threads(test: &Test) -> Result<(), Rule> {
-    let mut family = None;
-    for thread in &test.threads {
-        let Place::Device(placement) = thread.place else { return Err(Rule::HostThread) };
-        if *family.get_or_insert(placement.queue_family) != placement.queue_family {
-            return Err(Rule::SeveralQueueFamilies);
-        }
+    if test.threads.iter().any(|thread| thread.place == Place::Host) {
+        return Err(Rule::HostThread);
     }
-    if family.is_none() {
+    if test.threads.is_empty() {
         return Err(Rule::NoThreads);
     }
     if !test.system_sync.is_empty() {

@@ -298,13 +298,32 @@ fn what_a_device_would_order_less_is_refused_by_name() {
             two(ssw, "st.av.wg.sc0 x, 1 | ld.vis.wg.sc0 r0, x ;").replace("wg 1,", "wg 0,"),
             "one workgroup in several dispatches",
         ),
-        (two(ssw, "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("qf 0 ;", "qf 1 ;"), "several queue families"),
     ];
     for (text, rule) in cases {
         assert_eq!(refused(&text, Pipelines::Merged), rule, "{text}");
     }
     let together = two("", "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("wg 1,", "wg 0,");
     assert_eq!(refused(&together, Pipelines::Split), "one workgroup: no roles to split");
+}
+
+/// A kernel runs on one queue: each family has its own, in every phase.
+#[test]
+fn each_queue_family_has_a_kernel_of_its_own() {
+    let text = "VULKAN T { x = 0; f = 0; }
+        P0@sg 0, wg 0, qf 7  | P1@sg 0, wg 0, qf 3  | P2@sg 0, wg 1, qf 7  ;
+        st.atom.dv.sc0 x, 1  | ld.atom.dv.sc0 r0, x | ld.atom.dv.sc0 r0, x ;";
+    let families = |program: &Program| -> Vec<Vec<u32>> {
+        let phases = program.phases.iter();
+        phases.map(|phase| phase.parts.iter().map(|part| part.queue_family).collect()).collect()
+    };
+    let merged = program(&parse(text), &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!(shape(&merged), [[vec![0, 2], vec![1]]]);
+    assert_eq!((families(&merged), merged.queue_families), (vec![vec![0, 1]], 2));
+    let split = program(&parse(text), &LAVAPIPE, Pipelines::Split).unwrap();
+    assert_eq!(families(&split), [[0, 1, 0]]);
+    let after =
+        program(&parse(&text.replace("f = 0; }", "f = 0; } { ssw 0 1; }")), &LAVAPIPE, Pipelines::Merged);
+    assert_eq!(families(&after.unwrap()), [[0], [1]]);
 }
 
 /// Whoever says nothing to its workgroup alone may lie in another one.

@@ -58,7 +58,9 @@ impl Join {
 
     /// Why it cannot stand between the phases of a program; `None` where it can.
     pub fn refused(self, program: &Program) -> Option<&'static str> {
+        let several = program.queue_families > 1 && program.phases.len() > 1;
         match self {
+            Join::Barrier | Join::Event | Join::Submit if several => Some("barrier between queue families"),
             Join::Barrier | Join::Submit => None,
             // The stages of an event that the device sets are the device's (VUID-vkCmdSetEvent-stageMask-01149).
             Join::Event => {
@@ -73,29 +75,39 @@ impl Join {
         }
     }
 
-    /// Appends what stands between two phases.
+    /// Appends what stands between two phases, on each of the queues that they run on.
     pub(crate) fn steps(
         self,
-        queue: QueueId,
+        queues: &[QueueId],
         dependency: Dependency,
         semaphores: &mut Vec<Semaphore>,
         steps: &mut Vec<Step>,
     ) {
         let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
-        let by = |kind| Step::Dependency { queue, kind, available, visible };
+        let by = |queue, kind| Step::Dependency { queue, kind, available, visible };
+        let barriers = || queues.iter().map(|queue| by(*queue, DependencyKind::Barrier));
         match self {
-            Join::Barrier => steps.push(by(DependencyKind::Barrier)),
-            Join::Event => steps.push(by(DependencyKind::Event)),
-            Join::Submit => steps.extend([Step::Submit { queue }, by(DependencyKind::Barrier)]),
-            Join::Semaphore | Join::Timeline => {
-                let semaphore = SemaphoreId(semaphores.len() as u32);
-                semaphores.push(match self {
-                    Join::Timeline => Semaphore::Timeline,
-                    _ => Semaphore::Binary,
-                });
-                steps.extend([Step::Signal { queue, semaphore }, Step::Wait { queue, semaphore }]);
+            Join::Barrier => steps.extend(barriers()),
+            Join::Event => steps.extend(queues.iter().map(|queue| by(*queue, DependencyKind::Event))),
+            Join::Submit => {
+                steps.extend(queues.iter().map(|queue| Step::Submit { queue: *queue }));
+                steps.extend(barriers());
             }
-            Join::Fence => steps.extend([Step::HostWait { queue }, by(DependencyKind::Barrier)]),
+            Join::Semaphore | Join::Timeline => {
+                let kind = if self == Join::Timeline { Semaphore::Timeline } else { Semaphore::Binary };
+                let mut waits = Vec::new();
+                for (from, to) in queues.iter().flat_map(|from| queues.iter().map(move |to| (*from, *to))) {
+                    let semaphore = SemaphoreId(semaphores.len() as u32);
+                    semaphores.push(kind);
+                    steps.push(Step::Signal { queue: from, semaphore });
+                    waits.push(Step::Wait { queue: to, semaphore });
+                }
+                steps.extend(waits);
+            }
+            Join::Fence => {
+                steps.extend(queues.first().map(|queue| Step::HostWait { queue: *queue }));
+                steps.extend(barriers());
+            }
         }
     }
 }

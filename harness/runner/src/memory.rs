@@ -210,22 +210,28 @@ impl Layout {
         if images.with_memory().next().is_some() {
             steps.push(barrier.clone());
         }
+        // What makes memory ready and what reads it have a queue of their own; the host stands between that and the others.
+        let queues: Vec<QueueId> = (0..program.queue_families.max(1)).map(QueueId).collect();
+        let several = queues.len() > 1;
+        if several {
+            steps.push(Step::HostWait { queue: QUEUE });
+        }
         let mut dispatches = Vec::new();
         let mut semaphores = Vec::new();
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
             if number > 0 {
-                join.steps(QUEUE, phase.before, &mut semaphores, &mut steps);
+                join.steps(&queues, phase.before, &mut semaphores, &mut steps);
             }
             for (turn, part) in phase.parts.iter().enumerate() {
                 if turn > 0 {
                     // Not ordered, and recorded apart: what looks for missing barriers looks within a command buffer.
-                    steps.push(Step::CommandBuffer { queue: QUEUE });
+                    steps.push(Step::CommandBuffer { queue: QueueId(part.queue_family) });
                 }
                 let classes = part.kernel.roles.classes.len() as u32;
                 let stressed = part.kernel.is_stressed();
                 dispatches.push(Dispatch { step: steps.len(), phase: number, classes, stressed });
                 steps.push(Step::Dispatch {
-                    queue: QUEUE,
+                    queue: QueueId(part.queue_family),
                     kernel: KernelId(kernels.len() as u32),
                     workgroups: workgroups.of(classes),
                     bindings: buffers_of(&part.kernel, *meeting, apart, scratch),
@@ -233,6 +239,9 @@ impl Layout {
                 });
                 kernels.push(plan_kernel(&part.kernel, &images, apart));
             }
+        }
+        if several {
+            steps.push(Step::HostWait { queue: QUEUE });
         }
         for (image, to) in texels {
             steps.extend([barrier.clone(), Step::FromImage { queue: QUEUE, from: image, to }]);
@@ -267,7 +276,7 @@ impl Layout {
                 kernels,
                 buffers,
                 images: images.images,
-                queues: vec![Queue { family: 0 }],
+                queues: queues.iter().map(|queue| Queue { family: queue.0 }).collect(),
                 semaphores,
                 steps,
             },

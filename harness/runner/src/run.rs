@@ -508,7 +508,9 @@ impl<'d> Run<'d> {
             self.poison,
         );
         let stress = &self.settings.stress;
-        let beside = stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
+        // A test of several queue families has the other queues for itself.
+        let beside = self.program.queue_families <= 1
+            && stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
         if beside && self.bounds.scratch_words > 0 {
             let capabilities = self.device.capabilities();
             let config = stress.kernel_config(capabilities);

@@ -104,6 +104,16 @@ impl Variant {
         if let Some(feature) = features.find(|feature| !has_feature(capabilities, feature)) {
             return Some(feature.to_owned());
         }
+        let families = capabilities.compute_queues.len();
+        if program.queue_families > 1 && program.queue_families as usize > families {
+            return Some(format!(
+                "{} queue families with compute (it has {families})",
+                program.queue_families
+            ));
+        }
+        if self.join.is_none() && Join::ALL.iter().all(|join| join.refused(program).is_some()) {
+            return Join::Fence.refused(program).map(str::to_owned);
+        }
         if let Some(lack) = program.kernels().find_map(|kernel| lacking_subgroups(kernel, capabilities)) {
             return Some(lack);
         }

@@ -147,8 +147,7 @@ faults! {
         Some("microsoft/DirectXShaderCompiler#6848"), Violates;
     DeviceScopeIsQueueFamily "dv-scope-demoted-qf"
         "device scope is treated as queue-family scope"
-        Some("microsoft/DirectXShaderCompiler#6848"),
-        Invisible("tests across queue families order their dispatches, which makes all writes available");
+        Some("microsoft/DirectXShaderCompiler#6848"), Violates;
     // Availability and visibility on accesses.
     AvailableDropped "av-on-access-dropped"
         "MakePointerAvailable on a store is lost"
