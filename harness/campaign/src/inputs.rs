@@ -66,8 +66,10 @@ pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
     let Some(entry) = suites.iter().find(|suite| suite.id == name) else {
         let mut known: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();
         known.push(corpus::PROGRESS_SUITE);
+        let meant = similar(name, known.iter().copied());
+        let meant = meant.map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"));
         return Err(Failure::input_message(format!(
-            "unknown suite `{name}`: there are {}",
+            "unknown suite `{name}`{meant}: there are {}",
             known.join(", ")
         )));
     };

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod commands;
+mod completion;
 mod exit;
 mod output;
 mod patterns;
@@ -18,6 +19,7 @@ use crate::arguments::CommandLine;
 use crate::exit::Outcome;
 
 fn main() -> ExitCode {
+    completion::answer();
     output::set_up_diagnostics();
     let line = match CommandLine::try_parse_from(words(std::env::args_os().collect())) {
         Ok(line) => line,

@@ -14,6 +14,7 @@ use sim::{Expect, FAULTS};
 
 use crate::arguments::{CommandLine, ListFormat, Tests};
 use crate::commands::coverage;
+use crate::completion;
 use crate::exit::{Failure, Outcome};
 use crate::output::print_json;
 use crate::output::{Data, say};
@@ -228,9 +229,10 @@ fn list_cts(format: ListFormat) -> Result<Outcome, Failure> {
 /// # Errors
 /// When they cannot be printed.
 pub fn completions(shell: Shell) -> Result<Outcome, Failure> {
-    let mut script = Vec::new();
-    clap_complete::generate(shell, &mut CommandLine::command(), "vk-litmus", &mut script);
-    Data::new().print(&String::from_utf8_lossy(&script))?;
+    let name = shell.to_string();
+    let script =
+        completion::script(&name).ok_or_else(|| Failure::not_available(format!("completion in {name}")))?;
+    Data::new().print(&script)?;
     Ok(Outcome::Success)
 }
 

@@ -1,9 +1,9 @@
 //! Inputs that no committed file can be: too large, missing links, pipes; and outputs that break.
 
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-use crate::common::{Ran, assert_valid, schemas, vk_litmus};
+use crate::common::{Ran, assert_valid, binary, schemas, vk_litmus};
 use serde_json::Value;
 
 const SB: &str = include_str!("cases/files/mixed/SB.litmus");
@@ -239,7 +239,7 @@ fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let ran = Ran::of(&mut vk_litmus(["completions", shell]));
         assert_eq!(ran.code, 0);
-        assert!(ran.stdout.contains("suite"), "{shell}");
+        assert!(ran.stdout.contains("VK_LITMUS_COMPLETE"), "{shell}");
     }
     let ran = Ran::of(&mut vk_litmus(["man"]));
     assert!(ran.stdout.contains(".TH vk-litmus"), "{}", ran.stdout);
@@ -249,6 +249,43 @@ fn completions_for_every_shell() {
     }
     let unknown = Ran::of(&mut vk_litmus(["man", "worker"]));
     assert_eq!(unknown.code, 2, "{unknown:?}");
+}
+
+/// A real bash asks the program what may stand there.
+#[test]
+fn bash_completes_commands_tests_suites_models_devices_faults_and_variants() {
+    let path = format!("{}:{}", binary().parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("sbox.litmus"), "").unwrap();
+    let complete = |words: &[&str]| {
+        let script = "source <(vk-litmus completions bash)
+            COMP_WORDS=(\"$@\") COMP_CWORD=$(($# - 1)) COMP_TYPE=9
+            $(complete -p vk-litmus | sed 's/.* -F \\([^ ]*\\) .*/\\1/') vk-litmus \"${@: -1}\" \"${@: -2:1}\"
+            printf '%s\\n' \"${COMPREPLY[@]}\"";
+        let mut command = Command::new("bash");
+        command.args(["--norc", "-c", script, "bash", "vk-litmus"]).args(words).env("PATH", &path);
+        let ran = Ran::of(command.current_dir(folder.path()));
+        ran.stdout.lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    for (words, wanted, unwanted) in [
+        (&["exp"][..], "explain", "run"),
+        (&["run", "sb"], "sb/", "sb/SB+rlx-rlx"),
+        (&["run", "sb"], "sbox.litmus", "mp/"),
+        (&["run", "mp/MP+rel-a"], "mp/MP+rel-acq", "mp/MP+rel-rlx"),
+        (&["explain", "mp/MP+rel-acq@sp"], "mp/MP+rel-acq@split", "mp/MP+rel-acq@event"),
+        (&["run", "--suite", ""], "quick", "quic"),
+        (&["check", "--model", "vulkan-"], "vulkan-2019", "sc"),
+        (&["run", "--device", "sw"], "swiftshader", "sim"),
+        (&["run", "--fault", "release-no"], "release-no-flush", "hang"),
+        (&["compile", "--variant", "sp"], "split", "event"),
+        (&["run", "--re"], "--resume", "--misbehave"),
+        (&["run", "--"], "--bisect", "--misbehave"),
+        (&[""], "repro", "worker"),
+    ] {
+        let found = complete(words);
+        let has = |word: &str| found.iter().any(|found| found == word);
+        assert!(has(wanted) && !has(unwanted), "{words:?}: {found:?}");
+    }
 }
 
 /// What acts on a terminal does not come out of the header of a test, and stays in it.

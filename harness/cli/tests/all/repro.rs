@@ -153,7 +153,7 @@ fn host(out: &Path, driver: &str) -> Ran {
 
 /// The counts of a host's table, with what stands behind them.
 fn table(ran: &Ran) -> Vec<(u64, &str)> {
-    let row = |line: &'_ str| Some(line.trim_start().split_once(' ')?.0.parse::<u64>().ok()?);
+    let row = |line: &str| line.trim_start().split_once(' ')?.0.parse::<u64>().ok();
     ran.stdout.lines().skip(2).filter_map(|line| Some((row(line)?, line))).collect()
 }
 

@@ -284,7 +284,7 @@ fn interrupted_it_keeps_the_journal_and_says_how_to_go_on() {
         assert!(killed.success());
         let ran = Ran::from(child.wait_with_output().unwrap());
         assert_eq!(ran.code, 3, "{ran:?}");
-        assert!(ran.stderr.contains("--resume --out out"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`vk-litmus run --resume out`"), "{}", ran.stderr);
     }
 }
 

@@ -1,0 +1,120 @@
+//! Completion of command lines: the shell asks this program, which knows tests, suites, models, devices, faults and variants.
+
+use std::ffi::OsStr;
+
+use clap::{Command, CommandFactory};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
+use clap_complete::env::{CompleteEnv, Shells};
+use litmus::corpus;
+use model::Model;
+use runner::Variant;
+use sim::FAULTS;
+
+use crate::arguments::CommandLine;
+
+/// The variable by which a shell asks.
+const VARIABLE: &str = "VK_LITMUS_COMPLETE";
+/// The program.
+const PROGRAM: &str = "vk-litmus";
+/// Devices whose names are known without a driver.
+const DEVICES: [&str; 4] = ["gpu", "lavapipe", "swiftshader", "sim"];
+
+/// Answers a shell that asks, and ends then.
+pub fn answer() {
+    CompleteEnv::with_factory(command).var(VARIABLE).complete();
+}
+
+/// The script that a shell runs to ask this program from then on; nothing for a shell that cannot.
+pub fn script(shell: &str) -> Option<String> {
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    let completer = shells.completer(shell)?;
+    completer.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script).ok()?;
+    String::from_utf8(script).ok()
+}
+
+/// The command line, with what its arguments may be.
+fn command() -> Command {
+    let is_hidden = |command: &Command| command.is_hide_set();
+    CommandLine::command().mut_subcommands(|command| {
+        if is_hidden(&command) {
+            return command;
+        }
+        command.mut_args(|argument| match argument.get_id().as_str() {
+            "test" | "tests" => argument.add(ArgValueCompleter::new(tests)),
+            "suite" => argument.add(ArgValueCandidates::new(suites)),
+            "model" => argument.add(ArgValueCompleter::new(models)),
+            "device" => argument.add(ArgValueCandidates::new(devices)),
+            "fault" => argument.add(ArgValueCandidates::new(faults)),
+            "variant" => argument.add(ArgValueCandidates::new(variants)),
+            "stress" => argument.add(ArgValueCompleter::new(stresses)),
+            _ => argument,
+        })
+    })
+}
+
+fn candidates<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<CompletionCandidate> {
+    words.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Those that begin as what is typed does, and files.
+fn or_files<'a>(current: &OsStr, words: impl IntoIterator<Item = &'a str>) -> Vec<CompletionCandidate> {
+    let typed = current.to_str().unwrap_or_default();
+    let mut found = candidates(words.into_iter().filter(|word| word.starts_with(typed)));
+    found.extend(PathCompleter::any().complete(current));
+    found
+}
+
+/// Families of tests until one is typed, then its tests; behind an `@` the words of variants.
+fn tests(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = current.to_str().unwrap_or_default();
+    if let Some((id, variant)) = typed.split_once('@') {
+        let (before, word) = variant
+            .rsplit_once('.')
+            .map_or((String::new(), variant), |(before, word)| (format!("{before}."), word));
+        let words = Variant::words().filter(|known| known.starts_with(word));
+        return words.map(|known| CompletionCandidate::new(format!("{id}@{before}{known}"))).collect();
+    }
+    let ids = campaign::inputs::all_embedded().into_iter().map(|source| source.id);
+    let mut words: Vec<String> = ids
+        .filter(|id| id.starts_with(typed))
+        .map(|id| match id.get(typed.len()..).and_then(|rest| rest.find('/')) {
+            Some(end) => id.get(..=typed.len() + end).unwrap_or(&id).to_owned(),
+            None => id,
+        })
+        .collect();
+    words.dedup();
+    or_files(current, words.iter().map(String::as_str))
+}
+
+fn suites() -> Vec<CompletionCandidate> {
+    candidates(corpus::suites().iter().map(|suite| suite.id.as_str()).chain([corpus::PROGRESS_SUITE]))
+}
+
+fn models(current: &OsStr) -> Vec<CompletionCandidate> {
+    or_files(current, Model::names().iter().map(|(name, _)| *name))
+}
+
+fn stresses(current: &OsStr) -> Vec<CompletionCandidate> {
+    or_files(current, runner::Stress::preset_names())
+}
+
+/// Those that are known by name: a shell does not wait for drivers to load.
+fn devices() -> Vec<CompletionCandidate> {
+    let chips = vendor::VENDORS.iter().flat_map(|vendor| {
+        vendor.families.iter().map(move |family| format!("{}:{}", vendor.word, family.name))
+    });
+    let mut found = candidates(DEVICES);
+    found.extend(chips.map(CompletionCandidate::new));
+    found
+}
+
+fn faults() -> Vec<CompletionCandidate> {
+    candidates(FAULTS.iter().map(|row| row.name))
+}
+
+fn variants() -> Vec<CompletionCandidate> {
+    candidates(Variant::words())
+}
