@@ -60,7 +60,16 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
             assert_eq!(meets, phase.classes() > 1, "{name}");
         }
     }
-    assert_eq!(slots as usize, program.results.len(), "{name}");
+    // What threads of the host report stands behind what kernels do.
+    let hosts = program.hosts.as_ref().map_or(&[][..], |hosts| &hosts.threads);
+    threads.extend(hosts.iter().map(|host| host.thread));
+    assert!(
+        program.results[slots as usize..]
+            .iter()
+            .all(|slot| hosts.iter().any(|host| slot.thread() == Some(host.thread))),
+        "{name}"
+    );
+    assert_eq!(slots as usize == program.results.len(), hosts.is_empty(), "{name}");
     threads.sort_unstable();
     assert_eq!(threads, (0..test.threads.len()).map(|t| ThreadId(t as u16)).collect::<Vec<_>>(), "{name}");
     for observable in test.observables() {
