@@ -171,7 +171,14 @@ fn acts(
                     return Err(Rule::EndlessWait);
                 }
             }
-            _ => check(test, instruction)?,
+            InstructionKind::Access(_)
+            | InstructionKind::Fence { .. }
+            | InstructionKind::ControlBarrier(_)
+            | InstructionKind::System(_)
+            | InstructionKind::ShaderCall(_)
+            | InstructionKind::Interlock(_)
+            | InstructionKind::Compute(_)
+            | InstructionKind::Flow(_) => check(test, instruction)?,
         }
         for (_, batch) in signals.iter().filter(|(after, _)| *after == Some(at)) {
             close(&mut acts, at + 1, at + 1);

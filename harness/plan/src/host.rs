@@ -215,11 +215,12 @@ impl Plan {
                 Step::Hosts { .. } | Step::HostsEnd { .. } | Step::Batch { .. } => {
                     return Err("a step of threads of the host stands where there are none".to_owned());
                 }
-                Step::Dispatch { .. } | Step::Dependency { .. } | Step::CommandBuffer { .. } => {
-                    if inside && next == 0 {
-                        return Err("commands beside threads of the host belong to no batch".to_owned());
-                    }
+                Step::Dispatch { .. } | Step::Dependency { .. } | Step::CommandBuffer { .. }
+                    if inside && next == 0 =>
+                {
+                    return Err("commands beside threads of the host belong to no batch".to_owned());
                 }
+                Step::Dispatch { .. } | Step::Dependency { .. } | Step::CommandBuffer { .. } => {}
                 _ if inside => return Err("a batch has dispatches and dependencies alone".to_owned()),
                 _ => {}
             }
@@ -231,15 +232,14 @@ impl Plan {
         let kind = |number: u32| hosts.batches.get(number as usize).copied();
         let mut submitted = vec![0; hosts.batches.len()];
         for act in hosts.threads.iter().flat_map(|thread| &thread.acts) {
+            if let HostAct::Submit(number) | HostAct::Signal(number) = act
+                && let Some(count) = submitted.get_mut(*number as usize)
+            {
+                *count += 1;
+            }
             let wrong = match act {
-                HostAct::Submit(number) => {
-                    submitted.get_mut(*number as usize).map(|count| *count += 1);
-                    kind(*number) != Some(BatchStart::Submitted)
-                }
-                HostAct::Signal(number) => {
-                    submitted.get_mut(*number as usize).map(|count| *count += 1);
-                    kind(*number) != Some(BatchStart::Held)
-                }
+                HostAct::Submit(number) => kind(*number) != Some(BatchStart::Submitted),
+                HostAct::Signal(number) => kind(*number) != Some(BatchStart::Held),
                 HostAct::Wait(number) => kind(*number).is_none(),
                 HostAct::Each(_) => false,
             };

@@ -11,6 +11,11 @@ use plan::{
 use shaders::host::{Act, Start};
 use shaders::{Parameters, Program, ResultSlot};
 
+use crate::run::Settings;
+use crate::stress::Stress;
+
+/// Words of `nonCoherentAtomSize` at most, as Vulkan limits it.
+const LARGEST_ATOM_WORDS: u32 = 64;
 /// The threads of the host of a program made from `test`, over the buffer with its locations.
 pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId) -> Option<Hosts> {
     let hosts = program.hosts.as_ref()?;
@@ -58,6 +63,27 @@ pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usi
         done: parameters.done,
         poison: parameters.poison,
     }
+}
+
+/// What of the settings has to be otherwise: what is flushed or invalidated shares no atom of the device with anything else.
+pub(crate) fn aligned(program: &Program, settings: &Settings) -> Option<Settings> {
+    program.hosts.as_ref().filter(|hosts| hosts.noncoherent)?;
+    let atom = (LARGEST_ATOM_WORDS, LARGEST_ATOM_WORDS);
+    let stress = Stress { spacing: atom, padding: (0, 0), ..settings.stress.clone() };
+    Some(Settings { stress, ..settings.clone() })
+}
+
+/// Puts what threads of the host report into their slots, the last ones.
+pub(crate) fn with_reports<'a>(
+    results: &'a mut [u32],
+    reported: &[u32],
+    slots: usize,
+    instances: usize,
+) -> &'a [u32] {
+    let end = (slots * instances).min(results.len());
+    let first = end.saturating_sub(reported.len());
+    results.iter_mut().skip(first).zip(reported).for_each(|(slot, word)| *slot = *word);
+    results
 }
 
 struct Code<'a> {

@@ -476,6 +476,16 @@ impl Layout {
     }
 }
 
+/// The words of a buffer that the host reaches, or the first ones of one that it does not.
+pub(crate) fn look(
+    prepared: &mut dyn Prepared,
+    out_of_reach: bool,
+    buffer: BufferId,
+    used: usize,
+) -> Result<&[u32], DeviceError> {
+    if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
+}
+
 /// A barrier with the masks of a test; none where it has none.
 fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
     let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));

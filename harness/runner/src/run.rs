@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Test};
-use plan::{BufferId, Device, DeviceError, Hosts, Memory, MemoryProperties, Prepared};
+use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties, Prepared};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
@@ -17,7 +17,7 @@ use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
 use crate::host;
 use crate::join::Join;
-use crate::memory::{LOCATIONS, Layout, Sharing, Workgroups};
+use crate::memory::{LOCATIONS, Layout, Sharing, Workgroups, look};
 use crate::processor;
 use crate::stress::Stress;
 use crate::stretches::Stretches;
@@ -138,16 +138,8 @@ pub fn run_program(
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
-    let aligned;
-    let settings = if program.hosts.as_ref().is_some_and(|hosts| hosts.noncoherent) {
-        // What is flushed or invalidated shares no atom of the device with anything else.
-        let atom = (LARGEST_ATOM_WORDS, LARGEST_ATOM_WORDS);
-        let stress = Stress { spacing: atom, padding: (0, 0), ..settings.stress.clone() };
-        aligned = Settings { stress, ..settings.clone() };
-        &aligned
-    } else {
-        settings
-    };
+    let aligned = host::aligned(program, settings);
+    let settings = aligned.as_ref().unwrap_or(settings);
     let hosts = host::planned(program, test, LOCATIONS);
     match Run::new(device, (program, hosts), (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))
@@ -229,8 +221,6 @@ const LEAST_TIME: Duration = Duration::from_millis(20);
 const WAIT: Duration = Duration::from_millis(50);
 /// What a [`shaders::ResultSlot::Done`] holds.
 const DONE: u32 = 0x600d_600d;
-/// Words of `nonCoherentAtomSize` at most, as Vulkan limits it.
-const LARGEST_ATOM_WORDS: u32 = 64;
 /// What result memory is filled with unless the test may show it.
 const POISON: u32 = 0xa7c5_3d91;
 
@@ -355,7 +345,7 @@ impl Place<'_> {
             self.results.clear();
             self.results.extend_from_slice(results);
             if hosts > 0 {
-                with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
+                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
             }
             results = &self.results;
             let used = instances * parameters.stride as usize * counter.storage_words() as usize;
@@ -385,28 +375,11 @@ impl Place<'_> {
         } else if hosts > 0 {
             self.results.clear();
             self.results.extend_from_slice(results);
-            results = with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
+            results =
+                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
         }
         counter.count(&Dispatched { parameters, instances, results, locations: words })
     }
-}
-
-/// Puts what threads of the host report into their slots, the last ones.
-fn with_reports<'a>(results: &'a mut [u32], reported: &[u32], slots: usize, instances: usize) -> &'a [u32] {
-    let end = (slots * instances).min(results.len());
-    let first = end.saturating_sub(reported.len());
-    results.iter_mut().skip(first).zip(reported).for_each(|(slot, word)| *slot = *word);
-    results
-}
-
-/// The words of a buffer that the host reaches, or the first ones of one that it does not.
-fn look(
-    prepared: &mut dyn Prepared,
-    out_of_reach: bool,
-    buffer: BufferId,
-    used: usize,
-) -> Result<&[u32], DeviceError> {
-    if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
 }
 
 struct Run<'d> {

@@ -357,8 +357,8 @@ impl<'d> SimPrepared<'d> {
                 let Some(host) = &mut self.host else { return Ok(true) };
                 match (to_host, self.device.fault) {
                     (true, Fault::HostReadIgnored) | (false, Fault::HostWriteIgnored) => {}
-                    (true, _) => host.from_device(),
-                    (false, _) => host.to_device(&mut self.machine.memory),
+                    (true, _) => host.drop_domain(),
+                    (false, _) => host.write_back_domain(&mut self.machine.memory),
                 }
             }
             Phase::Hosts(batches) => return self.beside_hosts(batches, started, choices),

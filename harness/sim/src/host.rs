@@ -447,13 +447,13 @@ impl Host {
     /// A submission: the host domain goes to the device domain, and that becomes visible to the device.
     fn submit(&mut self, memory: &mut Memory) {
         if self.fault != Fault::SubmissionDropsHostWrites {
-            self.to_device(memory);
+            self.write_back_domain(memory);
         }
         memory.invalidate_all();
     }
 
     /// Moves what is dirty in the host domain to the device domain.
-    pub fn to_device(&mut self, memory: &mut Memory) {
+    pub fn write_back_domain(&mut self, memory: &mut Memory) {
         for (address, line) in self.domain.iter_mut().filter(|(_, line)| line.dirty) {
             memory.poke(*address, line.value);
             line.dirty = false;
@@ -461,7 +461,7 @@ impl Host {
     }
 
     /// Makes the device domain visible in the host domain.
-    pub fn from_device(&mut self) {
+    pub fn drop_domain(&mut self) {
         self.domain.retain(|_, line| line.dirty);
     }
 
@@ -474,7 +474,7 @@ impl Host {
             self.domain.insert(*address, Line { value: line.value, dirty: true });
             line.dirty = false;
         }
-        self.to_device(memory);
+        self.write_back_domain(memory);
     }
 
     fn prefetch(&mut self, instance: u32, place: usize, memory: &Memory) {
