@@ -156,6 +156,28 @@ impl Served {
     }
 }
 
+/// What stands before and behind a batch of threads that a host submits.
+///
+/// # Errors
+/// As for [`between`]; a batch of several threads names no accesses, which would cover those of all.
+pub(crate) fn around(test: &Test, threads: &[ThreadId]) -> Result<(Dependency, Dependency), Rule> {
+    let mut operations = Vec::new();
+    for id in threads {
+        operations.extend(operations_of(usize::from(id.0), test.thread(*id), 0)?);
+    }
+    if threads.len() > 1 && !operations.is_empty() {
+        return Err(Rule::MaskOfOtherThreads);
+    }
+    let of = |leads: bool| {
+        let masks = |half: Half| {
+            let own = operations.iter().filter(|own| own.half == half && own.leads == leads);
+            own.fold(AccessMask::NONE, |all, own| all.with(own.mask))
+        };
+        Dependency { available: masks(Half::Available), visible: masks(Half::Visible) }
+    };
+    Ok((of(true), of(false)))
+}
+
 /// What stands between the phases of a test.
 ///
 /// # Errors

@@ -20,6 +20,7 @@
 //! | module | idea |
 //! |---|---|
 //! | [`program`](mod@program) | a test as several kernels, one after another or side by side |
+//! | [`host`] | threads of the host beside it |
 //! | [`kernel`] | what a kernel is, and what it is made for |
 //! | [`contract`] | how it is run: its push constants as one list, and the formulas of what plays and lies where |
 //! | [`rules`] | why a test has no kernel: the one list |
@@ -43,6 +44,7 @@ mod dependency;
 mod dispatch;
 mod flow;
 mod glsl;
+pub mod host;
 pub mod kernel;
 pub mod lift;
 mod loops;

@@ -18,12 +18,13 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
-use litmus::{LocationId, Observable, Scope, StorageClass, Term, Test, Thread, ThreadId};
+use litmus::{LocationId, Observable, Place, Scope, StorageClass, Term, Test, Thread, ThreadId};
 
 use crate::contract::Parameters;
 use crate::dependency;
 pub use crate::dependency::Dependency;
 use crate::dispatch::{self, Company};
+use crate::host::{self, Hosts};
 use crate::kernel::{CompileError, Kernel, KernelConfig, ResultSlot};
 use crate::memory::Uses;
 use crate::placement::Layout;
@@ -32,8 +33,11 @@ use crate::rules::Rule;
 /// A test as kernels, in the order in which they are dispatched.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// What runs one after another; never empty, and no phase is.
+    /// What runs one after another; no phase is empty, and there is none only beside threads of the host. Beside those, each
+    /// is a batch of its own.
     pub phases: Vec<Phase>,
+    /// The threads of the host. What they report stands last in [`Program::results`].
+    pub hosts: Option<Hosts>,
     /// Whether dependencies of all memory between the phases would make no more of it available or visible to what another
     /// phase has to do with it.
     pub all_memory: bool,
@@ -160,6 +164,7 @@ impl From<Kernel> for Program {
             results: kernel.results.clone(),
             finals: kernel.finals.clone(),
             all_memory: true,
+            hosts: None,
             queue_families: 1,
             phases: vec![Phase {
                 before: Dependency::default(),
@@ -198,18 +203,42 @@ fn with_parameters(
     pipelines: Pipelines,
     fixed: Option<Parameters>,
 ) -> Result<Program, CompileError> {
-    let all: Vec<ThreadId> = (0..test.threads.len()).map(|thread| ThreadId(thread as u16)).collect();
-    crate::rules::check_program(&part_of(test, &all))?;
-    let phases = phases(test)?;
+    let all: Vec<ThreadId> = (0..test.threads.len())
+        .map(|thread| ThreadId(thread as u16))
+        .filter(|thread| test.thread(*thread).place != Place::Host)
+        .collect();
+    let beside_hosts = all.len() < test.threads.len();
+    if !(beside_hosts && all.is_empty()) {
+        crate::rules::check_program(&part_of(test, &all))?;
+    }
+    let mut hosts = None;
+    let (phases, dependencies) = if beside_hosts {
+        let (batches, mut planned) = host::plan(test)?;
+        let mut before = Vec::with_capacity(batches.len());
+        for threads in &batches {
+            let (own, after) = dependency::around(test, threads)?;
+            before.push(own);
+            planned.after.push(after);
+        }
+        hosts = Some(planned);
+        (batches, dependency::Dependencies { before, all_memory: false })
+    } else {
+        let phases = phases(test)?;
+        let dependencies = dependency::between(test, &phases)?;
+        (phases, dependencies)
+    };
     check_workgroups(test, &phases)?;
-    let dependencies = dependency::between(test, &phases)?;
     let apart = dispatch::apart(test, config.variant)?;
     let families = queue_families(test);
     let family_of = |thread: &ThreadId| {
         let place = test.thread(*thread).place.placement()?;
         families.iter().position(|family| *family == place.queue_family)
     };
-    if phases.len() == 1 && pipelines == Pipelines::Merged && families.len() == 1 && !has_api_operation(test)
+    if phases.len() == 1
+        && !beside_hosts
+        && pipelines == Pipelines::Merged
+        && families.len() == 1
+        && !has_api_operation(test)
     {
         return Ok(dispatch::compile(test, config, &Company { fixed, apart, ..Company::ALONE })?.into());
     }
@@ -223,12 +252,21 @@ fn with_parameters(
             Pipelines::Split => by_workgroup(test, threads),
         });
     }
+    if beside_hosts {
+        if !apart.is_empty() {
+            return Err(Rule::HostElsewhere.into());
+        }
+        // A batch is one submission.
+        if pipelines == Pipelines::Merged && kernels.iter().any(|parts| parts.len() > 1) {
+            return Err(Rule::SeveralQueueFamilies.into());
+        }
+    }
     if pipelines == Pipelines::Split && kernels.iter().flatten().count() == 1 {
         return Err(Rule::OneWorkgroup.into());
     }
 
     // All kernels play the same instances, so the fullest subgroup of any decides how many a workgroup has.
-    let mut lanes = u32::MAX;
+    let mut lanes = if all.is_empty() { config.lanes.max(1) } else { u32::MAX };
     let storage_words = Uses::of(&part_of(test, &all), config.variant)?.storage_words;
     for threads in kernels.iter().flatten() {
         lanes = lanes.min(Layout::new(&part_of(test, threads), config, u32::MAX)?.lanes);
@@ -250,6 +288,9 @@ fn with_parameters(
                 apart: apart.clone(),
             };
             let kernel = dispatch::compile(&part_of(test, threads), config, &company)?;
+            if beside_hosts && !kernel.images.is_empty() {
+                return Err(Rule::HostElsewhere.into());
+            }
             first_class += kernel.roles.classes.len() as u32;
             results.extend(kernel.results.iter().map(|slot| with_threads_of_test(*slot, threads)));
             let queue_family = threads.first().and_then(family_of).unwrap_or(0) as u32;
@@ -257,11 +298,21 @@ fn with_parameters(
         }
         made.push(phase);
     }
+    for host in hosts.iter().flat_map(|hosts| &hosts.threads) {
+        let own =
+            |slot: &Observable| matches!(slot, Observable::Register(thread, _) if *thread == host.thread);
+        let before = results.len();
+        results.extend(test.observables().into_iter().filter(own).map(ResultSlot::Register));
+        if results.len() == before {
+            results.push(ResultSlot::Done(host.thread));
+        }
+    }
     let storages = dispatch::storages(test);
     Ok(Program {
         phases: made,
+        hosts,
         all_memory: dependencies.all_memory,
-        queue_families: families.len() as u32,
+        queue_families: families.len().max(1) as u32,
         lanes,
         storages: storages.count(),
         storage_words,

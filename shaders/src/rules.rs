@@ -37,6 +37,34 @@ pub enum Rule {
     /// A thread of the host (`@host`) runs outside the kernel.
     #[error("host thread")]
     HostThread,
+    /// Threads of the host load, store, fence, branch, flush, invalidate, submit and wait.
+    #[error("computation of a host thread")]
+    HostComputation,
+    /// The same.
+    #[error("read-modify-write of a host thread")]
+    HostReadModifyWrite,
+    /// Threads of the host access whole words.
+    #[error("type of a host location")]
+    HostType,
+    /// Threads of the host access buffers alone.
+    #[error("host thread beside images or memory apart")]
+    HostElsewhere,
+    /// What a thread of the host does for every instance stands between two of its calls: it jumps forward, and over no call.
+    #[error("loop of a host thread, or branch over a call")]
+    HostBranch,
+    /// Beside threads of the host, system-synchronizes-with puts an instruction of the host before the whole of a thread that no
+    /// host submits.
+    #[error("system-synchronizes-with beside host threads")]
+    HostSynchronization,
+    /// All that threads of the host reach lies in one buffer.
+    #[error("host memory of two kinds")]
+    HostMemoryOfTwoKinds,
+    /// A fence is of a whole submission.
+    #[error("wait for part of a submission")]
+    PartOfSubmission,
+    /// What is waited for never begins.
+    #[error("wait for what nobody signals")]
+    EndlessWait,
     /// `ssw`, `avdevice` and `visdevice` stand for what happens between dispatches: one kernel cannot hold the test, a
     /// [program](crate::program()) can.
     #[error("separate dispatches")]

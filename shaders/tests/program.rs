@@ -60,7 +60,16 @@ fn check(name: &str, test: &Test, program: &Program, validator: &mut Validator, 
             assert_eq!(meets, phase.classes() > 1, "{name}");
         }
     }
-    assert_eq!(slots as usize, program.results.len(), "{name}");
+    // What threads of the host report stands behind what kernels do.
+    let hosts = program.hosts.as_ref().map_or(&[][..], |hosts| &hosts.threads);
+    threads.extend(hosts.iter().map(|host| host.thread));
+    assert!(
+        program.results[slots as usize..]
+            .iter()
+            .all(|slot| hosts.iter().any(|host| slot.thread() == Some(host.thread))),
+        "{name}"
+    );
+    assert_eq!(slots as usize == program.results.len(), hosts.is_empty(), "{name}");
     threads.sort_unstable();
     assert_eq!(threads, (0..test.threads.len()).map(|t| ThreadId(t as u16)).collect::<Vec<_>>(), "{name}");
     for observable in test.observables() {
@@ -304,6 +313,56 @@ fn what_a_device_would_order_less_is_refused_by_name() {
     }
     let together = two("", "st.sc0 x, 1 | ld.sc0 r0, x ;").replace("wg 1,", "wg 0,");
     assert_eq!(refused(&together, Pipelines::Split), "one workgroup: no roles to split");
+}
+
+/// What threads of the host are: batches, what they do around them, and what no host can do.
+#[test]
+fn threads_of_the_host_submit_batches() {
+    use shaders::host::{Act, Start};
+    let host = |locations: &str, ssw: &str, code: &str| {
+        format!(
+            "VULKAN T {{ {locations} }} {ssw} P0@host | P1@sg 0, wg 0, qf 0 | P2@sg 0, wg 1, qf 0 ; {code}"
+        )
+    };
+    let x = "buffer u32 x [host] = 0;";
+    let text = host(
+        x,
+        "",
+        "st.sc0 x, 1 | st.sc0 x, 2 | ld.sc0 r0, x ; submit P1 | avdevice.shader_write | ; wait P1 | visdevice.host_read | ;
+         ld.sc0 r0, x | | ;",
+    );
+    let program = program(&parse(&text), &LAVAPIPE, Pipelines::Merged).unwrap();
+    assert_eq!(shape(&program), [[[1]], [[2]]]);
+    let hosts = program.hosts.as_ref().unwrap();
+    assert_eq!(hosts.starts, [Start::Submitted, Start::Early]);
+    let acts = [Act::Each(0..1), Act::Submit(0), Act::Wait(0), Act::Each(3..4)];
+    assert_eq!(hosts.threads[0].acts, acts);
+    let after = Dependency { available: AccessMask::SHADER_WRITE, visible: AccessMask::HOST_READ };
+    assert_eq!(hosts.after, [after, Dependency::default()]);
+    let reports: Vec<_> = program.results.iter().filter_map(|slot| slot.thread()).collect();
+    assert_eq!(reports.last(), Some(&ThreadId(0)));
+    let two = "buffer u32 x [host] = 0; buffer u32 y [host, noncoherent] = 0;";
+    let cases = [
+        (host(x, "", "wait P1 | st.sc0 x, 1 | ; submit P1 | | ;"), "wait for what nobody signals"),
+        (
+            host(x, "", "submit P1, P2 | st.sc0 x, 1 | ld.sc0 r0, x ; wait P1 | | ;"),
+            "wait for part of a submission",
+        ),
+        (host(x, "", "submit P1 | st.sc0 x, 1 | ; submit P1 | | ;"), "one thread in several dispatches"),
+        (host(two, "", "submit P1 | st.sc0 x, 1 | ld.sc0 r0, y ;"), "host memory of two kinds"),
+        (
+            host(x, "{ ssw 1 2; }", "submit P1 | st.sc0 x, 1 | ld.sc0 r0, x ;"),
+            "system-synchronizes-with beside host threads",
+        ),
+        (
+            host(x, "", "ld.sc0 r0, x | st.sc0 x, 1 | ; bne r0, 0, LC00 | | ; submit P1 | | ; LC00: | | ;"),
+            "loop of a host thread, or branch over a call",
+        ),
+        (host(x, "", "add r0, 1, 2 | st.sc0 x, 1 | ;"), "computation of a host thread"),
+    ];
+    for (text, rule) in cases {
+        assert_eq!(refused(&text, Pipelines::Merged), rule, "{text}");
+    }
 }
 
 /// A kernel runs on one queue: each family has its own, in every phase.

@@ -96,7 +96,9 @@ impl Heap {
         // SAFETY: the buffer was made by this device.
         let requirements = unsafe { self.raw.get_buffer_memory_requirements(buffer.raw) };
         let location = match memory {
-            Memory::Of(kind) => return self.bind_own_memory(buffer, &requirements, kind),
+            Memory::Of(kind) | Memory::Mapped(kind) => {
+                return self.bind_own_memory(buffer, &requirements, kind);
+            }
             Memory::Device if self.stages => MemoryLocation::GpuOnly,
             Memory::Device | Memory::Readback => MemoryLocation::GpuToCpu,
             Memory::Shared => MemoryLocation::CpuToGpu,

@@ -135,7 +135,10 @@ impl Recorder<'_> {
             | Step::Submit { .. }
             | Step::Signal { .. }
             | Step::Wait { .. }
-            | Step::HostWait { .. } => {}
+            | Step::HostWait { .. }
+            | Step::Hosts { .. }
+            | Step::Batch { .. }
+            | Step::HostsEnd { .. } => {}
         }
         Ok(())
     }

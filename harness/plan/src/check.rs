@@ -45,6 +45,7 @@ impl Plan {
         for (number, step) in self.steps.iter().enumerate() {
             self.validate_step(step).map_err(|why| invalid(format!("step {number}: {why}")))?;
         }
+        self.validate_hosts().map_err(invalid)?;
         for number in 0..self.semaphores.len() {
             self.validate_semaphore(number).map_err(|why| invalid(format!("semaphore {number}: {why}")))?;
         }
@@ -133,6 +134,9 @@ impl Plan {
             | Step::Dependency { .. }
             | Step::CommandBuffer { .. }
             | Step::Submit { .. }
+            | Step::Hosts { .. }
+            | Step::Batch { .. }
+            | Step::HostsEnd { .. }
             | Step::HostWait { .. } => Ok(()),
         }
     }
@@ -170,6 +174,9 @@ impl Step {
             | Step::Signal { queue, .. }
             | Step::Wait { queue, .. }
             | Step::HostWait { queue }
+            | Step::Hosts { queue }
+            | Step::Batch { queue, .. }
+            | Step::HostsEnd { queue }
             | Step::ToHost { queue, .. } => *queue,
         }
     }
@@ -217,7 +224,7 @@ impl Capabilities {
         }
         let memories = plan.buffers.iter().map(|buffer| buffer.memory);
         for memory in memories.chain(plan.images.iter().map(|image| image.memory)) {
-            if let Memory::Of(kind) = memory
+            if let Memory::Of(kind) | Memory::Mapped(kind) = memory
                 && !self.memory_types.iter().any(|properties| kind.holds(*properties))
             {
                 return Err(DeviceError::Unsupported(kind.to_string()));

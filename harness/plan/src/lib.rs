@@ -7,6 +7,7 @@
 
 mod accesses;
 mod check;
+mod host;
 mod image;
 mod memory;
 
@@ -15,6 +16,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 pub use accesses::Accesses;
+pub use host::{
+    BatchStart, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostRelation, HostReport, HostThread,
+    HostValue, Hosts,
+};
 pub use image::{Image, ImageFormat, ImageId, ImageShape};
 pub use memory::{MemoryKind, MemoryProperties};
 
@@ -47,6 +52,8 @@ pub struct Plan {
     pub queues: Vec<Queue>,
     /// Semaphores; each is signalled by one step and waited for by one later step.
     pub semaphores: Vec<Semaphore>,
+    /// Threads of the host that take part.
+    pub hosts: Option<Hosts>,
     /// What happens, in order. Steps of one queue between two [`Step::Submit`]s form one submission.
     pub steps: Vec<Step>,
 }
@@ -90,6 +97,8 @@ pub enum Memory {
     Shared,
     /// A memory type of this kind, which the host does not reach; the device's first one.
     Of(MemoryKind),
+    /// A memory type of this kind, which threads of the host reach; the device's first one.
+    Mapped(MemoryKind),
 }
 
 /// A queue that a plan needs.
@@ -224,6 +233,26 @@ pub enum Step {
         /// The queue.
         queue: QueueId,
     },
+    /// Ends a submission of the queue; everything so far has ended on all queues, and is visible to the host, before its
+    /// threads ([`Plan::hosts`]) begin.
+    Hosts {
+        /// The queue.
+        queue: QueueId,
+    },
+    /// What follows on the queue, up to the next of these or to [`Step::HostsEnd`], is a batch: a submission that is begun as
+    /// [`Hosts::batches`] says. When it has ended, its writes are made available to the device. When it is submitted, what
+    /// the host has written before is made visible to it.
+    Batch {
+        /// The queue.
+        queue: QueueId,
+        /// Batches are numbered from 0 in the order of these steps.
+        number: u32,
+    },
+    /// All threads of the host and all batches have ended before what follows, to which all that the host wrote is visible.
+    HostsEnd {
+        /// The queue.
+        queue: QueueId,
+    },
     /// Makes what was written so far visible to [`Prepared::read`].
     ToHost {
         /// The queue that produced it.
@@ -301,6 +330,24 @@ pub trait Prepared {
     fn set_workgroups(&mut self, step: usize, workgroups: u32) -> Result<(), DeviceError> {
         let _ = (step, workgroups);
         Err(DeviceError::Unsupported("changing the number of workgroups of a prepared plan".into()))
+    }
+
+    /// Says how the threads of the host play the next submissions.
+    ///
+    /// # Errors
+    /// Where the plan has none, the device runs none, or their words lie outside of their buffer.
+    fn set_hosts(&mut self, play: HostPlay) -> Result<(), DeviceError> {
+        let _ = play;
+        Err(DeviceError::Unsupported("threads of the host".into()))
+    }
+
+    /// What the threads of the host have reported in the last submission: thread by thread and word by word, each for all
+    /// instances. Call it only while nothing is in flight.
+    ///
+    /// # Errors
+    /// As for [`Prepared::set_hosts`].
+    fn reported(&mut self) -> Result<&[u32], DeviceError> {
+        Err(DeviceError::Unsupported("threads of the host".into()))
     }
 
     /// The words of a host-visible buffer ([`Memory::Readback`] or [`Memory::Shared`], or any that the device keeps

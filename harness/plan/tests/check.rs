@@ -1,9 +1,9 @@
 //! Plans that contradict themselves, and plans that are too much for a device.
 
 use plan::{
-    Accesses, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Image, ImageFormat, ImageId,
-    ImageShape, Kernel, KernelId, Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore,
-    SemaphoreId, Step,
+    Accesses, BatchStart, Buffer, BufferId, Capabilities, DependencyKind, DeviceError, HostAct,
+    HostOperation, HostReport, HostThread, Hosts, Image, ImageFormat, ImageId, ImageShape, Kernel, KernelId,
+    Memory, MemoryKind, MemoryProperties, Plan, Queue, QueueId, Semaphore, SemaphoreId, Step,
 };
 
 const QUEUE: QueueId = QueueId(0);
@@ -277,4 +277,86 @@ fn what_semaphores_and_memory_need_is_named() {
     assert_eq!(capabilities().check(&texels), Err(lack));
     let host = MemoryProperties { host_visible: true, ..MemoryProperties::default() };
     assert_eq!(Capabilities { memory_types: vec![host], ..capabilities() }.check(&apart), Ok(()));
+}
+
+/// A plan with a thread of the host that submits a batch, waits for it and reads what it did.
+fn with_hosts() -> Plan {
+    let place = plan::HostPlace { storage: 0, name: 0 };
+    let read = HostOperation::Load { register: 0, place, order: None };
+    let thread = HostThread {
+        acts: vec![HostAct::Submit(0), HostAct::Wait(0), HostAct::Each(vec![read])],
+        registers: 1,
+        reports: vec![HostReport::Register(0)],
+    };
+    let batch = |number| Step::Batch { queue: QUEUE, number };
+    Plan {
+        hosts: Some(Hosts {
+            threads: vec![thread],
+            buffer: BufferId(0),
+            batches: vec![BatchStart::Submitted, BatchStart::Early],
+        }),
+        steps: vec![
+            Step::Hosts { queue: QUEUE },
+            batch(0),
+            dispatch(1, &[0, 0], 8),
+            batch(1),
+            dispatch(1, &[0, 0], 8),
+            Step::HostsEnd { queue: QUEUE },
+        ],
+        ..plan()
+    }
+}
+
+#[test]
+fn threads_of_the_host_stand_beside_their_batches() {
+    assert_eq!(with_hosts().validate(), Ok(()));
+    let change = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = with_hosts();
+        change(&mut plan);
+        plan
+    };
+    let acts = |acts: Vec<HostAct>| {
+        change(&|plan| {
+            if let Some(hosts) = &mut plan.hosts {
+                hosts.threads[0].acts = acts.clone();
+            }
+        })
+    };
+    let cases = [
+        (change(&|plan| plan.hosts = None), "a step of threads of the host stands where there are none"),
+        (
+            change(&|plan| drop(plan.steps.pop())),
+            "threads of the host begin and end once, with all their batches between",
+        ),
+        (
+            change(&|plan| drop(plan.steps.drain(3..5))),
+            "threads of the host begin and end once, with all their batches between",
+        ),
+        (
+            change(&|plan| drop(plan.steps.remove(1))),
+            "commands beside threads of the host belong to no batch",
+        ),
+        (
+            change(&|plan| plan.steps.insert(2, Step::Submit { queue: QUEUE })),
+            "a batch has dispatches and dependencies alone",
+        ),
+        (acts(vec![]), "each batch is begun once"),
+        (acts(vec![HostAct::Submit(0), HostAct::Submit(0)]), "each batch is begun once"),
+        (
+            acts(vec![HostAct::Signal(0)]),
+            "a thread of the host begins or awaits a batch that is not so begun",
+        ),
+        (
+            acts(vec![HostAct::Submit(1)]),
+            "a thread of the host begins or awaits a batch that is not so begun",
+        ),
+        (
+            acts(vec![HostAct::Submit(0), HostAct::Wait(7)]),
+            "a thread of the host begins or awaits a batch that is not so begun",
+        ),
+    ];
+    for (plan, why) in cases {
+        let told = plan.validate().map_err(|error| error.to_string());
+        assert!(told.as_ref().is_err_and(|told| told.contains(why)), "{told:?}, not {why}");
+    }
 }

@@ -132,6 +132,7 @@ fn plan() -> Plan {
         queues: vec![Queue { family: 0 }],
         semaphores: Vec::new(),
         images: Vec::new(),
+        hosts: None,
         steps: vec![
             fill(LOCATIONS, 0),
             fill(RESULTS, POISON),

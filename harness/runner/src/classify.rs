@@ -65,6 +65,9 @@ impl Classifier {
         if !capabilities.memory_model {
             return Err("the device lacks vulkanMemoryModel".into());
         }
+        if program.hosts.is_some() {
+            return Err("threads of the host report to the host".into());
+        }
         if !program.apart().is_empty() {
             return Err("its locations lie in memory of two kinds".into());
         }

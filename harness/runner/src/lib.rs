@@ -15,6 +15,7 @@ mod company;
 mod count;
 mod draw;
 mod error;
+mod host;
 mod join;
 mod memory;
 pub mod native;

@@ -1,8 +1,8 @@
 //! The memory of a run: the plan that uses it, and how it gets its initial values before each submission.
 
 use plan::{
-    Buffer, BufferId, Capabilities, DeviceError, Image, ImageFormat, ImageId, ImageShape, KernelId, Memory,
-    Plan, Prepared, Queue, QueueId, Step,
+    Buffer, BufferId, Capabilities, DependencyKind, DeviceError, Hosts, Image, ImageFormat, ImageId,
+    ImageShape, KernelId, Memory, Plan, Prepared, Queue, QueueId, Step,
 };
 use shaders::classify::{Helper, Shown};
 use shaders::contract::{IMAGE_WIDTH, RENDEZVOUS_SPACING};
@@ -12,10 +12,10 @@ use shaders::{Binding, ImageBinding, Kernel, Parameters, Program, StressParamete
 
 use crate::classify::Classifier;
 use crate::draw::Bounds;
-use crate::join::Join;
+use crate::join::{Join, accesses};
 
 const QUEUE: QueueId = QueueId(0);
-const LOCATIONS: BufferId = BufferId(0);
+pub(crate) const LOCATIONS: BufferId = BufferId(0);
 const RESULTS: BufferId = BufferId(1);
 const INITIAL: BufferId = BufferId(2);
 const RESULTS_BACK: BufferId = BufferId(3);
@@ -45,7 +45,7 @@ impl Sharing {
         if counted {
             return Sharing::Counted;
         }
-        let reachable = !matches!(memory, Memory::Of(_)) && program.apart().is_empty();
+        let reachable = !matches!(memory, Memory::Of(_) | Memory::Mapped(_)) && program.apart().is_empty();
         if capabilities.is_cpu && reachable { Sharing::Direct } else { Sharing::Copied }
     }
 }
@@ -115,7 +115,7 @@ impl Layout {
     /// The plan that runs `program` over result memory full of `poison`, and gives back its locations where
     /// `with_locations` says so.
     pub fn new(
-        program: &Program,
+        (program, hosts): (&Program, Option<Hosts>),
         (join, memory): (Join, Memory),
         bounds: &Bounds,
         workgroups: Workgroups,
@@ -212,14 +212,20 @@ impl Layout {
         }
         // What makes memory ready and what reads it have a queue of their own; the host stands between that and the others.
         let queues: Vec<QueueId> = (0..program.queue_families.max(1)).map(QueueId).collect();
-        let several = queues.len() > 1;
-        if several {
+        let several = queues.len() > 1 && hosts.is_none();
+        if hosts.is_some() {
+            steps.push(Step::Hosts { queue: QUEUE });
+        } else if several {
             steps.push(Step::HostWait { queue: QUEUE });
         }
         let mut dispatches = Vec::new();
         let mut semaphores = Vec::new();
         for (number, (phase, meeting)) in program.phases.iter().zip(&rendezvous).enumerate() {
-            if number > 0 {
+            let part_queue = phase.parts.first().map_or(QUEUE, |part| QueueId(part.queue_family));
+            if hosts.is_some() {
+                steps.push(Step::Batch { queue: part_queue, number: number as u32 });
+                steps.extend(masked(part_queue, phase.before));
+            } else if number > 0 {
                 join.steps(&queues, phase.before, &mut semaphores, &mut steps);
             }
             for (turn, part) in phase.parts.iter().enumerate() {
@@ -239,8 +245,12 @@ impl Layout {
                 });
                 kernels.push(plan_kernel(&part.kernel, &images, apart));
             }
+            let after = program.hosts.as_ref().and_then(|hosts| hosts.after.get(number));
+            steps.extend(after.and_then(|after| masked(part_queue, *after)));
         }
-        if several {
+        if hosts.is_some() {
+            steps.push(Step::HostsEnd { queue: QUEUE });
+        } else if several {
             steps.push(Step::HostWait { queue: QUEUE });
         }
         for (image, to) in texels {
@@ -278,6 +288,7 @@ impl Layout {
                 images: images.images,
                 queues: queues.iter().map(|queue| Queue { family: queue.0 }).collect(),
                 semaphores,
+                hosts,
                 steps,
             },
             elsewhere,
@@ -463,6 +474,24 @@ impl Layout {
             Sharing::Copied => (RESULTS_BACK, LOCATIONS_BACK),
         }
     }
+}
+
+/// The words of a buffer that the host reaches, or the first ones of one that it does not.
+pub(crate) fn look(
+    prepared: &mut dyn Prepared,
+    out_of_reach: bool,
+    buffer: BufferId,
+    used: usize,
+) -> Result<&[u32], DeviceError> {
+    if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
+}
+
+/// A barrier with the masks of a test; none where it has none.
+fn masked(queue: QueueId, dependency: shaders::Dependency) -> Option<Step> {
+    let (available, visible) = (accesses(dependency.available), accesses(dependency.visible));
+    let kind = DependencyKind::Barrier;
+    let any = !(available.is_empty() && visible.is_empty());
+    any.then_some(Step::Dependency { queue, kind, available, visible })
 }
 
 /// The buffers behind the bindings of a kernel.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use litmus::{Observation, Test};
-use plan::{BufferId, Device, DeviceError, Memory, MemoryProperties, Prepared};
+use plan::{Device, DeviceError, Hosts, Memory, MemoryProperties, Prepared};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use shaders::{Kernel, Parameters, Program};
@@ -15,8 +15,9 @@ use crate::company::{Company, Way};
 use crate::count::{Counter, Dispatched, unit};
 use crate::draw::{Bounds, Draw};
 use crate::error::{Cause, RunError};
+use crate::host;
 use crate::join::Join;
-use crate::memory::{Layout, Sharing, Workgroups};
+use crate::memory::{LOCATIONS, Layout, Sharing, Workgroups, look};
 use crate::processor;
 use crate::stress::Stress;
 use crate::stretches::Stretches;
@@ -137,7 +138,10 @@ pub fn run_program(
     let shares_choices = device.capabilities().shares_choices;
     let counter = Counter::new(test, program, stops_silently, shares_choices).map_err(early)?;
     let mut tally = Tally::new(counter);
-    match Run::new(device, program, (join, memory), settings, &mut tally)
+    let aligned = host::aligned(program, settings);
+    let settings = aligned.as_ref().unwrap_or(settings);
+    let hosts = host::planned(program, test, LOCATIONS);
+    match Run::new(device, (program, hosts), (join, memory), settings, &mut tally)
         .and_then(|mut run| run.go(&mut tally, on_progress))
     {
         Ok(()) => Ok(tally.observation()),
@@ -335,10 +339,14 @@ impl Place<'_> {
         let counted = self.layout.is_counted();
         let mut results = look(self.prepared.as_mut(), counted, results, counter.slots() * instances)?;
         let mut words: &[u32] = &[];
+        let hosts = self.layout.plan.hosts.as_ref().map_or(0, host::slots);
         if counter.reads_locations() {
             // A reading borrows the prepared plan: only one buffer can be looked at.
             self.results.clear();
             self.results.extend_from_slice(results);
+            if hosts > 0 {
+                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
+            }
             results = &self.results;
             let used = instances * parameters.stride as usize * counter.storage_words() as usize;
             if !self.layout.elsewhere.is_empty() {
@@ -364,24 +372,20 @@ impl Place<'_> {
             } else {
                 words = look(self.prepared.as_mut(), counted, locations, used)?;
             }
+        } else if hosts > 0 {
+            self.results.clear();
+            self.results.extend_from_slice(results);
+            results =
+                host::with_reports(&mut self.results, self.prepared.reported()?, counter.slots(), instances);
         }
         counter.count(&Dispatched { parameters, instances, results, locations: words })
     }
 }
 
-/// The words of a buffer that the host reaches, or the first ones of one that it does not.
-fn look(
-    prepared: &mut dyn Prepared,
-    out_of_reach: bool,
-    buffer: BufferId,
-    used: usize,
-) -> Result<&[u32], DeviceError> {
-    if out_of_reach { prepared.fetch(buffer, used as u64) } else { prepared.read(buffer) }
-}
-
 struct Run<'d> {
     device: &'d dyn Device,
     program: &'d Program,
+    hosts: Option<Hosts>,
     way: (Join, Memory),
     settings: &'d Settings,
     bounds: Bounds,
@@ -403,7 +407,7 @@ struct Run<'d> {
 impl<'d> Run<'d> {
     fn new(
         device: &'d dyn Device,
-        program: &'d Program,
+        (program, hosts): (&'d Program, Option<Hosts>),
         way: (Join, Memory),
         settings: &'d Settings,
         tally: &mut Tally,
@@ -428,6 +432,7 @@ impl<'d> Run<'d> {
         Ok(Run {
             device,
             program,
+            hosts,
             way,
             settings,
             bounds,
@@ -499,7 +504,7 @@ impl<'d> Run<'d> {
         let sharing = Sharing::of(self.device.capabilities(), self.way.1, self.program, classifier.is_some());
         let with_locations = tally.counter.reads_locations();
         let mut layout = Layout::new(
-            self.program,
+            (self.program, self.hosts.clone()),
             self.way,
             &self.bounds,
             workgroups,
@@ -510,6 +515,7 @@ impl<'d> Run<'d> {
         let stress = &self.settings.stress;
         // A test of several queue families has the other queues for itself.
         let beside = self.program.queue_families <= 1
+            && self.hosts.is_none()
             && stress.memory_stress.as_ref().is_some_and(|memory| memory.queue_workgroups.1 > 0);
         if beside && self.bounds.scratch_words > 0 {
             let capabilities = self.device.capabilities();
@@ -547,6 +553,10 @@ impl<'d> Run<'d> {
         let Some(place) = self.places.get_mut(number) else { return Ok(()) };
         let slots = self.bounds.slots as usize;
         place.layout.reset(place.prepared.as_mut(), &parameters, instances, slots)?;
+        if self.hosts.is_some() {
+            let play = host::play(&parameters, instances, self.bounds.storage_words as usize);
+            place.prepared.set_hosts(play)?;
+        }
         place.layout.set_parameters(place.prepared.as_mut(), &parameters, &later, stress.as_ref())?;
         if let Some((workgroups, stress)) = beside {
             place.layout.set_beside(place.prepared.as_mut(), workgroups, &stress)?;
@@ -655,7 +665,10 @@ pub(crate) fn kernels(
     let classifier = classifier.as_ref();
     let sharing = (Sharing::of(capabilities, way.1, program, classifier.is_some()), classifier);
     let workgroups = Workgroups { groups: 1, stress: 0 };
-    Layout::new(program, way, &bounds, workgroups, sharing, counter.reads_locations(), POISON).plan.kernels
+    let hosts = host::planned(program, test, LOCATIONS);
+    Layout::new((program, hosts), way, &bounds, workgroups, sharing, counter.reads_locations(), POISON)
+        .plan
+        .kernels
 }
 
 /// How the device counts, where it is to.

@@ -80,12 +80,14 @@ pub fn with_early_reads(test: &Test) -> Option<Test> {
         let references =
             ["early", "late"].map(|when| add_alias(&mut twin, location, &format!("{when}{thread}")));
         let Some(twin_thread) = twin.threads.get_mut(thread) else { continue };
+        // Threads of the host are in no instance of a narrower scope.
+        let scope = if twin_thread.place == Place::Host { Scope::CrossDevice } else { Scope::QueueFamily };
         let [early, late] = references.map(|reference| {
             let register = RegisterId(u16::try_from(twin_thread.registers.len()).unwrap_or(u16::MAX));
             let taken = |name: &String| twin_thread.registers.iter().any(|register| register.name == *name);
             let name = (0..).map(|number| format!("r{number}")).find(|name| !taken(name)).unwrap_or_default();
             twin_thread.registers.push(Register { name, init: RegisterInit::Constant(0), declared: false });
-            relaxed_load(register, reference, class)
+            relaxed_load(register, reference, class, scope)
         });
         twin_thread.instructions.insert(0, early);
         twin_thread.instructions.push(late);
@@ -106,9 +108,6 @@ fn written_elsewhere(test: &Test, thread: usize) -> Option<(LocationId, StorageC
             .map(|access| (test.storage_of(access.place.location), access.place.class))
             .collect()
     };
-    if !matches!(test.threads.get(thread)?.place, Place::Device(_)) {
-        return None;
-    }
     let own = written(&|index| index == thread);
     let others = written(&|index| index != thread);
     let is_own = |location: LocationId| own.iter().any(|(known, _)| *known == location);
@@ -133,8 +132,13 @@ fn add_alias(test: &mut Test, location: LocationId, name: &str) -> LocationId {
     number
 }
 
-fn relaxed_load(destination: RegisterId, location: LocationId, class: StorageClass) -> Instruction {
-    let access = Access::Atomic { scope: Scope::QueueFamily, semantics: Semantics::default() };
+fn relaxed_load(
+    destination: RegisterId,
+    location: LocationId,
+    class: StorageClass,
+    scope: Scope,
+) -> Instruction {
+    let access = Access::Atomic { scope, semantics: Semantics::default() };
     let kind = InstructionKind::load(destination, MemoryPlace::of(location, class), access);
     Instruction { kind, span: Span::default() }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use plan::{Capabilities, Memory, MemoryKind};
+use shaders::host::Start;
 use shaders::variant::Apart;
 use shaders::{Kernel, Pipelines, Program, Requirements};
 
@@ -72,6 +73,10 @@ impl Variant {
 
     /// The memory that the locations of a program lie in: what the variant names, then what the test declares.
     pub fn memory(&self, program: &Program) -> Memory {
+        if let Some(hosts) = &program.hosts {
+            let kind = MemoryKind::named(if hosts.noncoherent { "noncoherent" } else { "coherent" });
+            return self.memory.or(kind).map_or(Memory::Shared, Memory::Mapped);
+        }
         let declared = || {
             let any =
                 |asks: fn(&Requirements) -> bool| program.kernels().any(|kernel| asks(&kernel.requirements));
@@ -105,13 +110,33 @@ impl Variant {
             return Some(feature.to_owned());
         }
         let families = capabilities.compute_queues.len();
+        let held = program.hosts.iter().flat_map(|hosts| &hosts.starts).any(|start| *start == Start::Held);
+        let timeline = Join::Timeline.feature().filter(|_| held);
+        if let Some(feature) = timeline.filter(|feature| !has_feature(capabilities, feature)) {
+            return Some(feature.to_owned());
+        }
+        if program.hosts.is_some() {
+            if !capabilities.shares_choices {
+                return Some("host thread".to_owned());
+            }
+            if let Some(join) = self.join {
+                return Some(format!("{join} beside threads of the host"));
+            }
+            let kind = self.memory.filter(|kind| !kind.with.host_visible);
+            if kind.is_some() {
+                return Some("memory that threads of the host do not reach".to_owned());
+            }
+        }
         if program.queue_families > 1 && program.queue_families as usize > families {
             return Some(format!(
                 "{} queue families with compute (it has {families})",
                 program.queue_families
             ));
         }
-        if self.join.is_none() && Join::ALL.iter().all(|join| join.refused(program).is_some()) {
+        if self.join.is_none()
+            && program.hosts.is_none()
+            && Join::ALL.iter().all(|join| join.refused(program).is_some())
+        {
             return Join::Fence.refused(program).map(str::to_owned);
         }
         if let Some(lack) = program.kernels().find_map(|kernel| lacking_subgroups(kernel, capabilities)) {
@@ -124,7 +149,9 @@ impl Variant {
             return Some(NOTHING_APART.to_owned());
         }
         match self.memory(program) {
-            Memory::Of(memory) => Variant { memory: Some(memory), ..*self }.refused(capabilities),
+            Memory::Of(memory) | Memory::Mapped(memory) => {
+                Variant { memory: Some(memory), ..*self }.refused(capabilities)
+            }
             _ => None,
         }
         .or_else(|| lacking_workgroup_memory(program, capabilities))

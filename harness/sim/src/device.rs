@@ -6,11 +6,12 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use plan::{
-    Accesses, BufferId, Capabilities, Device, DeviceError, Identity, Memory, MemoryProperties, Plan,
-    Prepared, Step,
+    Accesses, BufferId, Capabilities, Device, DeviceError, HostPlay, Hosts, Identity, Memory,
+    MemoryProperties, Plan, Prepared, Step,
 };
 
 use crate::fault::Fault;
+use crate::host::Host;
 use crate::lower;
 use crate::machine::{Machine, State};
 use crate::module::LoadError;
@@ -27,6 +28,8 @@ const SLICE: u32 = 256;
 const ROOMY: u32 = 96;
 /// Choices at most between two accesses of the host while a submission is in flight.
 const HOST_PACE: usize = 48;
+/// How often, of 256, a thread of the host goes on where the device could.
+const HOST_SHARE: u32 = 200;
 
 /// The kinds of memory that tests can ask for. They are one to the machine.
 const MEMORY_TYPES: [MemoryProperties; 3] = [
@@ -173,6 +176,10 @@ enum Phase {
     Copy { from: u32, to: u32, words: u32 },
     /// What went before has ended; whether its writes are made available, and what is available visible.
     Order { available: bool, visible: bool },
+    /// Moves what is available to the host to the device, or the other way.
+    Domain { to_host: bool },
+    /// Threads of the host, and their batches.
+    Hosts(Vec<Vec<Phase>>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -205,6 +212,12 @@ struct SimPrepared<'d> {
     layout: bind::Layout,
     flight: Flight,
     submissions: u64,
+    /// Threads of the host, how they play, and their state.
+    hosts: Option<Hosts>,
+    play: HostPlay,
+    host: Option<Host>,
+    /// How far the batch is that runs beside them: its number, its phase, and whether that has begun.
+    batch: Option<(u32, usize, bool)>,
 }
 
 impl<'d> SimPrepared<'d> {
@@ -257,20 +270,49 @@ impl<'d> SimPrepared<'d> {
             layout: bind::Layout::default(),
             flight: Flight::NeverSubmitted,
             submissions: 0,
+            hosts: plan.hosts.clone(),
+            play: HostPlay::default(),
+            host: None,
+            batch: None,
         })
     }
 
     /// Goes on with the submission for about `choices` choices.
     fn advance(&mut self, choices: u32) -> Result<(), DeviceError> {
         let Flight::InPhase { phase, started } = self.flight else { return Ok(()) };
-        let Some(current) = self.phases.get(phase) else {
+        let phases = std::mem::take(&mut self.phases);
+        let gone = self.advance_in(&phases, phase, started, choices);
+        self.phases = phases;
+        gone
+    }
+
+    fn advance_in(
+        &mut self,
+        phases: &[Phase],
+        phase: usize,
+        started: bool,
+        choices: u32,
+    ) -> Result<(), DeviceError> {
+        let Some(current) = phases.get(phase) else {
             self.machine.memory.write_back_all();
             self.machine.memory.invalidate_all();
             self.flight = Flight::Finished;
             return Ok(());
         };
-        let next = Flight::InPhase { phase: phase + 1, started: false };
-        match current {
+        self.flight = match self.perform(current, started, choices) {
+            Ok(true) => Flight::InPhase { phase: phase + 1, started: false },
+            Ok(false) => Flight::InPhase { phase, started: true },
+            Err(error) => {
+                self.flight = Flight::Finished;
+                return Err(error);
+            }
+        };
+        Ok(())
+    }
+
+    /// Goes on with a phase; whether it has ended.
+    fn perform(&mut self, phase: &Phase, started: bool, choices: u32) -> Result<bool, DeviceError> {
+        match phase {
             Phase::Run(steps) => {
                 if !started {
                     let most = if self.device.progress.is_some() { 1 } else { LANES };
@@ -282,15 +324,11 @@ impl<'d> SimPrepared<'d> {
                         let shared = self.shared_references();
                         self.machine.walk(progress, shared, &self.programs, &self.dispatches);
                     }
-                    self.flight = Flight::InPhase { phase, started: true };
                 }
                 match self.machine.advance(&self.programs, &self.dispatches, choices) {
-                    State::Running => {}
-                    State::Ended => self.flight = next,
-                    State::OutOfBudget => {
-                        self.flight = Flight::Finished;
-                        return Err(DeviceError::StepBudget);
-                    }
+                    State::Running => return Ok(false),
+                    State::Ended => {}
+                    State::OutOfBudget => return Err(DeviceError::StepBudget),
                 }
             }
             Phase::Fill(buffer, value) => {
@@ -299,7 +337,6 @@ impl<'d> SimPrepared<'d> {
                 if let Some(words) = self.machine.memory.words.get_mut(first..first + words) {
                     words.fill(value);
                 }
-                self.flight = next;
             }
             Phase::Copy { from, to, words } => {
                 let ((first, _), (target, _)) = (self.place(BufferId(*from)), self.place(BufferId(*to)));
@@ -307,7 +344,6 @@ impl<'d> SimPrepared<'d> {
                 if first.max(target) + words <= self.machine.memory.words.len() {
                     self.machine.memory.words.copy_within(first..first + words, target);
                 }
-                self.flight = next;
             }
             Phase::Order { available, visible } => {
                 if *available && self.device.fault != Fault::AvailableDeviceNothing {
@@ -316,10 +352,71 @@ impl<'d> SimPrepared<'d> {
                 if *visible && self.device.fault != Fault::VisibleDeviceNothing {
                     self.machine.memory.invalidate_all();
                 }
-                self.flight = next;
             }
+            Phase::Domain { to_host } => {
+                let Some(host) = &mut self.host else { return Ok(true) };
+                match (to_host, self.device.fault) {
+                    (true, Fault::HostReadIgnored) | (false, Fault::HostWriteIgnored) => {}
+                    (true, _) => host.drop_domain(),
+                    (false, _) => host.write_back_domain(&mut self.machine.memory),
+                }
+            }
+            Phase::Hosts(batches) => return self.beside_hosts(batches, started, choices),
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Goes on with threads of the host and with the batches that they submit, now here and now there.
+    fn beside_hosts(
+        &mut self,
+        batches: &[Vec<Phase>],
+        started: bool,
+        choices: u32,
+    ) -> Result<bool, DeviceError> {
+        if !started {
+            let Some(hosts) = &self.hosts else { return Ok(true) };
+            let (first, _) = self.place(hosts.buffer);
+            let memory = self.memories.get(hosts.buffer.0 as usize).copied().flatten();
+            let coherent = memory.is_none_or(|memory| memory.host_coherent);
+            let mut host = Host::new(hosts, self.play, first as u32, coherent, self.device.fault);
+            host.begin(&mut self.machine.memory, &mut self.machine.random);
+            (self.host, self.batch) = (Some(host), None);
+        }
+        for _ in 0..choices {
+            let Some(host) = &mut self.host else { return Ok(true) };
+            if self.batch.is_none() {
+                self.batch = host.next_batch().map(|number| (number, 0, false));
+            }
+            let both = self.batch.is_some() && !host.has_ended();
+            if host.has_ended() && self.batch.is_none() {
+                host.end(&mut self.machine.memory);
+                return Ok(true);
+            }
+            if self.batch.is_none() || both && self.machine.random.chance(HOST_SHARE) {
+                let moved = host.step(&mut self.machine.memory, &mut self.machine.random);
+                if !moved && self.batch.is_none() && host.next_batch().is_none() {
+                    // Nobody can go on: a plan that waits for ever.
+                    return Err(DeviceError::StepBudget);
+                }
+                continue;
+            }
+            let Some((number, at, begun)) = self.batch else { continue };
+            let phase = batches.get(number as usize).and_then(|phases| phases.get(at));
+            let Some(phase) = phase else {
+                if self.device.fault != Fault::FencePublishesNothing {
+                    self.machine.memory.write_back_all();
+                }
+                if let Some(host) = &mut self.host {
+                    host.end_batch(number);
+                }
+                self.batch = None;
+                continue;
+            };
+            let pace = 1 + self.machine.random.below(HOST_PACE) as u32;
+            let ended = self.perform(phase, begun, pace)?;
+            self.batch = Some(if ended { (number, at + 1, false) } else { (number, at, true) });
+        }
+        Ok(false)
     }
 
     /// By dispatch and reference whether the host shares it.
@@ -387,9 +484,26 @@ fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
         // What caches still hold of an image is older than what the copy has put there.
         phases.push(Phase::Order { available: false, visible: true });
     };
+    // What stands before threads of the host, and the batches before the one that is made.
+    let (mut outer, mut batches): (Vec<Phase>, Vec<Vec<Phase>>) = (Vec::new(), Vec::new());
     for (number, step) in plan.steps.iter().enumerate() {
         let mut together = false;
         match step {
+            Step::Hosts { .. } => {
+                outer = std::mem::take(&mut phases);
+                outer.push(Phase::Order { available: true, visible: true });
+            }
+            Step::Batch { number, .. } => {
+                if *number > 0 {
+                    batches.push(std::mem::take(&mut phases));
+                }
+            }
+            Step::HostsEnd { .. } => {
+                batches.push(std::mem::take(&mut phases));
+                phases = std::mem::take(&mut outer);
+                phases.push(Phase::Hosts(std::mem::take(&mut batches)));
+                phases.push(Phase::Order { available: true, visible: true });
+            }
             Step::Fill { buffer, value, .. } => phases.push(Phase::Fill(*buffer, *value)),
             Step::Copy { from, to, .. } => copy(&mut phases, (from.0, to.0), words(from.0)),
             Step::ToImage { from, to, .. } => copy(&mut phases, (from.0, image(*to)), words(image(*to))),
@@ -413,19 +527,30 @@ fn phases(plan: &Plan, buffers: &[(u32, u32)], fault: Fault) -> Vec<Phase> {
             {
                 together = joined;
             }
+            Step::Dependency { .. } if fault == Fault::StageMaskTooNarrow => together = joined,
             Step::Barrier { .. } | Step::ToHost { .. } | Step::HostWait { .. } => {
                 phases.push(Phase::Order { available: true, visible: true });
             }
             Step::ExecutionBarrier { .. } => phases.push(Phase::Order { available: false, visible: false }),
-            Step::Dependency { available, visible, .. } => {
+            Step::Dependency { available: step_available, visible, .. } => {
                 let available = match fault {
-                    Fault::MemoryAccessIgnored => available.intersects(Accesses::SHADER_WRITE),
-                    _ => available.covers_writes(),
+                    Fault::MemoryAccessIgnored => step_available.intersects(Accesses::SHADER_WRITE),
+                    _ => step_available.covers_writes(),
                 };
                 // What is written needs no visibility: a dirty line holds nothing old.
+                let (source, target) = (*step_available, *visible);
+                if source.intersects(Accesses::HOST_WRITE) {
+                    phases.push(Phase::Domain { to_host: false });
+                }
                 phases.push(Phase::Order { available, visible: visible.covers_reads() });
+                if target.intersects(Accesses::HOST) {
+                    phases.push(Phase::Domain { to_host: true });
+                }
             }
-            Step::Signal { .. } => phases.push(Phase::Order { available: true, visible: false }),
+            Step::Signal { .. } => {
+                let available = fault != Fault::SemaphorePublishesNothing;
+                phases.push(Phase::Order { available, visible: false });
+            }
             Step::Wait { .. } => phases.push(Phase::Order { available: false, visible: true }),
         }
         joined = together;
@@ -440,7 +565,9 @@ fn memory_type(memory: Memory) -> Option<MemoryProperties> {
         Memory::Device => Some(local),
         Memory::Shared => Some(coherent),
         Memory::Readback => Some(cached),
-        Memory::Of(kind) => MEMORY_TYPES.into_iter().find(|properties| kind.holds(*properties)),
+        Memory::Of(kind) | Memory::Mapped(kind) => {
+            MEMORY_TYPES.into_iter().find(|properties| kind.holds(*properties))
+        }
     }
 }
 
@@ -461,7 +588,9 @@ impl Prepared for SimPrepared<'_> {
         (self.dispatches, self.layout) = bound;
         // What one dispatch has fetched is old for a later one only where it is still there.
         let mut steps = self.steps.iter();
-        let in_order = steps.any(|step| matches!(step, Step::Dependency { .. } | Step::Signal { .. }));
+        let orders =
+            |step: &Step| matches!(step, Step::Dependency { .. } | Step::Signal { .. } | Step::Hosts { .. });
+        let in_order = steps.any(orders);
         self.machine.roomy = in_order && Random::new(!seed).chance(ROOMY);
         if self.device.fault == Fault::ZeroInitMissing {
             self.layout.spoil(&self.dispatches, &mut self.machine);
@@ -522,6 +651,25 @@ impl Prepared for SimPrepared<'_> {
                 Ok(())
             }
         }
+    }
+
+    fn set_hosts(&mut self, play: HostPlay) -> Result<(), DeviceError> {
+        let Some(hosts) = &self.hosts else {
+            return Err(DeviceError::InvalidPlan("no threads of the host".to_owned()));
+        };
+        let (_, words) = self.place(hosts.buffer);
+        if play.word(play.instances, 0) > words as u64 {
+            return Err(DeviceError::InvalidPlan("threads of the host leave their buffer".to_owned()));
+        }
+        self.play = play;
+        Ok(())
+    }
+
+    fn reported(&mut self) -> Result<&[u32], DeviceError> {
+        if matches!(self.flight, Flight::InPhase { .. }) {
+            return Err(DeviceError::Busy);
+        }
+        Ok(self.host.as_ref().map_or(&[], |host| host.reported.as_slice()))
     }
 
     fn read(&mut self, buffer: BufferId) -> Result<&[u32], DeviceError> {

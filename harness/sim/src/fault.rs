@@ -258,6 +258,37 @@ faults! {
     DependencyIgnored "dispatch-dependency-ignored"
         "a dispatch starts before the one that it waits for has ended"
         Some("gfx-rs/wgpu#9185"), Violates;
+    StageMaskTooNarrow "stage-mask-too-narrow"
+        "the stages of a barrier leave out those of dispatches, which then do not wait for each other"
+        Some("gfx-rs/wgpu#9185"), Violates;
+    SemaphorePublishesNothing "semaphore-publishes-nothing"
+        "the signal of a semaphore makes nothing available"
+        None, Violates;
+    // The host.
+    HostFlushNothing "host-flush-nothing"
+        "a flush of mapped memory moves nothing"
+        None, Violates;
+    HostInvalidateNothing "host-invalidate-nothing"
+        "an invalidation of mapped memory drops nothing"
+        None, Violates;
+    SubmissionDropsHostWrites "submission-drops-host-writes"
+        "a submission does not make what the host wrote visible to the device"
+        None, Violates;
+    HostReadIgnored "host-access-ignored"
+        "host accesses in the destination of a barrier move nothing to the host"
+        None, Violates;
+    HostWriteIgnored "host-write-ignored"
+        "HOST_WRITE in the source of a barrier moves nothing to the device"
+        None, Violates;
+    FencePublishesNothing "fence-publishes-nothing"
+        "the end of a submission makes nothing available"
+        None, Violates;
+    FenceWaitTooEarly "fence-wait-too-early"
+        "the host waits for a fence no longer than until the submission begins"
+        None, Violates;
+    HostSignalIgnored "host-signal-ignored"
+        "a submission does not wait for the timeline semaphore that the host signals"
+        None, Violates;
     // The device as a whole.
     GarbageResults "garbage-results"
         "single bits of results are wrong"

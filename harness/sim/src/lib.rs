@@ -22,6 +22,7 @@
 //! | `wave` | 64 invocations in step, and what they have under way |
 //! | `machine` | the scheduler: every choice from one seed |
 //! | `device` | the device interface |
+//! | `host` | threads of the host, their caches and the host domain |
 //! | `progress`, `machine::walk` | progress models as schedulers |
 //! | `fault` | the rules that can be broken |
 //!
@@ -32,6 +33,7 @@
 mod buffer;
 mod device;
 mod fault;
+mod host;
 mod lower;
 mod machine;
 mod memory;

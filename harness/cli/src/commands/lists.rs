@@ -77,6 +77,8 @@ pub fn devices(format: ListFormat) -> Result<Outcome, Failure> {
             "   subgroups of {}, workgroups of at most {}\n",
             capabilities.subgroup_size, capabilities.max_workgroup_invocations
         );
+        let queues: Vec<String> = capabilities.compute_queues.iter().map(u32::to_string).collect();
+        text += &format!("   compute queues of its queue families: {}\n", queues.join(", "));
         for (name, has) in features {
             text += &format!("   {} {name}\n", if has { "has" } else { "lacks" });
         }

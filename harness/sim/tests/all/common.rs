@@ -10,9 +10,6 @@ use runner::{Budget, Cause, Join, RunError, Settings, Stress};
 use shaders::{KernelConfig, Pipelines, Variant};
 use sim::SimDevice;
 
-/// How phases of a test are joined, and where its locations lie.
-const WAY: (Join, plan::Memory) = (Join::Barrier, plan::Memory::Device);
-
 /// The model that judges.
 pub static VULKAN: LazyLock<Model> = LazyLock::new(|| Model::shipped("vulkan").unwrap().unwrap());
 
@@ -54,17 +51,28 @@ pub fn run_variant(
     seed: u64,
     variant: Variant,
 ) -> Option<Result<Observation, RunError>> {
-    run_under(device, test, instances, seed, variant, stress(device))
+    run_under(device, test, (instances, seed), variant, stress(device), Join::Barrier)
+}
+
+/// The same, with another way between its phases; none where that says something else.
+pub fn run_joined(
+    device: &SimDevice,
+    test: &Test,
+    instances: u64,
+    seed: u64,
+    join: Join,
+) -> Option<Result<Observation, RunError>> {
+    run_under(device, test, (instances, seed), Variant::default(), stress(device), join)
 }
 
 /// The same, spread in another way.
 pub fn run_under(
     device: &SimDevice,
     test: &Test,
-    instances: u64,
-    seed: u64,
+    (instances, seed): (u64, u64),
     variant: Variant,
     stress: Stress,
+    join: Join,
 ) -> Option<Result<Observation, RunError>> {
     let config = KernelConfig { variant, ..stress.kernel_config(device.capabilities()) };
     let program = shaders::program(test, &config, Pipelines::Merged).ok()?;
@@ -72,7 +80,16 @@ pub fn run_under(
     let lacking = runner::Variant::default().lacking(&program, needs, device.capabilities());
     assert!(lacking.is_none(), "{}: {lacking:?}", test.name);
     let settings = Settings::new(stress, Budget::instances(instances), seed);
-    let ran = runner::run_program(device, &program, WAY, test, &settings, &mut |_| ControlFlow::Continue(()));
+    if join != Join::Barrier && join.refused(&program).is_some() {
+        return None;
+    }
+    // What the host does not reach is all the same to the machine.
+    let memory = match runner::Variant::default().memory(&program) {
+        memory @ plan::Memory::Mapped(_) => memory,
+        _ => plan::Memory::Device,
+    };
+    let way = (join, memory);
+    let ran = runner::run_program(device, &program, way, test, &settings, &mut |_| ControlFlow::Continue(()));
     let lacks = |error: &RunError| matches!(error.cause, Cause::Device(DeviceError::Unsupported(_)));
     assert!(!ran.as_ref().is_err_and(lacks), "{}: {ran:?}", test.name);
     Some(ran)

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use litmus::suite::Suite;
 use litmus::{Prediction, Race, Test};
+use runner::Join;
 use sim::{Expect, FAULTS, Fault, SimDevice};
 
-use crate::common::{exceptions, prediction, run};
+use crate::common::{exceptions, prediction, run_joined};
 
 /// The tests of the suite, with their predictions.
 fn suite() -> Vec<(Test, Prediction)> {
@@ -32,15 +33,23 @@ fn find(fault: Fault, suite: &[(Test, Prediction)], limit: Duration) -> (&'stati
     let since = Instant::now();
     for (round, instances) in [1_000, 5_000, 50_000, 200_000].into_iter().enumerate() {
         for (test, prediction) in suite {
-            let Some(ran) = run(&device, test, instances, round as u64) else { continue };
-            match ran {
-                Err(error) => return ("inconclusive", format!("{}: {error}", test.name)),
-                Ok(seen) if seen.discarded_dispatches * 100 > seen.dispatches => {
-                    return ("inconclusive", format!("{}: not executed", test.name));
-                }
-                Ok(seen) => {
-                    if let Some(wrong) = exceptions(test, prediction, &seen).first() {
-                        return ("violates", format!("{wrong}, {instances} instances a test"));
+            let joins: &[Join] = if test.system_sync.is_empty() {
+                &[Join::Barrier]
+            } else {
+                &[Join::Barrier, Join::Semaphore]
+            };
+            let runs =
+                joins.iter().filter_map(|join| run_joined(&device, test, instances, round as u64, *join));
+            for ran in runs {
+                match ran {
+                    Err(error) => return ("inconclusive", format!("{}: {error}", test.name)),
+                    Ok(seen) if seen.discarded_dispatches * 100 > seen.dispatches => {
+                        return ("inconclusive", format!("{}: not executed", test.name));
+                    }
+                    Ok(seen) => {
+                        if let Some(wrong) = exceptions(test, prediction, &seen).first() {
+                            return ("violates", format!("{wrong}, {instances} instances a test"));
+                        }
                     }
                 }
             }

@@ -35,7 +35,8 @@ fn tests_of(suite: &str) -> Vec<Test> {
 }
 
 fn run(device: &SimDevice, test: &Test, count: u64, seed: u64) -> Option<Observation> {
-    let ran = run_under(device, test, count, seed, Variant::default(), stressed(device))?;
+    let ran =
+        run_under(device, test, (count, seed), Variant::default(), stressed(device), runner::Join::Barrier)?;
     Some(ran.map_err(|error| format!("{}: {error}", test.name)).unwrap())
 }
 

@@ -1,0 +1,210 @@
+//! Threads of the host of a test as those of a plan, and what they report among the results.
+
+use litmus::{
+    Access, AccessKind, BranchRelation, Flow, InstructionKind, LocationId, Operand, Order, SystemOperation,
+    Test,
+};
+use plan::{
+    BatchStart, BufferId, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostRelation, HostReport,
+    HostThread, HostValue, Hosts,
+};
+use shaders::host::{Act, Start};
+use shaders::{Parameters, Program, ResultSlot};
+
+use crate::run::Settings;
+use crate::stress::Stress;
+
+/// Words of `nonCoherentAtomSize` at most, as Vulkan limits it.
+const LARGEST_ATOM_WORDS: u32 = 64;
+/// The threads of the host of a program made from `test`, over the buffer with its locations.
+pub(crate) fn planned(program: &Program, test: &Test, buffer: BufferId) -> Option<Hosts> {
+    let hosts = program.hosts.as_ref()?;
+    let code = Code { test, noncoherent: hosts.noncoherent };
+    let threads = hosts.threads.iter().map(|host| {
+        let thread = test.thread(host.thread);
+        let acts = host.acts.iter().map(|act| match act {
+            Act::Each(range) => HostAct::Each(code.operations(&thread.instructions, range.clone())),
+            Act::Submit(batch) => HostAct::Submit(*batch),
+            Act::Wait(batch) => HostAct::Wait(*batch),
+            Act::Signal(batch) => HostAct::Signal(*batch),
+        });
+        let slots = program.results.iter().filter(|slot| slot.thread() == Some(host.thread));
+        let reports = slots.map(|slot| match slot {
+            ResultSlot::Register(litmus::Observable::Register(_, register)) => {
+                HostReport::Register(register.0.into())
+            }
+            _ => HostReport::Done,
+        });
+        HostThread {
+            acts: acts.collect(),
+            registers: thread.registers.len() as u32,
+            reports: reports.collect(),
+        }
+    });
+    let batches = hosts.starts.iter().map(|start| match start {
+        Start::Submitted => BatchStart::Submitted,
+        Start::Early => BatchStart::Early,
+        Start::Held => BatchStart::Held,
+    });
+    Some(Hosts { threads: threads.collect(), buffer, batches: batches.collect() })
+}
+
+/// Slots that threads of the host report; they are the last ones.
+pub(crate) fn slots(hosts: &Hosts) -> usize {
+    hosts.threads.iter().map(|thread| thread.reports.len()).sum()
+}
+
+/// How a dispatch with `parameters` is played.
+pub(crate) fn play(parameters: &Parameters, instances: usize, storage_words: usize) -> HostPlay {
+    HostPlay {
+        instances: instances as u32,
+        stride: parameters.stride * storage_words as u32,
+        spacing: parameters.spacing * storage_words as u32,
+        done: parameters.done,
+        poison: parameters.poison,
+    }
+}
+
+/// What of the settings has to be otherwise: what is flushed or invalidated shares no atom of the device with anything else.
+pub(crate) fn aligned(program: &Program, settings: &Settings) -> Option<Settings> {
+    program.hosts.as_ref().filter(|hosts| hosts.noncoherent)?;
+    let atom = (LARGEST_ATOM_WORDS, LARGEST_ATOM_WORDS);
+    let stress = Stress { spacing: atom, padding: (0, 0), ..settings.stress.clone() };
+    Some(Settings { stress, ..settings.clone() })
+}
+
+/// Puts what threads of the host report into their slots, the last ones.
+pub(crate) fn with_reports<'a>(
+    results: &'a mut [u32],
+    reported: &[u32],
+    slots: usize,
+    instances: usize,
+) -> &'a [u32] {
+    let end = (slots * instances).min(results.len());
+    let first = end.saturating_sub(reported.len());
+    results.iter_mut().skip(first).zip(reported).for_each(|(slot, word)| *slot = *word);
+    results
+}
+
+struct Code<'a> {
+    test: &'a Test,
+    noncoherent: bool,
+}
+
+impl Code<'_> {
+    fn operations(
+        &self,
+        instructions: &[litmus::Instruction],
+        range: std::ops::Range<usize>,
+    ) -> Vec<HostOperation> {
+        // Labels are no operations: jumps count those between.
+        let own = instructions.get(range.clone()).unwrap_or_default();
+        let is_label = |kind: &InstructionKind| matches!(kind, InstructionKind::Flow(Flow::Label(_)));
+        let over = |at: usize, target: &litmus::LabelId| {
+            let behind = own.iter().skip(at + 1).map(|instruction| &instruction.kind);
+            behind
+                .take_while(
+                    |kind| !matches!(kind, InstructionKind::Flow(Flow::Label(here)) if here == target),
+                )
+                .filter(|kind| !is_label(kind))
+                .count() as u32
+        };
+        own.iter()
+            .enumerate()
+            .filter(|(_, instruction)| !is_label(&instruction.kind))
+            .filter_map(|(at, instruction)| {
+                Some(match &instruction.kind {
+                    InstructionKind::Access(access) => {
+                        let place = self.place(access.place.location);
+                        let order = match access.strength {
+                            Access::Atomic { semantics, .. } => Some(order(semantics.order)),
+                            _ => None,
+                        };
+                        match access.kind {
+                            AccessKind::Load(registers) => {
+                                HostOperation::Load { register: registers.first().0.into(), place, order }
+                            }
+                            AccessKind::Store(values) => {
+                                HostOperation::Store { place, value: value(values.first()), order }
+                            }
+                            AccessKind::Rmw { .. } | AccessKind::Await { .. } => return None,
+                        }
+                    }
+                    InstructionKind::Fence { semantics, .. } => HostOperation::Fence(order(semantics.order)),
+                    InstructionKind::System(SystemOperation::Flush(names)) => {
+                        HostOperation::Flush(self.places(names))
+                    }
+                    InstructionKind::System(SystemOperation::Invalidate(names)) => {
+                        HostOperation::Invalidate(self.places(names))
+                    }
+                    InstructionKind::Flow(Flow::Goto(target)) => {
+                        HostOperation::Skip { condition: None, over: over(at, target) }
+                    }
+                    InstructionKind::Flow(Flow::Branch { relation: how, left, right, target }) => {
+                        HostOperation::Skip {
+                            condition: Some((relation(*how), value(*left), value(*right))),
+                            over: over(at, target),
+                        }
+                    }
+                    _ => return None,
+                })
+            })
+            .collect()
+    }
+
+    /// A name of coherent memory says no more than the storage behind it.
+    fn place(&self, location: LocationId) -> HostPlace {
+        let mut storages: Vec<LocationId> = Vec::new();
+        let mut number = 0;
+        for other in (0..self.test.locations.len()).map(|index| LocationId(index as u16)) {
+            let storage = self.test.storage_of(other);
+            let known = storages.iter().position(|known| *known == storage);
+            let own = known.unwrap_or(storages.len());
+            if known.is_none() {
+                storages.push(storage);
+            }
+            if other == location {
+                number = own as u32;
+            }
+        }
+        let name = if self.noncoherent { location.0.into() } else { number };
+        HostPlace { storage: number, name }
+    }
+
+    /// The places of some names, or of all.
+    fn places(&self, names: &[LocationId]) -> Vec<HostPlace> {
+        if names.is_empty() {
+            return (0..self.test.locations.len())
+                .map(|index| self.place(LocationId(index as u16)))
+                .collect();
+        }
+        names.iter().map(|name| self.place(*name)).collect()
+    }
+}
+
+fn value(operand: Operand) -> HostValue {
+    match operand {
+        Operand::Constant(constant) => HostValue::Number(constant as u32),
+        Operand::Register(register) => HostValue::Register(register.0.into()),
+    }
+}
+
+fn order(order: Order) -> HostOrder {
+    match order {
+        Order::Relaxed => HostOrder::Relaxed,
+        Order::Acquire => HostOrder::Acquire,
+        Order::Release => HostOrder::Release,
+        Order::AcquireRelease => HostOrder::AcquireRelease,
+    }
+}
+
+fn relation(relation: BranchRelation) -> HostRelation {
+    match relation {
+        BranchRelation::Equal => HostRelation::Equal,
+        BranchRelation::NotEqual => HostRelation::NotEqual,
+        BranchRelation::GreaterOrEqual => HostRelation::GreaterOrEqual,
+        BranchRelation::LessOrEqual => HostRelation::LessOrEqual,
+        BranchRelation::Greater => HostRelation::Greater,
+        BranchRelation::Less => HostRelation::Less,
+    }
+}

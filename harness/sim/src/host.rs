@@ -1,0 +1,530 @@
+//! Threads of the host: their caches, the host domain, and what moves between that and the memory of the device.
+//!
+//! Memory is the device domain. The host domain lies before it like a cache: what is dirty there is written back by a
+//! submission, or by a dependency with HOST_WRITE in its source; what is clean there is dropped by a dependency with a host
+//! access in its destination. Memory that is not coherent has a cache between threads and the host domain, a line for each
+//! *name*, which flushes and invalidations move. Each thread has a few lines of its own, which its release and acquire
+//! operations move: they are its store buffer and what it has read ahead. All of these fetch, write back and evict of their
+//! own accord.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use plan::{
+    BatchStart, HostAct, HostOperation, HostOrder, HostPlace, HostPlay, HostReport, HostValue, Hosts,
+};
+
+use crate::fault::Fault;
+use crate::memory::Memory;
+use crate::random::Random;
+
+/// Lines of a thread.
+const OWN_LINES: usize = 6;
+
+/// A word in a cache of the host.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    value: u32,
+    dirty: bool,
+}
+
+/// A thread of the host, on its way.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    act: usize,
+    instance: u32,
+    operation: usize,
+    /// By instance and register.
+    registers: Vec<u32>,
+    /// Its own lines, by address and name, the oldest first.
+    lines: VecDeque<((u32, u32), Line)>,
+}
+
+/// How a batch stands.
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    begun: bool,
+    released: bool,
+    ended: bool,
+}
+
+/// The threads of the host in a submission.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    hosts: Hosts,
+    play: HostPlay,
+    fault: Fault,
+    coherent: bool,
+    /// The address of the first word that they reach.
+    first: u32,
+    threads: Vec<Thread>,
+    batches: Vec<Batch>,
+    /// Batches that were submitted and have not ended, in order.
+    queue: VecDeque<u32>,
+    /// The host domain.
+    domain: BTreeMap<u32, Line>,
+    /// The cache of memory that is not coherent, by address and name.
+    cache: BTreeMap<(u32, u32), Line>,
+    places: Vec<HostPlace>,
+    /// How often, of 256, something happens of its own accord.
+    events: u32,
+    /// What threads have reported.
+    pub reported: Vec<u32>,
+}
+
+impl Host {
+    /// The threads before their first act.
+    pub fn new(hosts: &Hosts, play: HostPlay, first: u32, coherent: bool, fault: Fault) -> Host {
+        let mut places: Vec<HostPlace> = Vec::new();
+        for act in hosts.threads.iter().flat_map(|thread| &thread.acts) {
+            let HostAct::Each(operations) = act else { continue };
+            for operation in operations {
+                if let HostOperation::Load { place, .. } | HostOperation::Store { place, .. } = operation {
+                    places.push(*place);
+                }
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        let words = hosts.threads.iter().map(|thread| thread.reports.len()).sum::<usize>();
+        Host {
+            play,
+            fault,
+            coherent,
+            first,
+            threads: hosts
+                .threads
+                .iter()
+                .map(|thread| Thread {
+                    registers: vec![0; (play.instances * thread.registers) as usize],
+                    ..Thread::default()
+                })
+                .collect(),
+            batches: vec![Batch::default(); hosts.batches.len()],
+            queue: VecDeque::new(),
+            domain: BTreeMap::new(),
+            cache: BTreeMap::new(),
+            places,
+            events: 0,
+            reported: vec![play.poison; words * play.instances as usize],
+            hosts: hosts.clone(),
+        }
+    }
+
+    /// Begins: caches fetch what they like, and batches are submitted that no thread submits.
+    pub fn begin(&mut self, memory: &mut Memory, random: &mut Random) {
+        let warm = [0, 64, 160, 256][random.below(4)];
+        self.events = [0, 16, 64, 128][random.below(4)];
+        for instance in 0..self.play.instances {
+            for place in 0..self.places.len() {
+                if random.chance(warm) {
+                    self.prefetch(instance, place, memory);
+                }
+            }
+        }
+        for (number, start) in (0..).zip(&self.hosts.batches) {
+            if *start != BatchStart::Submitted {
+                self.queue.push_back(number);
+            }
+            if let Some(batch) = self.batches.get_mut(number as usize) {
+                batch.begun = *start != BatchStart::Submitted;
+                batch.released = *start != BatchStart::Held || self.fault == Fault::HostSignalIgnored;
+            }
+        }
+    }
+
+    /// The batch that the device has to do next.
+    pub fn next_batch(&self) -> Option<u32> {
+        let number = *self.queue.front()?;
+        self.batches.get(number as usize).filter(|batch| batch.released).map(|_| number)
+    }
+
+    /// A batch has ended.
+    pub fn end_batch(&mut self, number: u32) {
+        self.queue.retain(|queued| *queued != number);
+        if let Some(batch) = self.batches.get_mut(number as usize) {
+            batch.ended = true;
+        }
+    }
+
+    /// Whether all threads have ended.
+    pub fn has_ended(&self) -> bool {
+        self.threads.iter().zip(&self.hosts.threads).all(|(thread, code)| thread.act >= code.acts.len())
+    }
+
+    /// Some thread goes on, or something happens of its own accord; false where every thread waits.
+    pub fn step(&mut self, memory: &mut Memory, random: &mut Random) -> bool {
+        if random.chance(self.events) {
+            self.event(memory, random);
+        }
+        // Mostly who is behind: threads meet where they are at one instance.
+        let mut order: Vec<usize> = (0..self.threads.len()).collect();
+        let count = order.len().max(1);
+        order.rotate_left(random.below(count));
+        if random.chance(160) {
+            order.sort_by_key(|number| self.threads.get(*number).map(|thread| (thread.act, thread.instance)));
+        }
+        order.into_iter().any(|number| self.go(number, memory))
+    }
+
+    /// One step of a thread; false where it waits or has ended.
+    fn go(&mut self, number: usize, memory: &mut Memory) -> bool {
+        let Some(code) = self.hosts.threads.get(number) else { return false };
+        let Some(thread) = self.threads.get(number) else { return false };
+        let (at, instance) = (thread.operation, thread.instance);
+        let Some(act) = code.acts.get(thread.act) else { return false };
+        match act {
+            HostAct::Each(_) if instance >= self.play.instances => self.next_act(number),
+            HostAct::Each(operations) => match operations.get(at).cloned() {
+                Some(operation) => {
+                    let over = self.operate(number, instance, &operation, memory);
+                    if let Some(thread) = self.threads.get_mut(number) {
+                        thread.operation += 1 + over as usize;
+                    }
+                }
+                None => {
+                    if let Some(thread) = self.threads.get_mut(number) {
+                        (thread.instance, thread.operation) = (instance + 1, 0);
+                    }
+                }
+            },
+            HostAct::Submit(batch) => {
+                let batch = *batch;
+                self.release(number);
+                self.submit(memory);
+                self.queue.push_back(batch);
+                if let Some(batch) = self.batches.get_mut(batch as usize) {
+                    (batch.begun, batch.released) = (true, true);
+                }
+                self.next_act(number);
+            }
+            HostAct::Wait(batch) => {
+                let batch = self.batches.get(*batch as usize).copied().unwrap_or_default();
+                if !(batch.ended || batch.begun && self.fault == Fault::FenceWaitTooEarly) {
+                    return false;
+                }
+                self.acquire(number);
+                self.next_act(number);
+            }
+            HostAct::Signal(batch) => {
+                let batch = *batch as usize;
+                self.release(number);
+                if let Some(batch) = self.batches.get_mut(batch) {
+                    batch.released = true;
+                }
+                self.next_act(number);
+            }
+        }
+        true
+    }
+
+    fn next_act(&mut self, number: usize) {
+        let Some(thread) = self.threads.get_mut(number) else { return };
+        *thread = Thread { act: thread.act + 1, instance: 0, operation: 0, ..std::mem::take(thread) };
+        if self.hosts.threads.get(number).is_some_and(|code| thread.act == code.acts.len()) {
+            self.report(number);
+        }
+    }
+
+    /// What a thread has in its registers at its end.
+    fn report(&mut self, number: usize) {
+        let instances = self.play.instances as usize;
+        let before: usize = self.hosts.threads.iter().take(number).map(|thread| thread.reports.len()).sum();
+        let Some((code, thread)) = self.hosts.threads.get(number).zip(self.threads.get(number)) else {
+            return;
+        };
+        let rows = self.reported.chunks_exact_mut(instances.max(1)).skip(before);
+        for (report, row) in code.reports.iter().zip(rows) {
+            for (instance, word) in row.iter_mut().enumerate() {
+                *word = match report {
+                    HostReport::Done => self.play.done,
+                    HostReport::Register(register) => {
+                        let at = instance * code.registers as usize + *register as usize;
+                        thread.registers.get(at).copied().unwrap_or(self.play.poison)
+                    }
+                };
+            }
+        }
+    }
+
+    fn address(&self, instance: u32, place: HostPlace) -> u32 {
+        self.first + self.play.word(instance, place.storage) as u32
+    }
+
+    /// One operation; the answer is how many are left out behind it.
+    fn operate(
+        &mut self,
+        number: usize,
+        instance: u32,
+        operation: &HostOperation,
+        memory: &mut Memory,
+    ) -> u32 {
+        let registers = self.hosts.threads.get(number).map_or(0, |code| code.registers);
+        let base = (instance * registers) as usize;
+        let value = |host: &Host, value: HostValue| {
+            value.of(|register| {
+                let thread = host.threads.get(number);
+                thread.and_then(|thread| thread.registers.get(base + register as usize)).copied().unwrap_or(0)
+            })
+        };
+        match operation {
+            HostOperation::Load { register, place, order } => {
+                let key = (self.address(instance, *place), place.name);
+                let loaded = match order {
+                    None => self.load(number, key, memory),
+                    Some(order) => {
+                        self.give_up(number, key.0);
+                        let loaded = self.domain_load(key.0, memory);
+                        if order.acquires() {
+                            self.acquire(number);
+                        }
+                        loaded
+                    }
+                };
+                let thread = self.threads.get_mut(number);
+                if let Some(slot) =
+                    thread.and_then(|thread| thread.registers.get_mut(base + *register as usize))
+                {
+                    *slot = loaded;
+                }
+            }
+            HostOperation::Store { place, value: stored, order } => {
+                let key = (self.address(instance, *place), place.name);
+                let stored = value(self, *stored);
+                match order {
+                    None => self.put(number, key, Line { value: stored, dirty: true }),
+                    Some(order) => {
+                        if order.releases() {
+                            self.release(number);
+                        }
+                        self.give_up(number, key.0);
+                        self.domain.insert(key.0, Line { value: stored, dirty: true });
+                    }
+                }
+            }
+            HostOperation::Fence(order) => self.fence(number, *order),
+            HostOperation::Flush(places) => {
+                if !self.coherent && self.fault != Fault::HostFlushNothing {
+                    places.iter().for_each(|place| self.flush(number, self.address(instance, *place)));
+                }
+            }
+            HostOperation::Invalidate(places) => {
+                if !self.coherent && self.fault != Fault::HostInvalidateNothing {
+                    places.iter().for_each(|place| self.invalidate(number, self.address(instance, *place)));
+                }
+            }
+            HostOperation::Skip { condition, over } => {
+                let taken = condition
+                    .is_none_or(|(how, left, right)| how.holds(value(self, left), value(self, right)));
+                return if taken { *over } else { 0 };
+            }
+        }
+        0
+    }
+
+    fn fence(&mut self, number: usize, order: HostOrder) {
+        if order.releases() {
+            self.release(number);
+        }
+        if order.acquires() {
+            self.acquire(number);
+        }
+    }
+
+    /// A plain load.
+    fn load(&mut self, number: usize, key: (u32, u32), memory: &Memory) -> u32 {
+        let lines = self.threads.get(number).map(|thread| &thread.lines);
+        if let Some((_, line)) = lines.and_then(|lines| lines.iter().find(|(own, _)| *own == key)) {
+            return line.value;
+        }
+        let value = self.shared_load(key, memory);
+        self.put(number, key, Line { value, dirty: false });
+        value
+    }
+
+    /// Puts a line into those of a thread; the oldest makes room.
+    fn put(&mut self, number: usize, key: (u32, u32), line: Line) {
+        let Some(thread) = self.threads.get_mut(number) else { return };
+        if let Some((_, own)) = thread.lines.iter_mut().find(|(own, _)| *own == key) {
+            *own = line;
+            return;
+        }
+        thread.lines.push_back((key, line));
+        if thread.lines.len() > OWN_LINES {
+            self.drop_oldest(number);
+        }
+    }
+
+    fn drop_oldest(&mut self, number: usize) {
+        let oldest = self.threads.get_mut(number).and_then(|thread| thread.lines.pop_front());
+        if let Some((key, line)) = oldest.filter(|(_, line)| line.dirty) {
+            self.shared_store(key, line.value);
+        }
+    }
+
+    fn shared_store(&mut self, key: (u32, u32), value: u32) {
+        let line = Line { value, dirty: true };
+        if self.coherent {
+            self.domain.insert(key.0, line);
+        } else {
+            self.cache.insert(key, line);
+        }
+    }
+
+    fn shared_load(&mut self, key: (u32, u32), memory: &Memory) -> u32 {
+        if self.coherent {
+            return self.domain_load(key.0, memory);
+        }
+        if let Some(line) = self.cache.get(&key) {
+            return line.value;
+        }
+        let value = self.domain_load(key.0, memory);
+        self.cache.insert(key, Line { value, dirty: false });
+        value
+    }
+
+    fn domain_load(&mut self, address: u32, memory: &Memory) -> u32 {
+        self.domain.entry(address).or_insert_with(|| Line { value: memory.peek(address), dirty: false }).value
+    }
+
+    /// Moves what is dirty of a thread to what all threads share.
+    fn release(&mut self, number: usize) {
+        let Some(thread) = self.threads.get_mut(number) else { return };
+        let mut moved = Vec::new();
+        for (key, line) in thread.lines.iter_mut().filter(|(_, line)| line.dirty) {
+            moved.push((*key, line.value));
+            line.dirty = false;
+        }
+        moved.into_iter().for_each(|(key, value)| self.shared_store(key, value));
+    }
+
+    /// Drops what is clean of a thread.
+    fn acquire(&mut self, number: usize) {
+        if let Some(thread) = self.threads.get_mut(number) {
+            thread.lines.retain(|(_, line)| line.dirty);
+        }
+    }
+
+    /// Before an atomic: nothing of the word stays before the host domain, where atomics are performed.
+    fn give_up(&mut self, number: usize, address: u32) {
+        self.flush(number, address);
+        self.invalidate(number, address);
+    }
+
+    /// Moves what is dirty of a word to the host domain.
+    fn flush(&mut self, number: usize, address: u32) {
+        let mut moved = Vec::new();
+        if let Some(thread) = self.threads.get_mut(number) {
+            let dirty = |(key, line): &&mut ((u32, u32), Line)| key.0 == address && line.dirty;
+            for (key, line) in thread.lines.iter_mut().filter(dirty) {
+                moved.push((*key, line.value));
+                line.dirty = false;
+            }
+        }
+        moved.into_iter().for_each(|(key, value)| self.shared_store(key, value));
+        let names = (address, 0)..=(address, u32::MAX);
+        for (_, line) in self.cache.range_mut(names).filter(|(_, line)| line.dirty) {
+            line.dirty = false;
+            self.domain.insert(address, Line { value: line.value, dirty: true });
+        }
+    }
+
+    /// Drops what is clean of a word before the host domain.
+    fn invalidate(&mut self, number: usize, address: u32) {
+        if let Some(thread) = self.threads.get_mut(number) {
+            thread.lines.retain(|(key, line)| key.0 != address || line.dirty);
+        }
+        let names: Vec<(u32, u32)> = self
+            .cache
+            .range((address, 0)..=(address, u32::MAX))
+            .filter(|(_, line)| !line.dirty)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in names {
+            self.cache.remove(&key);
+        }
+    }
+
+    /// A submission: the host domain goes to the device domain, and that becomes visible to the device.
+    fn submit(&mut self, memory: &mut Memory) {
+        if self.fault != Fault::SubmissionDropsHostWrites {
+            self.write_back_domain(memory);
+        }
+        memory.invalidate_all();
+    }
+
+    /// Moves what is dirty in the host domain to the device domain.
+    pub fn write_back_domain(&mut self, memory: &mut Memory) {
+        for (address, line) in self.domain.iter_mut().filter(|(_, line)| line.dirty) {
+            memory.poke(*address, line.value);
+            line.dirty = false;
+        }
+    }
+
+    /// Makes the device domain visible in the host domain.
+    pub fn drop_domain(&mut self) {
+        self.domain.retain(|_, line| line.dirty);
+    }
+
+    /// All that the host wrote goes to memory.
+    pub fn end(&mut self, memory: &mut Memory) {
+        for number in 0..self.threads.len() {
+            self.release(number);
+        }
+        for ((address, _), line) in self.cache.iter_mut().filter(|(_, line)| line.dirty) {
+            self.domain.insert(*address, Line { value: line.value, dirty: true });
+            line.dirty = false;
+        }
+        self.write_back_domain(memory);
+    }
+
+    fn prefetch(&mut self, instance: u32, place: usize, memory: &Memory) {
+        if let Some(place) = self.places.get(place).copied() {
+            self.shared_load((self.address(instance, place), place.name), memory);
+        }
+    }
+
+    /// Something that a cache does of its own accord.
+    fn event(&mut self, memory: &mut Memory, random: &mut Random) {
+        if self.places.is_empty() || self.threads.is_empty() || self.play.instances == 0 {
+            return;
+        }
+        let number = random.below(self.threads.len());
+        let choice = random.word();
+        // About where a thread is.
+        let near = self.threads.get(number).map_or(0, |thread| thread.instance) + (choice >> 8) as u32 % 4;
+        let instance = if choice & 0x80 == 0 {
+            near.min(self.play.instances - 1)
+        } else {
+            random.below(self.play.instances as usize) as u32
+        };
+        let Some(place) = self.places.get(random.below(self.places.len())).copied() else { return };
+        let key = (self.address(instance, place), place.name);
+        match choice % 8 {
+            0 => {
+                if let Some(line) = self.domain.get_mut(&key.0).filter(|line| line.dirty) {
+                    memory.poke(key.0, line.value);
+                    line.dirty = false;
+                }
+            }
+            1 => {
+                if self.domain.get(&key.0).is_some_and(|line| !line.dirty) {
+                    self.domain.remove(&key.0);
+                }
+            }
+            2 => drop(self.shared_load(key, memory)),
+            3 => {
+                if let Some(line) = self.cache.get_mut(&key).filter(|line| line.dirty) {
+                    line.dirty = false;
+                    self.domain.insert(key.0, Line { value: line.value, dirty: true });
+                }
+            }
+            4 => {
+                if self.cache.get(&key).is_some_and(|line| !line.dirty) {
+                    self.cache.remove(&key);
+                }
+            }
+            5 => self.drop_oldest(number),
+            _ => drop(self.load(number, key, memory)),
+        }
+    }
+}
