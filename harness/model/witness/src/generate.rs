@@ -1,6 +1,8 @@
 //! Random programs that reach the corners: chains of availability and visibility, and small mixtures of everything.
 //!
 //! A seed is a program, for ever the same one. Programs are made as text, so that what is compared can be read and kept.
+//!
+//! Long because a program is written by one writer, whose choices of scopes, classes and flags all shapes share.
 
 mod mixture;
 
