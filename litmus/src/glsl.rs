@@ -458,6 +458,7 @@ impl Printer<'_> {
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
                 | InstructionKind::Compute(_)
+                | InstructionKind::SplitBarrier(_)
                 | InstructionKind::Flow(_) => None,
             });
             if barriers.nth(number) != Some(barrier) {
@@ -491,6 +492,7 @@ impl Printer<'_> {
                 InstructionKind::Access(_)
                 | InstructionKind::Fence { .. }
                 | InstructionKind::ControlBarrier(_)
+                | InstructionKind::SplitBarrier(_)
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
@@ -640,7 +642,8 @@ impl Printer<'_> {
                 Compute::Compare { .. } => return Err(cannot("comparisons of HSA")),
             },
             InstructionKind::ControlBarrier(_) => return Err(cannot("control barriers under conditions")),
-            InstructionKind::System(_)
+            InstructionKind::SplitBarrier(_)
+            | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
             | InstructionKind::Flow(_) => {

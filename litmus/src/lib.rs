@@ -60,7 +60,7 @@ pub use test::{
     Access, AccessKind, ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier,
     Dialect, Flow, Id, Instruction, InstructionKind, Label, LabelId, Lanes, Location, LocationId,
     LocationInit, MemoryAccess, MemoryPlace, NoEntry, Operand, Order, Performer, Place, Placement, Reference,
-    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, StorageClass,
-    StorageClassSet, SyncPoint, SystemSync, Table, Test, Thread, ThreadId,
+    Register, RegisterId, RegisterInit, RmwOperation, ScalarType, Scope, Semantics, SplitBarrier, SplitHalf,
+    StorageClass, StorageClassSet, SyncPoint, SystemSync, Table, Test, Thread, ThreadId,
 };
 pub use value::Value;

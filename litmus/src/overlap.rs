@@ -1,7 +1,7 @@
 //! Whether the threads of a test can run at the same time: what `exercised` asks of a run depends on it.
 
 use crate::system::SystemOperation;
-use crate::test::{ControlBarrier, InstructionKind, SyncPoint, Test, Thread, ThreadId};
+use crate::test::{ControlBarrier, InstructionKind, Scope, SplitHalf, SyncPoint, Test, Thread, ThreadId};
 
 /// How the threads of a test stand to one another in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,6 +15,19 @@ pub enum Overlap {
 }
 
 impl Test {
+    /// Whether two threads wait for each other's arrivals at split barriers of an execution scope.
+    pub fn wait_for_each_other(&self, left: ThreadId, right: ThreadId, scope: Scope) -> bool {
+        let arrivals = |thread: ThreadId| {
+            self.thread(thread).instructions.iter().filter_map(move |instruction| match &instruction.kind {
+                InstructionKind::SplitBarrier(half) if half.half == SplitHalf::Arrive => Some(half),
+                _ => None,
+            })
+        };
+        self.thread(left).place.shares(self.thread(right).place, scope)
+            && arrivals(left)
+                .any(|own| own.execution_scope == scope && arrivals(right).any(|other| own.joins(other)))
+    }
+
     /// How the threads of the test stand to one another in time. Only what the text says counts, not what a device does.
     pub fn overlap(&self) -> Overlap {
         let order = whole_thread_order(self);
@@ -143,13 +156,35 @@ fn barriers(thread: &Thread) -> impl Iterator<Item = &ControlBarrier> {
     })
 }
 
-/// Whether two threads reach the same instance of a control barrier whose execution scope holds both.
+/// Whether the thread waits for arrivals of a scope, and accesses no memory between its own and the wait.
+fn waits_idly(thread: &Thread, scope: Scope) -> bool {
+    let mut arrived = false;
+    let mut waits = false;
+    for instruction in &thread.instructions {
+        match &instruction.kind {
+            InstructionKind::SplitBarrier(barrier) if barrier.execution_scope == scope => {
+                arrived = barrier.half == SplitHalf::Arrive;
+                waits |= !arrived;
+            }
+            kind if arrived && accesses(kind) => return false,
+            _ => {}
+        }
+    }
+    waits
+}
+
+/// Whether two threads reach the same instance of a control barrier whose execution scope holds both, or wait for each other's
+/// arrivals with no access between arrival and wait.
 fn meet(left: &Thread, right: &Thread) -> bool {
-    barriers(left).any(|barrier| {
-        left.place.shares(right.place, barrier.execution_scope)
-            && barriers(right)
-                .any(|other| other.id == barrier.id && other.execution_scope == barrier.execution_scope)
-    })
+    let in_halves = [Scope::Workgroup, Scope::Subgroup].into_iter().any(|scope| {
+        left.place.shares(right.place, scope) && waits_idly(left, scope) && waits_idly(right, scope)
+    });
+    in_halves
+        || barriers(left).any(|barrier| {
+            left.place.shares(right.place, barrier.execution_scope)
+                && barriers(right)
+                    .any(|other| other.id == barrier.id && other.execution_scope == barrier.execution_scope)
+        })
 }
 
 #[cfg(test)]
@@ -158,8 +193,8 @@ mod tests {
     use crate::metadata::Metadata;
     use crate::span::Span;
     use crate::test::{
-        Access, Dialect, Instruction, LocationId, MemoryPlace, Operand, Place, Placement, Scope,
-        StorageClass, SystemSync,
+        Access, Dialect, Instruction, LocationId, MemoryPlace, Operand, Place, Placement, StorageClass,
+        SystemSync,
     };
 
     fn instruction(kind: InstructionKind) -> Instruction {

@@ -13,6 +13,7 @@ pub(crate) mod khronos;
 mod lexer;
 mod parser;
 mod print;
+mod split;
 mod table;
 mod words;
 

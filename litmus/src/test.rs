@@ -20,7 +20,7 @@ use crate::value::Value;
 pub use access::{Access, AccessKind, Lanes, MemoryAccess, MemoryPlace, Performer, RmwOperation};
 pub use instruction::{
     ArithmeticOperation, BarrierSemantics, BranchRelation, Compute, ControlBarrier, Flow, Instruction,
-    InstructionKind, Operand,
+    InstructionKind, Operand, SplitBarrier, SplitHalf,
 };
 pub use location::{Location, LocationInit, MAX_COMPONENTS, MAX_VECTOR_BYTES, Reference, ScalarType};
 pub use strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};

@@ -6,7 +6,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use litmus::{AccessKind, Compute, Flow, InstructionKind, ParseErrors, ParseOptions, Performer, ThreadId};
+use litmus::{
+    AccessKind, Compute, Flow, InstructionKind, ParseErrors, ParseOptions, Performer, SplitHalf, ThreadId,
+};
 use miette::{GraphicalReportHandler, GraphicalTheme};
 
 fn folder(name: &str) -> PathBuf {
@@ -85,12 +87,15 @@ fn valid_texts() {
 
 #[test]
 fn every_instruction_has_an_example() {
-    let tests: Vec<litmus::Test> =
-        ["every-instruction.litmus", "host-and-api.litmus", "hsa-every-instruction.litmus", "vectors.litmus"]
-            .map(|file| {
-                litmus::parse(&fs::read_to_string(folder("parse_ok").join(file)).unwrap(), file).unwrap()
-            })
-            .into();
+    let tests: Vec<litmus::Test> = [
+        "every-instruction.litmus",
+        "host-and-api.litmus",
+        "hsa-every-instruction.litmus",
+        "vectors.litmus",
+        "split-barriers.litmus",
+    ]
+    .map(|file| litmus::parse(&fs::read_to_string(folder("parse_ok").join(file)).unwrap(), file).unwrap())
+    .into();
     let threads = tests.iter().flat_map(|test| &test.threads);
     let kinds = threads.flat_map(|thread| &thread.instructions).map(|i| match &i.kind {
         InstructionKind::Access(access) => match (&access.kind, access.performer) {
@@ -105,6 +110,8 @@ fn every_instruction_has_an_example() {
         },
         InstructionKind::Fence { .. } => "fence",
         InstructionKind::ControlBarrier(_) => "control barrier",
+        InstructionKind::SplitBarrier(barrier) if barrier.half == SplitHalf::Arrive => "arrival",
+        InstructionKind::SplitBarrier(_) => "wait for arrivals",
         InstructionKind::System(operation) => operation.keyword(),
         InstructionKind::ShaderCall(_) => "call",
         InstructionKind::Interlock(_) => "interlock",
@@ -116,7 +123,7 @@ fn every_instruction_has_an_example() {
         InstructionKind::Compute(Compute::Compare { .. }) => "compare",
         InstructionKind::Flow(Flow::BranchIf { .. }) => "branch if",
     });
-    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 24);
+    assert_eq!(kinds.collect::<BTreeSet<_>>().len(), 26);
 }
 
 #[test]

@@ -174,6 +174,9 @@ pub enum Rule {
     /// Physical storage buffers under GLSL450: pointers cannot be decorated coherent.
     #[error("device address under GLSL450")]
     GlslAddress,
+    /// A half of a split barrier: no kernel has one yet.
+    #[error("split barrier")]
+    SplitBarrier,
     /// Control barriers of Vulkan have no resource.
     #[error("named barrier")]
     NamedBarrier,
@@ -434,6 +437,7 @@ fn check_loops(thread: &Thread) -> Result<(), Rule> {
                     label_position(thread, *target).is_some_and(|to| to > at)
                 }
                 InstructionKind::ControlBarrier(_)
+                | InstructionKind::SplitBarrier(_)
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
@@ -510,6 +514,7 @@ fn check_instruction(thread: &Thread, instruction: &Instruction) -> Result<(), R
                 barrier.semantics.unwrap_or(Semantics::RELAXED),
             )
         }
+        InstructionKind::SplitBarrier(_) => Err(Rule::SplitBarrier),
         InstructionKind::System(operation) if operation.is_of_host() => Err(Rule::HostThread),
         InstructionKind::System(_) => Err(Rule::SeparateDispatches),
         InstructionKind::ShaderCall(_) => Err(Rule::ShaderCall),

@@ -5,7 +5,7 @@
 use litmus::{
     Access, AccessKind, ArithmeticOperation, BranchRelation, Compute, ControlBarrier, Flow, InstructionKind,
     LabelId, LocationId, MemoryPlace, Operand, RegisterId, RmwOperation, ScalarType, Scope, Semantics,
-    StorageClass,
+    SplitHalf, StorageClass,
 };
 
 use crate::value::Number;
@@ -165,6 +165,7 @@ pub(crate) fn registers_of(kind: &InstructionKind) -> (Option<RegisterId>, Vec<R
         },
         InstructionKind::Fence { .. }
         | InstructionKind::ControlBarrier(_)
+        | InstructionKind::SplitBarrier(_)
         | InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_) => (None, Vec::new()),
@@ -263,6 +264,15 @@ pub(crate) fn ordered(kind: &InstructionKind, more: Ordering) -> Option<Instruct
         InstructionKind::ControlBarrier(barrier) => {
             barrier.semantics = Some(more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED)));
         }
+        InstructionKind::SplitBarrier(barrier) => {
+            // An arrival releases and a wait acquires, and neither does both.
+            let fits = match barrier.half {
+                SplitHalf::Arrive => !more.acquire,
+                SplitHalf::Wait => !more.release,
+            };
+            let semantics = more.added_to(barrier.semantics.unwrap_or(Semantics::RELAXED));
+            barrier.semantics = if fits { Some(semantics) } else { return None };
+        }
         InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)
@@ -282,6 +292,7 @@ pub(crate) fn widened(kind: &InstructionKind, wide: Scope) -> Option<Instruction
         },
         InstructionKind::Fence { scope, .. } => scope,
         InstructionKind::ControlBarrier(barrier) => &mut barrier.memory_scope,
+        InstructionKind::SplitBarrier(barrier) => &mut barrier.memory_scope,
         InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)
@@ -361,6 +372,10 @@ pub(crate) fn word_of(kind: &InstructionKind) -> Option<&'static str> {
         }
         InstructionKind::Fence { .. } => Some("memory barrier"),
         InstructionKind::ControlBarrier(_) => Some("barrier"),
+        InstructionKind::SplitBarrier(barrier) => Some(match barrier.half {
+            SplitHalf::Arrive => "arrival",
+            SplitHalf::Wait => "wait",
+        }),
         InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)

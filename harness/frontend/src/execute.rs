@@ -232,6 +232,9 @@ impl Walk<'_> {
     fn elementwise(&mut self, state: &mut State, instruction: &Instruction, op: Op) -> Step<Value> {
         let module = self.setting.module();
         let count = module.operands(instruction).len();
+        if let Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL = op {
+            return Err(unsupported("split barriers").into());
+        }
         if count == 0 || instruction.result == 0 || !is_computation(op) {
             return Err(unsupported(format!("Op{op:?}")).into());
         }

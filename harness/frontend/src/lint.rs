@@ -144,7 +144,7 @@ impl Facts {
                     Op::AccessChain | Op::InBoundsAccessChain | Op::PtrAccessChain | Op::CopyObject => {
                         roots.insert(instruction.result, root);
                     }
-                    Op::ControlBarrier => facts.meets = true,
+                    Op::ControlBarrier | Op::ControlBarrierWaitINTEL => facts.meets = true,
                     Op::Load | Op::Store => {
                         let store = instruction.op == Op::Store;
                         let rest = operands.get(if store { 2 } else { 1 }..).unwrap_or_default();
@@ -188,6 +188,8 @@ fn semantics_of(module: &Module, instruction: &Instruction) -> Vec<u32> {
     let at: &[usize] = match instruction.op {
         Op::MemoryBarrier => &[1],
         Op::ControlBarrier
+        | Op::ControlBarrierArriveINTEL
+        | Op::ControlBarrierWaitINTEL
         | Op::AtomicLoad
         | Op::AtomicStore
         | Op::AtomicExchange

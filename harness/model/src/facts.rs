@@ -92,6 +92,9 @@ impl Facts {
             (_, Some(_)) => Known::Nothing,
             ("ssw" | "pkt", _) => relation(Facts::SYSTEM_SYNC),
             ("syncbar", _) => relation(Facts::MEETINGS),
+            ("syncsplit" | "round", _) => {
+                empty_unless(self.tags & Tags::ARRIVE != 0 && self.tags & Tags::WAIT != 0)
+            }
             ("addr", _) => relation(Facts::ADDRESS),
             ("ctrl", _) => relation(Facts::CONTROL),
             ("data", _) => relation(Facts::DATA),

@@ -29,6 +29,7 @@ static SHIPPED: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/cat");
 const NAMES: &[(&str, &str)] = &[
     ("vulkan", "the Vulkan memory model, latest text: 1.4.360"),
     ("vulkan-nochains", "the same without availability and visibility chains"),
+    ("vulkan-by-letter", "the same text, a split barrier's arrival meeting the waits of all rounds"),
     ("vulkan-1.4.305", "the Vulkan memory model, text of 1.3.301 to 1.4.350: without split barriers"),
     ("vulkan-1.4.305-nochains", "the same without availability and visibility chains"),
     ("vulkan-2024", "the Vulkan memory model, text of 2024: from-reads without location order"),
@@ -264,6 +265,7 @@ fn features_of(test: &Test) -> Features {
                 Some(Extension::ShaderCall) => features.calls = true,
                 Some(Extension::Interlock) => features.interlock = true,
                 Some(Extension::Part) => features.parts = true,
+                Some(Extension::SplitBarrier) => features.split_barriers = true,
                 None => {}
             }
             for scope in scopes(kind) {
@@ -291,6 +293,8 @@ pub(crate) enum Extension {
     Interlock,
     /// Accesses to a part of a location.
     Part,
+    /// Halves of split barriers.
+    SplitBarrier,
 }
 
 impl Extension {
@@ -301,6 +305,7 @@ impl Extension {
             Extension::ShaderCall => "shader calls under this model",
             Extension::Interlock => "interlocked sections under this model",
             Extension::Part => "accesses to a part of a location under this model",
+            Extension::SplitBarrier => "split barriers under this model",
         }
     }
 }
@@ -312,6 +317,7 @@ pub(crate) fn extension(test: &Test, kind: &InstructionKind) -> Option<Extension
         InstructionKind::System(operation) => (!operation.is_unmasked()).then_some(Extension::Api),
         InstructionKind::ShaderCall(_) => Some(Extension::ShaderCall),
         InstructionKind::Interlock(_) => Some(Extension::Interlock),
+        InstructionKind::SplitBarrier(_) => Some(Extension::SplitBarrier),
         InstructionKind::Fence { .. }
         | InstructionKind::ControlBarrier(_)
         | InstructionKind::Compute(_)

@@ -57,6 +57,8 @@ pub(crate) enum StepKind {
     Fence(Scope, Semantics),
     /// The index refers to the instruction, which holds the barrier.
     ControlBarrier,
+    /// A half of a split barrier; the instruction holds it.
+    SplitBarrier,
     /// An operation of the API, a shader call or an end of an interlocked section; the instruction holds it.
     System,
 }
@@ -206,6 +208,7 @@ impl Walker<'_> {
                 state.push(at, StepKind::Fence(*scope, *semantics));
             }
             InstructionKind::ControlBarrier(_) => state.push(at, StepKind::ControlBarrier),
+            InstructionKind::SplitBarrier(_) => state.push(at, StepKind::SplitBarrier),
             InstructionKind::System(_) | InstructionKind::ShaderCall(_) | InstructionKind::Interlock(_) => {
                 state.push(at, StepKind::System);
             }

@@ -6,9 +6,9 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use litmus::{
-    AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, InstructionKind, InterlockEnd, LabelId,
-    LocationId, MemoryAccess, Observable, Operand, Outcome, RegisterId, RmwOperation, ScalarType,
-    SystemOperation, SystemSync, Test, ThreadId, Value,
+    AccessKind, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind,
+    InterlockEnd, LabelId, LocationId, MemoryAccess, Observable, Operand, Outcome, RegisterId, RmwOperation,
+    ScalarType, Scope, SplitHalf, SystemOperation, SystemSync, Test, Thread, ThreadId, Value,
 };
 
 use crate::budget::Purse;
@@ -89,6 +89,14 @@ struct Layout {
     jumps: usize,
     /// Bits of control barriers reached, where the thread has any.
     reached: usize,
+    /// Arrivals at split barriers of a workgroup and of a subgroup, where the thread has any.
+    arrived: usize,
+}
+
+/// How many words count the arrivals of a thread: one for each execution scope.
+fn words_of_arrivals(thread: &Thread) -> usize {
+    let has = |i: &Instruction| matches!(i.kind, InstructionKind::SplitBarrier(_));
+    if thread.instructions.iter().any(has) { 2 } else { 0 }
 }
 
 /// The lowest bytes of a word.
@@ -134,7 +142,9 @@ impl<'a> Machine<'a> {
                 } else {
                     0
                 };
-            threads.push(Layout { at, jumps, reached });
+            let arrived = next;
+            next += words_of_arrivals(thread);
+            threads.push(Layout { at, jumps, reached, arrived });
             let register = |r| test.register_type(ThreadId(index as u16), RegisterId(r as u16));
             types.push((0..thread.registers.len()).map(register).collect());
         }
@@ -176,8 +186,10 @@ impl<'a> Machine<'a> {
             words.extend(
                 registers.map(|r| self.test.initial_register(ThreadId(index as u16), RegisterId(r as u16)).0),
             );
-            let end =
-                self.threads.get(index + 1).map_or(layout.reached + self.words_of_barriers(index), |l| l.at);
+            let end = self
+                .threads
+                .get(index + 1)
+                .map_or_else(|| layout.arrived + self.words_of_arrivals(index), |l| l.at);
             words.resize(end, 0);
         }
         words.resize(words.len() + self.skippable.len(), 0);
@@ -188,10 +200,23 @@ impl<'a> Machine<'a> {
         state
     }
 
-    fn words_of_barriers(&self, thread: usize) -> usize {
-        let instructions = &self.test.threads[thread].instructions;
-        let any = instructions.iter().any(|i| matches!(i.kind, InstructionKind::ControlBarrier(_)));
-        if any { instructions.len().div_ceil(64) } else { 0 }
+    fn words_of_arrivals(&self, thread: usize) -> usize {
+        words_of_arrivals(&self.test.threads[thread])
+    }
+
+    /// The word that counts the arrivals of a thread at split barriers of a scope; `None` where it has no split barriers.
+    fn arrivals(&self, thread: usize, scope: Scope) -> Option<usize> {
+        let words = self.words_of_arrivals(thread);
+        (words > 0).then(|| self.threads[thread].arrived + usize::from(scope == Scope::Subgroup))
+    }
+
+    /// Whether all whom a wait of the thread waits for have arrived as often as it has.
+    fn all_arrived(&self, state: &State, thread: usize, scope: Scope) -> bool {
+        let own = self.arrivals(thread, scope).map_or(0, |word| state.0[word]);
+        (0..self.test.threads.len()).all(|other| {
+            !self.test.wait_for_each_other(ThreadId(thread as u16), ThreadId(other as u16), scope)
+                || self.arrivals(other, scope).is_some_and(|word| state.0[word] >= own)
+        })
     }
 
     /// Whether no other thread can still move: then no other run meets this one again.
@@ -312,6 +337,7 @@ impl<'a> Machine<'a> {
                 InstructionKind::Access(_)
                 | InstructionKind::Fence { .. }
                 | InstructionKind::ControlBarrier(_)
+                | InstructionKind::SplitBarrier(_)
                 | InstructionKind::System(_)
                 | InstructionKind::ShaderCall(_)
                 | InstructionKind::Interlock(_)
@@ -364,6 +390,21 @@ impl<'a> Machine<'a> {
                     state.0[self.threads[thread].reached + at / 64] |= 1 << (at % 64);
                     if self.turns == Turns::Interleaved {
                         return;
+                    }
+                    self.advance(state, thread);
+                }
+                InstructionKind::SplitBarrier(barrier) => {
+                    if self.gated(thread, at) && self.turns == Turns::Interleaved {
+                        return;
+                    }
+                    match barrier.half {
+                        SplitHalf::Arrive => {
+                            if let Some(word) = self.arrivals(thread, barrier.execution_scope) {
+                                state.0[word] += 1;
+                            }
+                        }
+                        SplitHalf::Wait if self.turns == Turns::Interleaved => return,
+                        SplitHalf::Wait => {}
                     }
                     self.advance(state, thread);
                 }
@@ -452,6 +493,16 @@ impl<'a> Machine<'a> {
             InstructionKind::ControlBarrier(barrier) => {
                 self.passes(state, thread, barrier) && !self.waits(state, thread, at)
             }
+            InstructionKind::SplitBarrier(barrier) => match barrier.half {
+                // One that had to wait for another thread's instruction has yet to be counted.
+                SplitHalf::Arrive => {
+                    if let Some(word) = self.arrivals(thread, barrier.execution_scope) {
+                        state.0[word] += 1;
+                    }
+                    true
+                }
+                SplitHalf::Wait => self.all_arrived(state, thread, barrier.execution_scope),
+            },
             InstructionKind::Fence { .. }
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
@@ -578,6 +629,7 @@ impl<'a> Machine<'a> {
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::Interlock(_)
             | InstructionKind::Compute(_)

@@ -6,7 +6,7 @@ mod candidates;
 mod relations;
 mod vocabulary;
 
-use litmus::{LocationId, Placement, ThreadId};
+use litmus::{LocationId, Placement, Scope, SplitHalf, ThreadId};
 
 use crate::cells::Extent;
 use crate::symbolic::{Constraint, Symbolic};
@@ -92,6 +92,19 @@ pub(crate) enum FinalValue {
     LastWrite(LocationId),
 }
 
+/// An executed half of a split barrier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Half {
+    event: u16,
+    half: SplitHalf,
+    /// Execution scope.
+    scope: Scope,
+    /// The instruction of the shader that it is.
+    id: String,
+    /// How many of this half and scope its thread has executed before.
+    round: u16,
+}
+
 /// A candidate execution without reads-from and modification order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skeleton {
@@ -108,6 +121,8 @@ pub(crate) struct Skeleton {
     pub(crate) forced: Vec<(u16, u16)>,
     /// Pairs of control-barrier events that meet.
     pub(crate) meetings: Vec<(u16, u16)>,
+    /// The halves of split barriers.
+    halves: Vec<Half>,
     pub(crate) system_sync: Vec<(u16, u16)>,
     pub(crate) address: Vec<(u16, u16)>,
     pub(crate) control: Vec<(u16, u16)>,

@@ -310,7 +310,8 @@ impl Names<'_> {
             (StepKind::Fence(scope, semantics), StepKind::Fence(other, with)) => {
                 (scope == other && semantics == with).then_some(())
             }
-            (StepKind::ControlBarrier, StepKind::ControlBarrier) => {
+            (StepKind::ControlBarrier, StepKind::ControlBarrier)
+            | (StepKind::SplitBarrier, StepKind::SplitBarrier) => {
                 let barrier = |thread: usize, step: &Step| {
                     let thread = self.test.thread(ThreadId(thread as u16));
                     thread.instructions.get(usize::from(step.instruction)).map(|i| &i.kind)

@@ -262,28 +262,37 @@ pub(crate) struct Features {
     pub(crate) calls: bool,
     /// Interlocked sections and their scope.
     pub(crate) interlock: bool,
+    /// Halves of split barriers.
+    pub(crate) split_barriers: bool,
 }
 
 impl Features {
     /// Everything.
-    pub(crate) const ALL: Features =
-        Features { hosts: true, parts: true, vectors: true, calls: true, interlock: true };
+    pub(crate) const ALL: Features = Features {
+        hosts: true,
+        parts: true,
+        vectors: true,
+        calls: true,
+        interlock: true,
+        split_barriers: true,
+    };
 
     /// Base sets and relations that are empty in every execution.
     pub(crate) fn absent(self) -> impl Iterator<Item = &'static str> {
-        let names: [(bool, &[&str]); 5] = [
+        let names: [(bool, &[&str]); 6] = [
             (self.hosts, &["HOST", "NONCOHERENT", "DOMDEVICE", "DOMHOST", "AVHOST", "VISHOST", "uncovered"]),
             (self.parts, &["part", "partial"]),
             (self.vectors, &["component"]),
             (self.calls, &["CALL", "scall", "sco"]),
             (self.interlock, &["FI", "sfi", "interlock"]),
+            (self.split_barriers, &["ARRIVE", "WAIT", "syncsplit", "round"]),
         ];
         names.into_iter().filter(|(present, _)| !present).flat_map(|(_, names)| names.iter().copied())
     }
 
-    /// As a number below 32.
+    /// As a number below 64.
     pub(crate) fn bits(self) -> u16 {
-        [self.hosts, self.parts, self.calls, self.interlock, self.vectors]
+        [self.hosts, self.parts, self.calls, self.interlock, self.vectors, self.split_barriers]
             .iter()
             .enumerate()
             .fold(0, |bits, (index, present)| bits | (u16::from(*present) << index))

@@ -126,7 +126,10 @@ fn page() -> String {
     }
     let unexplained: Vec<&str> =
         differing.iter().map(|test| test.id.as_str()).filter(|id| !attributed.contains(id)).collect();
-    assert!(unexplained.is_empty(), "no change of the text explains {unexplained:?}: which clause do they turn on?");
+    assert!(
+        unexplained.is_empty(),
+        "no change of the text explains {unexplained:?}: which clause do they turn on?"
+    );
     page
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use litmus::{Dialect, QuestionKind, Race, Reachability, Test};
 use model::mutation::{Difference, MUTATED, Mutant, mutants};
 use model::{Model, PredictError, predict, verdict};
-use witness::generate::{Family, program};
+use witness::generate::{Family, Program, program, split_program};
 use witness::{Answer, Options, Profile, Races, Refusal, judge};
 
 fn model_of(profile: Profile) -> Model {
@@ -207,17 +207,31 @@ fn disagreement(
 /// Random programs, under every profile; two profiles at a time.
 #[test]
 fn random_programs_have_one_answer() {
-    let profiles: Vec<Profile> = Profile::all().collect();
+    under_every(&Profile::all().collect::<Vec<_>>(), program);
+}
+
+/// Random rounds of split barriers, under the texts that have them, by round and by letter.
+#[test]
+fn random_split_barriers_have_one_answer() {
+    let with_them = ["vulkan", "vulkan-nochains", "vulkan-by-letter"];
+    let profiles: Vec<Profile> = Profile::all().filter(|known| with_them.contains(&known.name())).collect();
+    assert_eq!(profiles.len(), with_them.len());
+    under_every(&profiles, split_program);
+}
+
+fn under_every(profiles: &[Profile], make: fn(u64) -> Program) {
     let failures: Vec<String> = std::thread::scope(|scope| {
-        let halves: Vec<_> =
-            profiles.chunks(profiles.len().div_ceil(2)).map(|half| scope.spawn(|| compare(half))).collect();
+        let halves: Vec<_> = profiles
+            .chunks(profiles.len().div_ceil(2))
+            .map(|half| scope.spawn(|| compare(half, make)))
+            .collect();
         halves.into_iter().flat_map(|half| half.join().expect("no panic")).collect()
     });
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 /// The disagreements on the random programs of some profiles, at most a few of them, made small.
-fn compare(profiles: &[Profile]) -> Vec<String> {
+fn compare(profiles: &[Profile], make: fn(u64) -> Program) -> Vec<String> {
     const SHOWN: usize = 8;
     let mut shown = Vec::new();
     for profile in profiles {
@@ -226,7 +240,7 @@ fn compare(profiles: &[Profile]) -> Vec<String> {
         let mut open: BTreeMap<&str, u64> = BTreeMap::new();
         let mut different = 0;
         for seed in first_seed()..first_seed() + programs() {
-            let program = program(seed);
+            let program = make(seed);
             let test = litmus::parse(&program.text, "random.litmus")
                 .unwrap_or_else(|errors| panic!("{seed}: {errors:?}\n{}", program.text));
             *compared.entry(program.family).or_default() += 1;

@@ -425,6 +425,48 @@ pub enum ParseError {
         #[label("expected {expected}")]
         span: Span,
     },
+    /// A half of a split barrier with an order that it cannot have.
+    #[error("`cbar.{half}` cannot be `.{word}` (VUID-StandaloneSpirv-MemorySemantics-{rule})")]
+    #[diagnostic(code(litmus::parse::order_of_split_barrier))]
+    OrderOfSplitBarrier {
+        half: &'static str,
+        word: String,
+        expected: &'static str,
+        rule: u16,
+        #[label("expected {expected}, or no order")]
+        span: Span,
+    },
+    /// A split barrier of another execution scope than workgroup and subgroup.
+    #[error(
+        "`cbar.{half}` with another execution scope (VUID-StandaloneSpirv-OpControlBarrierArriveEXT-13553)"
+    )]
+    #[diagnostic(code(litmus::parse::scope_of_split_barrier))]
+    ScopeOfSplitBarrier {
+        half: &'static str,
+        #[label("expected `.execwg`, `.execsg`, or neither for a workgroup")]
+        span: Span,
+    },
+    /// A wait before any arrival.
+    #[error("`cbar.wait` without `cbar.arrive` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13559)")]
+    #[diagnostic(code(litmus::parse::wait_without_arrival))]
+    WaitWithoutArrival {
+        #[label("expected an arrival of this execution scope before it, on every path")]
+        span: Span,
+    },
+    /// A second wait.
+    #[error("a second `cbar.wait` (VUID-RuntimeSpirv-OpControlBarrierWaitEXT-13560)")]
+    #[diagnostic(code(litmus::parse::second_wait))]
+    SecondWait {
+        #[label("expected an arrival of this execution scope since the last wait, on every path")]
+        span: Span,
+    },
+    /// A second arrival.
+    #[error("a second `cbar.arrive` (VUID-RuntimeSpirv-OpControlBarrierArriveEXT-13561)")]
+    #[diagnostic(code(litmus::parse::second_arrival))]
+    SecondArrival {
+        #[label("expected a wait of this execution scope since the last arrival, on every path")]
+        span: Span,
+    },
     /// `.av` on a load or `.vis` on a store.
     #[error("`{instruction}` cannot be `.{word}`")]
     #[diagnostic(code(litmus::parse::wrong_coherence))]

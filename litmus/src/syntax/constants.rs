@@ -116,6 +116,7 @@ fn operands(test: &Test, thread: ThreadId, kind: &InstructionKind) -> Vec<(Opera
         }
         InstructionKind::Fence { .. }
         | InstructionKind::ControlBarrier(_)
+        | InstructionKind::SplitBarrier(_)
         | InstructionKind::System(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_)

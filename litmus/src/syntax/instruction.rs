@@ -10,8 +10,8 @@ use crate::span::Span;
 use crate::system::{AccessMask, Interlock, InterlockEnd, SystemOperation};
 use crate::test::{
     Access, ArithmeticOperation, Compute, ControlBarrier, Flow, Instruction, InstructionKind, LabelId,
-    LocationId, Operand, Order, Performer, Place, RmwOperation, Scope, Semantics, StorageClass,
-    StorageClassSet, ThreadId,
+    LocationId, Operand, Order, Performer, Place, RmwOperation, Scope, Semantics, SplitBarrier, SplitHalf,
+    StorageClass, StorageClassSet, ThreadId,
 };
 
 /// The words after the dots of an instruction, taken from left to right.
@@ -61,6 +61,19 @@ impl<'a> Modifiers<'a> {
                 Err(ParseError::UnknownScope { word: word.to_owned(), span })
             }
             _ => Err(ParseError::MissingScope { span: self.last() }),
+        }
+    }
+
+    /// An execution scope; that of a workgroup where none stands here.
+    fn execution_scope(&mut self) -> Parsed<Scope> {
+        if let Some(scope) = self.take(words::EXECUTION_SCOPES) {
+            return Ok(scope);
+        }
+        match self.peek() {
+            Some((word, span)) if word.starts_with("exec") => {
+                Err(ParseError::UnknownExecutionScope { word: word.to_owned(), span })
+            }
+            _ => Ok(Scope::Workgroup),
         }
     }
 
@@ -306,15 +319,12 @@ impl<'a> Parser<'a> {
     }
 
     fn control_barrier(&mut self, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
-        let execution_scope = match modifiers.take(words::EXECUTION_SCOPES) {
-            Some(scope) => scope,
-            None => match modifiers.peek() {
-                Some((word, span)) if word.starts_with("exec") => {
-                    return Err(ParseError::UnknownExecutionScope { word: word.to_owned(), span });
-                }
-                _ => Scope::Workgroup,
-            },
-        };
+        for half in [SplitHalf::Arrive, SplitHalf::Wait] {
+            if modifiers.take_word(half.keyword()).is_some() {
+                return self.split_barrier(half, modifiers);
+            }
+        }
+        let execution_scope = modifiers.execution_scope()?;
         let order = modifiers.take(words::ORDERS).unwrap_or_default();
         let memory_scope = modifiers.scope()?;
         let semantics = modifiers.semantics(order, "`.acq`, `.rel` or `.acq_rel`")?;
@@ -335,6 +345,29 @@ impl<'a> Parser<'a> {
             resource,
             quorum,
         }))
+    }
+
+    fn split_barrier(&mut self, half: SplitHalf, modifiers: &mut Modifiers<'a>) -> Parsed<InstructionKind> {
+        let execution_scope = modifiers.execution_scope()?;
+        if !matches!(execution_scope, Scope::Workgroup | Scope::Subgroup) {
+            return Err(ParseError::ScopeOfSplitBarrier { half: half.keyword(), span: modifiers.last() });
+        }
+        let word = modifiers.peek().map_or("", |(word, _)| word);
+        let order = modifiers.take(words::ORDERS).unwrap_or_default();
+        let (expected, rule) = match half {
+            SplitHalf::Arrive => ("`.rel`", 13556),
+            SplitHalf::Wait => ("`.acq`", 13557),
+        };
+        if order != Order::Relaxed && order != half.order() {
+            let (half, word, span) = (half.keyword(), word.to_owned(), modifiers.last());
+            return Err(ParseError::OrderOfSplitBarrier { half, word, expected, rule, span });
+        }
+        let memory_scope = modifiers.scope()?;
+        let semantics = modifiers.semantics(order, expected)?;
+        modifiers.finish("the instance of the barrier")?;
+        let id = self.barrier_name()?;
+        let semantics = (order != Order::Relaxed).then_some(semantics);
+        Ok(InstructionKind::SplitBarrier(SplitBarrier { half, execution_scope, memory_scope, semantics, id }))
     }
 
     /// The instance or the resource of a control barrier: a number or a word, kept as text.
@@ -448,6 +481,7 @@ impl<'a> Parser<'a> {
                 refuse("a scope other than `.xd`", "device")
             }
             InstructionKind::ControlBarrier(_) => refuse("a control barrier", "device"),
+            InstructionKind::SplitBarrier(_) => refuse("a split barrier", "device"),
             InstructionKind::ShaderCall(_) => refuse("a shader call", "device"),
             InstructionKind::Interlock(_) => refuse("an interlocked section", "device"),
             InstructionKind::System(_) => refuse("a recorded memory dependency", "device"),

@@ -88,6 +88,7 @@ impl<'a> Parser<'a> {
             self.thread_cells(ThreadId(index as u16), &cells);
         }
         self.limit = self.tokens.len();
+        self.check_split_barriers();
         if self.is_hsa() {
             self.check_hsa();
         }

@@ -11,9 +11,9 @@ use crate::metadata::{Metadata, Reachability};
 use crate::outcome::Race;
 use crate::system::{InterlockEnd, SystemOperation};
 use crate::test::{
-    Access, AccessKind, Compute, Dialect, Flow, InstructionKind, Lanes, Location, LocationId, LocationInit,
-    MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, RegisterId, RegisterInit, RmwOperation,
-    Scope, Semantics, StorageClass, SyncPoint, Test, Thread, ThreadId,
+    Access, AccessKind, BarrierSemantics, Compute, Dialect, Flow, InstructionKind, Lanes, Location,
+    LocationId, LocationInit, MemoryAccess, MemoryPlace, Operand, Order, Performer, Place, RegisterId,
+    RegisterInit, RmwOperation, Scope, Semantics, StorageClass, SyncPoint, Test, Thread, ThreadId,
 };
 
 /// The text of a test in its own syntax: Khronos' `.test` for a test that came from there, else the native dialect.
@@ -380,19 +380,13 @@ impl InstructionKind {
             InstructionKind::Fence { scope, semantics } => {
                 format!("membar{}.{}{}", order(*semantics), scope.keyword(), classes(*semantics))
             }
+            InstructionKind::SplitBarrier(barrier) => {
+                let head = format!("cbar.{}", barrier.half.keyword());
+                meeting(head, barrier.execution_scope, barrier.memory_scope, barrier.semantics, &barrier.id)
+            }
             InstructionKind::ControlBarrier(barrier) => {
-                let mut text = String::from("cbar");
-                if barrier.execution_scope != Scope::Workgroup {
-                    text.push('.');
-                    text.push_str(word_of(words::EXECUTION_SCOPES, barrier.execution_scope));
-                }
-                let semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
-                text.push_str(&order(semantics));
-                text.push('.');
-                text.push_str(barrier.memory_scope.keyword());
-                text.push_str(&classes(semantics));
-                text.push(' ');
-                text.push_str(&barrier.id);
+                let (execution, memory) = (barrier.execution_scope, barrier.memory_scope);
+                let mut text = meeting("cbar".to_owned(), execution, memory, barrier.semantics, &barrier.id);
                 if let Some(resource) = &barrier.resource {
                     text.push_str(", ");
                     text.push_str(resource);
@@ -447,6 +441,28 @@ impl InstructionKind {
             | InstructionKind::Flow(Flow::BranchIf { .. }) => foreign(),
         }
     }
+}
+
+/// A control barrier or a half of one: its word, scopes, semantics and instance.
+fn meeting(
+    mut text: String,
+    execution: Scope,
+    memory: Scope,
+    semantics: BarrierSemantics,
+    instance: &str,
+) -> String {
+    if execution != Scope::Workgroup {
+        text.push('.');
+        text.push_str(word_of(words::EXECUTION_SCOPES, execution));
+    }
+    let semantics = semantics.unwrap_or(Semantics::RELAXED);
+    text.push_str(&order(semantics));
+    text.push('.');
+    text.push_str(memory.keyword());
+    text.push_str(&classes(semantics));
+    text.push(' ');
+    text.push_str(instance);
+    text
 }
 
 /// The type of an access where it differs from its location's; a vector type names its components too.

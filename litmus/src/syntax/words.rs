@@ -127,7 +127,7 @@ impl AccessType {
 
 /// Modifiers that are words of their own, not members of a table above.
 pub(super) const PLAIN_MODIFIERS: &[&str] =
-    &["atom", "coop", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq"];
+    &["atom", "coop", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq", "arrive", "wait"];
 
 /// Words that Dartagnan's reader keeps for itself, so that no location can have them as its name.
 const RESERVED: &[&str] = &[

@@ -34,6 +34,8 @@ pub enum InstructionKind {
     },
     /// `cbar…`: a control barrier.
     ControlBarrier(ControlBarrier),
+    /// `cbar.arrive…`, `cbar.wait…`: a half of a split barrier.
+    SplitBarrier(SplitBarrier),
     /// An operation of the API: `avdevice`, `visdevice`, and what only the host does.
     System(SystemOperation),
     /// `call P1`: creates the invocations of these threads and waits for them (a shader call instruction,
@@ -138,6 +140,7 @@ impl InstructionKind {
             InstructionKind::Access(access) => Some(access),
             InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -152,6 +155,7 @@ impl InstructionKind {
             InstructionKind::Access(access) => Some(access),
             InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -171,6 +175,7 @@ impl InstructionKind {
             InstructionKind::Access(_) => "accesses to memory",
             InstructionKind::Fence { .. } => "memory barriers",
             InstructionKind::ControlBarrier(_) => "control barriers",
+            InstructionKind::SplitBarrier(_) => "split barriers",
             InstructionKind::System(_) => "operations of the API",
             InstructionKind::ShaderCall(_) => "shader calls",
             InstructionKind::Interlock(_) => "interlocked sections",
@@ -185,6 +190,7 @@ impl InstructionKind {
             InstructionKind::Access(access) => access.strength.scope(),
             InstructionKind::Fence { scope, .. } => Some(*scope),
             InstructionKind::ControlBarrier(barrier) => Some(barrier.memory_scope),
+            InstructionKind::SplitBarrier(barrier) => Some(barrier.memory_scope),
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -199,6 +205,7 @@ impl InstructionKind {
             InstructionKind::Access(access) => access.strength.scope_mut(),
             InstructionKind::Fence { scope, .. } => Some(scope),
             InstructionKind::ControlBarrier(barrier) => Some(&mut barrier.memory_scope),
+            InstructionKind::SplitBarrier(barrier) => Some(&mut barrier.memory_scope),
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -211,6 +218,7 @@ impl InstructionKind {
     pub fn execution_scope(&self) -> Option<Scope> {
         match self {
             InstructionKind::ControlBarrier(barrier) => Some(barrier.execution_scope),
+            InstructionKind::SplitBarrier(barrier) => Some(barrier.execution_scope),
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::System(_)
@@ -227,6 +235,7 @@ impl InstructionKind {
             InstructionKind::Access(access) => (Some(access.semantics()), access.unequal()),
             InstructionKind::Fence { semantics, .. } => (Some(*semantics), None),
             InstructionKind::ControlBarrier(barrier) => (barrier.semantics, None),
+            InstructionKind::SplitBarrier(barrier) => (barrier.semantics, None),
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -246,6 +255,7 @@ impl InstructionKind {
             },
             InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -266,6 +276,7 @@ impl InstructionKind {
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_) => true,
@@ -296,6 +307,7 @@ impl InstructionKind {
             },
             InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_) => Vec::new(),
@@ -315,6 +327,7 @@ impl InstructionKind {
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -343,6 +356,12 @@ impl InstructionKind {
                     .map(|(change, barrier)| (change, Some(InstructionKind::ControlBarrier(barrier))))
                     .collect()
             }
+            InstructionKind::SplitBarrier(barrier) => {
+                let weaker = barrier.weaker(dialect).into_iter();
+                weaker
+                    .map(|(change, barrier)| (change, Some(InstructionKind::SplitBarrier(barrier))))
+                    .collect()
+            }
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -366,6 +385,10 @@ impl InstructionKind {
             InstructionKind::ControlBarrier(barrier) => {
                 let stronger = barrier.stronger(reach).into_iter();
                 stronger.map(|(change, barrier)| (change, InstructionKind::ControlBarrier(barrier))).collect()
+            }
+            InstructionKind::SplitBarrier(barrier) => {
+                let stronger = barrier.stronger(reach).into_iter();
+                stronger.map(|(change, barrier)| (change, InstructionKind::SplitBarrier(barrier))).collect()
             }
             InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
@@ -489,6 +512,59 @@ pub struct ControlBarrier {
     pub resource: Option<String>,
     /// How many arrivals release a named barrier.
     pub quorum: Option<u32>,
+}
+
+/// A half of a split barrier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplitBarrier {
+    /// Which half it is.
+    pub half: SplitHalf,
+    /// Who arrives and is waited for: Workgroup or Subgroup. Rounds are counted for each of the two apart.
+    pub execution_scope: Scope,
+    /// Memory scope.
+    pub memory_scope: Scope,
+    /// Memory semantics: an arrival may release and a wait acquire; `None` for one without an order.
+    pub semantics: BarrierSemantics,
+    /// Which instruction of the shader it is: columns with the same half and text execute one instruction. No rule of the
+    /// memory model looks at it.
+    pub id: String,
+}
+
+impl SplitBarrier {
+    /// Whether another half in some thread waits or is waited for with this one, where both threads share the instance of the
+    /// execution scope: all of a workgroup that have split barriers of it; in a subgroup those with the same instruction,
+    /// since others have diverged from them.
+    pub fn joins(&self, other: &SplitBarrier) -> bool {
+        let together = self.execution_scope != Scope::Subgroup || self.id == other.id;
+        self.execution_scope == other.execution_scope && self.half == other.half && together
+    }
+}
+
+/// The halves of a split barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SplitHalf {
+    /// `cbar.arrive`: OpControlBarrierArriveEXT, which waits for nobody.
+    Arrive,
+    /// `cbar.wait`: OpControlBarrierWaitEXT, which waits until all have arrived as often as its invocation has waited.
+    Wait,
+}
+
+impl SplitHalf {
+    /// The word after `cbar.`.
+    pub fn keyword(self) -> &'static str {
+        match self {
+            SplitHalf::Arrive => "arrive",
+            SplitHalf::Wait => "wait",
+        }
+    }
+
+    /// The order that it may have.
+    pub fn order(self) -> Order {
+        match self {
+            SplitHalf::Arrive => Order::Release,
+            SplitHalf::Wait => Order::Acquire,
+        }
+    }
 }
 
 /// Semantics of a control barrier: absent or present.

@@ -6,7 +6,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 use super::access::{Access, AccessKind, MemoryAccess, RmwOperation};
-use super::instruction::ControlBarrier;
+use super::instruction::{ControlBarrier, SplitBarrier};
 use super::strength::{Order, Scope, Semantics, StorageClass, StorageClassSet};
 use super::{Dialect, Test};
 
@@ -306,6 +306,33 @@ impl ControlBarrier {
         let stronger = stronger.map(|(change, semantics)| {
             (change, ControlBarrier { semantics: Some(semantics), ..self.clone() })
         });
+        wider.chain(stronger).collect()
+    }
+}
+
+impl SplitBarrier {
+    /// One step less of its memory semantics; without any it is no memory barrier.
+    pub fn weaker(&self, dialect: Dialect) -> Vec<(Change, SplitBarrier)> {
+        let Some(semantics) = self.semantics else { return Vec::new() };
+        let narrower = self.memory_scope.narrower(dialect).into_iter();
+        let narrower = narrower
+            .map(|memory_scope| (Change::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() }));
+        let weaker = semantics.weaker().into_iter().map(|(change, weaker)| {
+            let semantics = (weaker.order != Order::Relaxed).then_some(weaker);
+            (change, SplitBarrier { semantics, ..self.clone() })
+        });
+        narrower.chain(weaker).collect()
+    }
+
+    /// One step more; an arrival releases at most, and a wait acquires.
+    pub fn stronger(&self, reach: &Reach) -> Vec<(Change, SplitBarrier)> {
+        let wider = reach.wider(self.memory_scope).filter(|_| self.semantics.is_some());
+        let wider = wider
+            .map(|memory_scope| (Change::Scope(memory_scope), SplitBarrier { memory_scope, ..self.clone() }));
+        let semantics = self.semantics.unwrap_or(Semantics::RELAXED);
+        let stronger = semantics.stronger(&[self.half.order()], reach.classes).into_iter();
+        let stronger = stronger
+            .map(|(change, semantics)| (change, SplitBarrier { semantics: Some(semantics), ..self.clone() }));
         wider.chain(stronger).collect()
     }
 }

@@ -105,6 +105,9 @@ impl Machine<'_> {
             | Op::Transpose => self.product(here, inst)?,
             Op::ExtInst => self.extended(here, inst)?,
             Op::ControlBarrier | Op::MemoryBarrier => return self.barrier(here, inst),
+            Op::ControlBarrierArriveINTEL | Op::ControlBarrierWaitINTEL => {
+                return Err(unsupported("split barriers").into());
+            }
             Op::CooperativeMatrixLoadKHR | Op::CooperativeMatrixStoreKHR => self.matrix(here, inst)?,
             Op::CooperativeMatrixMulAddKHR => Value::Nothing(OPAQUE),
             _ => match inst.family {

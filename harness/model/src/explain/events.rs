@@ -35,6 +35,8 @@ pub(super) fn events(test: &Test, skeleton: &Skeleton, candidate: &Candidate) ->
             tags if tags.has(Tags::R) => "read",
             tags if tags.has(Tags::W) => "write",
             tags if tags.has(Tags::CBAR) => "control barrier",
+            tags if tags.has(Tags::ARRIVE) => "arrival",
+            tags if tags.has(Tags::WAIT) => "wait",
             tags if tags.has(Tags::F) => "memory barrier",
             tags if tags.any(Tags::AVDEVICE | Tags::AVHOST) => "availability operation",
             tags if tags.any(Tags::VISDEVICE | Tags::VISHOST) => "visibility operation",

@@ -341,7 +341,7 @@ impl<'a> Search<'a> {
         for order in &candidate.co {
             edges.extend(order.windows(2).map(|pair| base("co", pair[0], pair[1])));
         }
-        for name in ["ssw", "syncbar"] {
+        for name in ["ssw", "syncbar", "syncsplit"] {
             let Some(relation) = skeleton.base_relation::<M>(name) else { continue };
             let owned = |e: usize| skeleton.events[e].thread().is_some();
             let pairs = relation.pairs().filter(|(from, to)| {

@@ -1,9 +1,9 @@
 //! Control barriers: how far each thread runs before one blocks it for ever, and which of them meet.
 
-use litmus::{ControlBarrier, InstructionKind, Test, ThreadId};
+use litmus::{ControlBarrier, InstructionKind, Scope, SplitBarrier, SplitHalf, Test, ThreadId};
 
 use super::{Semantic, Skeleton};
-use crate::path::{Path, StepKind};
+use crate::path::{Path, Step, StepKind};
 
 /// A control barrier that a thread has come to.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,14 @@ pub(super) struct Arrival<'t> {
 pub(super) fn barrier_of(test: &Test, thread: ThreadId, instruction: u16) -> Option<&ControlBarrier> {
     match test.thread(thread).instructions.get(usize::from(instruction)).map(|i| &i.kind) {
         Some(InstructionKind::ControlBarrier(barrier)) => Some(barrier),
+        _ => None,
+    }
+}
+
+/// The half of a split barrier that an instruction is.
+pub(super) fn half_of(test: &Test, thread: ThreadId, instruction: u16) -> Option<&SplitBarrier> {
+    match test.thread(thread).instructions.get(usize::from(instruction)).map(|i| &i.kind) {
+        Some(InstructionKind::SplitBarrier(barrier)) => Some(barrier),
         _ => None,
     }
 }
@@ -57,23 +65,23 @@ impl<'t> Schedule<'t> {
         }
     }
 
-    /// How many steps of each path execute before a control barrier blocks it for ever: the least solution. Those that have not
-    /// begun execute none.
+    /// How many steps of each path execute before a control barrier or a wait blocks it for ever: the least solution. Those that
+    /// have not begun execute none.
     fn up_to_barriers(&self, begun: &[bool]) -> Vec<usize> {
         let Schedule { test, paths, semantic } = *self;
         let all = |thread: usize| if begun[thread] { paths[thread].steps.len() } else { 0 };
-        let stop_after = |path: &Path, from: usize| {
-            path.steps[from..]
+        let stop_after = |thread: usize, from: usize| {
+            paths[thread].steps[from..]
                 .iter()
-                .position(|step| matches!(step.kind, StepKind::ControlBarrier))
-                .map_or(path.steps.len(), |offset| from + offset)
+                .position(|step| self.blocks(ThreadId(thread as u16), step))
+                .map_or(paths[thread].steps.len(), |offset| from + offset)
         };
         if semantic.barriers_anywhere {
             return (0..paths.len()).map(all).collect();
         }
         // Position of the barrier each thread stands at, or the end of its path.
         let mut at: Vec<usize> =
-            (0..paths.len()).map(|thread| stop_after(paths[thread], 0).min(all(thread))).collect();
+            (0..paths.len()).map(|thread| stop_after(thread, 0).min(all(thread))).collect();
         loop {
             let reached = |thread: usize, instruction: usize, occurrence: u16| {
                 let path = paths[thread];
@@ -93,6 +101,9 @@ impl<'t> Schedule<'t> {
                 let path = paths[thread];
                 let step = path.steps.get(at[thread])?;
                 let id = ThreadId(thread as u16);
+                if let Some(wait) = half_of(test, id, step.instruction) {
+                    return Some(self.all_arrived(id, wait.execution_scope, &at));
+                }
                 let barrier = barrier_of(test, id, step.instruction)?;
                 let mut arrived = 0;
                 let mut missing = false;
@@ -119,9 +130,37 @@ impl<'t> Schedule<'t> {
                 return at;
             }
             for thread in passing {
-                at[thread] = stop_after(paths[thread], at[thread] + 1);
+                at[thread] = stop_after(thread, at[thread] + 1);
             }
         }
+    }
+
+    /// Whether a step may block its thread.
+    fn blocks(&self, thread: ThreadId, step: &Step) -> bool {
+        match step.kind {
+            StepKind::ControlBarrier => true,
+            StepKind::SplitBarrier => {
+                half_of(self.test, thread, step.instruction).is_some_and(|half| half.half == SplitHalf::Wait)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether all whom a wait waits for have arrived as often as its thread has, where each thread has executed the steps
+    /// before its place.
+    fn all_arrived(&self, thread: ThreadId, scope: Scope, at: &[usize]) -> bool {
+        let Schedule { test, paths, .. } = *self;
+        let arrivals = |thread: usize| {
+            let id = ThreadId(thread as u16);
+            let before = paths[thread].steps.iter().take(at[thread]);
+            let halves = before.filter_map(|step| half_of(test, id, step.instruction));
+            halves.filter(|half| half.half == SplitHalf::Arrive && half.execution_scope == scope).count()
+        };
+        let own = arrivals(usize::from(thread.0));
+        (0..paths.len()).all(|other| {
+            let id = ThreadId(other as u16);
+            !test.wait_for_each_other(thread, id, scope) || arrivals(other) >= own
+        })
     }
 
     /// Whether two control barriers belong to one group: the same id or resource, in one instance of their execution scope.

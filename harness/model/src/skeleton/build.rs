@@ -2,12 +2,12 @@
 
 use litmus::{
     Dialect, InstructionKind, InterlockEnd, LocationId, Observable, Order, Place, Reference, Scope,
-    Semantics, StorageClass, SystemOperation, Test, ThreadId, Value,
+    Semantics, SplitHalf, StorageClass, SystemOperation, Test, ThreadId, Value,
 };
 
-use super::barriers::{Arrival, Schedule, barrier_of};
+use super::barriers::{Arrival, Schedule, barrier_of, half_of};
 use super::vocabulary::Tags;
-use super::{Event, FinalValue, MAX_EVENTS, Owner, Semantic, Skeleton};
+use super::{Event, FinalValue, Half, MAX_EVENTS, Owner, Semantic, Skeleton};
 use crate::PredictError;
 use crate::cells::{Cells, Extent, Piece};
 use crate::forced::forced_reads;
@@ -50,7 +50,7 @@ pub(crate) fn skeletons(
 fn accessed(step: &Step) -> Option<&Memory> {
     match &step.kind {
         StepKind::Read(memory) | StepKind::Write(memory, _) | StepKind::Rmw(memory, _) => Some(memory),
-        StepKind::Fence(..) | StepKind::ControlBarrier | StepKind::System => None,
+        StepKind::Fence(..) | StepKind::ControlBarrier | StepKind::SplitBarrier | StepKind::System => None,
     }
 }
 
@@ -264,6 +264,32 @@ impl<'t> Builder<'t> {
                 }
                 self.skeleton.events.push(event);
             }
+            StepKind::SplitBarrier => {
+                if let Some(barrier) = half_of(self.test, thread, step.instruction) {
+                    let (scope, half) = (barrier.execution_scope, barrier.half);
+                    let earlier = self.skeleton.halves.iter().filter(|known| {
+                        let owner = self.skeleton.events[usize::from(known.event)].owner;
+                        owner == Owner::Thread(thread) && (known.scope, known.half) == (scope, half)
+                    });
+                    let round = earlier.count() as u16;
+                    self.skeleton.halves.push(Half {
+                        event: here,
+                        half,
+                        scope,
+                        round,
+                        id: barrier.id.clone(),
+                    });
+                    event.tags.add(match half {
+                        SplitHalf::Arrive => Tags::ARRIVE,
+                        SplitHalf::Wait => Tags::WAIT,
+                    });
+                    match &barrier.semantics {
+                        Some(semantics) => event.fence(barrier.memory_scope, semantics),
+                        None => event.tags.add_scope(barrier.memory_scope),
+                    }
+                }
+                self.skeleton.events.push(event);
+            }
             StepKind::System => self.add_system_event(thread, step.instruction, &event),
         }
     }
@@ -394,6 +420,7 @@ impl<'t> Builder<'t> {
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::Compute(_)
             | InstructionKind::Flow(_) => {}
         }

@@ -1,9 +1,9 @@
 //! The base sets and relations of cat files that the program alone decides.
 
-use litmus::{Scope, StorageClass, ThreadId};
+use litmus::{Scope, SplitHalf, StorageClass, ThreadId};
 
 use super::vocabulary::{Tags, tag_of};
-use super::{Event, Owner, Skeleton};
+use super::{Event, Half, Owner, Skeleton};
 use crate::matrix::{Bits, Matrix};
 
 impl Skeleton {
@@ -149,6 +149,25 @@ impl Skeleton {
             "addr" => list(&self.address),
             "ctrl" => list(&self.control),
             "syncbar" => list(&self.meetings),
+            "syncsplit" => self.split_pairs(&|arrival, wait| {
+                let scope = arrival.scope;
+                let places = (self.events[usize::from(arrival.event)].place, self.events[usize::from(wait.event)].place);
+                scope == wait.scope
+                    && matches!(places, (Some(left), Some(right)) if left.instance(scope) == right.instance(scope))
+            }),
+            "round" => self.split_pairs(&|arrival, wait| {
+                // Invocations of a subgroup that execute other instructions have diverged: each executes both halves.
+                let executes = |thread: &Half, half: &Half| {
+                    let owner = |half: &Half| self.events[usize::from(half.event)].owner;
+                    self.halves.iter().any(|own| {
+                        owner(own) == owner(thread)
+                            && (own.half, own.scope, own.round, &own.id)
+                                == (half.half, half.scope, half.round, &half.id)
+                    })
+                };
+                arrival.round == wait.round
+                    && (arrival.scope != Scope::Subgroup || executes(arrival, wait) && executes(wait, arrival))
+            }),
             "ssw" | "pkt" => list(&self.system_sync),
             "data" => {
                 let mut matrix = M::empty(n);
@@ -166,6 +185,15 @@ impl Skeleton {
             }
             _ => return None,
         })
+    }
+
+    /// From arrivals to waits of split barriers.
+    fn split_pairs<M: Matrix>(&self, related: &dyn Fn(&Half, &Half) -> bool) -> M {
+        let of = |half: SplitHalf| self.halves.iter().filter(move |known| known.half == half);
+        let pairs =
+            of(SplitHalf::Arrive).flat_map(|arrival| of(SplitHalf::Wait).map(move |wait| (arrival, wait)));
+        let related = pairs.filter(|(arrival, wait)| related(arrival, wait));
+        M::from_pairs(self.len(), related.map(|(a, w)| (usize::from(a.event), usize::from(w.event))))
     }
 
     /// The threads of two events, where both are of threads.

@@ -56,6 +56,8 @@ tags! {
     DOMHOST = 29, "DOMHOST", "domain operations from the device domain to the host domain";
     AVHOST = 30, "AVHOST", "availability operations to the host domain (flush)";
     VISHOST = 31, "VISHOST", "visibility operations from the host domain (invalidate)";
+    ARRIVE = 32, "ARRIVE", "arrivals of split barriers";
+    WAIT = 33, "WAIT", "waits of split barriers";
     DECISIVE = 23, "DECISIVE", "reads that an HSA branch, await or address depends on, whether or not anything follows";
 }
 
@@ -87,6 +89,11 @@ pub const BASE_RELATIONS: &[(&str, &str)] = &[
     ("co", "modification order of each storage, total, initial writes first"),
     ("rmw", "from the read half of a read-modify-write to its write half"),
     ("syncbar", "instances of one control barrier that meet"),
+    (
+        "syncsplit",
+        "from an arrival to a wait with its execution scope, of who shares the instance of that scope",
+    ),
+    ("round", "from the n-th arrival of a thread to the n-th wait of any, counted for each execution scope"),
     ("ssw", "system-synchronizes-with"),
     ("data", "from a read to a write whose value is computed from it"),
     ("ctrl", "from a read to what an HSA branch or await that depends on it decides"),

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-use litmus::{ControlBarrier, InstructionKind, Observable, Outcome, Test, ThreadId, Value};
+use litmus::{ControlBarrier, InstructionKind, Observable, Outcome, Scope, SplitHalf, Test, ThreadId, Value};
 
 use crate::happens::{Places, Sources};
 use crate::operation::{Frame, Instances, Relation, Set, holds, members};
-use crate::path::{Names, Path, Paths, paths};
+use crate::path::{Effect, Names, Path, Paths, paths};
 use crate::profile::Profile;
 use crate::refusal::Refusal;
 use crate::values::{guesses, met, value};
@@ -42,7 +42,7 @@ pub fn judge(test: &Test, profile: Profile, options: &Options) -> Result<Answer,
     }
     loop {
         let paths: Vec<&Path> = ways.iter().zip(&chosen).map(|(way, index)| &way.paths[*index]).collect();
-        if all_meet(test, &instances, &paths) {
+        if all_meet(test, &instances, &paths) && all_arrive(test, &instances, &paths) {
             let frame = Frame::new(test, profile, &instances, &paths)?;
             Candidates::new(&frame, &paths, &mut search).run()?;
         } else {
@@ -80,6 +80,41 @@ fn all_meet(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
             (0..paths.len())
                 .filter(|other| instances.reaches(barrier.execution_scope, thread, *other))
                 .all(|other| count(other, barrier).is_none_or(|met| Some(met) == own))
+        })
+    })
+}
+
+/// A wait is over once all invocations that it waits for have arrived as often as its own: an execution ends only where nobody
+/// waits for more arrivals than another one ever makes. It waits for those of its workgroup that arrive there at all, and for
+/// those of its subgroup that execute the same arrival, since others have left its tangle.
+fn all_arrive(test: &Test, instances: &Instances, paths: &[&Path]) -> bool {
+    let count = |thread: usize, wanted: SplitHalf, scope: Scope| {
+        let halves = paths[thread].steps.iter().filter(|step| {
+            matches!(&step.effect, Effect::Split { half, execution_scope, .. }
+                if (*half, *execution_scope) == (wanted, scope))
+        });
+        halves.count()
+    };
+    let arrivals = |thread: usize, scope: Scope| -> Vec<&str> {
+        let code = test.threads[thread].instructions.iter();
+        let named = code.filter_map(|instruction| match &instruction.kind {
+            InstructionKind::SplitBarrier(barrier)
+                if barrier.execution_scope == scope && barrier.half == SplitHalf::Arrive =>
+            {
+                Some(if scope == Scope::Subgroup { barrier.id.as_str() } else { "" })
+            }
+            _ => None,
+        });
+        named.collect()
+    };
+    [Scope::Workgroup, Scope::Subgroup].into_iter().all(|scope| {
+        (0..paths.len()).all(|thread| {
+            let waits = count(thread, SplitHalf::Wait, scope);
+            let own = arrivals(thread, scope);
+            (0..paths.len())
+                .filter(|other| instances.reaches(scope, thread, *other))
+                .filter(|other| arrivals(*other, scope).iter().any(|name| own.contains(name)))
+                .all(|other| count(other, SplitHalf::Arrive, scope) >= waits)
         })
     })
 }

@@ -1,6 +1,8 @@
 //! Random programs that reach the corners: chains of availability and visibility, and small mixtures of everything.
 //!
 //! A seed is a program, for ever the same one. Programs are made as text, so that what is compared can be read and kept.
+//!
+//! Long because a program is written by one writer, whose choices of scopes, classes and flags all shapes share.
 
 mod mixture;
 
@@ -13,6 +15,8 @@ pub enum Family {
     Chain(usize),
     /// A mixture of small threads over few locations.
     Mixture,
+    /// Rounds of split barriers among so many agents.
+    Split(usize),
 }
 
 /// A random program.
@@ -40,6 +44,15 @@ pub fn program(seed: u64) -> Program {
     };
     let bound = if writer.loops && writer.random.chance(50) { 2 } else { 1 };
     Program { family, text: writer.text(&format!("random-{seed}")), bound }
+}
+
+/// The program of a seed with rounds of split barriers.
+pub fn split_program(seed: u64) -> Program {
+    let mut random = Random(seed);
+    let mut writer = Writer::new(&mut random);
+    let agents = writer.random.pick(&[1, 2, 2, 2, 2, 2, 3]);
+    writer.rounds(agents);
+    Program { family: Family::Split(agents), text: writer.text(&format!("split-{seed}")), bound: 1 }
 }
 
 /// Numbers from a seed (splitmix64).
@@ -309,6 +322,73 @@ impl<'a> Writer<'a> {
             let register = self.register(agent);
             self.emit(agent, format!("ld{how}.sc{class} {register}, {name}"));
         }
+    }
+
+    /// Agents that arrive and wait, with accesses before, between and behind.
+    fn rounds(&mut self, agents: usize) {
+        let near = self.random.chance(40);
+        for index in 0..agents {
+            let agent = self.agent(near);
+            if index > 0 && self.random.chance(80) {
+                // Subgroups of one workgroup.
+                let (queue_family, workgroup, _) = self.agents[0].place;
+                let subgroup = self.agents[agent].place.2;
+                self.agents[agent].place = (queue_family, workgroup, subgroup);
+            }
+        }
+        let rounds = self.random.pick(&[1, 1, 2, 2]);
+        let execution = self.random.pick(&["", "", ".execwg", ".execsg"]);
+        // Few accesses, or there are too many executions to try one by one.
+        let accesses = if agents == 3 { 12 } else { 25 };
+        for agent in 0..agents {
+            let other = (agent + 1) % agents;
+            // Other instructions are other branches, which matters in subgroups.
+            let first = if self.random.chance(12) { 10 } else { 0 };
+            let own_rounds = if self.random.chance(6) { 1 } else { rounds };
+            let execution = if self.random.chance(6) { ".execsg" } else { execution };
+            for round in 0..own_rounds {
+                let id = first + round;
+                self.perhaps_access(agent, other, accesses + 10);
+                let fenced = self.random.chance(20);
+                if fenced || self.random.chance(8) {
+                    self.fence(agent, "rel", other, FLAGS);
+                }
+                self.half(agent, other, "arrive", execution, fenced, id);
+                if self.random.chance(8) {
+                    let order = self.random.pick(&["rel", "acq"]);
+                    self.fence(agent, order, other, FLAGS);
+                }
+                self.perhaps_access(agent, other, accesses);
+                if round + 1 == own_rounds && self.random.chance(10) {
+                    break;
+                }
+                let fenced = self.random.chance(20);
+                self.half(agent, other, "wait", execution, fenced, id);
+                if fenced || self.random.chance(8) {
+                    self.fence(agent, "acq", other, FLAGS);
+                }
+            }
+            self.perhaps_access(agent, other, accesses + 20);
+        }
+    }
+
+    fn perhaps_access(&mut self, agent: usize, other: usize, percent: usize) {
+        if self.random.chance(percent) {
+            let write = self.random.chance(45);
+            self.payload(agent, other, write);
+        }
+    }
+
+    /// A half of a split barrier, without an order where a fence beside it has it.
+    fn half(&mut self, agent: usize, other: usize, half: &str, execution: &str, fenced: bool, id: usize) {
+        let scope = self.scope(agent, other);
+        if fenced || self.random.chance(8) {
+            return self.emit(agent, format!("cbar.{half}{execution}.{scope} {id}"));
+        }
+        let order = if half == "arrive" { "rel" } else { "acq" };
+        let wanted = self.wanted(FLAGS);
+        let (classes, flags) = (self.classes(&wanted), self.flags(order, 70));
+        self.emit(agent, format!("cbar.{half}{execution}.{order}.{scope}{classes}{flags} {id}"));
     }
 
     /// A device domain operation.

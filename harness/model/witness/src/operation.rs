@@ -1,8 +1,8 @@
 //! The operations of a choice of paths, and what of their relations does not depend on values.
 
 use litmus::{
-    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, Place, Placement, Scope, StorageClass,
-    StorageClassSet, Test, ThreadId,
+    AccessMask, Flow, Instruction, InstructionKind, InterlockEnd, Place, Placement, Scope, SplitHalf,
+    StorageClass, StorageClassSet, Test, ThreadId,
 };
 
 use crate::path::{Effect, Path, Touch};
@@ -218,6 +218,18 @@ impl Instances {
     }
 }
 
+/// A half of a split barrier among the operations.
+struct SplitOperation {
+    operation: usize,
+    half: SplitHalf,
+    /// Execution scope.
+    scope: Scope,
+    /// How many of its half and scope its invocation has executed before.
+    ordinal: usize,
+    /// The instruction of the shader.
+    id: String,
+}
+
 /// The operations of a choice of paths, and what is known of them before reads have their sources.
 pub struct Frame<'a> {
     pub profile: Profile,
@@ -257,6 +269,7 @@ impl<'a> Frame<'a> {
             synchronizes: Vec::new(),
         };
         let mut meetings = Vec::new();
+        let mut halves = Vec::new();
         let mut calls = Vec::new();
         let mut interlocks = Vec::new();
         let mut executed = 0;
@@ -296,7 +309,9 @@ impl<'a> Frame<'a> {
                         frame.read(&base, touch, order.acquires(), classes);
                         frame.write(&base, touch, order.releases(), classes, (thread, *node));
                     }
-                    Effect::Fence | Effect::ControlBarrier { memory_barrier: true, .. } => {
+                    Effect::Fence
+                    | Effect::ControlBarrier { memory_barrier: true, .. }
+                    | Effect::Split { memory_barrier: true, .. } => {
                         frame.operations.push(Operation {
                             kind: Kind::Barrier,
                             acquires: order.acquires(),
@@ -305,7 +320,8 @@ impl<'a> Frame<'a> {
                             ..base
                         });
                     }
-                    Effect::ControlBarrier { memory_barrier: false, .. } => frame.operations.push(base),
+                    Effect::ControlBarrier { memory_barrier: false, .. }
+                    | Effect::Split { memory_barrier: false, .. } => frame.operations.push(base),
                     Effect::Call(_) => frame.operations.push(base),
                     Effect::DeviceAvailable(mask) => {
                         let kind = Kind::DeviceAvailable(*mask);
@@ -335,6 +351,10 @@ impl<'a> Frame<'a> {
                     Effect::ControlBarrier { name, execution_scope, round, .. } => {
                         meetings.push((operation, (*name, *round, *execution_scope)));
                     }
+                    Effect::Split { half, execution_scope, ordinal, id, .. } => {
+                        let (half, scope, ordinal) = (*half, *execution_scope, *ordinal);
+                        halves.push(SplitOperation { operation, half, scope, ordinal, id: id.clone() });
+                    }
                     Effect::Call(callees) => calls.push((operation, callees.clone())),
                     Effect::Interlock(end) => interlocks.push((operation, *end)),
                     _ => {}
@@ -352,6 +372,9 @@ impl<'a> Frame<'a> {
         frame.mutual_order();
         frame.synchronizes = vec![0; frame.operations.len()];
         frame.meet(&meetings);
+        if profile.has_split_barriers() {
+            frame.arrive_and_wait(&halves);
+        }
         if profile.has_interlock() {
             frame.interlock(&interlocks);
         }
@@ -460,6 +483,52 @@ impl<'a> Frame<'a> {
                             self.synchronizes[*a] |= 1 << *b;
                         }
                     }
+                }
+            }
+        }
+    }
+
+    /// VK-SW-17 to -21: A is a release barrier that is program-ordered before or equals arrival C; wait D is program-ordered
+    /// before or equals acquire barrier B; C and D have the same execution scope; A and B are in each other's memory scope,
+    /// and in the instance of C's execution scope. VK-SW-22: and C and D are the n-th of their invocations, which in a subgroup
+    /// are both in the tangles that execute C and D.
+    fn arrive_and_wait(&mut self, halves: &[SplitOperation]) {
+        let (releases, acquires) = (self.barriers(true), self.barriers(false));
+        for c in halves.iter().filter(|half| half.half == SplitHalf::Arrive) {
+            for d in halves.iter().filter(|half| half.half == SplitHalf::Wait) {
+                let (around_c, around_d) =
+                    (self.operations[c.operation].thread, self.operations[d.operation].thread);
+                let in_tangle_of = |thread: usize, of: &SplitOperation| {
+                    halves.iter().any(|own| {
+                        self.operations[own.operation].thread == thread
+                            && (own.half, own.scope, own.ordinal, &own.id)
+                                == (of.half, of.scope, of.ordinal, &of.id)
+                    })
+                };
+                let one_round = c.ordinal == d.ordinal
+                    && (c.scope != Scope::Subgroup
+                        || (in_tangle_of(around_d, c) && in_tangle_of(around_c, d)));
+                if c.scope != d.scope || (self.profile.pairs_rounds() && !one_round) {
+                    continue;
+                }
+                let mut found = Vec::new();
+                for a in &releases {
+                    for b in &acquires {
+                        let in_instance = |operation: usize| {
+                            self.instances.reaches(c.scope, around_c, self.operations[operation].thread)
+                        };
+                        if self.before_or_equal(*a, c.operation)
+                            && self.before_or_equal(d.operation, *b)
+                            && self.instances.mutual(&self.operations[*a], &self.operations[*b])
+                            && in_instance(*a)
+                            && in_instance(*b)
+                        {
+                            found.push((*a, *b));
+                        }
+                    }
+                }
+                for (a, b) in found {
+                    self.synchronizes[a] |= 1 << b;
                 }
             }
         }

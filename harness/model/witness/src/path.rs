@@ -3,8 +3,8 @@
 use litmus::{
     Access, AccessKind, AccessMask, ArithmeticOperation, BranchRelation, Compute, Flow, Instruction,
     InstructionKind, InterlockEnd, LabelId, LocationId, MemoryAccess, MemoryPlace, Operand, Performer, Place,
-    RegisterId, RmwOperation, ScalarType, Scope, Semantics, StorageClass, SystemOperation, Test, ThreadId,
-    Value,
+    RegisterId, RmwOperation, ScalarType, Scope, Semantics, SplitHalf, StorageClass, SystemOperation, Test,
+    ThreadId, Value,
 };
 
 use crate::profile::Profile;
@@ -56,6 +56,8 @@ pub enum Effect {
     Fence,
     /// A control barrier, by its number in [`barrier_names`], and how often this thread has met it before.
     ControlBarrier { name: usize, execution_scope: Scope, memory_barrier: bool, round: u32 },
+    /// An arrival at a split barrier or a wait, and how many of that half and execution scope this thread has executed before.
+    Split { half: SplitHalf, execution_scope: Scope, memory_barrier: bool, ordinal: usize, id: String },
     /// The availability half of a memory dependency.
     DeviceAvailable(AccessMask),
     /// The visibility half of a memory dependency.
@@ -189,6 +191,7 @@ fn check(test: &Test, kind: &InstructionKind) -> Result<(), Refusal> {
                 kind,
                 InstructionKind::Fence { .. }
                     | InstructionKind::ControlBarrier(_)
+                    | InstructionKind::SplitBarrier(_)
                     | InstructionKind::System(_)
                     | InstructionKind::ShaderCall(_)
                     | InstructionKind::Interlock(_)
@@ -455,6 +458,18 @@ impl Walker<'_> {
                     memory_barrier: barrier.semantics.is_some(),
                     round,
                 }
+            }
+            InstructionKind::SplitBarrier(barrier) => {
+                scope = barrier.memory_scope;
+                semantics = barrier.semantics.unwrap_or(Semantics::RELAXED);
+                let (half, execution_scope) = (barrier.half, barrier.execution_scope);
+                let alike = |step: &Step| {
+                    matches!(&step.effect, Effect::Split { half: other, execution_scope: scope, .. }
+                        if (*other, *scope) == (half, execution_scope))
+                };
+                let ordinal = path.steps.iter().filter(|step| alike(step)).count();
+                let memory_barrier = barrier.semantics.is_some();
+                Effect::Split { half, execution_scope, memory_barrier, ordinal, id: barrier.id.clone() }
             }
             InstructionKind::System(SystemOperation::AvailableToDevice) => {
                 Effect::DeviceAvailable(AccessMask::MEMORY_WRITE)

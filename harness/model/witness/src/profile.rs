@@ -11,8 +11,10 @@ pub enum Text {
     Of2024,
     /// 1.3.301 (November 2024) to 1.4.350.
     Of14305,
-    /// The newest one: 1.4.360.
+    /// The newest one, 1.4.360, with the n-th arrival of an invocation at a split barrier meeting the n-th waits.
     Latest,
+    /// The same by the letter: it does not say which wait an arrival meets.
+    ByLetter,
 }
 
 /// A text, and whether the device has the feature of availability and visibility chains (VK-FEAT-03).
@@ -30,9 +32,11 @@ impl Profile {
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Profile> {
+        let by_letter = Profile { text: Text::ByLetter, chains: true };
         [Text::Latest, Text::Of14305, Text::Of2024, Text::Of12, Text::Of2019]
             .into_iter()
             .flat_map(|text| [true, false].map(|chains| Profile { text, chains }))
+            .chain([by_letter])
     }
 
     /// Its name among the models.
@@ -40,6 +44,7 @@ impl Profile {
         match (self.text, self.chains) {
             (Text::Latest, true) => "vulkan",
             (Text::Latest, false) => "vulkan-nochains",
+            (Text::ByLetter, _) => "vulkan-by-letter",
             (Text::Of14305, true) => "vulkan-1.4.305",
             (Text::Of14305, false) => "vulkan-1.4.305-nochains",
             (Text::Of2024, true) => "vulkan-2024",
@@ -65,6 +70,16 @@ impl Profile {
     /// VK-SCREL-01, VK-SCORD-01 and following, VK-SW-14, VK-DOM-08: shader calls came with 1.2.
     pub(crate) fn has_shader_calls(self) -> bool {
         self.text >= Text::Of12
+    }
+
+    /// VK-SW-17 and following: split barriers came with 1.4.351.
+    pub(crate) fn has_split_barriers(self) -> bool {
+        self.text >= Text::Latest
+    }
+
+    /// VK-SW-22: a wait is of the round of the arrival.
+    pub(crate) fn pairs_rounds(self) -> bool {
+        self.text == Text::Latest
     }
 
     /// VK-LOC-06, VK-REF-05: block-decorated workgroup variables share one reference since 2024.

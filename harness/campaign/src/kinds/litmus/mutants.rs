@@ -44,9 +44,10 @@ fn allows(test: &Test, prediction: &Prediction) -> Option<bool> {
 fn code(test: &Test) -> Option<String> {
     let question = test.question.as_ref()?;
     let line = |instruction: &Instruction| match &instruction.kind {
-        InstructionKind::Fence { .. } | InstructionKind::ControlBarrier(_) | InstructionKind::System(_) => {
-            None
-        }
+        InstructionKind::Fence { .. }
+        | InstructionKind::ControlBarrier(_)
+        | InstructionKind::SplitBarrier(_)
+        | InstructionKind::System(_) => None,
         InstructionKind::Access(access) => {
             let mut access = *access;
             access.strength = Access::Private;

@@ -1,0 +1,78 @@
+//! The rounds of split barriers: in each thread and for each execution scope, arrivals and waits take turns.
+
+use super::parser::Parser;
+use crate::error::ParseError;
+use crate::test::{Flow, InstructionKind, LabelId, Scope, SplitHalf, Thread};
+
+/// What a thread executed last of the split barriers of one scope; several where paths meet.
+type States = u8;
+/// Neither an arrival nor a wait.
+const FRESH: States = 1;
+/// An arrival.
+const ARRIVED: States = 2;
+/// A wait.
+const WAITED: States = 4;
+
+impl Parser<'_> {
+    /// Reports waits that no arrival comes before, and two of either without the other between them, on whatever path.
+    pub(super) fn check_split_barriers(&mut self) {
+        let mut errors = Vec::new();
+        for thread in &self.test.threads {
+            for scope in [Scope::Workgroup, Scope::Subgroup] {
+                check(thread, scope, &mut errors);
+            }
+        }
+        errors.into_iter().for_each(|error| self.errors.push(error));
+    }
+}
+
+fn check(thread: &Thread, scope: Scope, errors: &mut Vec<ParseError>) {
+    let code = &thread.instructions;
+    let half = |kind: &InstructionKind| match kind {
+        InstructionKind::SplitBarrier(barrier) if barrier.execution_scope == scope => Some(barrier.half),
+        _ => None,
+    };
+    if !code.iter().any(|instruction| half(&instruction.kind).is_some()) {
+        return;
+    }
+    let position =
+        |label: LabelId| code.iter().position(|i| i.kind == InstructionKind::Flow(Flow::Label(label)));
+    // What may have been executed last where control comes to each instruction.
+    let mut before: Vec<States> = vec![0; code.len() + 1];
+    before[0] = FRESH;
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        let Some(instruction) = code.get(at) else { continue };
+        let after = match half(&instruction.kind) {
+            Some(SplitHalf::Arrive) => ARRIVED,
+            Some(SplitHalf::Wait) => WAITED,
+            None => before[at],
+        };
+        let next = match &instruction.kind {
+            InstructionKind::Flow(Flow::Goto(target)) => [position(*target), None],
+            InstructionKind::Flow(Flow::Branch { target, .. } | Flow::BranchIf { target, .. }) => {
+                [position(*target), Some(at + 1)]
+            }
+            _ => [Some(at + 1), None],
+        };
+        for next in next.into_iter().flatten() {
+            if before[next] | after != before[next] {
+                before[next] |= after;
+                open.push(next);
+            }
+        }
+    }
+    for (instruction, states) in code.iter().zip(before) {
+        let span = instruction.span;
+        match half(&instruction.kind) {
+            Some(SplitHalf::Wait) if states & FRESH != 0 => {
+                errors.push(ParseError::WaitWithoutArrival { span })
+            }
+            Some(SplitHalf::Wait) if states & WAITED != 0 => errors.push(ParseError::SecondWait { span }),
+            Some(SplitHalf::Arrive) if states & ARRIVED != 0 => {
+                errors.push(ParseError::SecondArrival { span })
+            }
+            _ => {}
+        }
+    }
+}
