@@ -174,6 +174,7 @@ fn acts(
             InstructionKind::Access(_)
             | InstructionKind::Fence { .. }
             | InstructionKind::ControlBarrier(_)
+            | InstructionKind::SplitBarrier(_)
             | InstructionKind::System(_)
             | InstructionKind::ShaderCall(_)
             | InstructionKind::Interlock(_)
@@ -225,6 +226,7 @@ fn check(test: &Test, instruction: &Instruction) -> Result<(), Rule> {
         | InstructionKind::Flow(Flow::Label(_) | Flow::Goto(_) | Flow::Branch { .. })
         | InstructionKind::System(_) => Ok(()),
         InstructionKind::ControlBarrier(_)
+        | InstructionKind::SplitBarrier(_)
         | InstructionKind::ShaderCall(_)
         | InstructionKind::Interlock(_) => Err(Rule::HostThread),
     }

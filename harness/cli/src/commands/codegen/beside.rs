@@ -33,7 +33,7 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 /// The same at the end of a run, whose time is over.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 /// From when on no more compilers are asked at the end of a run.
-const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(2);
+const PATIENCE_OF_A_RUN: Duration = Duration::from_secs(5);
 
 /// The form of the kernels that a variant dispatches.
 fn form(variant: &Variant) -> Form {
