@@ -87,7 +87,7 @@ pub struct CheckLine {
     /// Whether every run ends, where that was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<ProgressAnswer>,
-    /// Present for kernels of users, whose outcomes are not listed: false.
+    /// Present where outcomes are not listed, as those of users' kernels and those that are too many: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcomes_listed: Option<bool>,
     /// Present for kernels of users: what is wrong with them, with the places.
@@ -530,7 +530,7 @@ impl CheckLine {
             runs: prediction.runs,
             micros: context.micros,
             progress: None,
-            outcomes_listed: None,
+            outcomes_listed: (!prediction.complete && prediction.outcomes.is_empty()).then_some(false),
             findings: None,
             compiler: None,
         }

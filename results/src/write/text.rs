@@ -94,6 +94,9 @@ impl<W: Write> CheckWriter for Check<W> {
             let thin_air = if outcome.thin_air { THIN_AIR } else { "" };
             writeln!(self.out, "  {allowed:<9}  {}{weak}{filtered}{thin_air}", state::text(&outcome.state))?;
         }
+        if line.outcomes_listed == Some(false) && line.findings.is_none() {
+            writeln!(self.out, "  outcomes are not listed")?;
+        }
         for query in &line.queries {
             let holds = match query.holds {
                 Some(true) => "holds",
