@@ -277,3 +277,18 @@ fn classic_modules_are_read_as_the_vulkan_model() {
     let made = litmus::print(&self::lifted(&coherent).unwrap().cases[0].test);
     assert!(made.contains("st.av.qf.sc0 data_0, 1"), "{made}");
 }
+
+/// What has no result and is not known does something that the walk would miss.
+#[test]
+fn walks_pass_over_nothing() {
+    let walked = |body: &str| {
+        let module = frontend::read(kernel("", body).as_bytes()).unwrap();
+        frontend::grid::walk(&module, &Options::default()).map(|report| report.verdict)
+    };
+    assert_eq!(walked("OpNop"), Ok(frontend::grid::Verdict::Clean));
+    for op in ["OpBeginInvocationInterlockEXT", "OpEmitVertex", "OpSetMeshOutputsEXT %1 %1"] {
+        let refused = walked(op).map_err(|refusal| refusal.to_string());
+        let name = op.split(' ').next().unwrap();
+        assert!(refused.as_ref().is_err_and(|why| why.contains(name)), "{op}: {refused:?}");
+    }
+}

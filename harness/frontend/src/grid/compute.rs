@@ -136,6 +136,15 @@ impl Machine<'_> {
         let arguments = operands.iter().map(|id| self.value(here, *id)).collect::<Step<Vec<_>>>()?;
         let taint = arguments.iter().fold(0, |all, argument| all | argument.taint());
         let Some((_, bits, count)) = program.numbers(inst.raw.ty) else {
+            // What has no result does something else.
+            if inst.raw.ty == 0 {
+                return match op {
+                    Op::Nop | Op::AssumeTrueKHR | Op::LifetimeStart | Op::LifetimeStop => {
+                        Ok(Value::Nothing(0))
+                    }
+                    op => Err(unsupported(format!("Op{op:?}")).into()),
+                };
+            }
             // Cooperative matrices.
             return Ok(Value::Nothing(taint | OPAQUE));
         };
