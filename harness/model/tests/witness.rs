@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use litmus::{Dialect, QuestionKind, Race, Reachability, Test};
 use model::mutation::{Difference, MUTATED, Mutant, mutants};
 use model::{Model, PredictError, predict, settle, verdict};
-use witness::generate::{Family, Program, program, split_program};
+use witness::generate::{Family, Program, classes_program, program, split_program};
 use witness::{Answer, Options, Profile, Races, Refusal, judge};
 
 fn model_of(profile: Profile) -> Model {
@@ -224,6 +224,12 @@ fn disagreement(
 #[test]
 fn random_programs_have_one_answer() {
     under_every(&Profile::all().collect::<Vec<_>>(), program);
+}
+
+/// Random chains whose links are of different classes, under every profile.
+#[test]
+fn random_chains_of_classes_have_one_answer() {
+    under_every(&Profile::all().collect::<Vec<_>>(), classes_program);
 }
 
 /// Random rounds of split barriers, under the texts that have them, by round and by letter.

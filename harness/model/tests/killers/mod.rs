@@ -22,6 +22,8 @@ pub fn programs(model: &Model, from: u64, count: u64) -> Vec<Test> {
     let mut programs: Vec<Test> =
         (from..from + 8 * eighth).filter_map(|seed| of_text(witness::generate::program(seed).text)).collect();
     programs.extend((from..from + 3 * eighth).filter_map(|seed| of_text(host_chain(seed))));
+    let classes = |seed| of_text(witness::generate::classes_program(seed).text);
+    programs.extend((from..from + eighth).filter_map(classes));
     programs.extend(drawn(&common::test(), from, eighth));
     programs.extend(drawn(&common::hosts(), from, eighth));
     programs.extend(drawn(&common::calls(), from, eighth));

@@ -4,9 +4,12 @@
 //!
 //! Long because a program is written by one writer, whose choices of scopes, classes and flags all shapes share.
 
+mod classes;
 mod mixture;
 
 use std::fmt::Write as _;
+
+pub use classes::classes_program;
 
 /// What a program is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,6 +18,8 @@ pub enum Family {
     Chain(usize),
     /// A mixture of small threads over few locations.
     Mixture,
+    /// A chain through so many agents whose links synchronize by different classes of semantics.
+    Classes(usize),
     /// Rounds of split barriers among so many agents.
     Split(usize),
 }
