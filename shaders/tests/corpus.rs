@@ -84,6 +84,7 @@ fn own_corpus() {
         assert!(
             [
                 "separate dispatches",
+                "split barrier",
                 "several queue families",
                 "no lowering",
                 "sc1 across workgroups",

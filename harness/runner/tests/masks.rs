@@ -113,6 +113,9 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
     });
     assert!(ran.is_err_and(|error| error.to_string().contains("running")), "{text}");
     let plan = device.plan.borrow();
+    if program.hosts.is_some() {
+        return check_batches(text, program, &plan);
+    }
     let dependencies: Vec<(Words, Words)> = plan
         .steps
         .iter()
@@ -126,8 +129,13 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         return 0;
     }
     let columns = columns(text);
+    // Every queue has the same.
+    let queues = program.queue_families.max(1) as usize;
+    let each: Vec<&[(Words, Words)]> = dependencies.chunks(queues).collect();
     let mut published = false;
-    for (phase, (available, visible)) in (1..program.phases.len()).zip(&dependencies) {
+    for (phase, of_queues) in (1..program.phases.len()).zip(&each) {
+        let (available, visible) = &of_queues[0];
+        assert!(of_queues.iter().all(|one| one == &of_queues[0]), "{join}, before phase {phase}:\n{text}");
         let asked = said(&columns, program, phase, "avdevice", "shader_write");
         assert_eq!(*available, asked, "{join}, before phase {phase}:\n{text}");
         published |= asked.contains("shader_write") || asked.contains("memory_write");
@@ -141,8 +149,44 @@ fn check(text: &str, program: &Program, test: &litmus::Test, join: Join) -> usiz
         }
         assert_eq!(*visible, asked, "{join}, before phase {phase}:\n{text}");
     }
-    assert_eq!(dependencies.len(), program.phases.len() - 1, "{join}:\n{text}");
-    dependencies.len()
+    assert_eq!(dependencies.len(), queues * (program.phases.len() - 1), "{join}:\n{text}");
+    each.len()
+}
+
+/// What the text says in a batch, which is a phase of a program with threads of the host: before its dispatch what its
+/// threads begin with, behind it what they end with.
+fn check_batches(text: &str, program: &Program, plan: &Plan) -> usize {
+    let columns = columns(text);
+    let batches: Vec<usize> =
+        (0..plan.steps.len()).filter(|step| matches!(plan.steps[*step], Step::Batch { .. })).collect();
+    assert_eq!(batches.len(), program.phases.len(), "{text}");
+    let mut dependencies = 0;
+    for (number, begin) in batches.iter().enumerate() {
+        let steps = plan.steps[begin + 1..].iter();
+        let steps: Vec<&Step> =
+            steps.take_while(|step| !matches!(step, Step::Batch { .. } | Step::HostsEnd { .. })).collect();
+        let first = steps.iter().position(|step| matches!(step, Step::Dispatch { .. })).unwrap();
+        let last = steps.iter().rposition(|step| matches!(step, Step::Dispatch { .. })).unwrap();
+        for (steps, leading) in [(&steps[..first], true), (&steps[last..], false)] {
+            let (mut available, mut visible) = (Words::new(), Words::new());
+            for step in steps {
+                if let Step::Dependency { available: ours, visible: theirs, .. } = step {
+                    available.extend(words(*ours));
+                    visible.extend(words(*theirs));
+                    dependencies += 1;
+                }
+            }
+            let threads = program.phases[number].parts.iter().flat_map(|part| part.threads.clone());
+            let columns: Vec<&Vec<String>> = threads.map(|thread| &columns[usize::from(thread.0)]).collect();
+            let asked = |word, all| -> Words {
+                columns.iter().flat_map(|column| named(column, word, all, leading)).collect()
+            };
+            let place = if leading { "before" } else { "behind" };
+            assert_eq!(available, asked("avdevice", "shader_write"), "{place} batch {number}:\n{text}");
+            assert_eq!(visible, asked("visdevice", "shader_read"), "{place} batch {number}:\n{text}");
+        }
+    }
+    dependencies
 }
 
 #[test]

@@ -11,7 +11,7 @@ use litmus::{Prediction, Test};
 use model::{Options, predict};
 use plan::Device;
 use results::{Ending, Evidence, Judgement, Reason, Verdict, judge};
-use runner::{Budget, Cause, Join, Settings, Stress};
+use runner::{Budget, Cause, Join, Settings, Stress, Variant};
 use serde::Serialize;
 use shaders::{CompileError, Pipelines, Program};
 use sim::{Expect, FAULTS, Fault, SimDevice};
@@ -27,8 +27,6 @@ const SCHEMA: &str = "vk-litmus/bench-faults/1";
 const SUITE: &str = "faults";
 /// The model that judges.
 const MODEL: &str = "vulkan";
-/// How phases of a test are joined, and where its locations lie.
-const WAY: (Join, plan::Memory) = (Join::Barrier, plan::Memory::Device);
 /// Seeds of each fault.
 const SEEDS: u64 = 3;
 /// Instances that a fault is searched for with one seed. No clock decides, so that a busy machine finds what an idle one finds.
@@ -175,6 +173,14 @@ fn stress(device: &SimDevice) -> Result<Stress, Failure> {
     Stress::for_device(device.identity(), device.capabilities()).map_err(Failure::input_error)
 }
 
+/// How phases of a test are joined, and where its locations lie: the first way of those that a run goes.
+fn way(program: &Program, device: &SimDevice) -> (Join, plan::Memory) {
+    let variant = Variant::default();
+    let has = |feature: &str| device.capabilities().features.iter().any(|known| known == feature);
+    let joins = variant.joins(program, has);
+    (joins.first().copied().unwrap_or(Join::Barrier), variant.memory(program))
+}
+
 /// Runs one test and judges what it shows.
 fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<Judgement, Failure> {
     let stress = stress(device)?;
@@ -182,7 +188,9 @@ fn judged(case: &Case, device: &SimDevice, instances: u64, seed: u64) -> Result<
     let settings =
         Settings { patience: PATIENCE, ..Settings::new(stress, Budget::instances(instances), seed) };
     let ran =
-        runner::run_program(device, &program, WAY, &case.test, &settings, &mut |_| ControlFlow::Continue(()));
+        runner::run_program(device, &program, way(&program, device), &case.test, &settings, &mut |_| {
+            ControlFlow::Continue(())
+        });
     let (observation, ending) = match ran {
         Ok(observation) => (observation, Ending::Finished),
         Err(error) => {
