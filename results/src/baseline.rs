@@ -27,6 +27,9 @@ pub enum BaselineError {
     /// Only a part of the tests was run.
     #[error("no baseline of a shard: merge the shards first")]
     Shard,
+    /// The results are of no device, or of several.
+    #[error("a baseline is of one device, and these results are of {0}")]
+    Devices(usize),
     /// A record cannot be written as JSON.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
@@ -85,18 +88,7 @@ pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<P
         if missing > 0 {
             return Err(BaselineError::Unfinished { device: device.name.clone(), missing });
         }
-        let mut own = PlanRecord { devices: vec![device.clone()], ..plan.clone() };
-        for test in &mut own.tests {
-            test.models = test.models.get(index).cloned().into_iter().collect();
-            // The hash tells whether it is still the same test; a file that is committed need not hold it as well.
-            test.text.clear();
-        }
-        own.plan = own.hash()?;
-        let mut text = serde_json::to_vec(&BaselineRecord { schema: BASELINE_SCHEMA.to_owned(), plan: own })?;
-        text.push(b'\n');
-        for line in of_device {
-            text.extend(sealed(line)?);
-        }
+        let text = text(PlanRecord { devices: vec![device.clone()], ..plan.clone() }, index, &of_device)?;
         files.push((folder.join(file_name(device)), text));
     }
     std::fs::create_dir_all(folder).map_err(|source| FolderError::Io { path: folder.to_owned(), source })?;
@@ -104,4 +96,36 @@ pub fn save(folder: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<Vec<P
         replace(path, text)?;
     }
     Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+/// Writes what is known of one device to `path`, a baseline judged again for one.
+///
+/// # Errors
+/// When the run is a shard, of several devices or not finished, or the file cannot be written.
+pub fn write(path: &Path, plan: &PlanRecord, lines: &[RunLine]) -> Result<(), BaselineError> {
+    if plan.shard.is_some() {
+        return Err(BaselineError::Shard);
+    }
+    let [device] = plan.devices.as_slice() else { return Err(BaselineError::Devices(plan.devices.len())) };
+    let missing = plan.tests.len().saturating_sub(lines.len());
+    if missing > 0 {
+        return Err(BaselineError::Unfinished { device: device.name.clone(), missing });
+    }
+    Ok(replace(path, &text(plan.clone(), 0, &lines.iter().collect::<Vec<_>>())?)?)
+}
+
+/// The text of a baseline. `plan` has the device alone, which has the place `device` in the lists of models.
+fn text(mut plan: PlanRecord, device: usize, lines: &[&RunLine]) -> Result<Vec<u8>, BaselineError> {
+    for test in &mut plan.tests {
+        test.models = test.models.get(device).cloned().into_iter().collect();
+        // The hash tells whether it is still the same test; a file that is committed need not hold it as well.
+        test.text.clear();
+    }
+    plan.plan = plan.hash()?;
+    let mut text = serde_json::to_vec(&BaselineRecord { schema: BASELINE_SCHEMA.to_owned(), plan })?;
+    text.push(b'\n');
+    for line in lines {
+        text.extend(sealed(line)?);
+    }
+    Ok(text)
 }

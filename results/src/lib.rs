@@ -1,6 +1,6 @@
 //! The answer: what a device showed, judged by what a model promises, and how it is kept and reported.
 //!
-//! [`judge()`] is the only place where a prediction and an observation meet. [`statistics`] says how sure one may be of
+//! [`judge()`] is the place where a prediction and an observation meet, [`again`] where a prediction meets the record of one. [`statistics`] says how sure one may be of
 //! what was counted, [`wire`] holds the published record types, [`write`] the report formats, [`journal`] and [`folder`]
 //! what lies on disk. Nothing here knows a device or a model's text.
 //!
@@ -34,6 +34,7 @@
 //! assert!(matches!(judgement.verdict, Verdict::Violates));
 //! ```
 
+pub mod again;
 pub mod answer;
 pub mod baseline;
 pub mod bench;

@@ -17,6 +17,11 @@ pub struct Chosen {
     pub hash: String,
 }
 
+/// A shipped model by name; what is no such name may be a path, which is not for a record to choose.
+pub fn load_shipped(name: &str) -> Option<Chosen> {
+    Model::shipped(name).and_then(|_| load(name).ok())
+}
+
 /// The most bytes of a cat file that are read.
 const MAX_MODEL_BYTES: u64 = 1 << 20;
 

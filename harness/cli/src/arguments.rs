@@ -608,9 +608,15 @@ pub struct Diff {
     /// The earlier results: a folder, saved lines of `run --format json`, or a baseline.
     #[arg(value_name = "OLD")]
     pub old: PathBuf,
-    /// The later results.
+    /// The later results. Without them the earlier ones, judged again by the models of today: their counts stay.
     #[arg(value_name = "NEW")]
-    pub new: PathBuf,
+    pub new: Option<PathBuf>,
+    /// The model that judges again, a shipped one or a cat file, instead of the one that judged.
+    #[arg(long, value_name = "MODEL", conflicts_with = "new")]
+    pub model: Option<String>,
+    /// The file for what was judged again, as a baseline; of one device.
+    #[arg(long, value_name = "FILE", conflicts_with = "new")]
+    pub out: Option<PathBuf>,
     /// text or json.
     #[arg(long, value_enum, default_value = "text")]
     pub format: ListFormat,

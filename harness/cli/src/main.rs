@@ -1,5 +1,6 @@
 //! The command line: a thin shell over the crates of the project, and the only one that prints or exits.
 
+mod again;
 mod arguments;
 mod commands;
 mod completion;

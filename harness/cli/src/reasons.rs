@@ -27,10 +27,7 @@ impl Models {
         let mut models = Models::default();
         for line in lines {
             if !models.loaded.contains_key(&line.model) {
-                // What is no shipped name may be a path, which is not for a record to choose.
-                let shipped = Model::shipped(&line.model).is_some();
-                let chosen = if shipped { choice::load(&line.model).ok() } else { None };
-                models.loaded.insert(line.model.clone(), chosen);
+                models.loaded.insert(line.model.clone(), choice::load_shipped(&line.model));
             }
         }
         models
@@ -47,6 +44,13 @@ impl Models {
 /// The test that a record's verdict is about: what its variant says, without its filter. `text` is empty where the record
 /// does not hold it; then an embedded test of this id and hash is meant.
 pub fn test(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
+    let (mut said, text) = with_filter(id, hash, text)?;
+    said.filter = None;
+    Some((said, text))
+}
+
+/// As [`test`], with the filter of the test.
+pub fn with_filter(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
     let (plain, variant) = id.split_once('@').unwrap_or((id, ""));
     let text = if text.is_empty() {
         let all = litmus::corpus::tests();
@@ -69,9 +73,7 @@ pub fn test(id: &str, hash: &str, text: &str) -> Option<(Test, String)> {
         text = litmus::print(&parsed);
     }
     let variant: Variant = variant.parse().ok()?;
-    let mut said = shaders::meaning(&parsed, variant.told).ok()?;
-    said.filter = None;
-    Some((said, text))
+    Some((shaders::meaning(&parsed, variant.told).ok()?, text))
 }
 
 /// What the model of a line says of an outcome, which stands as `P0:r0=1 x=2`; of the test's question without one.

@@ -70,7 +70,7 @@ fn rules(diff: &DiffRecord) -> String {
 }
 
 fn section(diff: &DiffRecord, kind: ChangeKind) -> String {
-    let changes: Vec<&Change> = diff.changes.iter().filter(|change| change.kind == kind).collect();
+    let mut changes: Vec<&Change> = diff.changes.iter().filter(|change| change.kind == kind).collect();
     if changes.is_empty() {
         return String::new();
     }
@@ -78,6 +78,11 @@ fn section(diff: &DiffRecord, kind: ChangeKind) -> String {
     let mut text = format!("\n{}: {}", kind.heading(), changes.len());
     if matches!(kind, ChangeKind::NewOutcome | ChangeKind::VanishedOutcome) {
         text += &format!(", {certain} of them by more than chance");
+    }
+    if kind == ChangeKind::OtherModel {
+        // The same verdict by another text is no news.
+        changes.retain(|change| change.old_verdict != Some(change.new_verdict));
+        text += &format!(", {} of them with another verdict", changes.len());
     }
     text.push('\n');
     let most = if kind == ChangeKind::NewViolation { usize::MAX } else { MOST_CHANGES };

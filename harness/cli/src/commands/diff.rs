@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use campaign::parallel::map;
+use results::baseline;
 use results::diff::diff as compare;
 use results::read::Results;
 use results::show;
@@ -11,6 +12,7 @@ use results::wire::{Change, ChangeKind, DiffRecord, RunLine};
 use results::write;
 use sim::Fault;
 
+use crate::again;
 use crate::arguments::{Diff, ListFormat};
 use crate::commands::report::read_all;
 use crate::exit::{Failure, Outcome};
@@ -26,10 +28,28 @@ const RULE_TIME: Duration = Duration::from_secs(10);
 /// When something is no results, they have no device in common, or the answer cannot be printed.
 pub fn diff(arguments: &Diff, _quiet: bool) -> Result<Outcome, Failure> {
     let mut outcome = Outcome::Success;
-    let both = read_all(&[arguments.old.clone(), arguments.new.clone()], &mut outcome)?;
+    let files: Vec<_> =
+        [Some(&arguments.old), arguments.new.as_ref()].into_iter().flatten().cloned().collect();
+    let mut both = read_all(&files, &mut outcome)?;
+    let mut kept = Vec::new();
+    if let (None, Some(old)) = (&arguments.new, both.first()) {
+        let again = again::judged_again(old, arguments.model.as_deref())?;
+        if let Some(path) = &arguments.out {
+            let plan = again.results.plan.as_ref();
+            let plan = plan.ok_or_else(|| {
+                Failure::input_message("no plan: run lines alone make no baseline".to_owned())
+            })?;
+            baseline::write(path, plan, &again.results.lines).map_err(Failure::environment_error)?;
+        }
+        both.push(again.results);
+        kept = again.kept;
+    }
     let [old, new] = both.as_slice() else { return Ok(outcome) };
     let mut found = compare(old, new).map_err(Failure::input_error)?;
     name_rules(&mut found, new);
+    for why in &kept {
+        crate::output::say(why);
+    }
     let text = match arguments.format {
         ListFormat::Text => faults(new) + &write::diff::text(&found),
         ListFormat::Json => write::json::document(&found).map_err(Failure::environment_error)?,

@@ -116,6 +116,54 @@ fn shards_are_merged_to_the_whole() {
     assert_eq!(in_folder(folder.path(), &["merge", "second", "first", "--out", "merged"]).code, 2);
 }
 
+/// What the project keeps is judged by the models as they are. `VK_LITMUS_BLESS=1` judges it again; the diff says what changes.
+#[test]
+fn kept_baselines_are_judged_by_the_models_of_today() {
+    let folder = tempdir().unwrap();
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../results/baselines");
+    let mut baselines = 0;
+    for entry in std::fs::read_dir(kept).unwrap() {
+        let path = entry.unwrap().path();
+        let file = path.to_str().unwrap();
+        let again = in_folder(folder.path(), &["diff", file, "--out", "again.jsonl"]);
+        assert_eq!(again.code, 0, "{again:?}");
+        let (before, after) =
+            (std::fs::read(&path).unwrap(), std::fs::read(folder.path().join("again.jsonl")).unwrap());
+        if before != after && std::env::var_os("VK_LITMUS_BLESS").is_some() {
+            std::fs::write(&path, after).unwrap();
+            continue;
+        }
+        assert!(
+            before == after,
+            "{file} was judged by other models: VK_LITMUS_BLESS=1 judges it again\n{}",
+            again.stdout
+        );
+        baselines += 1;
+    }
+    assert!(baselines >= 5 || std::env::var_os("VK_LITMUS_BLESS").is_some());
+}
+
+#[test]
+fn what_was_seen_is_judged_again_by_another_model() {
+    let folder = tempdir().unwrap();
+    let faulty = run(folder.path(), "faulty", &["--fault", "release-no-flush"]);
+    assert_eq!(faulty.code, 1);
+    let same = in_folder(folder.path(), &["diff", "faulty"]);
+    assert!(same.code == 0 && same.stdout.ends_with("nothing changed\n"), "{same:?}");
+    let other =
+        in_folder(folder.path(), &["diff", "faulty", "--model", "vulkan-nochains", "--out", "again.jsonl"]);
+    assert!(other.stdout.contains(&format!("judged by another model: {}, ", TESTS.len())), "{other:?}");
+    let back = in_folder(folder.path(), &["diff", "again.jsonl", "--model", "vulkan"]);
+    assert!(back.stdout.contains("judged by another model"), "{back:?}");
+    let lines = in_folder(folder.path(), &["report", "again.jsonl", "--format", "csv"]).stdout;
+    assert!(lines.contains(",vulkan-nochains,") && !lines.contains(",vulkan,"), "{lines}");
+    for wrong in
+        [&["diff", "faulty", "--model", "vulkn"][..], &["diff", "faulty", "faulty", "--model", "vulkan"]]
+    {
+        assert_eq!(in_folder(folder.path(), wrong).code, 2);
+    }
+}
+
 /// The first lines name the fault's rule and the rule of the model.
 #[test]
 fn a_diff_names_the_broken_rule_first() {

@@ -1,0 +1,108 @@
+//! Results judged again: what a device showed stays, what a model says of it is asked anew.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use campaign::Failure;
+use campaign::choice::{self, Chosen};
+use campaign::parallel::map;
+use campaign::patience::patience;
+use litmus::{Prediction, Test};
+use model::{Budget, Options, predict, settle};
+use results::read::Results;
+use results::wire::{ModelRecord, RunLine, VerdictWord};
+use results::{again, show};
+
+use crate::reasons;
+
+/// How long a model is asked about one test.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Results judged again.
+pub struct Again {
+    /// The results: lines in their order, each by the model of today.
+    pub results: Results,
+    /// Why lines stay as they were, a sentence each.
+    pub kept: Vec<String>,
+}
+
+/// Judges every line again, by `model` or by the one that judged it as it is today. A line stays as it is where its test is not at hand
+/// as it was run, and where it tells of forward progress.
+///
+/// # Errors
+/// When `model` is none, or the plan that follows cannot be written.
+pub fn judged_again(old: &Results, model: Option<&str>) -> Result<Again, Failure> {
+    let mut models: BTreeMap<&str, Option<Chosen>> = BTreeMap::new();
+    for line in &old.lines {
+        models.entry(&line.model).or_insert_with(|| choice::load_shipped(&line.model));
+    }
+    let asked = model.map(choice::load).transpose()?;
+    let judge = |line: &RunLine| asked.as_ref().or_else(|| models.get(line.model.as_str())?.as_ref());
+    let texts: BTreeMap<&str, &str> = old
+        .plan
+        .iter()
+        .flat_map(|plan| &plan.tests)
+        .map(|test| (test.id.as_str(), test.text.as_str()))
+        .collect();
+    let lines = map(&old.lines, |line| {
+        let told = line.verdict == VerdictWord::Skipped || line.progress.is_some();
+        if told {
+            return Ok(line.clone());
+        }
+        let chosen =
+            judge(line).ok_or_else(|| format!("`{}` is no model that comes with this tool", line.model))?;
+        let text = texts.get(line.id.as_str()).copied().unwrap_or_default();
+        let (test, _) = reasons::with_filter(&line.id, &line.hashes.test, text)
+            .ok_or_else(|| "its text is not the one that was run".to_owned())?;
+        if !chosen.model.judges(test.dialect) {
+            return Err(format!("{} does not judge its dialect", chosen.model.name()));
+        }
+        let prediction = predicted(&test, chosen, line)?;
+        let mut line = again::again(line, &test, &prediction, &chosen.hash);
+        chosen.model.name().clone_into(&mut line.model);
+        Ok(line)
+    });
+    let mut kept = Vec::new();
+    let mut new = Vec::new();
+    for (before, line) in old.lines.iter().zip(lines) {
+        new.push(line.unwrap_or_else(|why: String| {
+            kept.push(format!("{} stays as it was judged: {why}", show::line(&before.id)));
+            before.clone()
+        }));
+    }
+    let mut results = Results { source: PathBuf::from("judged again"), lines: new, ..old.clone() };
+    let by_test: BTreeMap<(&str, &str), &RunLine> =
+        results.lines.iter().map(|line| ((line.device.as_str(), line.id.as_str()), line)).collect();
+    if let Some(plan) = &mut results.plan {
+        let devices: Vec<String> = plan.devices.iter().map(|device| device.name.clone()).collect();
+        for test in &mut plan.tests {
+            for (model, device) in test.models.iter_mut().zip(&devices) {
+                if let Some(line) = by_test.get(&(device.as_str(), test.id.as_str())) {
+                    *model = ModelRecord { name: line.model.clone(), hash: line.hashes.model.clone() };
+                }
+            }
+        }
+        plan.plan = plan.hash().map_err(Failure::environment_error)?;
+    }
+    Ok(Again { results, kept })
+}
+
+/// What a model says of a test, and of what was seen of it.
+fn predicted(test: &Test, chosen: &Chosen, line: &RunLine) -> Result<Prediction, String> {
+    let mut plain = test.clone();
+    let filter = plain.filter.take();
+    let stop = patience(PATIENCE);
+    let options = Options { budget: Budget::until(&stop), ..Options::default() };
+    let asked = predict(&plain, &chosen.model, &options).map_err(|error| error.to_string())?;
+    let seen = again::seen(line, &plain, &asked.observables);
+    let settled =
+        settle(&asked, &plain, &chosen.model, seen.iter(), &options).map_err(|error| error.to_string())?;
+    let mut prediction = if asked.complete { asked } else { settled.unwrap_or(asked) };
+    if let Some(filter) = filter {
+        for (outcome, says) in &mut prediction.outcomes {
+            says.filtered = !outcome.meets(&plain, &prediction.observables, &filter);
+        }
+    }
+    Ok(prediction)
+}
