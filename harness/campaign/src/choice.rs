@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use model::Model;
 
 use crate::Failure;
+use crate::similar::meant;
 
 /// A model that can be asked, with the hash of its text.
 #[derive(Debug)]
@@ -39,7 +40,8 @@ pub fn load(argument: &str) -> Result<Chosen, Failure> {
     if path.extension().is_none_or(|extension| extension != "cat") {
         let known: Vec<&str> = Model::names().iter().map(|(name, _)| *name).collect();
         return Err(Failure::input_message(format!(
-            "unknown model `{argument}`: give a cat file or one of {}",
+            "unknown model `{argument}`{}: give a cat file or one of {}",
+            meant(argument, known.iter().copied()),
             known.join(", ")
         )));
     }

@@ -14,7 +14,7 @@ use litmus::syntax::MAX_TEXT_BYTES;
 use results::show;
 use walkdir::WalkDir;
 
-use crate::similar::similar;
+use crate::similar::{meant, similar};
 use crate::source::{Origin, Source, Unreadable};
 use crate::{Failure, cts};
 
@@ -66,8 +66,7 @@ pub fn of_suite(name: &str) -> Result<Vec<Source>, Failure> {
     let Some(entry) = suites.iter().find(|suite| suite.id == name) else {
         let mut known: Vec<&str> = suites.iter().map(|suite| suite.id.as_str()).collect();
         known.push(corpus::PROGRESS_SUITE);
-        let meant = similar(name, known.iter().copied());
-        let meant = meant.map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"));
+        let meant = meant(name, known.iter().copied());
         return Err(Failure::input_message(format!(
             "unknown suite `{name}`{meant}: there are {}",
             known.join(", ")

@@ -10,6 +10,11 @@ pub fn similar<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     away.filter(|(distance, _)| (1..=most).contains(distance)).min().map(|(_, known)| known)
 }
 
+/// As [`similar`], as it stands behind the word: ` (did you mean \`KNOWN\`?)`, or nothing.
+pub fn meant<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> String {
+    similar(word, known).map_or_else(String::new, |known| format!(" (did you mean `{known}`?)"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use runner::{Runnable, Stress, Variant, told};
 
 use crate::Failure;
 use crate::probe::{self, CompileOnly, Meant, Trouble};
+use crate::similar::meant;
 use crate::workers::Process;
 
 /// Tells people what they should know.
@@ -160,7 +161,12 @@ fn no_such_device(error: &plan::DeviceError, all: &[Listed], trouble: &Trouble) 
     let names: Vec<String> =
         all.iter().map(|device| format!("{} ({})", device.identity.name, device.index)).collect();
     let why = trouble.text().map_or_else(String::new, |why| format!("{why}\n"));
-    Failure::environment_message(format!("{why}{error}: there are {}", names.join(", ")))
+    let known = all.iter().map(|device| device.identity.name.as_str());
+    let meant = match error {
+        plan::DeviceError::NoSuchDevice(word) => meant(word, known),
+        _ => String::new(),
+    };
+    Failure::environment_message(format!("{why}{error}{meant}: there are {}", names.join(", ")))
 }
 
 /// Gives a fault to the simulated GPU.

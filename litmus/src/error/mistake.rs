@@ -323,7 +323,10 @@ pub enum ParseError {
     },
     /// A modifier that this instruction does not take at this place: their order is fixed.
     #[error("`.{word}` cannot stand here")]
-    #[diagnostic(code(litmus::parse::misplaced_modifier), help("the order of modifiers is fixed"))]
+    #[diagnostic(
+        code(litmus::parse::misplaced_modifier),
+        help("modifiers stand in any order, those that the instruction has, each once")
+    )]
     MisplacedModifier {
         word: String,
         expected: &'static str,

@@ -114,6 +114,13 @@ impl<'a> Modifiers<'a> {
             return Err(ParseError::UnknownStorageClass { word: word.to_owned(), span });
         }
         if classes == StorageClassSet::EMPTY {
+            let rest = self.list.get(self.taken + 1..).unwrap_or_default();
+            if let Some((word, span)) = self.peek()
+                && rest.iter().any(|(word, _)| word.starts_with("semsc"))
+            {
+                let expected = "storage classes of the semantics";
+                return Err(ParseError::MisplacedModifier { word: word.to_owned(), expected, span });
+            }
             return Err(ParseError::MissingSemantics { span: self.last() });
         }
         let available = self.take_word("semav");
@@ -207,6 +214,15 @@ impl<'a> Parser<'a> {
         while self.accept(TokenKind::Dot) {
             let token = self.expect(TokenKind::Word, "a modifier after `.`")?;
             list.push((self.word(token), token.span));
+        }
+        let ranks: Option<Vec<usize>> = list.iter().map(|(word, _)| words::place(word)).collect();
+        // Where each stands once, in whatever order: the order of the language.
+        if let Some(ranks) = ranks
+            && (1..list.len()).all(|index| list[..index].iter().all(|(word, _)| *word != list[index].0))
+        {
+            let mut placed: Vec<_> = ranks.into_iter().zip(list).collect();
+            placed.sort_by_key(|(rank, _)| *rank);
+            list = placed.into_iter().map(|(_, modifier)| modifier).collect();
         }
         Ok(Modifiers { list, taken: 0, mnemonic: mnemonic.span })
     }

@@ -129,6 +129,25 @@ impl AccessType {
 pub(super) const PLAIN_MODIFIERS: &[&str] =
     &["atom", "coop", "nonpriv", "av", "vis", "semav", "semvis", "cas", "uneq_acq", "arrive", "wait"];
 
+/// Where a modifier stands among those of its instruction, as the language orders them. `None` for `uneq_acq`, behind which words stand
+/// that stand before it too, and for what is no modifier.
+pub(super) fn place(word: &str) -> Option<usize> {
+    let is = [
+        matches!(word, "coop" | "arrive" | "wait"),
+        matches!(word, "atom" | "nonpriv" | "av" | "vis"),
+        lookup(EXECUTION_SCOPES, word).is_some(),
+        lookup(ORDERS, word).is_some(),
+        lookup(SCOPES, word).is_some(),
+        lookup(CLASSES, word).is_some(),
+        lookup(SEMANTICS_CLASSES, word).is_some(),
+        word == "semav",
+        word == "semvis",
+        word == "cas" || lookup(OPERATIONS, word).is_some(),
+        AccessType::of_word(word).is_some(),
+    ];
+    is.iter().position(|is| *is)
+}
+
 /// Words that Dartagnan's reader keeps for itself, so that no location can have them as its name.
 const RESERVED: &[&str] = &[
     "VULKAN",

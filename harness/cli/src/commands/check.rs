@@ -296,6 +296,16 @@ fn one(source: Source, models: &Models, asked: Asked) -> Checked {
     for (key, span) in &test.metadata.unknown_keys {
         warnings.push(format!("{file}:{}:{}: warning: unknown key `{key}`", span.line, span.column));
     }
+    // Of tests of our own language alone: other tools' take every name for a location that holds 0.
+    let undeclared =
+        test.locations.iter().filter(|location| !location.declared && test.dialect == Dialect::Vulkan);
+    for location in undeclared {
+        let (line, column) = (location.span.line, location.span.column);
+        warnings.push(format!(
+            "{file}:{line}:{column}: warning: `{}` is not declared: it holds 0",
+            location.name
+        ));
+    }
     if prediction.cut > 0 {
         let (cut, runs, bound) = (prediction.cut, prediction.runs, prediction.bound);
         warnings.push(format!(

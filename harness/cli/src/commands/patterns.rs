@@ -1,6 +1,6 @@
 //! `patterns`: ways to share memory between invocations, as a list, or one of them as a page in Markdown.
 
-use campaign::similar::similar;
+use campaign::similar::meant;
 use results::wire::{PATTERNS_SCHEMA, PatternForm, PatternRecord, PatternsRecord};
 
 use crate::arguments::{ListFormat, Patterns};
@@ -43,8 +43,7 @@ pub fn patterns(arguments: &Patterns) -> Result<Outcome, Failure> {
 
 fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.collect();
-    let meant = similar(name, known.iter().copied());
-    let meant = meant.map(|meant| format!(" (did you mean `{meant}`?)")).unwrap_or_default();
+    let meant = meant(name, known.iter().copied());
     Failure::input_message(format!("no {what} `{name}`{meant}: {}", known.join(", ")))
 }
 
